@@ -1,0 +1,64 @@
+/* Data: from rows of text to batches.
+ *
+ * An encoder is the schema of the rows plus the vocabularies: it decides how a line of text becomes numbers, and is
+ * saved with the model so that evaluation, prediction and serving encode exactly as training did. Batches stream
+ * from a file through the encoder, shuffled if asked, made ahead by a prefetch thread. */
+#ifndef PHLOEM_DATA_H
+#define PHLOEM_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+#include "phloem/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ph_data_settings; /* the keys under "data" of a config */
+struct ph_encoder;
+struct ph_batches;
+
+/* One sparse feature: ids in [0, num_rows). Names are owned by the encoder. */
+struct ph_sparse_feature {
+    const char *name;
+    size_t num_rows; /* of its embedding table, the out-of-vocabulary row 0 included */
+};
+
+/* Builds an encoder from settings; where a field wants a vocabulary, reads the training file once (and only that).
+ * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data. */
+ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
+ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path); /* JSON, atomic */
+ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out);
+void ph_encoder_destroy(struct ph_encoder *encoder);
+
+size_t ph_encoder_num_dense(const struct ph_encoder *encoder);
+size_t ph_encoder_num_tasks(const struct ph_encoder *encoder);
+size_t ph_encoder_num_sparse(const struct ph_encoder *encoder);
+const struct ph_sparse_feature *ph_encoder_sparse(const struct ph_encoder *encoder, size_t feature);
+const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t feature);
+
+struct ph_batches_options {
+    size_t batch_size;
+    bool is_shuffled;     /* by seed and epoch, within a window of shuffle_bytes (0: 32 MiB) */
+    size_t shuffle_bytes; /* rows are shuffled fully when they fit, window by window otherwise */
+    uint64_t seed, epoch;
+    size_t num_prefetched; /* batches made ahead by a thread; 0: made in ph_batches_next, no thread */
+    bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
+};
+
+/* Opens one file for one pass. The encoder is borrowed until close and may be shared by several batches. */
+ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options,
+    struct ph_batches **batches_out);
+
+/* The next batch, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
+ * only while batches grow. One thread. An error of the reader arrives here, in order. */
+ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
+void ph_batches_close(struct ph_batches *batches);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* The nouns that all rooms share: element types, shapes, views, and the batch.
+ *
+ * Views borrow their memory. Everything is row-major and contiguous; (B,F,D) lists dimensions outermost first.
+ * B samples in a batch, F features, D embedding dimension, N ids in a batch, T tasks (labels a sample). */
+#ifndef PHLOEM_TENSOR_H
+#define PHLOEM_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The type of everything learnt and everything computed on it. The library is built once more with
+ * PH_REAL_IS_DOUBLE, with reference kernels only, so that gradients can be checked by finite differences. */
+#ifdef PH_REAL_IS_DOUBLE
+typedef double ph_real;
+#define PH_REAL PH_F64
+#else
+typedef float ph_real;
+#define PH_REAL PH_F32
+#endif
+
+/* X(name, C type, safetensors name) */
+#define PH_DTYPE_LIST(X)                                                                                     \
+    X(PH_F32, float, "F32")                                                                                  \
+    X(PH_F64, double, "F64")                                                                                 \
+    X(PH_I32, int32_t, "I32")                                                                                \
+    X(PH_I64, int64_t, "I64")                                                                                \
+    X(PH_U32, uint32_t, "U32")                                                                               \
+    X(PH_U8, uint8_t, "U8")
+
+#define PH_DTYPE_ENUM(name, type, text) name,
+enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };
+#undef PH_DTYPE_ENUM
+
+size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes */
+const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it; static */
+
+#define PH_MAX_RANK 4
+
+struct ph_shape {
+    size_t rank; /* 0: a single number */
+    size_t dims[PH_MAX_RANK];
+};
+
+size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims; 1 for rank 0 */
+
+/* One batch in the combined format: all features' lengths in one array, all ids in another, feature-major.
+ * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]).
+ * Every pointer is borrowed from whoever made the batch, until the batch is given back. */
+struct ph_batch {
+    size_t num_samples;          /* B */
+    size_t num_dense;            /* dense features a sample */
+    size_t num_sparse;           /* F, sparse features a sample */
+    size_t num_tasks;            /* T */
+    size_t num_ids;              /* N */
+    uint64_t first_sample;       /* position of sample 0 in the epoch's order: a key of the rng */
+    const ph_real *dense;        /* (B, num_dense) */
+    const ph_real *labels;       /* (B,T), in [0,1] */
+    const ph_real *label_mask;   /* (B,T), 1 where the label is known; NULL: all known */
+    const ph_real *weights;      /* (B) sample weights; NULL: all 1 */
+    const int32_t *lengths;      /* (F,B) ids in each bag */
+    const uint32_t *offsets;     /* (F*B + 1) running sum of lengths */
+    const int64_t *ids;          /* (N) encoded ids, in [0, rows of the feature's table) */
+    const ph_real *id_weights;   /* (N) for weighted pooling; NULL: all 1 */
+    const int64_t *groups;       /* (B) the id that grouped AUC groups by; NULL: none */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+/* SHA-256, over libcrypto. */
+#ifndef PH_BASE_DIGEST_H
+#define PH_BASE_DIGEST_H
+
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+struct ph_digest;
+
+ph_status ph__digest_create(struct ph_digest **digest_out);
+ph_status ph__digest_update(struct ph_digest *digest, const void *bytes, size_t size);
+ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65]);
+void ph__digest_destroy(struct ph_digest *digest);
+
+#endif

@@ -1,0 +1,36 @@
+/* Paths and small files. Errors name the path. */
+#ifndef PH_BASE_FILE_H
+#define PH_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "phloem/status.h"
+
+bool ph__file_exists(const char *path);
+ph_status ph__file_size(const char *path, uint64_t *size_out);
+ph_status ph__directory_create(const char *path); /* and its parents; fine when it exists */
+ph_status ph__directory_is_empty(const char *path, bool *is_empty_out); /* a missing one is empty */
+
+/* $NAME and ${NAME} replaced; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
+ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
+const char *ph__path_join(struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
+
+/* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
+struct ph_atomic_file {
+    int descriptor; /* -1: not open */
+    char *temporary_path;
+    char *path;
+};
+ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out);
+ph_status ph__atomic_file_write(struct ph_atomic_file *file, const void *bytes, size_t size);
+ph_status ph__atomic_file_commit(struct ph_atomic_file *file); /* fini'ed afterwards, also on failure */
+void ph__atomic_file_abandon(struct ph_atomic_file *file);    /* removes the temporary file */
+
+/* Whole file into the arena, NUL-terminated, refused above max_bytes. */
+ph_status ph__file_read(struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
+ph_status ph__file_write_text(const char *path, const char *text); /* atomic */
+
+#endif

@@ -1,0 +1,48 @@
+/* JSON, read and written: jansson behind a small door, so that its header stays in json.c.
+ * A node is borrowed from its document until ph__json_destroy. One thread at a time per document. */
+#ifndef PH_BASE_JSON_H
+#define PH_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+struct ph_json; /* a document or a node in it */
+
+/* Building. Setters copy names and text. A non-finite number becomes null. Out of memory is remembered and
+ * reported by ph__json_text / ph__json_write, so that building needs no checks. */
+struct ph_json *ph__json_object(void);
+struct ph_json *ph__json_array(void);
+void ph__json_set_text(struct ph_json *object, const char *key, const char *text); /* NULL text: null */
+void ph__json_set_number(struct ph_json *object, const char *key, double number);
+void ph__json_set_integer(struct ph_json *object, const char *key, int64_t number);
+void ph__json_set_bool(struct ph_json *object, const char *key, bool value);
+void ph__json_set_null(struct ph_json *object, const char *key);
+void ph__json_set(struct ph_json *object, const char *key, struct ph_json *child); /* takes ownership */
+void ph__json_append(struct ph_json *array, struct ph_json *child);                /* takes ownership */
+void ph__json_append_integer(struct ph_json *array, int64_t number);
+void ph__json_append_number(struct ph_json *array, double number);
+void ph__json_append_text(struct ph_json *array, const char *text);
+
+/* Text, malloc'ed; indent 0 is one line. Keys keep the order in which they were set. */
+ph_status ph__json_text(const struct ph_json *json, int indent, char **text_out);
+ph_status ph__json_write(const struct ph_json *json, const char *path); /* atomic, indented */
+void ph__json_destroy(struct ph_json *json);
+
+/* Reading. `where` names the source in errors; `error_status` is what a malformed text gives. Duplicate keys
+ * are refused. Looking up a missing key gives NULL; asking for a value of another type gives the fallback. */
+ph_status ph__json_parse(const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
+const struct ph_json *ph__json_get(const struct ph_json *object, const char *key);
+const struct ph_json *ph__json_at(const struct ph_json *array, size_t index);
+size_t ph__json_size(const struct ph_json *json); /* members or items; 0 for anything else */
+const char *ph__json_key_at(const struct ph_json *object, size_t index);
+const char *ph__json_as_text(const struct ph_json *json, const char *fallback);
+int64_t ph__json_as_integer(const struct ph_json *json, int64_t fallback);
+double ph__json_as_number(const struct ph_json *json, double fallback);
+bool ph__json_is_array(const struct ph_json *json);
+bool ph__json_is_object(const struct ph_json *json);
+bool ph__json_is_integer(const struct ph_json *json);
+
+#endif

@@ -1,0 +1,29 @@
+/* Data parallelism: a number of tasks, run by a fixed team. The only header that knows threads of a kernel.
+ *
+ * Results must not depend on who runs a task: callers cut work into tasks by shape alone, never by the number
+ * of threads, and never reduce across tasks except in task order. Backends, chosen in the build:
+ * parallel_openmp.c (libgomp, the runtime that oneDNN uses), parallel_pthread.c, parallel_serial.c.
+ * Only one thread at a time may call ph__parallel_for on a team; a task must not call it (it would deadlock). */
+#ifndef PH_BASE_PARALLEL_H
+#define PH_BASE_PARALLEL_H
+
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+struct ph_team;
+
+/* num_threads 0: as many as this process may run on (affinity and cgroup quota). */
+ph_status ph__team_create(size_t num_threads, struct ph_team **team_out);
+void ph__team_destroy(struct ph_team *team);
+size_t ph__team_num_threads(const struct ph_team *team);
+
+/* worker < num_threads identifies the running thread (for scratch memory only). */
+typedef void (*ph_task)(void *argument, size_t task, size_t worker);
+
+/* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done. No allocation. */
+void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+
+const char *ph__parallel_backend(void); /* "openmp", "pthread" or "serial" */
+
+#endif

@@ -1,0 +1,38 @@
+/* Byte streams over plain, .gz and .zst files alike; "-" is standard input or output.
+ * Compression is recognised by the first bytes when reading and by the file name when writing.
+ * One thread at a time per stream. */
+#ifndef PH_BASE_STREAM_H
+#define PH_BASE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+struct ph_reader;
+struct ph_writer;
+
+/* PH_ERROR_DATA naming the path when it is missing, unreadable or a folder. */
+ph_status ph__reader_open(const char *path, struct ph_reader **reader_out);
+void ph__reader_close(struct ph_reader *reader);
+
+/* The next line without its LF or CR-LF. The text is NUL-terminated, writable, borrowed until the next call;
+ * an embedded NUL is an error. At the end: *line_out = NULL. Corrupt or truncated compression, and lines over
+ * 64 MiB: PH_ERROR_DATA with path and line. */
+ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *length_out);
+
+/* Up to `size` bytes; 0 at the end. */
+ph_status ph__reader_read(struct ph_reader *reader, void *buffer, size_t size, size_t *size_out);
+const char *ph__reader_path(const struct ph_reader *reader);
+uint64_t ph__reader_line_number(const struct ph_reader *reader); /* of the line last returned, from 1 */
+
+/* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded
+ * as incomplete (the file stays truncated); finish flushes, and reports a full disk. */
+ph_status ph__writer_open(const char *path, struct ph_writer **writer_out);
+ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size);
+ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+ph_status ph__writer_finish(struct ph_writer *writer);
+void ph__writer_close(struct ph_writer *writer);
+
+#endif

@@ -1,0 +1,21 @@
+/* Trace events in Chrome's JSON format (chrome://tracing, Perfetto). Events are kept in memory allocated at the
+ * start; when full, later events are dropped and counted. Any thread may add. */
+#ifndef PH_BASE_TRACE_H
+#define PH_BASE_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+struct ph_trace;
+
+ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out);
+void ph__trace_destroy(struct ph_trace *trace);
+
+/* A complete event; `name` and `category` are borrowed until the trace is written. NULL trace: nothing. */
+void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread, uint64_t start_ns,
+    uint64_t duration_ns);
+ph_status ph__trace_write(const struct ph_trace *trace, const char *path);
+
+#endif

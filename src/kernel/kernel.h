@@ -1,0 +1,174 @@
+/* The kernel table: pure arithmetic on pointers, one implementation an ISA, chosen once at start.
+ *
+ * Conventions
+ * - ref/ is the specification: plain C, built for float and (tests) for double. avx2/ and avx512/ hold what beats
+ *   its neighbour; an entry without an own variant points at the next lower ISA's.
+ * - No allocation, no threads, no errors: callers cut work into blocks (by shape only) and call one kernel a
+ *   block. Counts may be zero. Pointers need no alignment. Outputs do not overlap inputs unless said so.
+ * - Compiled with -ffp-contract=off; explicit fma in SIMD variants. Sums run in a fixed order for each ISA, so the
+ *   same call gives the same bits always; between ISAs results agree within rounding.
+ * - `ph_real` is float except in the finite-difference build. */
+#ifndef PH_KERNEL_KERNEL_H
+#define PH_KERNEL_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+#include "base/rng.h"
+#include "phloem/tensor.h"
+
+/* ---- embedding -------------------------------------------------------------------------------------------- */
+
+/* Pooled lookup of a run of bags. Bag i (of num_bags) has slots[offsets[i] .. offsets[i+1]) (offsets index `slots`
+ * absolutely) and writes D = dim reals at out + i * out_stride: scale_i * sum_j w_j * table[slot_j]; scale_i is 1, or
+ * 1/length when is_mean; w_j = weights[j] (absolute index like slots) or 1 when weights is NULL. An empty bag is 0. */
+struct ph_embedding_bag_args {
+    const ph_real *table; /* (rows, dim) */
+    size_t dim;
+    const uint32_t *slots;
+    const ph_real *weights;
+    const uint32_t *offsets; /* (num_bags + 1) */
+    size_t num_bags;
+    size_t out_stride; /* reals between the outputs of consecutive bags, >= dim */
+    int is_mean;
+    ph_real *out;
+};
+
+/* The gradient row of one merged slot: sum over its entries, in order, of coefficient * grad[bag].
+ * Entry e is position p = order[e] in the batch's ids; its bag is bags[p]; the bag's gradient row stands at
+ * grad + (bag % num_samples) * sample_stride + (bag / num_samples) * feature_stride (bags are feature-major, (F,B));
+ * the coefficient is weights[p] (1 when NULL) times 1/length of the bag when lengths is not NULL (mean pooling). */
+struct ph_embedding_gradient_source {
+    const uint32_t *order; /* (N) positions, grouped by slot */
+    const uint32_t *bags;  /* (N) bag of each position */
+    const ph_real *grad;   /* (B,F,D), with strides */
+    size_t num_samples;    /* B */
+    size_t sample_stride, feature_stride; /* reals */
+    size_t dim;
+    const ph_real *weights;  /* (N) by position, or NULL */
+    const int32_t *lengths;  /* (F,B) for mean pooling, or NULL */
+};
+
+/* ---- optimizers ------------------------------------------------------------------------------------------- */
+
+enum ph_optimizer_kind {
+    PH_SGD,
+    PH_MOMENTUM,
+    PH_ADAGRAD,
+    PH_ROWWISE_ADAGRAD,
+    PH_ADAM,
+    PH_ADAMW,
+    PH_OPTIMIZER_COUNT
+};
+
+/* Formulas, g = gradient * gradient_scale + l2 * w:
+ *   SGD       w -= lr * g
+ *   MOMENTUM  m = momentum * m + g;  w -= lr * m   (nesterov: w -= lr * (g + momentum * m))
+ *   ADAGRAD   s += g^2;  w -= lr * g / (sqrt(s) + eps)
+ *   ROWWISE_ADAGRAD   one s a row:  s += mean over the row of g^2;  w -= lr * g / (sqrt(s) + eps)
+ *   ADAM      m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr * (m / c1) / (sqrt(v / c2) + eps)
+ *             with c1 = 1 - b1^t, c2 = 1 - b2^t  (t counts from 1)
+ *   ADAMW     first w -= lr * weight_decay * w, then as ADAM */
+struct ph_optimizer_step {
+    enum ph_optimizer_kind kind;
+    int is_nesterov;
+    ph_real learning_rate;
+    ph_real gradient_scale; /* from clipping; 1 otherwise */
+    ph_real l2;             /* lambda of lambda/2 * |w|^2 */
+    ph_real weight_decay;   /* decoupled, ADAMW */
+    ph_real momentum, beta1, beta2, epsilon;
+    ph_real bias_correction1, bias_correction2; /* c1, c2 */
+};
+
+/* ---- the table -------------------------------------------------------------------------------------------- */
+
+struct ph_kernels {
+    enum ph_isa isa;
+
+    void (*embedding_bag)(const struct ph_embedding_bag_args *args);
+    /* row_out (dim) = the merged gradient of entries [first, last) of source->order; no entries: zeros. */
+    void (*embedding_gradient_row)(
+        const struct ph_embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out);
+
+    /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
+     * Adam's v; NULL where the optimizer has none. Not for ROWWISE_ADAGRAD. */
+    void (*optimizer_update)(
+        const struct ph_optimizer_step *step, size_t n, const ph_real *grad, ph_real *weight, ph_real *m, ph_real *s);
+    /* One row of dim weights with a single accumulator *s. */
+    void (*rowwise_adagrad_update)(
+        const struct ph_optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
+
+    /* sum of (x_i + l2 * w_i)^2 in a fixed order, in double; w may be NULL (then x alone), x may be NULL (then zeros) */
+    double (*sum_of_squares)(size_t n, const ph_real *x, const ph_real *w, ph_real l2);
+
+    /* ---- interactions. x (F,D) is one sample; batch rows run outside: `count` samples, x_stride reals apart ---- */
+
+    /* Second-order FM: out[b] = 1/2 sum_d ((sum_f x_fd)^2 - sum_f x_fd^2). */
+    void (*fm_forward)(size_t count, size_t num_fields, size_t dim, const ph_real *x, ph_real *out);
+    /* dx_fd = g_b * (sum_f' x_f'd - x_fd). */
+    void (*fm_backward)(
+        size_t count, size_t num_fields, size_t dim, const ph_real *x, const ph_real *grad, ph_real *dx);
+
+    /* Pairwise dot products over F = num_fields vectors: field 0 of sample b is first + b*D when first is not NULL,
+     * the others are rest (count, F - 1, D) (or F with first NULL). out row b, out_stride reals apart: the strictly
+     * lower triangle in row order: <x1,x0>, <x2,x0>, <x2,x1>, ... F(F-1)/2 numbers. */
+    void (*dot_forward)(size_t count, size_t num_fields, size_t dim, const ph_real *first, const ph_real *rest,
+        ph_real *out, size_t out_stride);
+    /* d_first (count,D) (not touched when first is NULL), d_rest: dx_i = sum_j g_ij x_j. grad as out above.
+     * When add_to_first is nonzero the result is added to d_first instead of written. */
+    void (*dot_backward)(size_t count, size_t num_fields, size_t dim, const ph_real *first, const ph_real *rest,
+        const ph_real *grad, size_t grad_stride, int add_to_first, ph_real *d_first, ph_real *d_rest);
+
+    /* ---- elementwise; in and out may be the same array ---- */
+    void (*relu)(size_t n, const ph_real *x, ph_real *y);
+    void (*relu_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy where y > 0 */
+    void (*sigmoid)(size_t n, const ph_real *x, ph_real *y);
+    void (*sigmoid_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy y (1-y) */
+    void (*add)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
+    void (*multiply)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
+    void (*scale)(size_t n, ph_real factor, const ph_real *x, ph_real *y);
+    /* y += sum over rows of x (rows, n), row after row: a bias gradient of one block */
+    void (*add_rows)(size_t rows, size_t n, const ph_real *x, ph_real *y);
+
+    /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets
+     * 1 where kept; kept elements are divided by (1 - rate). Bit-equal on every ISA: an element is kept when its
+     * ph__rng_word >= rate * 2^32 (rounded to uint64). */
+    void (*dropout)(const struct ph_rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
+        const ph_real *x, ph_real *y, uint8_t *mask);
+    void (*dropout_backward)(size_t n, double rate, const uint8_t *mask, const ph_real *dy, ph_real *dx);
+
+    /* ---- batch norm over (rows, n); statistics in double so that blocks can be combined exactly in order ---- */
+    void (*batch_norm_sums)(size_t rows, size_t n, const ph_real *x, const double *shift, double *sum,
+        double *sum_of_squares); /* adds sum_r (x - shift_j), sum_r (x - shift_j)^2; shift may be NULL (0) */
+    /* y = (x - mean) * inv_std * gamma + beta, each (n) */
+    void (*batch_norm_apply)(size_t rows, size_t n, const ph_real *x, const ph_real *mean, const ph_real *inv_std,
+        const ph_real *gamma, const ph_real *beta, ph_real *y);
+    /* adds sum_r dy and sum_r dy * (x - mean) * inv_std */
+    void (*batch_norm_gradient_sums)(size_t rows, size_t n, const ph_real *x, const ph_real *dy, const ph_real *mean,
+        const ph_real *inv_std, double *sum_dy, double *sum_dy_xhat);
+    /* dx = gamma inv_std (dy - mean_dy - xhat mean_dy_xhat) */
+    void (*batch_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy, const ph_real *mean,
+        const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy, const ph_real *mean_dy_xhat, ph_real *dx);
+
+    /* ---- loss: binary cross entropy with logits, elementwise over n ----
+     * loss = w m (max(z,0) - z y + log(1 + exp(-|z|))), weight w or mask m NULL: 1. Returns the sum in double in a
+     * fixed order; adds nothing else. */
+    double (*bce)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights);
+    /* dz = scale * w (sigmoid(z) - y) */
+    void (*bce_backward)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights, ph_real scale,
+        ph_real *dz);
+};
+
+/* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */
+const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
+
+/* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
+ * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.
+ * Writes the sorted positions to order (count) and, for each distinct slot, its value to unique and the index in
+ * `order` where its run starts to starts; returns how many. scratch holds ph__slot_sort_scratch_bytes(count). */
+size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range, uint32_t first_position,
+    uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch);
+size_t ph__slot_sort_scratch_bytes(size_t count);
+
+#endif

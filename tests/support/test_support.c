@@ -1,0 +1,101 @@
+#include "support/test_support.h"
+
+#include <ftw.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void test__assert_ok(ph_status status, const char *call, const char *file, int line)
+{
+    if (status == PH_OK)
+        return;
+    print_error("%s failed: %s: %s\n", call, ph_status_message(status), ph_error_text());
+    _fail(file, line);
+}
+
+void test__assert_fails(
+    ph_status status, ph_status wanted, const char *part, const char *call, const char *file, int line)
+{
+    if (status == wanted && strstr(ph_error_text(), part) != NULL)
+        return;
+    print_error("%s returned %d \"%s\"; wanted %d with \"%s\"\n", call, status, ph_error_text(), wanted, part);
+    _fail(file, line);
+}
+
+uint64_t test_seed(void)
+{
+    static uint64_t seed;
+    if (seed == 0) {
+        const char *text = getenv("PH_TEST_SEED");
+        seed = text != NULL ? strtoull(text, NULL, 10) : 20240607;
+        print_message("PH_TEST_SEED=%" PRIu64 "\n", seed);
+    }
+    return seed;
+}
+
+void assert_near(double actual, double expected, double absolute, double relative)
+{
+    if (fabs(actual - expected) <= absolute + relative * fabs(expected))
+        return;
+    fail_msg("%.17g is not near %.17g (absolute %g, relative %g)", actual, expected, absolute, relative);
+}
+
+static char folder[256];
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static void remove_folder(void)
+{
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *test_folder(void)
+{
+    if (folder[0] == '\0') {
+        const char *parent = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/phloem-test-XXXXXX", parent != NULL ? parent : "/tmp");
+        if (mkdtemp(folder) == NULL)
+            fail_msg("cannot make a folder from %s", folder);
+        atexit(remove_folder);
+    }
+    return folder;
+}
+
+const char *test_write_file(const char *name, const char *text)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", test_folder(), name) < 0)
+        fail_msg("out of memory");
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+const char *test_data(const char *relative_path)
+{
+    const char *root = getenv("PHLOEM_DATA");
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", root != NULL ? root : PH_SOURCE_DIR "/../shared/data", relative_path) < 0)
+        return NULL;
+    if (access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+void test_skip(const char *reason)
+{
+    fprintf(stderr, "skipped: %s\n", reason);
+    exit(77);
+}

@@ -1,0 +1,39 @@
+/* What every test includes: cmocka in the order it wants, a seed that is printed, skips, temporary folders. */
+#ifndef PH_TEST_SUPPORT_H
+#define PH_TEST_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "phloem/status.h"
+
+/* Fails the test with the recorded error when `call` is not PH_OK. */
+#define assert_ok(call) test__assert_ok((call), #call, __FILE__, __LINE__)
+/* Fails unless `call` returns `status` and the recorded error text contains `part`. */
+#define assert_fails(call, status, part) test__assert_fails((call), (status), (part), #call, __FILE__, __LINE__)
+
+void test__assert_ok(ph_status status, const char *call, const char *file, int line);
+void test__assert_fails(
+    ph_status status, ph_status wanted, const char *part, const char *call, const char *file, int line);
+
+/* The seed of this run: $PH_TEST_SEED or a fixed default; printed once. */
+uint64_t test_seed(void);
+
+/* |actual - expected| <= absolute + relative * |expected|, else fails naming both. */
+void assert_near(double actual, double expected, double absolute, double relative);
+
+/* A fresh folder under $TMPDIR, removed with all that is in it when the program exits. Static storage. */
+const char *test_folder(void);
+const char *test_write_file(const char *name, const char *text); /* into test_folder(); returns the path, malloc'ed */
+
+/* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is missing. */
+const char *test_data(const char *relative_path);
+
+/* Ends the whole program as skipped (exit 77), saying why. */
+_Noreturn void test_skip(const char *reason);
+
+#endif
