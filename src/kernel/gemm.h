@@ -15,12 +15,11 @@
 #include <stdint.h>
 
 #include "base/parallel.h"
+#include "phloem/kernel.h"
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
 struct ph_gemm;
-
-enum ph_activation { PH_IDENTITY, PH_RELU, PH_SIGMOID };
 
 ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **gemm_out);
 void ph__gemm_destroy(struct ph_gemm *gemm);

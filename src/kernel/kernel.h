@@ -16,6 +16,7 @@
 
 #include "base/cpu.h"
 #include "base/rng.h"
+#include "phloem/kernel.h"
 #include "phloem/tensor.h"
 
 /* ---- embedding -------------------------------------------------------------------------------------------- */
@@ -51,16 +52,6 @@ struct ph_embedding_gradient_source {
 };
 
 /* ---- optimizers ------------------------------------------------------------------------------------------- */
-
-enum ph_optimizer_kind {
-    PH_SGD,
-    PH_MOMENTUM,
-    PH_ADAGRAD,
-    PH_ROWWISE_ADAGRAD,
-    PH_ADAM,
-    PH_ADAMW,
-    PH_OPTIMIZER_COUNT
-};
 
 /* Formulas, g = gradient * gradient_scale + l2 * w:
  *   SGD       w -= lr * g
