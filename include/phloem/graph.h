@@ -1,0 +1,195 @@
+/* The graph: a model is a small function that builds a static graph of operators; training it, planning its
+ * memory and running it are passes over that graph and a backend under it.
+ *
+ *   program    immutable once built: values, operators, named entries (forward, backward, update)
+ *   store      what is learnt (phloem/store.h);  state: what entries carry from step to step
+ *   workspace  the memory of one batch in flight
+ *
+ * Building is not thread-safe. A program may be shared by any number of executors; an executor and a
+ * workspace are used by one thread at a time. Operators are added with the functions of phloem/op.h. */
+#ifndef PHLOEM_GRAPH_H
+#define PHLOEM_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "phloem/status.h"
+#include "phloem/store.h"
+#include "phloem/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ph_builder;
+struct ph_program;
+struct ph_backend;
+struct ph_executor;
+struct ph_workspace;
+
+/* ---- values
+ * ------------------------------------------------------------------------------------------------ */
+
+typedef uint32_t ph_value; /* a handle into its builder and program; 0 is "none" */
+
+enum ph_kind {
+    PH_DENSE,       /* an array of fixed or symbolic dimensions */
+    PH_JAGGED,      /* dims[0] bags of altogether dims[1] items: items + offsets (bags + 1) */
+    PH_SPARSE_ROWS, /* dims[0] distinct slots of a table, ascending, and one row of dims[1] reals each */
+    PH_SCALAR,      /* one double on the host: a loss, a learning rate */
+    PH_TOKEN,       /* order only */
+};
+
+/* A dimension: extent, times the run-time value of a symbol unless symbol is 0. */
+struct ph_dim {
+    size_t extent;
+    uint32_t symbol;
+};
+
+#define PH_SYMBOL_BATCH 1u /* B */
+#define PH_SYMBOL_IDS 2u   /* N, ids in the batch */
+
+struct ph_type {
+    enum ph_kind kind;
+    enum ph_dtype dtype;
+    uint32_t rank;
+    struct ph_dim dims[PH_MAX_RANK];
+};
+
+/* ---- building
+ * ---------------------------------------------------------------------------------------------- */
+
+enum ph_mode { PH_TRAINING, PH_INFERENCE };
+
+/* Errors are sticky: after the first one every building call does nothing and returns 0, and
+ * ph_builder_finish reports it. So model code needs no checks. In PH_INFERENCE mode dropout is the identity
+ * and batch norm uses its running statistics. */
+ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
+void ph_builder_destroy(struct ph_builder *builder);
+enum ph_mode ph_builder_mode(const struct ph_builder *builder);
+ph_status ph_builder_status(const struct ph_builder *builder);
+
+/* Following operators belong to this entry. Entries run in the order in which they were begun; values of an
+ * earlier entry may be read by a later one. A builder starts in entry "forward". */
+void ph_builder_begin_entry(struct ph_builder *builder, const char *name);
+/* Names of parameters and operators are prefixed with "scope."; scopes nest. */
+void ph_builder_push_scope(struct ph_builder *builder, const char *name);
+void ph_builder_pop_scope(struct ph_builder *builder);
+
+/* Inputs from the batch; asking twice gives the same value. Optional arrays that a batch lacks read as all 1.
+ */
+ph_value ph_input_dense(struct ph_builder *builder, size_t num_dense);  /* (B, num_dense) */
+ph_value ph_input_ids(struct ph_builder *builder, size_t num_sparse);   /* jagged int64: F*B bags, N ids */
+ph_value ph_input_id_weights(struct ph_builder *builder);               /* (N), optional */
+ph_value ph_input_labels(struct ph_builder *builder, size_t num_tasks); /* (B,T) */
+ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks); /* (B,T), optional */
+ph_value ph_input_weights(struct ph_builder *builder);                      /* (B), optional */
+ph_value ph_input_scalar(struct ph_builder *builder, const char *name); /* set by ph_workspace_set_scalar */
+
+/* Learnt values, in the store under the scoped name. A table has one slice a feature; slice names are scoped
+ * too. */
+ph_value ph_parameter(
+    struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init);
+ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_slices,
+    const struct ph_table_slice *slices, size_t dim, struct ph_init init);
+/* n reals carried from step to step, in the state under the scoped name; operators that write it say so. */
+ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, double initial);
+
+struct ph_type ph_value_type(const struct ph_builder *builder, ph_value value);
+const char *ph_value_name(
+    const struct ph_builder *builder, ph_value value); /* until the builder is finished */
+
+/* Parameters and tables declared so far, in order. */
+size_t ph_builder_num_parameters(const struct ph_builder *builder);
+ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index);
+
+/* Keeps a value readable until its entry has ended and beyond, under this name (ph_workspace_output). */
+void ph_output(struct ph_builder *builder, const char *name, ph_value value);
+
+/* Reverse-mode differentiation as a pass: appends the operators that compute d loss / d wrt[i] to the current
+ * entry. loss is a scalar. gradients_out[i] is 0 where the loss does not depend on wrt[i] (or only through
+ * ph_stop_gradient); a table's gradient is a sparse_rows value. */
+void ph_backward(
+    struct ph_builder *builder, ph_value loss, size_t num_wrt, const ph_value *wrt, ph_value *gradients_out);
+
+/* Freezes the graph: removes operators whose results nobody reads, fuses table gradients into their update
+ * where nothing else reads them, and orders. The builder can only be destroyed afterwards. */
+ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out);
+
+/* ---- programs
+ * ---------------------------------------------------------------------------------------------- */
+
+void ph_program_destroy(struct ph_program *program); /* after its executors */
+size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
+/* Graphviz text of the graph, one cluster an entry. */
+ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
+
+/* ---- running
+ * ----------------------------------------------------------------------------------------------- */
+
+struct ph_backend_options {
+    size_t num_threads; /* 0: all that this process may use */
+    bool is_fast;       /* give up bit-equality between thread counts for the library's own threading */
+};
+ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_backend **backend_out);
+void ph_backend_destroy(struct ph_backend *backend);
+size_t ph_backend_num_threads(const struct ph_backend *backend);
+const char *ph_backend_describe(
+    const struct ph_backend *backend); /* "avx512, oneDNN 2.6.3, 2 threads (openmp)" */
+
+/* Binds a program to what it learns and carries: parameters, slots and states that are missing are made and
+ * initialised. All four are borrowed until the executor is destroyed. */
+ph_status ph_executor_create(struct ph_program *program, struct ph_store *store, struct ph_state *state,
+    struct ph_backend *backend, struct ph_executor **executor_out);
+void ph_executor_destroy(struct ph_executor *executor);
+
+/* Bytes of parameters, slots and states that ph_executor_create would add to the store. */
+ph_status ph_program_missing_bytes(
+    const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out);
+
+struct ph_memory_report {
+    uint64_t planned_bytes;  /* of the workspace, with buffers reused */
+    uint64_t no_reuse_bytes; /* what one buffer a value would cost */
+    uint64_t live_bytes;     /* most bytes live at once: no plan can do with less */
+    uint64_t num_growths;    /* times that a batch outgrew the capacity */
+};
+
+/* Capacities: batch_size samples, num_ids ids. A larger batch makes the workspace grow (counted). */
+ph_status ph_workspace_create(
+    struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out);
+void ph_workspace_destroy(struct ph_workspace *workspace);
+struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace);
+
+/* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. */
+ph_status ph_workspace_bind(
+    struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step);
+ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value);
+
+/* Runs one entry. No allocation after the first run but counted growth. PH_ERROR_DATA: an id outside its
+ * table. */
+ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry);
+
+/* A named output: its scalar, or its array and shape, borrowed until the next run or bind. */
+ph_status ph_workspace_scalar(const struct ph_workspace *workspace, const char *name, double *value_out);
+ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
+    const ph_real **data_out, struct ph_shape *shape_out);
+
+/* ---- profile
+ * ----------------------------------------------------------------------------------------------- */
+
+/* Starts or stops measuring each operator (off at first); trace_events > 0 also keeps that many trace events.
+ */
+ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events);
+/* A table, dearest operator first: calls, ms, share, GFLOP/s, GB/s. */
+ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file);
+ph_status ph_executor_write_trace(
+    const struct ph_executor *executor, const char *path); /* Chrome trace JSON */
+/* FLOPs and bytes by the operators' cost rules of everything run since profiling began. */
+void ph_executor_cost(const struct ph_executor *executor, double *flops_out, double *bytes_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

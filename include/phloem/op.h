@@ -1,0 +1,95 @@
+/* Operators: the functions a model is built with. Each adds one or two nodes to the builder and returns the
+ * value. Shapes are checked as they are added; errors are sticky in the builder (phloem/graph.h). B samples,
+ * F features, D embedding dimension, N ids, T tasks, K features in, M features out. */
+#ifndef PHLOEM_OP_H
+#define PHLOEM_OP_H
+
+#include "phloem/graph.h"
+#include "phloem/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* activation(x W^T + bias): x (B,K), weight parameter (M,K), bias parameter (M) or 0; (B,M). */
+ph_value ph_linear(
+    struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
+
+/* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F slices (feature f reads
+ * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. */
+ph_value ph_embedding_bag(
+    struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights);
+
+/* x (B,F) dense features, vectors parameter (F,D): (B,F,D) with row f = x_f * vectors_f. */
+ph_value ph_dense_embedding(struct ph_builder *builder, ph_value x, ph_value vectors);
+
+/* Second-order factorisation machine: x (B,F,D); (B,1) = 1/2 sum_d ((sum_f x)^2 - sum_f x^2). */
+ph_value ph_fm(struct ph_builder *builder, ph_value x);
+
+/* Pairwise dot products of the F+1 vectors [first, x]: first (B,D) or 0, x (B,F,D).
+ * (B, P) or, with first, (B, D + P): first followed by the strictly lower triangle in row order. */
+ph_value ph_dot_interaction(struct ph_builder *builder, ph_value first, ph_value x);
+
+ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
+
+/* Joins along dimension `axis` (>= 1); all other dimensions agree. */
+ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value *values, size_t axis);
+/* x[.., begin : begin + size, ..] along dimension `axis` (>= 1). */
+ph_value ph_slice(struct ph_builder *builder, ph_value x, size_t axis, size_t begin, size_t size);
+/* The same elements in another shape behind the batch: dims are those after B; no copy. */
+ph_value ph_reshape(struct ph_builder *builder, ph_value x, size_t rank, const size_t *dims);
+
+/* Batch norm over (B,K) with running statistics in the state (scoped names): gamma, beta parameters (K). */
+struct ph_batch_norm_options {
+    double epsilon;  /* added to the variance */
+    double momentum; /* share of the new batch in the running statistics */
+};
+ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
+    const char *name, struct ph_batch_norm_options options);
+
+ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate); /* inverted; rate in [0,1) */
+ph_value ph_relu(struct ph_builder *builder, ph_value x);
+ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
+ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */
+ph_value ph_multiply(struct ph_builder *builder, ph_value a, ph_value b); /* same shapes */
+ph_value ph_stop_gradient(struct ph_builder *builder, ph_value x);
+
+/* Binary cross entropy with logits, mean over known labels: sum w m l / sum w m; logits, labels (B,T), soft
+ * labels allowed; mask (B,T) or 0, weights (B) or 0. A scalar; 0 when nothing is known. */
+ph_value ph_bce_with_logits(
+    struct ph_builder *builder, ph_value logits, ph_value labels, ph_value mask, ph_value weights);
+/* sum_i factors[i] * scalars[i]: losses, named and weighted. */
+ph_value ph_weighted_sum(
+    struct ph_builder *builder, size_t num_scalars, const ph_value *scalars, const double *factors);
+
+/* ---- updates
+ * ----------------------------------------------------------------------------------------------- */
+
+struct ph_optimizer {
+    enum ph_optimizer_kind kind;
+    bool is_nesterov;
+    double momentum, beta1, beta2, epsilon;
+    double weight_decay;         /* ADAMW, decoupled */
+    double l2;                   /* lambda of lambda/2 |w|^2, added to the gradient */
+    double learning_rate_factor; /* of the parameter's group */
+    /* Tables only. false: rows touched by the batch are updated (and decayed). true: every row of the table
+     * every step, as a dense gradient would (BARS; whole-table L2). */
+    bool is_whole_table;
+};
+
+/* min(1, max_norm / (norm + 1e-6)) over all gradients together, tables included; each gradient is taken as
+ * its optimizer will see it (with its l2 term: over touched rows, or the whole table). max_norm > 0. A
+ * scalar. gradients[i] belongs to parameters[i] and optimizers[i]. */
+ph_value ph_clip_factor(struct ph_builder *builder, size_t num_gradients, const ph_value *parameters,
+    const ph_value *gradients, const struct ph_optimizer *optimizers, double max_norm);
+
+/* One optimizer step on a parameter or table. gradient 0: no gradient (only a whole-table or dense decay
+ * acts). learning_rate and step (from 1, for bias correction) are scalars; clip_factor a scalar or 0. A
+ * token. */
+ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value gradient,
+    const struct ph_optimizer *optimizer, ph_value learning_rate, ph_value step, ph_value clip_factor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,86 @@
+/* The store: what is learnt. Dense parameters, embedding tables and their optimizer slots, by name, shareable
+ * by several programs (the training program and the evaluation program of one model share one store).
+ *
+ * A table is a physical matrix (rows, dim) made of logical slices, one a feature: "embedding" holds
+ * "embedding.user" in rows [0, n), "embedding.item" in the next, and so on. Checkpoints hold the logical
+ * slices, so that a later layout (sharded, tiered) reads them all the same. The store knows nothing of ranks.
+ * One thread at a time. */
+#ifndef PHLOEM_STORE_H
+#define PHLOEM_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+#include "phloem/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum ph_init_kind {
+    PH_INIT_CONSTANT,       /* scale */
+    PH_INIT_NORMAL,         /* N(0, scale^2) */
+    PH_INIT_UNIFORM,        /* U(-scale, scale) */
+    PH_INIT_XAVIER_NORMAL,  /* N(0, 2 / (rows + columns)) of an (out, in) matrix; scale multiplies the
+                               deviation */
+    PH_INIT_XAVIER_UNIFORM, /* U(-a, a), a = sqrt(6 / (rows + columns)), times scale */
+};
+
+/* Initial values depend on seed, the logical name, row and column alone. */
+struct ph_init {
+    enum ph_init_kind kind;
+    double scale;
+};
+
+struct ph_table_slice {
+    const char *name; /* full logical name, "embedding.user" */
+    size_t num_rows;
+};
+
+struct ph_store;
+struct ph_state;
+
+ph_status ph_store_create(uint64_t seed, struct ph_store **store_out);
+void ph_store_destroy(struct ph_store *store);
+
+/* Logical tensors in order of creation: dense parameters and table slices. Borrowed until the store is
+ * destroyed. */
+struct ph_tensor {
+    const char *name;
+    enum ph_dtype dtype;
+    struct ph_shape shape;
+    void *data;
+};
+size_t ph_store_num_tensors(const struct ph_store *store);
+struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index);
+ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out);
+
+/* Call after writing through ph_tensor.data: programs' packed copies of weights are made anew. */
+void ph_store_touch(struct ph_store *store);
+
+uint64_t ph_store_parameter_count(const struct ph_store *store); /* elements learnt, slots not counted */
+uint64_t ph_store_parameter_bytes(const struct ph_store *store);
+uint64_t ph_store_slot_bytes(const struct ph_store *store);
+
+/* State that entries carry from step to step (batch-norm statistics), by name; saved with the model. */
+ph_status ph_state_create(struct ph_state **state_out);
+void ph_state_destroy(struct ph_state *state);
+size_t ph_state_num_tensors(const struct ph_state *state);
+struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
+
+/* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
+ * Saving is atomic. Loading fills the store's and the state's existing tensors: a missing, foreign, misshapen
+ * or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has been changed then. */
+ph_status ph_checkpoint_save(const char *path, const struct ph_store *store, const struct ph_state *state,
+    const char *const *metadata);
+ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);
+
+/* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout. */
+ph_status ph_checkpoint_digest(const struct ph_store *store, const struct ph_state *state, char hex_out[65]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

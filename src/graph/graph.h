@@ -1,0 +1,138 @@
+/* The graph itself, shared by builder, passes and executor. Operators see only graph/op.h and struct ph_node.
+ */
+#ifndef PH_GRAPH_GRAPH_H
+#define PH_GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "graph/op.h"
+
+#define PH_NO_NODE UINT32_MAX
+#define PH_MAX_SYMBOLS 32
+#define PH_MAX_ENTRIES 8
+
+enum ph_storage {
+    PH_STORAGE_NONE,      /* tokens */
+    PH_STORAGE_INPUT,     /* borrowed from the batch; source: enum ph_batch_input */
+    PH_STORAGE_PARAMETER, /* store; source: index of the declaration */
+    PH_STORAGE_STATE,     /* state; source: index of the state declaration */
+    PH_STORAGE_SCALAR,    /* a double of the workspace */
+    PH_STORAGE_WORKSPACE, /* planned memory */
+};
+
+enum ph_batch_input {
+    PH_INPUT_DENSE,
+    PH_INPUT_IDS,
+    PH_INPUT_ID_WEIGHTS,
+    PH_INPUT_LABELS,
+    PH_INPUT_LABEL_MASK,
+    PH_INPUT_WEIGHTS,
+    PH_INPUT_COUNT
+};
+
+struct ph_node {
+    const struct ph_op *op;
+    const char *name; /* logical and unique: "deep.0.linear" */
+    uint64_t stream;  /* ph__hash_name(name), for the rng */
+    const void *attributes;
+    size_t attributes_size;
+    uint32_t num_inputs, num_outputs;
+    ph_value *inputs, *outputs;
+    uint32_t entry;
+    bool is_dead; /* removed by a pass; gone after finish */
+};
+
+struct ph_value_info {
+    struct ph_type type;
+    const char *name;
+    enum ph_storage storage;
+    uint32_t producer; /* node, PH_NO_NODE for leaves */
+    uint32_t source;   /* see ph_storage */
+    ph_value alias_of; /* 0, or the value whose memory this one shares */
+    bool is_output;
+};
+
+struct ph_state_declaration {
+    const char *name;
+    size_t elements;
+    double initial;
+    ph_value value;
+};
+
+struct ph_named_value {
+    const char *name;
+    ph_value value;
+};
+
+struct ph_symbol {
+    const char *name;
+    uint32_t bound; /* symbol whose capacity it takes; itself for the batch's own symbols */
+};
+
+/* Growable arrays, in the order of creation. values[0] is unused so that 0 can mean none. */
+struct ph_graph {
+    struct ph_arena arena; /* names, attributes, input and output lists */
+    struct ph_node *nodes;
+    size_t num_nodes, nodes_capacity;
+    struct ph_value_info *values;
+    size_t num_values, values_capacity;
+    struct ph_declaration *declarations;
+    size_t num_declarations, declarations_capacity;
+    ph_value *declaration_values; /* beside declarations */
+    size_t declaration_values_capacity;
+    struct ph_state_declaration *states;
+    size_t num_states, states_capacity;
+    struct ph_named_value *outputs;
+    size_t num_outputs, outputs_capacity;
+    struct ph_named_value *scalar_inputs;
+    size_t num_scalar_inputs, scalar_inputs_capacity;
+    struct ph_symbol symbols[PH_MAX_SYMBOLS];
+    size_t num_symbols;
+    const char *entries[PH_MAX_ENTRIES];
+    size_t num_entries;
+    ph_value batch_inputs[PH_INPUT_COUNT];
+};
+
+struct ph_builder {
+    struct ph_graph graph;
+    enum ph_mode mode;
+    ph_status status;
+    char error[512]; /* the first error, recorded again by finish */
+    uint32_t entry;
+    const char *scope; /* "" or "a.b." */
+    const char *scopes[16];
+    size_t num_scopes;
+};
+
+struct ph_program {
+    struct ph_graph graph; /* live nodes only, grouped by entry in order */
+    uint32_t entry_begin[PH_MAX_ENTRIES + 1];
+};
+
+/* ---- passes: graph in, graph out
+ * --------------------------------------------------------------------------- */
+void ph__pass_prune(struct ph_graph *graph);        /* marks nodes dead whose results nobody needs */
+void ph__pass_fuse(struct ph_builder *builder);     /* asks each operator's fuse rule */
+ph_status ph__pass_compact(struct ph_graph *graph); /* drops dead nodes, groups by entry */
+void ph__graph_fini(struct ph_graph *graph);
+uint32_t *ph__graph_count_readers(
+    const struct ph_graph *graph); /* by value, malloc'ed; NULL: out of memory */
+
+/* ---- memory plan
+ * ------------------------------------------------------------------------------------------- */
+struct ph_memory_plan {
+    size_t *data_offset;    /* by value: byte offset in the workspace of its data */
+    size_t *index_offset;   /* by value: of offsets or slots; SIZE_MAX: none */
+    size_t *scratch_offset; /* by node */
+    struct ph_memory_report report;
+};
+/* capacities by symbol. backend for output_bytes. */
+ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,
+    const uint64_t *capacities, struct ph_memory_plan *plan_out);
+void ph__memory_plan_fini(struct ph_memory_plan *plan);
+
+/* Shape of a value's type with these symbol values. */
+void ph__type_shape(const struct ph_type *type, const uint64_t *extents, struct ph_shape *shape_out);
+size_t ph__type_index_elements(
+    const struct ph_type *type, const struct ph_shape *shape); /* of `index`; 0: none */
+
+#endif

@@ -1,0 +1,158 @@
+/* What an operator is: one constant struct with its rules, in one file of src/op/. The graph knows operators
+ * only through this interface, so adding one never touches the graph. */
+#ifndef PH_GRAPH_OP_H
+#define PH_GRAPH_OP_H
+
+#include "base/parallel.h"
+#include "kernel/gemm.h"
+#include "kernel/kernel.h"
+#include "phloem/graph.h"
+#include "store/store.h"
+
+struct ph_node;
+
+/* Traits of an operator. */
+enum {
+    PH_OP_MIXES_SAMPLES =
+        1 << 0, /* a sample's result depends on others (batch norm): a pass that splits batches cares */
+    PH_OP_IN_PLACE = 1 << 1,   /* output 0 may take over input 0's memory when nobody else reads that */
+    PH_OP_ALIAS = 1 << 2,      /* output 0 *is* input 0's memory: no run function */
+    PH_OP_HAS_EFFECT = 1 << 3, /* writes a parameter (input 0) or state: never removed, keeps its order */
+    PH_OP_ONCE_PER_VERSION =
+        1 << 4, /* reads only parameter input 0: result is kept and made anew when it has changed */
+};
+
+/* Machine under the graph, the same for all operators of an executor. */
+struct ph_backend {
+    const struct ph_kernels *kernels;
+    struct ph_gemm *gemm;
+    struct ph_team *team;
+    char description[128];
+};
+
+/* One operand of a call. Which members are set depends on the value's kind and storage. */
+struct ph_operand {
+    const struct ph_type *type;
+    struct ph_shape
+        shape;  /* now, or the capacity while planning; jagged: (bags, items); sparse_rows: (slots, dim) */
+    void *data; /* dense elements; jagged items; sparse rows (ph_real). NULL: optional input that is absent */
+    uint32_t *index;                /* jagged offsets (bags + 1); sparse_rows slots */
+    double *scalar;                 /* scalars */
+    struct ph_parameter *parameter; /* parameters and tables: data is its data */
+};
+
+struct ph_run {
+    uint64_t seed;
+    uint64_t step;
+    uint64_t first_sample; /* global index of sample 0 of the batch */
+};
+
+struct ph_call {
+    const struct ph_backend *backend;
+    const struct ph_node *node; /* node->attributes, node->stream */
+    const void *attributes;
+    const struct ph_run *run;
+    struct ph_operand *inputs, *outputs;
+    size_t num_inputs, num_outputs;
+    void *scratch; /* of scratch_bytes() */
+    uint64_t
+        *extents; /* by symbol: an operator that decides a dimension at run time sets its symbol here before
+                     it returns, and fills at most the capacity; its outputs' shapes are then read anew */
+};
+
+struct ph_cost {
+    double flops;
+    double bytes; /* unavoidable: each operand read or written once */
+};
+
+/* While a node is being added: fill `outputs` types, or ph_fail(PH_ERROR_CONFIG, ...) naming node and shapes.
+ */
+struct ph_infer {
+    struct ph_builder *builder;
+    const char *name; /* of the node */
+    const void *attributes;
+    size_t num_inputs, num_outputs;
+    const struct ph_type *inputs; /* an absent input (0) has kind PH_TOKEN and rank 0 */
+    struct ph_type *outputs;      /* zeroed */
+};
+
+/* While differentiating: append nodes, set input_gradients[i] where is_wanted[i]; 0 means zero gradient. */
+struct ph_gradient {
+    struct ph_builder *builder;
+    const struct ph_node *node;
+    const ph_value *output_gradients; /* 0: nothing flows back through this output */
+    const bool *is_wanted;            /* by input */
+    ph_value *input_gradients;
+};
+
+struct ph_op {
+    const char *name;
+    unsigned traits;
+    ph_status (*infer)(struct ph_infer *infer);
+    void (*gradient)(
+        struct ph_gradient *gradient); /* NULL: not differentiable (backward fails if asked to) */
+    void (*cost)(const struct ph_call *call, struct ph_cost *cost_out);
+    size_t (*scratch_bytes)(const struct ph_call *call); /* NULL: none; with shapes at capacity, data NULL */
+    /* NULL: the bytes that the type says; else of output `output`'s data (packed layouts) */
+    ph_status (*output_bytes)(const struct ph_call *call, size_t output, size_t *bytes_out);
+    /* NULL: none. Called once when an executor is made: adds slots to parameters. */
+    ph_status (*prepare)(
+        const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters);
+    ph_status (*run)(struct ph_call *call);
+    /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: appends
+     * nothing, but may turn itself (op, inputs, attributes) into the fused operator and return true; the
+     * producer then dies. */
+    bool (*fuse)(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer);
+    uint32_t fusible_input;
+};
+
+/* ---- for operator files
+ * ------------------------------------------------------------------------------------ */
+
+/* Adds a node to the current entry. attributes are copied. An input may be 0 (absent). The node is named
+ * scope + op name + a number unless name is given. outputs are 0 when the builder has failed. */
+void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *name, const void *attributes,
+    size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t num_outputs, ph_value *outputs);
+/* The same for one output. */
+ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const char *name,
+    const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs);
+
+/* Records a builder error (as ph_fail) unless one is there already; returns 0 for `return
+ * ph__builder_fail(...)`. */
+ph_value ph__builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
+    PH_PRINTF(3, 4);
+
+/* A new symbol whose run-time value never exceeds `bound`'s (unique slots <= ids). */
+uint32_t ph__builder_symbol(struct ph_builder *builder, const char *name, uint32_t bound);
+/* The value that an equal node (same op, inputs and attributes) already in the graph gives as output
+ * `output`, 0 if none: for packs and merges that several operators share. */
+ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *op, const void *attributes,
+    size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t output);
+/* Copy into the program's memory, for attributes that point. NULL after failure. */
+void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t size);
+const char *ph__builder_scoped(struct ph_builder *builder, const char *name); /* "scope.name" */
+/* The node that makes a value; NULL for inputs, parameters, states. Valid until the next node is added. */
+const struct ph_node *ph__builder_producer(const struct ph_builder *builder, ph_value value);
+/* Slices of a table value, or the declaration of a parameter. */
+const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter);
+
+bool ph__dim_equal(struct ph_dim a, struct ph_dim b);
+bool ph__type_equal(const struct ph_type *a, const struct ph_type *b);
+struct ph_dim ph__dim(size_t extent);                     /* fixed */
+struct ph_dim ph__dim_of(size_t extent, uint32_t symbol); /* extent * symbol */
+/* Dense ph_real type with these dimensions. */
+struct ph_type ph__dense_type(uint32_t rank, const struct ph_dim *dims);
+struct ph_type ph__scalar_type(void);
+struct ph_type ph__token_type(void);
+/* Product of the dimensions from `first` on; all must be fixed. */
+size_t ph__type_elements_from(const struct ph_type *type, uint32_t first);
+/* "(B,27,64)" into a static-sized buffer that the caller gives. */
+const char *ph__type_text(const struct ph_type *type, char buffer[96]);
+
+/* Runs task over [0, count) in blocks of `block` items: task(argument, first, last, worker). Blocks depend on
+ * count and block alone. */
+typedef void (*ph_range_task)(void *argument, size_t first, size_t last, size_t worker);
+void ph__for_blocks(
+    const struct ph_backend *backend, size_t count, size_t block, ph_range_task task, void *argument);
+
+#endif

@@ -1,0 +1,57 @@
+/* Inside of the store: parameters with their slots, for programs and update operators. */
+#ifndef PH_STORE_STORE_H
+#define PH_STORE_STORE_H
+
+#include "base/parallel.h"
+#include "phloem/store.h"
+
+#define PH_MAX_SLOTS 2
+
+/* What a program says it needs; borrowed during ph__store_add. */
+struct ph_declaration {
+    const char *name;
+    bool is_table;
+    struct ph_shape shape; /* (rows, dim) for a table, rows = sum over slices */
+    struct ph_init init;
+    size_t num_slices; /* tables only */
+    const struct ph_table_slice *slices;
+};
+
+/* Optimizer memory of a parameter. */
+struct ph_slot {
+    const char *name; /* "m", "s" */
+    bool is_per_row;  /* one number a row instead of one a weight */
+    size_t elements;
+    ph_real *data; /* zeros at first */
+};
+
+struct ph_parameter {
+    const char *name;
+    bool is_table;
+    struct ph_shape shape;
+    size_t elements;
+    ph_real *data;
+    struct ph_init init;
+    size_t num_slices;
+    struct ph_table_slice *slices;
+    uint64_t version; /* grows with every update; packed copies compare it */
+    size_t num_slots;
+    struct ph_slot slots[PH_MAX_SLOTS];
+};
+
+/* Finds the parameter or adds it, initialised. The same name with another shape, kind or slices is
+ * PH_ERROR_CONFIG. team may be NULL (serial initialisation); the values do not depend on it. */
+ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
+    struct ph_team *team, struct ph_parameter **parameter_out);
+/* Finds the slot or adds it, zeroed. */
+ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
+    bool is_per_row, struct ph_slot **slot_out);
+/* Bytes that adding the declaration would take (0 when it is there already). */
+uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration);
+
+/* n reals, each `initial` when new; the same name with another n is PH_ERROR_CONFIG. Borrowed until destroy.
+ */
+ph_status ph__state_add(
+    struct ph_state *state, const char *name, size_t n, ph_real initial, ph_real **data_out);
+
+#endif
