@@ -42,9 +42,10 @@ struct ph_embedding_bag_args {
  * the coefficient is weights[p] (1 when NULL) times 1/length of the bag when lengths is not NULL (mean pooling). */
 struct ph_embedding_gradient_source {
     const uint32_t *order; /* (N) positions, grouped by slot */
+    size_t num_entries;    /* N: how far ahead of `last` entries may be prefetched; 0: not at all */
     const uint32_t *bags;  /* (N) bag of each position */
     const ph_real *grad;   /* (B,F,D), with strides */
-    size_t num_samples;    /* B */
+    size_t num_samples;    /* B; bags and samples are counted in 32 bits */
     size_t sample_stride, feature_stride; /* reals */
     size_t dim;
     const ph_real *weights;  /* (N) by position, or NULL */
@@ -112,7 +113,7 @@ struct ph_kernels {
         const ph_real *grad, size_t grad_stride, int add_to_first, ph_real *d_first, ph_real *d_rest);
 
     /* ---- elementwise; in and out may be the same array ---- */
-    void (*relu)(size_t n, const ph_real *x, ph_real *y);
+    void (*relu)(size_t n, const ph_real *x, ph_real *y); /* NaN stays NaN */
     void (*relu_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy where y > 0 */
     void (*sigmoid)(size_t n, const ph_real *x, ph_real *y);
     void (*sigmoid_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy y (1-y) */
@@ -123,7 +124,7 @@ struct ph_kernels {
     void (*add_rows)(size_t rows, size_t n, const ph_real *x, ph_real *y);
 
     /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets
-     * 1 where kept; kept elements are divided by (1 - rate). Bit-equal on every ISA: an element is kept when its
+     * 1 where kept, 0 elsewhere; kept elements are multiplied by 1 / (1 - rate), rate < 1. Bit-equal on every ISA: an element is kept when its
      * ph__rng_word >= rate * 2^32 (rounded to uint64). */
     void (*dropout)(const struct ph_rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
         const ph_real *x, ph_real *y, uint8_t *mask);
@@ -143,8 +144,8 @@ struct ph_kernels {
         const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy, const ph_real *mean_dy_xhat, ph_real *dx);
 
     /* ---- loss: binary cross entropy with logits, elementwise over n ----
-     * loss = w m (max(z,0) - z y + log(1 + exp(-|z|))), weight w or mask m NULL: 1. Returns the sum in double in a
-     * fixed order; adds nothing else. */
+     * loss = w (max(z,0) - z y + log(1 + exp(-|z|))), weights NULL: 1 (a mask is multiplied into the weights).
+     * Finite for every finite z. Returns the sum in double in a fixed order; adds nothing else. */
     double (*bce)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights);
     /* dz = scale * w (sigmoid(z) - y) */
     void (*bce_backward)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights, ph_real scale,
@@ -154,10 +155,27 @@ struct ph_kernels {
 /* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */
 const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
 
+/* Backward and update of merged slots in one sweep, with the rows to come prefetched: for each run r of [first, last)
+ * the gradient row of its entries, then the optimizer's step on row unique[r]. Plain C over a table of kernels.
+ * m and s are the optimizer's slots as optimizer_update wants them, (rows, dim) each; for ROWWISE_ADAGRAD s is (rows).
+ * Runs may be updated concurrently by different calls; row_scratch (dim) belongs to one call. */
+struct ph_embedding_update_args {
+    const struct ph_embedding_gradient_source *source; /* num_entries must be set: it ends the last run */
+    const struct ph_optimizer_step *step;
+    const uint32_t *unique; /* (num_unique) row of each run */
+    const uint32_t *starts; /* (num_unique) first entry of each run */
+    size_t num_unique;
+    ph_real *table; /* (rows, dim) */
+    ph_real *m, *s; /* NULL where the optimizer has none */
+};
+void ph__embedding_update(const struct ph_kernels *kernels, const struct ph_embedding_update_args *args, size_t first,
+    size_t last, ph_real *row_scratch);
+
 /* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
  * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.
  * Writes the sorted positions to order (count) and, for each distinct slot, its value to unique and the index in
- * `order` where its run starts to starts; returns how many. scratch holds ph__slot_sort_scratch_bytes(count). */
+ * `order` where its run starts to starts (count each); returns how many. scratch holds
+ * ph__slot_sort_scratch_bytes(count), aligned to 8. The bits sorted are those that range - 1 needs. */
 size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range, uint32_t first_position,
     uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch);
 size_t ph__slot_sort_scratch_bytes(size_t count);

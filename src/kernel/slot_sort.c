@@ -1,0 +1,132 @@
+/* Stable sort of slots: radix sort, least significant digit first, on exactly the bits that the range needs.
+ *
+ * A slot and its position travel as one 64-bit item, slot in the high half. Few slots are sorted by
+ * insertion; a range of one digit is counted and scattered straight into the output. Serial, and any thread
+ * may call it. */
+#include <assert.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+
+enum { MAX_DIGIT_BITS = 11, MAX_DIGITS = 3, BUCKETS = 1 << MAX_DIGIT_BITS, FEW = 48 };
+
+static uint64_t item_of(const uint32_t *slots, size_t i, uint32_t base, uint32_t first_position)
+{
+    return (uint64_t)(slots[i] - base) << 32 | (first_position + (uint32_t)i);
+}
+
+/* Sorted items to order, unique and starts; returns the number of distinct slots. */
+static size_t emit_runs(
+    const uint64_t *items, size_t count, uint32_t base, uint32_t *order, uint32_t *unique, uint32_t *starts)
+{
+    size_t runs = 0;
+    uint64_t previous = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t slot = items[i] >> 32;
+        order[i] = (uint32_t)items[i];
+        if (slot != previous) {
+            unique[runs] = base + (uint32_t)slot;
+            starts[runs] = (uint32_t)i;
+            runs++;
+            previous = slot;
+        }
+    }
+    return runs;
+}
+
+/* Positions grow, so comparing whole items keeps ties in order. */
+static void insertion_sort(uint64_t *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const uint64_t item = items[i];
+        size_t j = i;
+        for (; j > 0 && items[j - 1] > item; j--)
+            items[j] = items[j - 1];
+        items[j] = item;
+    }
+}
+
+/* Range of at most BUCKETS: the histogram is the list of runs. */
+static size_t counting_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
+    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts)
+{
+    uint32_t next[BUCKETS];
+    memset(next, 0, range * sizeof *next);
+    for (size_t i = 0; i < count; i++)
+        next[slots[i] - base]++;
+
+    size_t runs = 0;
+    uint32_t start = 0;
+    for (uint32_t slot = 0; slot < range; slot++) {
+        const uint32_t length = next[slot];
+        next[slot] = start;
+        if (length == 0)
+            continue;
+        unique[runs] = base + slot;
+        starts[runs] = start;
+        runs++;
+        start += length;
+    }
+    for (size_t i = 0; i < count; i++)
+        order[next[slots[i] - base]++] = first_position + (uint32_t)i;
+    return runs;
+}
+
+/* One pass: items of `from` scattered to `to` by the digit at `shift`; counts becomes their running sum. */
+static void scatter(
+    const uint64_t *from, uint64_t *to, size_t count, unsigned shift, uint32_t buckets, uint32_t *counts)
+{
+    uint32_t start = 0;
+    for (uint32_t bucket = 0; bucket < buckets; bucket++) {
+        const uint32_t length = counts[bucket];
+        counts[bucket] = start;
+        start += length;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[counts[from[i] >> shift & (buckets - 1)]++] = from[i];
+}
+
+/* Sorts items by their slot's low `bits` bits; returns whichever of the two arrays holds the result. */
+static uint64_t *radix_sort(uint64_t *items, uint64_t *spare, size_t count, unsigned bits)
+{
+    uint32_t counts[MAX_DIGITS][BUCKETS];
+    const unsigned digits = (bits + MAX_DIGIT_BITS - 1) / MAX_DIGIT_BITS;
+    const unsigned digit_bits = (bits + digits - 1) / digits;
+    const uint32_t buckets = (uint32_t)1 << digit_bits;
+
+    for (unsigned digit = 0; digit < digits; digit++)
+        memset(counts[digit], 0, buckets * sizeof counts[digit][0]);
+    for (size_t i = 0; i < count; i++)
+        for (unsigned digit = 0; digit < digits; digit++)
+            counts[digit][items[i] >> (32 + digit * digit_bits) & (buckets - 1)]++;
+
+    for (unsigned digit = 0; digit < digits; digit++) {
+        scatter(items, spare, count, 32 + digit * digit_bits, buckets, counts[digit]);
+        uint64_t *sorted = spare;
+        spare = items;
+        items = sorted;
+    }
+    return items;
+}
+
+size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
+    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch)
+{
+    assert(count <= UINT32_MAX && (uintptr_t)scratch % sizeof(uint64_t) == 0);
+    if (range <= BUCKETS && count > FEW)
+        return counting_sort(slots, count, base, range, first_position, order, unique, starts);
+
+    uint64_t *items = scratch;
+    for (size_t i = 0; i < count; i++)
+        items[i] = item_of(slots, i, base, first_position);
+    if (count <= FEW)
+        insertion_sort(items, count);
+    else
+        items = radix_sort(items, items + count, count, 32 - (unsigned)__builtin_clz(range - 1));
+    return emit_runs(items, count, base, order, unique, starts);
+}
+
+size_t ph__slot_sort_scratch_bytes(size_t count)
+{
+    return 2 * count * sizeof(uint64_t);
+}
