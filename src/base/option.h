@@ -15,7 +15,7 @@
 #include "base/stream.h"
 #include "phloem/status.h"
 
-#define PH_LIST_MAX 16
+#define PH_LIST_MAX 64
 
 struct ph_integer_list {
     size_t count;

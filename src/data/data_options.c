@@ -1,0 +1,216 @@
+#include "data/data_options.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD(member) offsetof(struct ph_field_settings, member)
+#define DATA(member) offsetof(struct ph_data_settings, member)
+
+#define MAX_TABLE_ROWS 4294967295.0
+
+static const struct ph_option field_options[] = {
+    {.key = "name",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(name),
+        .default_text = NULL,
+        .help = "Column of the file. A name that ends in '*' stands for every column that starts so and has  "
+                "no entry of its own; \"*\" is all the rest."},
+    {.key = "kind",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(kind),
+        .default_text = NULL,
+        .choices = PH_FIELD_KIND_WORDS,
+        .help = "What the column is. Several labels are several tasks; at most one weight and one group."},
+    {.key = "encoding",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(encoding),
+        .default_text = "inherit",
+        .choices = PH_ENCODING_WORDS "|inherit",
+        .help = "How an id becomes a row of its table: the number itself, its place in a vocabulary built "
+                "from the "
+                "training file, or a hash. inherit: data.encoding."},
+    {.key = "rows",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(rows),
+        .default_text = "0",
+        .min = 0,
+        .max = MAX_TABLE_ROWS,
+        .help = "Rows of the table of a raw or hashed id field. 0: data.rows."},
+    {.key = "min_count",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(min_count),
+        .default_text = "0",
+        .min = 0,
+        .max = 1e9,
+        .help = "An id seen less often in the training file shares row 0. 0: data.min_count."},
+    {.key = "hash_seed",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(hash_seed),
+        .default_text = "-1",
+        .min = -1,
+        .max = 9e15,
+        .help = "Seed of the hash. -1: data.hash_seed."},
+    {.key = "list",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(is_list),
+        .default_text = "false",
+        .help = "The cell holds any number of ids, separated by data.list_separator (multi-hot)."},
+    {.key = "max_length",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(max_length),
+        .default_text = "0",
+        .min = 0,
+        .max = 1e6,
+        .help = "Ids kept of a list, from its start. 0: all."},
+    {.key = "group",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(is_group),
+        .default_text = "false",
+        .help = "Grouped AUC groups by this id field."},
+    {.key = "transform",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(transform),
+        .default_text = "none",
+        .choices = PH_TRANSFORM_WORDS,
+        .help = "Of a dense value x; log1p is log(1 + max(x, 0)), for counts."},
+    {.key = "missing",
+        .type = PH_OPTION_NUMBER,
+        .offset = FIELD(missing),
+        .default_text = "0",
+        .min = -1e30,
+        .max = 1e30,
+        .help = "What a blank dense cell stands for, before the transform."},
+};
+
+static const struct ph_option_table field_table = {
+    .section = "data.fields",
+    .help = "One column of the data, or several of the same kind.",
+    .options = field_options,
+    .num_options = sizeof field_options / sizeof field_options[0],
+    .settings_size = sizeof(struct ph_field_settings),
+};
+
+static const struct ph_option data_options[] = {
+    {.key = "train",
+        .type = PH_OPTION_PATH,
+        .offset = DATA(train),
+        .default_text = "",
+        .help = "Training file, plain, .gz or .zst. Vocabularies are built from it alone."},
+    {.key = "valid",
+        .type = PH_OPTION_PATH,
+        .offset = DATA(valid),
+        .default_text = "",
+        .help = "Validation file: model selection and early stopping."},
+    {.key = "test",
+        .type = PH_OPTION_PATH,
+        .offset = DATA(test),
+        .default_text = "",
+        .help = "Test file, evaluated once with the best model."},
+    {.key = "format",
+        .type = PH_OPTION_CHOICE,
+        .offset = DATA(format),
+        .default_text = "csv",
+        .choices = PH_DATA_FORMAT_WORDS,
+        .help =
+            "csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to I13, C1 to C26, "
+            "tabs, no header."},
+    {.key = "separator",
+        .type = PH_OPTION_TEXT,
+        .offset = DATA(separator),
+        .default_text = "",
+        .help = "One character between cells, where it is not the format's."},
+    {.key = "list_separator",
+        .type = PH_OPTION_TEXT,
+        .offset = DATA(list_separator),
+        .default_text = "|",
+        .help = "One character between the ids of a list."},
+    {.key = "has_header",
+        .type = PH_OPTION_BOOL,
+        .offset = DATA(has_header),
+        .default_text = "true",
+        .help = "The first line names the columns. Without it data.fields lists every column in order. "
+                "Criteo files "
+                "have none."},
+    {.key = "encoding",
+        .type = PH_OPTION_CHOICE,
+        .offset = DATA(encoding),
+        .default_text = "vocabulary",
+        .choices = PH_ENCODING_WORDS,
+        .help = "Of id fields that do not say their own."},
+    {.key = "rows",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(rows),
+        .default_text = "0",
+        .min = 0,
+        .max = MAX_TABLE_ROWS,
+        .help = "Table rows of raw and hashed id fields that do not say their own."},
+    {.key = "min_count",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(min_count),
+        .default_text = "1",
+        .min = 1,
+        .max = 1e9,
+        .help = "Minimum count of vocabulary fields that do not say their own."},
+    {.key = "hash_seed",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(hash_seed),
+        .default_text = "0",
+        .min = 0,
+        .max = 9e15,
+        .help = "Seed of hashed fields that do not say their own."},
+    {.key = "fields",
+        .type = PH_OPTION_RECORDS,
+        .offset = DATA(fields),
+        .default_text = "",
+        .records = &field_table,
+        .help = "The schema: one entry a column. Format criteo has one of its own."},
+    {.key = "shuffle",
+        .type = PH_OPTION_BOOL,
+        .offset = DATA(is_shuffled),
+        .default_text = "true",
+        .help = "Training rows in a new order every epoch, by the seed."},
+    {.key = "shuffle_bytes",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(shuffle_bytes),
+        .default_text = "33554432",
+        .min = 65536,
+        .max = 1e12,
+        .help = "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole."},
+    {.key = "prefetch",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(num_prefetched),
+        .default_text = "2",
+        .min = 0,
+        .max = 64,
+        .help = "Batches made ahead by a thread of their own. 0: none, no thread."},
+};
+
+const struct ph_option_table ph__data_options = {
+    .section = "data",
+    .help = "Where the rows are and what their columns mean.",
+    .options = data_options,
+    .num_options = sizeof data_options / sizeof data_options[0],
+    .settings_size = sizeof(struct ph_data_settings),
+};
+
+int ph__data_word_index(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (int index = 0;; index++) {
+        size_t size = strcspn(words, "|");
+        if (size == length && memcmp(words, word, size) == 0)
+            return index;
+        if (words[size] == '\0')
+            return -1;
+        words += size + 1;
+    }
+}
+
+const char *ph__data_word(const char *words, int index, char word_out[16])
+{
+    for (; index > 0; index--)
+        words += strcspn(words, "|") + 1;
+    snprintf(word_out, 16, "%.*s", (int)strcspn(words, "|"), words);
+    return word_out;
+}

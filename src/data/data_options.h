@@ -1,0 +1,68 @@
+/* The keys under "data" of a config: where the rows are, what each column means, how they are shuffled.
+ *
+ * A column of the file meets the first entry of `fields` whose name matches it: exact names first, then names
+ * that end in '*' in their order ("C*" is every column that starts with C, "*" is all the rest). What an id
+ * field does not say itself it inherits from data.encoding, data.rows, data.min_count and data.hash_seed. */
+#ifndef PH_DATA_DATA_OPTIONS_H
+#define PH_DATA_DATA_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/option.h"
+
+enum ph_data_format { PH_DATA_CSV, PH_DATA_TSV, PH_DATA_CRITEO };
+#define PH_DATA_FORMAT_WORDS "csv|tsv|criteo"
+
+enum ph_field_kind {
+    PH_FIELD_LABEL,
+    PH_FIELD_ID,
+    PH_FIELD_DENSE,
+    PH_FIELD_WEIGHT,
+    PH_FIELD_GROUP,
+    PH_FIELD_IGNORE,
+};
+#define PH_FIELD_KIND_WORDS "label|id|dense|weight|group|ignore"
+
+enum ph_field_encoding { PH_ENCODING_RAW, PH_ENCODING_VOCABULARY, PH_ENCODING_HASH, PH_ENCODING_INHERIT };
+#define PH_ENCODING_WORDS "raw|vocabulary|hash"
+
+enum ph_dense_transform { PH_TRANSFORM_NONE, PH_TRANSFORM_LOG1P };
+#define PH_TRANSFORM_WORDS "none|log1p"
+
+struct ph_field_settings {
+    const char *name;   /* of the column; a trailing '*' matches every column that starts so */
+    int kind;           /* ph_field_kind */
+    int encoding;       /* ph_field_encoding */
+    int64_t rows;       /* raw, hash: rows of the table; 0: data.rows */
+    int64_t min_count;  /* vocabulary; 0: data.min_count */
+    int64_t hash_seed;  /* -1: data.hash_seed */
+    bool is_list;       /* several ids a cell, cut at data.list_separator */
+    int64_t max_length; /* of a list, the rest is dropped; 0: no limit */
+    bool is_group;      /* an id field that grouped AUC groups by, too */
+    int transform;      /* ph_dense_transform */
+    double missing;     /* what a blank dense cell is, before the transform */
+};
+
+struct ph_data_settings {
+    const char *train, *valid, *test; /* NULL: none */
+    int format;                       /* ph_data_format */
+    const char *separator;            /* one character; "": the format's */
+    const char *list_separator;       /* one character */
+    bool has_header;
+    int encoding; /* defaults for id fields */
+    int64_t rows, min_count, hash_seed;
+    struct ph_record_list fields; /* of struct ph_field_settings */
+    bool is_shuffled;
+    int64_t shuffle_bytes;
+    int64_t num_prefetched;
+};
+
+extern const struct ph_option_table ph__data_options;
+
+/* The index of `word` among words separated by '|', -1 when it is none of them; and the way back, into
+ * `word_out`. */
+int ph__data_word_index(const char *words, const char *word);
+const char *ph__data_word(const char *words, int index, char word_out[16]);
+
+#endif
