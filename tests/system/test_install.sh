@@ -1,0 +1,52 @@
+#!/bin/sh
+# Installs into a fresh prefix and builds every program of examples/ outside the tree against it: with the CMake
+# package and with pkg-config. Environment: PH_SOURCE_DIR, PH_BINARY_DIR, PH_CMAKE, PH_CC.
+set -eu
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+
+fail() {
+    echo "test_install: $1" >&2
+    exit 1
+}
+
+"$PH_CMAKE" --install "$PH_BINARY_DIR" --prefix "$prefix" >"$work/install.log" || fail 'cmake --install failed'
+library=$(find "$prefix" -name 'libphloem.so')
+[ -n "$library" ] || fail 'no libphloem.so was installed'
+library_folder=$(dirname "$library")
+
+# The name that programs record is libphloem.so.<major>, and a library of that name is there.
+major=$(sed -n 's/^#define PH_VERSION_MAJOR //p' "$PH_SOURCE_DIR/include/phloem/version.h")
+soname=$(LC_ALL=C readelf -d "$library" | sed -n 's/.*Library soname: \[\(.*\)\]/\1/p')
+[ "$soname" = "libphloem.so.$major" ] || fail "the soname is '$soname'; wanted libphloem.so.$major"
+[ -e "$library_folder/$soname" ] || fail "$soname was not installed beside libphloem.so"
+
+# Nothing internal is visible from outside.
+hidden=$(LC_ALL=C readelf --dyn-syms -W "$library" | awk '$7 != "UND" && $8 ~ /^ph__/ { print $8; exit }')
+[ -z "$hidden" ] || fail "an internal symbol is exported: $hidden"
+
+# The installed program, if this build has one, says the version.
+if [ -x "$prefix/bin/phloem" ]; then
+    "$prefix/bin/phloem" --version >/dev/null || fail 'the installed phloem --version failed'
+fi
+
+for example in "$PH_SOURCE_DIR"/examples/*/; do
+    name=$(basename "$example")
+    # Copied, so that nothing of the source tree is beside it.
+    cp -R "$example" "$work/$name"
+
+    "$PH_CMAKE" -G Ninja -S "$work/$name" -B "$work/$name/build" -DCMAKE_C_COMPILER="$PH_CC" \
+        -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name: find_package failed"; }
+    "$PH_CMAKE" --build "$work/$name/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name: no build"; }
+    (cd "$work" && "$work/$name/build/$name") || fail "$name, built by the CMake package, failed"
+
+    flags=$(PKG_CONFIG_PATH=$library_folder/pkgconfig pkg-config --cflags --libs phloem) || fail 'pkg-config failed'
+    # shellcheck disable=SC2086 # a list of flags
+    "$PH_CC" -std=c17 -Wall -Wextra -Wpedantic -Werror "$work/$name"/*.c $flags -o "$work/$name/by_pkg_config" ||
+        fail "$name: no build by pkg-config"
+    (cd "$work" && LD_LIBRARY_PATH=$library_folder "$work/$name/by_pkg_config") ||
+        fail "$name, built by pkg-config, failed"
+    echo "test_install: $name builds and runs"
+done
