@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The layer rule: a room includes only what its row names, and a wrapped library has one door.
+
+usage: check_layers.py [ROOT]
+
+Prints one line a violation, "file:line: what is wrong", and ends with 1 when there is any.
+The table below is the room table of docs/ARCHITECTURE.md; a new room or public header is added here.
+"""
+import pathlib
+import re
+import sys
+
+GROUND = {"base", "tensor"}
+GRAPH_AND_BELOW = GROUND | {"kernel", "store", "graph"}
+ALLOWED = {  # room: the rooms it may include, besides itself
+    "base": set(),
+    "tensor": {"base"},
+    "kernel": GROUND,
+    "store": GROUND | {"kernel"},
+    "graph": GROUND | {"kernel", "store"},
+    "op": GRAPH_AND_BELOW,
+    "model": GROUND | {"graph", "op"},
+    "data": GROUND,
+    "net": GROUND,
+    "comm": GROUND | {"kernel"},
+    "hub": GROUND | {"kernel", "net"},
+    "plan": {"base", "kernel"},
+    "shard": GRAPH_AND_BELOW | {"op", "comm", "plan"},
+    "sim": GROUND | {"graph", "comm", "plan"},
+    "train": GRAPH_AND_BELOW | {"op", "model", "data", "comm", "plan", "shard"},
+    "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net"},
+}
+ALLOWED["cli"] = set(ALLOWED)
+
+PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
+    "status.h": "base",
+    "version.h": "base",
+    "tensor.h": "tensor",
+    "kernel.h": "kernel",
+    "store.h": "store",
+    "graph.h": "graph",
+    "op.h": "op",
+    "model.h": "model",
+    "data.h": "data",
+    "train.h": "train",
+    "phloem.h": "cli",  # the umbrella: for programs, not for rooms
+}
+
+WRAPPED = [  # library, its headers, the one file that may include them
+    ("OpenMP", r"omp\.h", r"src/base/parallel_openmp\.c"),
+    ("libyaml", r"yaml\.h", r"src/base/\w+\.c"),
+    ("jansson", r"jansson\w*\.h", r"src/base/json\.c"),
+    ("zlib", r"zlib\.h", r"src/base/\w+\.c"),
+    ("zstd", r"zstd\w*\.h", r"src/base/\w+\.c"),
+    ("OpenSSL", r"openssl/.*", r"src/base/digest\.c"),
+    ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
+    ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c"),
+    ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/\w*ucx\w*\.c"),
+    ("libmicrohttpd", r"microhttpd\.h", r"src/net/\w*http\w*\.c"),
+    ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
+    ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
+]
+FOLDERS_OF_ONE = {"CUDA"}  # wrapped by a folder, not by a file
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+def sources(root):
+    for folder in ("include", "src", "tests", "bench", "examples"):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            relative = path.relative_to(root)
+            if relative.parts[:2] != ("tests", "fixtures"):
+                yield path, relative
+
+
+def room_of(relative):
+    """The room a file belongs to; None for those that may include all of them."""
+    if relative.parts[0] == "src":
+        return relative.parts[1] if len(relative.parts) > 2 else ""
+    if relative.parts[0] == "include":
+        return PUBLIC_ROOM.get(relative.name, "")
+    return None
+
+
+def room_violation(room, relative, name):
+    """Why `room` may not include "name", or None."""
+    first = name.split("/")[0]
+    if first == "phloem":
+        target = PUBLIC_ROOM.get(name.split("/", 1)[1])
+        if target is None:
+            return f'"{name}" belongs to no room: add it to tools/check_layers.py'
+        if name == "phloem/phloem.h":
+            return '"phloem/phloem.h" is for programs; a room names the headers that it uses'
+    elif relative.parts[0] == "include":
+        return f'a public header includes "{name}", which is not installed'
+    elif "/" not in name:
+        return f'"{name}" does not name its room: write "{room}/{name}"'
+    else:
+        target = first
+        if target not in ALLOWED:
+            return f'"{name}" is in no room that exists'
+    if target != room and target not in ALLOWED[room]:
+        return f'{room} may not include {target}: "{name}"'
+    return None
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    problems = []
+    door = {}  # library: the file that includes it
+    for path, relative in sources(root):
+        room = room_of(relative)
+        if room is not None and room not in ALLOWED:
+            problems.append(f"{relative}:1: belongs to no room: add it to tools/check_layers.py")
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            name = match[1] or match[2]
+            where = f"{relative}:{number}"
+            umbrella = str(relative) == "include/phloem/phloem.h"
+            if match[1] and room is not None and not umbrella:
+                violation = room_violation(room, relative, name)
+                if violation:
+                    problems.append(f"{where}: {violation}")
+            for library, headers, allowed in WRAPPED:
+                if not re.fullmatch(headers, name):
+                    continue
+                if not re.fullmatch(allowed, str(relative)):
+                    problems.append(f"{where}: {library} is wrapped: <{name}> is not for this file")
+                elif library not in FOLDERS_OF_ONE and door.setdefault(library, relative) != relative:
+                    problems.append(f"{where}: {library} is already wrapped by {door[library]}")
+    print("\n".join(problems) if problems else "layers: fine")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
