@@ -50,8 +50,8 @@ struct ph_batches_options {
 };
 
 /* Opens one file for one pass. The encoder is borrowed until close and may be shared by several batches. */
-ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options,
-    struct ph_batches **batches_out);
+ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
+    const struct ph_batches_options *options, struct ph_batches **batches_out);
 
 /* The next batch, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
  * only while batches grow. One thread. An error of the reader arrives here, in order. */

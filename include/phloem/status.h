@@ -10,17 +10,17 @@ extern "C" {
 #endif
 
 /* X(name, value, exit code of the phloem program, message) */
-#define PH_STATUS_LIST(X)                                                                                    \
-    X(PH_OK, 0, 0, "done")                                                                                   \
-    X(PH_ERROR_BUG, -1, 1, "internal error")                                                                 \
-    X(PH_ERROR_USAGE, -2, 2, "wrong usage")                                                                  \
-    X(PH_ERROR_CONFIG, -3, 2, "bad config")                                                                  \
-    X(PH_ERROR_DATA, -4, 3, "bad data")                                                                      \
-    X(PH_ERROR_CHECKPOINT, -5, 4, "bad checkpoint")                                                          \
-    X(PH_ERROR_MEMORY, -6, 5, "out of memory")                                                               \
-    X(PH_ERROR_DISK, -7, 5, "cannot write")                                                                  \
-    X(PH_ERROR_PEER, -8, 6, "a peer failed")                                                                 \
-    X(PH_ERROR_INTERRUPTED, -9, 130, "interrupted")                                                          \
+#define PH_STATUS_LIST(X)                           \
+    X(PH_OK, 0, 0, "done")                          \
+    X(PH_ERROR_BUG, -1, 1, "internal error")        \
+    X(PH_ERROR_USAGE, -2, 2, "wrong usage")         \
+    X(PH_ERROR_CONFIG, -3, 2, "bad config")         \
+    X(PH_ERROR_DATA, -4, 3, "bad data")             \
+    X(PH_ERROR_CHECKPOINT, -5, 4, "bad checkpoint") \
+    X(PH_ERROR_MEMORY, -6, 5, "out of memory")      \
+    X(PH_ERROR_DISK, -7, 5, "cannot write")         \
+    X(PH_ERROR_PEER, -8, 6, "a peer failed")        \
+    X(PH_ERROR_INTERRUPTED, -9, 130, "interrupted") \
     X(PH_ERROR_TERMINATED, -10, 143, "terminated")
 
 #define PH_STATUS_ENUM(name, value, exit_code, message) name = value,
@@ -38,11 +38,11 @@ typedef int ph_status; /* 0 or a negative ph_status_code */
 #endif
 
 /* Returns from the calling function when `call` fails. */
-#define PH_TRY(call)                                                                                         \
-    do {                                                                                                     \
-        ph_status ph_try_status = (call);                                                                    \
-        if (ph_try_status != PH_OK)                                                                          \
-            return ph_try_status;                                                                            \
+#define PH_TRY(call)                      \
+    do {                                  \
+        ph_status ph_try_status = (call); \
+        if (ph_try_status != PH_OK)       \
+            return ph_try_status;         \
     } while (0)
 
 /* Records one line about the error for this thread and returns `status`. Longer lines are cut. */

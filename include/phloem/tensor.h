@@ -23,12 +23,12 @@ typedef float ph_real;
 #endif
 
 /* X(name, C type, safetensors name) */
-#define PH_DTYPE_LIST(X)                                                                                     \
-    X(PH_F32, float, "F32")                                                                                  \
-    X(PH_F64, double, "F64")                                                                                 \
-    X(PH_I32, int32_t, "I32")                                                                                \
-    X(PH_I64, int64_t, "I64")                                                                                \
-    X(PH_U32, uint32_t, "U32")                                                                               \
+#define PH_DTYPE_LIST(X)       \
+    X(PH_F32, float, "F32")    \
+    X(PH_F64, double, "F64")   \
+    X(PH_I32, int32_t, "I32")  \
+    X(PH_I64, int64_t, "I64")  \
+    X(PH_U32, uint32_t, "U32") \
     X(PH_U8, uint8_t, "U8")
 
 #define PH_DTYPE_ENUM(name, type, text) name,
@@ -51,21 +51,21 @@ size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims; 1 fo
  * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]).
  * Every pointer is borrowed from whoever made the batch, until the batch is given back. */
 struct ph_batch {
-    size_t num_samples;          /* B */
-    size_t num_dense;            /* dense features a sample */
-    size_t num_sparse;           /* F, sparse features a sample */
-    size_t num_tasks;            /* T */
-    size_t num_ids;              /* N */
-    uint64_t first_sample;       /* position of sample 0 in the epoch's order: a key of the rng */
-    const ph_real *dense;        /* (B, num_dense) */
-    const ph_real *labels;       /* (B,T), in [0,1] */
-    const ph_real *label_mask;   /* (B,T), 1 where the label is known; NULL: all known */
-    const ph_real *weights;      /* (B) sample weights; NULL: all 1 */
-    const int32_t *lengths;      /* (F,B) ids in each bag */
-    const uint32_t *offsets;     /* (F*B + 1) running sum of lengths */
-    const int64_t *ids;          /* (N) encoded ids, in [0, rows of the feature's table) */
-    const ph_real *id_weights;   /* (N) for weighted pooling; NULL: all 1 */
-    const int64_t *groups;       /* (B) the id that grouped AUC groups by; NULL: none */
+    size_t num_samples;        /* B */
+    size_t num_dense;          /* dense features a sample */
+    size_t num_sparse;         /* F, sparse features a sample */
+    size_t num_tasks;          /* T */
+    size_t num_ids;            /* N */
+    uint64_t first_sample;     /* position of sample 0 in the epoch's order: a key of the rng */
+    const ph_real *dense;      /* (B, num_dense) */
+    const ph_real *labels;     /* (B,T), in [0,1] */
+    const ph_real *label_mask; /* (B,T), 1 where the label is known; NULL: all known */
+    const ph_real *weights;    /* (B) sample weights; NULL: all 1 */
+    const int32_t *lengths;    /* (F,B) ids in each bag */
+    const uint32_t *offsets;   /* (F*B + 1) running sum of lengths */
+    const int64_t *ids;        /* (N) encoded ids, in [0, rows of the feature's table) */
+    const ph_real *id_weights; /* (N) for weighted pooling; NULL: all 1 */
+    const int64_t *groups;     /* (B) the id that grouped AUC groups by; NULL: none */
 };
 
 #ifdef __cplusplus

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-uint64_t ph__clock_ns(void);      /* monotonic */
-double ph__clock_seconds(void);   /* monotonic */
-double ph__clock_unix(void);      /* seconds since 1970 */
+uint64_t ph__clock_ns(void);    /* monotonic */
+double ph__clock_seconds(void); /* monotonic */
+double ph__clock_unix(void);    /* seconds since 1970 */
 
 #endif

@@ -16,7 +16,8 @@ ph_status ph__directory_is_empty(const char *path, bool *is_empty_out); /* a mis
 
 /* $NAME and ${NAME} replaced; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
 ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
-const char *ph__path_join(struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
+const char *ph__path_join(
+    struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
 
 /* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
 struct ph_atomic_file {
@@ -27,10 +28,11 @@ struct ph_atomic_file {
 ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out);
 ph_status ph__atomic_file_write(struct ph_atomic_file *file, const void *bytes, size_t size);
 ph_status ph__atomic_file_commit(struct ph_atomic_file *file); /* fini'ed afterwards, also on failure */
-void ph__atomic_file_abandon(struct ph_atomic_file *file);    /* removes the temporary file */
+void ph__atomic_file_abandon(struct ph_atomic_file *file);     /* removes the temporary file */
 
 /* Whole file into the arena, NUL-terminated, refused above max_bytes. */
-ph_status ph__file_read(struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
+ph_status ph__file_read(
+    struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
 ph_status ph__file_write_text(const char *path, const char *text); /* atomic */
 
 #endif

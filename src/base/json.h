@@ -33,7 +33,8 @@ void ph__json_destroy(struct ph_json *json);
 
 /* Reading. `where` names the source in errors; `error_status` is what a malformed text gives. Duplicate keys
  * are refused. Looking up a missing key gives NULL; asking for a value of another type gives the fallback. */
-ph_status ph__json_parse(const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
+ph_status ph__json_parse(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
 const struct ph_json *ph__json_get(const struct ph_json *object, const char *key);
 const struct ph_json *ph__json_at(const struct ph_json *array, size_t index);
 size_t ph__json_size(const struct ph_json *json); /* members or items; 0 for anything else */

@@ -6,6 +6,7 @@
 enum ph_log_level { PH_LOG_OFF, PH_LOG_ERROR, PH_LOG_WARNING, PH_LOG_INFO, PH_LOG_DEBUG };
 
 void ph__log_set_level(enum ph_log_level level);
-void ph__log(enum ph_log_level level, const char *room, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void ph__log(enum ph_log_level level, const char *room, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -74,8 +74,8 @@ ph_status ph__config_read(const char *path, const char *const *sets, size_t num_
 ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
 
 /* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
-ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables, size_t num_tables,
-    bool is_markdown);
+ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,
+    size_t num_tables, bool is_markdown);
 
 /* The known word nearest to `word` by edit distance, NULL when none is near enough. */
 const char *ph__nearest_word(const char *word, const char *const *known, size_t num_known);

@@ -26,16 +26,17 @@ struct ph_rng_block ph__rng_block(const struct ph_rng_key *key, uint64_t index, 
 /* One word, uniform in [0, 2^32), for element `element` of `index` (block element / 4, lane element % 4). */
 uint32_t ph__rng_word(const struct ph_rng_key *key, uint64_t index, uint32_t element);
 double ph__rng_uniform(const struct ph_rng_key *key, uint64_t index, uint32_t element); /* (0, 1) */
-double ph__rng_normal(const struct ph_rng_key *key, uint64_t index, uint32_t element);  /* N(0, 1), Box-Muller */
+double ph__rng_normal(
+    const struct ph_rng_key *key, uint64_t index, uint32_t element); /* N(0, 1), Box-Muller */
 
 /* Sequential use on top of the same generator, for shuffling and synthetic data: position advances. */
 struct ph_rng_sequence {
     struct ph_rng_key key;
     uint64_t position;
 };
-uint64_t ph__rng_next(struct ph_rng_sequence *sequence);                     /* 64 bits */
-uint64_t ph__rng_below(struct ph_rng_sequence *sequence, uint64_t bound);    /* unbiased in [0, bound) */
-double ph__rng_next_uniform(struct ph_rng_sequence *sequence);               /* (0, 1), 53 bits */
+uint64_t ph__rng_next(struct ph_rng_sequence *sequence);                  /* 64 bits */
+uint64_t ph__rng_below(struct ph_rng_sequence *sequence, uint64_t bound); /* unbiased in [0, bound) */
+double ph__rng_next_uniform(struct ph_rng_sequence *sequence);            /* (0, 1), 53 bits */
 double ph__rng_next_normal(struct ph_rng_sequence *sequence);
 void ph__rng_shuffle(struct ph_rng_sequence *sequence, uint32_t *items, size_t count); /* Fisher-Yates */
 

@@ -31,7 +31,8 @@ uint64_t ph__reader_line_number(const struct ph_reader *reader); /* of the line 
  * as incomplete (the file stays truncated); finish flushes, and reports a full disk. */
 ph_status ph__writer_open(const char *path, struct ph_writer **writer_out);
 ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size);
-ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 ph_status ph__writer_finish(struct ph_writer *writer);
 void ph__writer_close(struct ph_writer *writer);
 

@@ -14,8 +14,8 @@ ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out);
 void ph__trace_destroy(struct ph_trace *trace);
 
 /* A complete event; `name` and `category` are borrowed until the trace is written. NULL trace: nothing. */
-void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread, uint64_t start_ns,
-    uint64_t duration_ns);
+void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
+    uint64_t start_ns, uint64_t duration_ns);
 ph_status ph__trace_write(const struct ph_trace *trace, const char *path);
 
 #endif

@@ -32,13 +32,14 @@ struct ph_gemm_weight_shape {
     size_t out_features, in_features;
     bool is_transposed;
 };
-ph_status ph__gemm_packed_bytes(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out);
+ph_status ph__gemm_packed_bytes(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out);
 ph_status ph__gemm_pack(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed);
 
 /* Y(M,N) = activation(X(M,K) W^T + bias): packed not transposed; bias (N) may be NULL. rows M may be 0. */
-ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows, const ph_real *x,
-    const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y);
+ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
+    const ph_real *x, const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y);
 
 /* dX(M,K) = dY(M,N) W: packed with is_transposed. */
 ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,

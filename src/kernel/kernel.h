@@ -48,8 +48,8 @@ struct ph_embedding_gradient_source {
     size_t num_samples;    /* B; bags and samples are counted in 32 bits */
     size_t sample_stride, feature_stride; /* reals */
     size_t dim;
-    const ph_real *weights;  /* (N) by position, or NULL */
-    const int32_t *lengths;  /* (F,B) for mean pooling, or NULL */
+    const ph_real *weights; /* (N) by position, or NULL */
+    const int32_t *lengths; /* (F,B) for mean pooling, or NULL */
 };
 
 /* ---- optimizers ------------------------------------------------------------------------------------------- */
@@ -85,8 +85,8 @@ struct ph_kernels {
 
     /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
      * Adam's v; NULL where the optimizer has none. Not for ROWWISE_ADAGRAD. */
-    void (*optimizer_update)(
-        const struct ph_optimizer_step *step, size_t n, const ph_real *grad, ph_real *weight, ph_real *m, ph_real *s);
+    void (*optimizer_update)(const struct ph_optimizer_step *step, size_t n, const ph_real *grad,
+        ph_real *weight, ph_real *m, ph_real *s);
     /* One row of dim weights with a single accumulator *s. */
     void (*rowwise_adagrad_update)(
         const struct ph_optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
@@ -105,15 +105,16 @@ struct ph_kernels {
     /* Pairwise dot products over F = num_fields vectors: field 0 of sample b is first + b*D when first is not NULL,
      * the others are rest (count, F - 1, D) (or F with first NULL). out row b, out_stride reals apart: the strictly
      * lower triangle in row order: <x1,x0>, <x2,x0>, <x2,x1>, ... F(F-1)/2 numbers. */
-    void (*dot_forward)(size_t count, size_t num_fields, size_t dim, const ph_real *first, const ph_real *rest,
-        ph_real *out, size_t out_stride);
+    void (*dot_forward)(size_t count, size_t num_fields, size_t dim, const ph_real *first,
+        const ph_real *rest, ph_real *out, size_t out_stride);
     /* d_first (count,D) (not touched when first is NULL), d_rest: dx_i = sum_j g_ij x_j. grad as out above.
      * When add_to_first is nonzero the result is added to d_first instead of written. */
-    void (*dot_backward)(size_t count, size_t num_fields, size_t dim, const ph_real *first, const ph_real *rest,
-        const ph_real *grad, size_t grad_stride, int add_to_first, ph_real *d_first, ph_real *d_rest);
+    void (*dot_backward)(size_t count, size_t num_fields, size_t dim, const ph_real *first,
+        const ph_real *rest, const ph_real *grad, size_t grad_stride, int add_to_first, ph_real *d_first,
+        ph_real *d_rest);
 
     /* ---- elementwise; in and out may be the same array ---- */
-    void (*relu)(size_t n, const ph_real *x, ph_real *y); /* NaN stays NaN */
+    void (*relu)(size_t n, const ph_real *x, ph_real *y);                              /* NaN stays NaN */
     void (*relu_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy where y > 0 */
     void (*sigmoid)(size_t n, const ph_real *x, ph_real *y);
     void (*sigmoid_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy y (1-y) */
@@ -134,22 +135,23 @@ struct ph_kernels {
     void (*batch_norm_sums)(size_t rows, size_t n, const ph_real *x, const double *shift, double *sum,
         double *sum_of_squares); /* adds sum_r (x - shift_j), sum_r (x - shift_j)^2; shift may be NULL (0) */
     /* y = (x - mean) * inv_std * gamma + beta, each (n) */
-    void (*batch_norm_apply)(size_t rows, size_t n, const ph_real *x, const ph_real *mean, const ph_real *inv_std,
-        const ph_real *gamma, const ph_real *beta, ph_real *y);
+    void (*batch_norm_apply)(size_t rows, size_t n, const ph_real *x, const ph_real *mean,
+        const ph_real *inv_std, const ph_real *gamma, const ph_real *beta, ph_real *y);
     /* adds sum_r dy and sum_r dy * (x - mean) * inv_std */
-    void (*batch_norm_gradient_sums)(size_t rows, size_t n, const ph_real *x, const ph_real *dy, const ph_real *mean,
-        const ph_real *inv_std, double *sum_dy, double *sum_dy_xhat);
+    void (*batch_norm_gradient_sums)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
+        const ph_real *mean, const ph_real *inv_std, double *sum_dy, double *sum_dy_xhat);
     /* dx = gamma inv_std (dy - mean_dy - xhat mean_dy_xhat) */
-    void (*batch_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy, const ph_real *mean,
-        const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy, const ph_real *mean_dy_xhat, ph_real *dx);
+    void (*batch_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
+        const ph_real *mean, const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy,
+        const ph_real *mean_dy_xhat, ph_real *dx);
 
     /* ---- loss: binary cross entropy with logits, elementwise over n ----
      * loss = w (max(z,0) - z y + log(1 + exp(-|z|))), weights NULL: 1 (a mask is multiplied into the weights).
      * Finite for every finite z. Returns the sum in double in a fixed order; adds nothing else. */
     double (*bce)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights);
     /* dz = scale * w (sigmoid(z) - y) */
-    void (*bce_backward)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights, ph_real scale,
-        ph_real *dz);
+    void (*bce_backward)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights,
+        ph_real scale, ph_real *dz);
 };
 
 /* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */
@@ -168,16 +170,16 @@ struct ph_embedding_update_args {
     ph_real *table; /* (rows, dim) */
     ph_real *m, *s; /* NULL where the optimizer has none */
 };
-void ph__embedding_update(const struct ph_kernels *kernels, const struct ph_embedding_update_args *args, size_t first,
-    size_t last, ph_real *row_scratch);
+void ph__embedding_update(const struct ph_kernels *kernels, const struct ph_embedding_update_args *args,
+    size_t first, size_t last, ph_real *row_scratch);
 
 /* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
  * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.
  * Writes the sorted positions to order (count) and, for each distinct slot, its value to unique and the index in
  * `order` where its run starts to starts (count each); returns how many. scratch holds
  * ph__slot_sort_scratch_bytes(count), aligned to 8. The bits sorted are those that range - 1 needs. */
-size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range, uint32_t first_position,
-    uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch);
+size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
+    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch);
 size_t ph__slot_sort_scratch_bytes(size_t count);
 
 #endif

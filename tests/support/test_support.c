@@ -21,7 +21,8 @@ void test__assert_fails(
 {
     if (status == wanted && strstr(ph_error_text(), part) != NULL)
         return;
-    print_error("%s returned %d \"%s\"; wanted %d with \"%s\"\n", call, status, ph_error_text(), wanted, part);
+    print_error(
+        "%s returned %d \"%s\"; wanted %d with \"%s\"\n", call, status, ph_error_text(), wanted, part);
     _fail(file, line);
 }
 

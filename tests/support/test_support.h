@@ -14,7 +14,8 @@
 /* Fails the test with the recorded error when `call` is not PH_OK. */
 #define assert_ok(call) test__assert_ok((call), #call, __FILE__, __LINE__)
 /* Fails unless `call` returns `status` and the recorded error text contains `part`. */
-#define assert_fails(call, status, part) test__assert_fails((call), (status), (part), #call, __FILE__, __LINE__)
+#define assert_fails(call, status, part) \
+    test__assert_fails((call), (status), (part), #call, __FILE__, __LINE__)
 
 void test__assert_ok(ph_status status, const char *call, const char *file, int line);
 void test__assert_fails(
@@ -28,7 +29,8 @@ void assert_near(double actual, double expected, double absolute, double relativ
 
 /* A fresh folder under $TMPDIR, removed with all that is in it when the program exits. Static storage. */
 const char *test_folder(void);
-const char *test_write_file(const char *name, const char *text); /* into test_folder(); returns the path, malloc'ed */
+const char *test_write_file(
+    const char *name, const char *text); /* into test_folder(); returns the path, malloc'ed */
 
 /* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is missing. */
 const char *test_data(const char *relative_path);
