@@ -1,0 +1,61 @@
+/* Models: functions that build a graph from settings and features. A new architecture is one file in
+ * src/model/ and one line in models.def; nobody else learns its name.
+ *
+ * Follows the published click models as FuxiCTR's model_zoo writes them, so that results compare.
+ * B samples, F sparse features, D embedding dimension, T tasks. */
+#ifndef PHLOEM_MODEL_H
+#define PHLOEM_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum ph_interaction { PH_INTERACTION_DOT, PH_INTERACTION_CAT };
+
+/* The keys under "model" of a config (docs/CONFIG.md). Arrays are borrowed. */
+struct ph_model_settings {
+    int kind;              /* ph_model_find("dlrm") */
+    int64_t embedding_dim; /* D */
+    double embedding_init_std;
+    const int64_t *hidden_units; /* widths of the hidden layers of the deep part */
+    size_t num_hidden_units;
+    const int64_t *bottom_units; /* DLRM: hidden layers over the dense features, before the last one to D */
+    size_t num_bottom_units;
+    const int64_t *top_units; /* DLRM: hidden layers over the interaction; none given: hidden_units */
+    size_t num_top_units;
+    bool batch_norm;
+    double dropout;
+    int activation;  /* enum ph_activation, of hidden layers */
+    int pooling;     /* enum ph_pooling, of the ids of one bag */
+    int interaction; /* enum ph_interaction: DLRM */
+};
+
+/* What a model is built on. */
+struct ph_model_features {
+    size_t num_dense;
+    size_t num_sparse;
+    size_t num_tasks;
+    const struct ph_table_slice *sparse; /* name and rows of each; borrowed while building */
+};
+
+size_t ph_model_count(void);
+const char *ph_model_name(int kind);        /* "dlrm"; NULL outside [0, ph_model_count()). Static. */
+const char *ph_model_description(int kind); /* one line; static */
+int ph_model_find(const char *name);        /* -1: no such model */
+
+/* Adds the model to the builder's current entry and returns the logits (B,T). Errors are sticky in the
+ * builder: PH_ERROR_CONFIG where the model cannot be built on such features. The same settings and features
+ * declare the same parameters in both modes, so that a training and an evaluation program share one store. */
+ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,191 @@
+/* Training: the loop over batches, what is measured, and the folder that holds the outcome.
+ *
+ * ph_train follows the BARS protocol: after each epoch the validation metric decides; when it did not rise
+ * the learning rate is cut (schedule "plateau"), after `patience` such in a row training stops, and the best
+ * model is kept and restored. One thread at a time. */
+#ifndef PHLOEM_TRAIN_H
+#define PHLOEM_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/data.h"
+#include "phloem/graph.h"
+#include "phloem/kernel.h"
+#include "phloem/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum ph_schedule_kind { PH_SCHEDULE_CONSTANT, PH_SCHEDULE_STEP, PH_SCHEDULE_COSINE, PH_SCHEDULE_PLATEAU };
+enum ph_selection { PH_SELECT_AUC, PH_SELECT_LOGLOSS };
+enum ph_non_finite { PH_NON_FINITE_STOP, PH_NON_FINITE_SKIP };
+enum ph_l2_scope { PH_L2_WHOLE, PH_L2_TOUCHED };
+
+/* Settings of the parameters whose name a pattern matches; later groups win. */
+struct ph_optimizer_group {
+    const char *name;
+    const char *pattern;         /* "deep.*": * and ? as in file names */
+    double learning_rate_factor; /* multiplies the factor of the parameter */
+    double l2;                   /* negative: as without the group */
+    double weight_decay;         /* negative: as without the group */
+};
+
+/* The keys under "optimizer". */
+struct ph_optimizer_settings {
+    int kind; /* enum ph_optimizer_kind */
+    double learning_rate;
+    double beta1, beta2, epsilon, momentum;
+    bool nesterov;
+    double weight_decay; /* ADAMW */
+    double net_l2;
+    int embedding_kind; /* 0: as `kind`; else 1 + enum ph_optimizer_kind */
+    double embedding_learning_rate_factor;
+    double embedding_l2;
+    int embedding_scope; /* enum ph_l2_scope: rows that are updated and decayed */
+    const struct ph_optimizer_group *groups;
+    size_t num_groups;
+};
+
+/* The keys under "train". */
+struct ph_train_settings {
+    int64_t epochs, batch_size;
+    int64_t max_steps; /* 0: no limit */
+    int precision;     /* 0: fp32, the only one yet */
+    bool deterministic;
+    int64_t evaluate_steps; /* also evaluate every so many steps; 0: after epochs only */
+    int selection;          /* enum ph_selection */
+    int64_t patience; /* evaluations in a row without improvement before training stops; 0: never stops */
+    int schedule;     /* enum ph_schedule_kind */
+    int64_t warmup_steps;
+    int64_t schedule_steps;   /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
+    double schedule_factor;   /* STEP, PLATEAU: factor of a cut; COSINE: factor at the end */
+    double min_learning_rate; /* schedules do not cut below this */
+    double max_gradient_norm; /* 0: not clipped */
+    int non_finite;           /* enum ph_non_finite */
+    double report_seconds;    /* between two reports */
+    int64_t prefetch_batches; /* made ahead by a thread */
+};
+
+/* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
+struct ph_metrics {
+    uint64_t num_samples; /* with a known label */
+    double auc;           /* exact, ties count half */
+    double logloss;       /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
+    double ne;            /* logloss / entropy of the base rate */
+    double calibration;   /* sum of predictions / sum of labels */
+    double grouped_auc;   /* mean over groups by size, one-class groups left out; NaN without groups */
+    double base_rate;
+};
+
+/* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL. */
+ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
+    struct ph_metrics *metrics_out);
+
+/* ---- scoring
+ * ----------------------------------------------------------------------------------------------- */
+
+/* A model in inference mode over a store and a state, which may be those of a running training. */
+struct ph_scorer;
+struct ph_scorer_options {
+    const struct ph_model_settings *model;
+    const struct ph_encoder *encoder; /* all pointers are borrowed until the scorer is destroyed */
+    struct ph_store *store;
+    struct ph_state *state;
+    struct ph_backend *backend;
+    size_t batch_size;
+    size_t prefetch_batches;
+};
+ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
+void ph_scorer_destroy(struct ph_scorer *scorer);
+
+/* Logits (B,T) of a batch, borrowed until the next call. */
+ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
+/* Metrics of each task over a file: metrics_out[0 .. T). */
+ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
+uint64_t ph_scorer_planned_bytes(const struct ph_scorer *scorer);
+
+/* ---- training
+ * ---------------------------------------------------------------------------------------------- */
+
+/* What is known while training runs. */
+struct ph_train_progress {
+    uint64_t epoch, epochs; /* from 1 */
+    uint64_t step;          /* from 1, over all epochs */
+    uint64_t total_steps;   /* expected, 0 while unknown */
+    double samples_per_s;   /* since the last report */
+    double loss;            /* mean since the last report */
+    double auc;             /* of the latest training samples; NaN while undefined */
+    double learning_rate;
+    double seconds_left;            /* NaN while unknown */
+    const struct ph_metrics *valid; /* set when an evaluation has just ended, else NULL */
+    bool is_best;                   /* that evaluation was the best so far */
+};
+
+/* Called by ph_train's thread. A status other than PH_OK stops the training with it. */
+struct ph_train_observer {
+    void *context;
+    ph_status (*on_progress)(void *context, const struct ph_train_progress *progress);
+};
+
+/* Between backward and update: makes the gradients those of all ranks together. */
+struct ph_reducer {
+    void *context;
+    ph_status (*reduce)(void *context, struct ph_workspace *workspace, uint64_t step);
+};
+
+/* A training to run. All pointers are borrowed. */
+struct ph_train_job {
+    uint64_t seed;
+    const struct ph_model_settings *model;
+    const struct ph_train_settings *train;
+    const struct ph_optimizer_settings *optimizer;
+    const struct ph_encoder *encoder;
+    const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
+    const char *folder;                              /* made if missing; gets the files below */
+    size_t num_threads;                              /* 0: all that this process may use */
+    const struct ph_train_observer *observer;        /* NULL: none */
+    const struct ph_reducer *reducer;                /* NULL: this process trains alone */
+    FILE *profile_file;                              /* NULL: no profile; else its table at the end */
+    const char *trace_path;                          /* NULL: no trace */
+};
+
+/* Peak anonymous memory of the process is promised to stay within
+ * baseline + parameters + slots + plan + PH_TRAIN_ALLOWANCE_BYTES. */
+#define PH_TRAIN_ALLOWANCE_BYTES (64ull << 20)
+struct ph_train_memory {
+    uint64_t baseline_bytes;  /* anonymous memory before the graph was built */
+    uint64_t parameter_bytes; /* parameters and carried state */
+    uint64_t slot_bytes;
+    uint64_t plan_bytes; /* workspaces of training and evaluation, buffers reused */
+    uint64_t no_reuse_bytes;
+    uint64_t peak_anonymous_bytes; /* the most seen */
+    uint64_t num_growths;          /* batches that outgrew the capacity */
+};
+
+struct ph_train_summary {
+    uint64_t epochs, best_epoch, steps, skipped_steps, samples;
+    size_t num_threads;
+    double train_seconds, samples_per_s; /* of the steps alone, data included, evaluation excluded */
+    double flops_per_sample;             /* forward, backward and update, by the operators' cost rules */
+    uint64_t parameters;                 /* weights learnt */
+    uint64_t peak_rss_bytes;
+    struct ph_train_memory memory;
+    bool has_valid, has_test;
+    struct ph_metrics valid, test; /* of the best model, first task */
+    char checkpoint_path[1024];
+    char checkpoint_sha256[65];
+};
+
+/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
+ * report and an evaluation, as it goes) and summary.json. Errors: PH_ERROR_MEMORY before the first step when
+ * the job cannot fit, with the sum; PH_ERROR_DATA for the data and for losses that are not finite (policy
+ * "stop"). */
+ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
