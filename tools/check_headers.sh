@@ -9,12 +9,12 @@ cc=${2:-cc} cxx=${3:-c++}
 warnings='-Wall -Wextra -Wconversion -Wshadow -Werror'
 failed=0
 
-# alone HEADER COMPILER FLAGS...: compiles a file that includes only HEADER, twice, so that its guard is tried too.
+# alone HEADER LANGUAGE COMPILER FLAGS...: compiles a file that includes only HEADER, twice, to try its guard too.
 alone() {
-    header=$1
-    shift
+    header=$1 language=$2
+    shift 2
     if ! printf '#include "%s"\n#include "%s"\n' "$header" "$header" | "$@" -fsyntax-only -I include -I src -; then
-        echo "headers: $header does not compile alone with: $*" >&2
+        echo "headers: $header does not compile alone as $language" >&2
         failed=1
     fi
 }
@@ -22,12 +22,12 @@ alone() {
 # shellcheck disable=SC2086 # lists of flags
 for path in include/phloem/*.h; do
     [ -e "$path" ] || continue
-    alone "${path#include/}" "$cc" -x c -std=c17 -Wpedantic -Wstrict-prototypes $warnings
-    alone "${path#include/}" "$cxx" -x c++ -std=c++17 -Wpedantic $warnings
+    alone "${path#include/}" C17 "$cc" -x c -std=c17 -Wpedantic -Wstrict-prototypes $warnings
+    alone "${path#include/}" C++17 "$cxx" -x c++ -std=c++17 -Wpedantic $warnings
 done
 # shellcheck disable=SC2086
 for path in $(find src -name '*.h' 2>/dev/null | sort); do
-    alone "${path#src/}" "$cc" -x c -std=c17 -D_GNU_SOURCE -Wstrict-prototypes $warnings
+    alone "${path#src/}" C17 "$cc" -x c -std=c17 -D_GNU_SOURCE -Wstrict-prototypes $warnings
 done
 [ "$failed" -eq 0 ] && echo 'headers: fine'
 exit "$failed"
