@@ -7,6 +7,7 @@
 #include "graph/op.h"
 
 #define PH_NO_NODE UINT32_MAX
+#define PH_MAX_OPERANDS 64 /* inputs, and outputs, of one node */
 #define PH_MAX_SYMBOLS 32
 #define PH_MAX_ENTRIES 8
 
@@ -66,6 +67,7 @@ struct ph_named_value {
 struct ph_symbol {
     const char *name;
     uint32_t bound; /* symbol whose capacity it takes; itself for the batch's own symbols */
+    size_t factor;  /* times this */
 };
 
 /* Growable arrays, in the order of creation. values[0] is unused so that 0 can mean none. */
@@ -108,14 +110,28 @@ struct ph_program {
     uint32_t entry_begin[PH_MAX_ENTRIES + 1];
 };
 
+/* The two operators that differentiation itself needs: the 1 that flows into a loss, and the sum of the
+ * gradients that flow back from several readers of a value (dense, scalar or sparse_rows). */
+extern const struct ph_op ph__op_seed;
+extern const struct ph_op ph__op_accumulate;
+
 /* ---- passes: graph in, graph out
  * --------------------------------------------------------------------------- */
-void ph__pass_prune(struct ph_graph *graph);        /* marks nodes dead whose results nobody needs */
-void ph__pass_fuse(struct ph_builder *builder);     /* asks each operator's fuse rule */
-ph_status ph__pass_compact(struct ph_graph *graph); /* drops dead nodes, groups by entry */
+
+/* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
+ph_status ph__pass_prune(struct ph_graph *graph);
+/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. */
+ph_status ph__pass_fuse(struct ph_builder *builder);
+/* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
+ */
+ph_status ph__pass_compact(struct ph_graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1]);
+
 void ph__graph_fini(struct ph_graph *graph);
-uint32_t *ph__graph_count_readers(
-    const struct ph_graph *graph); /* by value, malloc'ed; NULL: out of memory */
+/* Live nodes that read each value, an alias's readers counted for its source too; malloc'ed, NULL: out of
+ * memory. */
+uint32_t *ph__graph_count_readers(const struct ph_graph *graph);
+/* The value whose memory `value` uses. */
+ph_value ph__graph_root(const struct ph_graph *graph, ph_value value);
 
 /* ---- memory plan
  * ------------------------------------------------------------------------------------------- */

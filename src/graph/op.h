@@ -98,6 +98,8 @@ struct ph_op {
     /* NULL: none. Called once when an executor is made: adds slots to parameters. */
     ph_status (*prepare)(
         const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters);
+    /* NULL: none. Bytes of the slots that prepare adds for its parameter, input 0. */
+    uint64_t (*slot_bytes)(const struct ph_node *node, const struct ph_declaration *parameter);
     ph_status (*run)(struct ph_call *call);
     /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: appends
      * nothing, but may turn itself (op, inputs, attributes) into the fused operator and return true; the
@@ -122,8 +124,8 @@ ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const cha
 ph_value ph__builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
     PH_PRINTF(3, 4);
 
-/* A new symbol whose run-time value never exceeds `bound`'s (unique slots <= ids). */
-uint32_t ph__builder_symbol(struct ph_builder *builder, const char *name, uint32_t bound);
+/* A new symbol whose run-time value never exceeds factor times `bound`'s (unique slots <= ids). */
+uint32_t ph__builder_symbol(struct ph_builder *builder, const char *name, uint32_t bound, size_t factor);
 /* The value that an equal node (same op, inputs and attributes) already in the graph gives as output
  * `output`, 0 if none: for packs and merges that several operators share. */
 ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *op, const void *attributes,

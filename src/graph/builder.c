@@ -1,0 +1,583 @@
+/* The builder: a graph under construction. Errors are sticky, so that model code needs no checks: the first
+ * one is kept here and comes out of ph_builder_finish. */
+#include "graph/graph.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
+{
+    struct ph_builder *builder = calloc(1, sizeof *builder);
+    if (builder == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a graph builder");
+    struct ph_graph *graph = &builder->graph;
+    builder->mode = mode;
+    builder->scope = "";
+    graph->num_values = 1; /* value 0 means none */
+    graph->symbols[PH_SYMBOL_BATCH] = (struct ph_symbol){"batch", PH_SYMBOL_BATCH, 1};
+    graph->symbols[PH_SYMBOL_IDS] = (struct ph_symbol){"ids", PH_SYMBOL_IDS, 1};
+    graph->num_symbols = 3;
+    graph->entries[0] = "forward";
+    graph->num_entries = 1;
+    ph_status status =
+        ph__array_reserve((void **)&graph->values, &graph->values_capacity, 64, sizeof *graph->values);
+    if (status != PH_OK) {
+        ph_builder_destroy(builder);
+        return status;
+    }
+    memset(graph->values, 0, sizeof *graph->values);
+    *builder_out = builder;
+    return PH_OK;
+}
+
+void ph_builder_destroy(struct ph_builder *builder)
+{
+    if (builder == NULL)
+        return;
+    ph__graph_fini(&builder->graph);
+    free(builder);
+}
+
+enum ph_mode ph_builder_mode(const struct ph_builder *builder)
+{
+    return builder->mode;
+}
+
+ph_status ph_builder_status(const struct ph_builder *builder)
+{
+    return builder->status;
+}
+
+/* Keeps a failure that a callee has recorded already. */
+static void keep_error(struct ph_builder *builder, ph_status status)
+{
+    if (builder->status != PH_OK)
+        return;
+    builder->status = status;
+    strncpy(builder->error, ph_error_text(), sizeof builder->error - 1);
+}
+
+ph_value ph__builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
+{
+    if (builder->status != PH_OK)
+        return 0;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    ph_fail(status, "%s", text);
+    keep_error(builder, status);
+    return 0;
+}
+
+static bool has_room(struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size)
+{
+    ph_status status = ph__array_reserve(items, capacity, count, size);
+    if (status != PH_OK)
+        keep_error(builder, status);
+    return status == PH_OK;
+}
+
+void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t size)
+{
+    if (builder->status != PH_OK || size == 0)
+        return NULL;
+    void *copy = ph__arena_alloc(&builder->graph.arena, size);
+    if (copy == NULL)
+        keep_error(builder, PH_ERROR_MEMORY);
+    else
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+static const char *copy_text(struct ph_builder *builder, const char *text)
+{
+    const char *copy = ph__builder_copy(builder, text, strlen(text) + 1);
+    return copy != NULL ? copy : "";
+}
+
+/* ---- entries, scopes, symbols
+ * ------------------------------------------------------------------------------ */
+
+void ph_builder_begin_entry(struct ph_builder *builder, const char *name)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (graph->num_nodes == 0 && graph->num_entries == 1) {
+        graph->entries[0] = copy_text(builder, name);
+        return;
+    }
+    for (size_t i = 0; i < graph->num_entries; i++) {
+        if (strcmp(graph->entries[i], name) == 0) {
+            ph__builder_fail(builder, PH_ERROR_USAGE, "entry '%s' was begun before", name);
+            return;
+        }
+    }
+    if (graph->num_entries == PH_MAX_ENTRIES) {
+        ph__builder_fail(
+            builder, PH_ERROR_USAGE, "entry '%s': a program has at most %d", name, PH_MAX_ENTRIES);
+        return;
+    }
+    builder->entry = (uint32_t)graph->num_entries;
+    graph->entries[graph->num_entries++] = copy_text(builder, name);
+}
+
+const char *ph__builder_scoped(struct ph_builder *builder, const char *name)
+{
+    const char *scoped = ph__arena_printf(&builder->graph.arena, "%s%s", builder->scope, name);
+    if (scoped == NULL)
+        keep_error(builder, PH_ERROR_MEMORY);
+    return scoped != NULL ? scoped : "";
+}
+
+void ph_builder_push_scope(struct ph_builder *builder, const char *name)
+{
+    if (builder->num_scopes == sizeof builder->scopes / sizeof *builder->scopes) {
+        ph__builder_fail(builder, PH_ERROR_USAGE, "scope '%s' is nested too deeply", name);
+        return;
+    }
+    builder->scopes[builder->num_scopes++] = builder->scope;
+    const char *scope = ph__arena_printf(&builder->graph.arena, "%s%s.", builder->scope, name);
+    if (scope == NULL)
+        keep_error(builder, PH_ERROR_MEMORY);
+    else
+        builder->scope = scope;
+}
+
+void ph_builder_pop_scope(struct ph_builder *builder)
+{
+    if (builder->num_scopes == 0)
+        ph__builder_fail(builder, PH_ERROR_USAGE, "a scope was popped that nobody pushed");
+    else
+        builder->scope = builder->scopes[--builder->num_scopes];
+}
+
+uint32_t ph__builder_symbol(struct ph_builder *builder, const char *name, uint32_t bound, size_t factor)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (graph->num_symbols == PH_MAX_SYMBOLS)
+        return ph__builder_fail(builder, PH_ERROR_CONFIG, "more than %d run-time dimensions", PH_MAX_SYMBOLS);
+    assert(bound != 0 && bound < graph->num_symbols && factor > 0);
+    graph->symbols[graph->num_symbols] = (struct ph_symbol){copy_text(builder, name), bound, factor};
+    return (uint32_t)graph->num_symbols++;
+}
+
+/* ---- values
+ * ------------------------------------------------------------------------------------------------ */
+
+static ph_value add_value(struct ph_builder *builder, const struct ph_value_info *info)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (!has_room(
+            builder, (void **)&graph->values, &graph->values_capacity, graph->num_values + 1, sizeof *info))
+        return 0;
+    graph->values[graph->num_values] = *info;
+    return (ph_value)graph->num_values++;
+}
+
+struct ph_type ph_value_type(const struct ph_builder *builder, ph_value value)
+{
+    assert(value < builder->graph.num_values);
+    return builder->graph.values[value].type;
+}
+
+const char *ph_value_name(const struct ph_builder *builder, ph_value value)
+{
+    assert(value < builder->graph.num_values);
+    return value == 0 ? "" : builder->graph.values[value].name;
+}
+
+const struct ph_node *ph__builder_producer(const struct ph_builder *builder, ph_value value)
+{
+    uint32_t producer = value == 0 ? PH_NO_NODE : builder->graph.values[value].producer;
+    return producer == PH_NO_NODE ? NULL : &builder->graph.nodes[producer];
+}
+
+static ph_value batch_input(
+    struct ph_builder *builder, enum ph_batch_input input, const char *name, const struct ph_type *type)
+{
+    if (builder->status != PH_OK)
+        return 0;
+    ph_value *known = &builder->graph.batch_inputs[input];
+    if (*known == 0)
+        *known = add_value(builder, &(struct ph_value_info){.type = *type,
+                                        .name = name,
+                                        .storage = PH_STORAGE_INPUT,
+                                        .producer = PH_NO_NODE,
+                                        .source = input});
+    else if (!ph__type_equal(&builder->graph.values[*known].type, type))
+        return ph__builder_fail(
+            builder, PH_ERROR_USAGE, "input '%s' was asked for with another width before", name);
+    return *known;
+}
+
+static const struct ph_dim batch_dim = {.extent = 1, .symbol = PH_SYMBOL_BATCH};
+
+static struct ph_type per_sample(size_t width)
+{
+    return ph__dense_type(2, (struct ph_dim[]){batch_dim, ph__dim(width)});
+}
+
+ph_value ph_input_dense(struct ph_builder *builder, size_t num_dense)
+{
+    struct ph_type type = per_sample(num_dense);
+    return batch_input(builder, PH_INPUT_DENSE, "dense", &type);
+}
+
+ph_value ph_input_ids(struct ph_builder *builder, size_t num_sparse)
+{
+    struct ph_type type = {.kind = PH_JAGGED,
+        .dtype = PH_I64,
+        .rank = 2,
+        .dims = {ph__dim_of(num_sparse, PH_SYMBOL_BATCH), ph__dim_of(1, PH_SYMBOL_IDS)}};
+    return batch_input(builder, PH_INPUT_IDS, "ids", &type);
+}
+
+ph_value ph_input_id_weights(struct ph_builder *builder)
+{
+    struct ph_type type = ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_IDS)});
+    return batch_input(builder, PH_INPUT_ID_WEIGHTS, "id_weights", &type);
+}
+
+ph_value ph_input_labels(struct ph_builder *builder, size_t num_tasks)
+{
+    struct ph_type type = per_sample(num_tasks);
+    return batch_input(builder, PH_INPUT_LABELS, "labels", &type);
+}
+
+ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks)
+{
+    struct ph_type type = per_sample(num_tasks);
+    return batch_input(builder, PH_INPUT_LABEL_MASK, "label_mask", &type);
+}
+
+ph_value ph_input_weights(struct ph_builder *builder)
+{
+    struct ph_type type = ph__dense_type(1, &batch_dim);
+    return batch_input(builder, PH_INPUT_WEIGHTS, "weights", &type);
+}
+
+/* Finds `name` in a list of named values; 0 when it is not there. */
+static ph_value find_named(const struct ph_named_value *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return list[i].value;
+    return 0;
+}
+
+ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (builder->status != PH_OK)
+        return 0;
+    ph_value known = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
+    if (known != 0)
+        return known;
+    if (!has_room(builder, (void **)&graph->scalar_inputs, &graph->scalar_inputs_capacity,
+            graph->num_scalar_inputs + 1, sizeof *graph->scalar_inputs))
+        return 0;
+    const char *copy = copy_text(builder, name);
+    ph_value value = add_value(builder,
+        &(struct ph_value_info){
+            .type = ph__scalar_type(), .name = copy, .storage = PH_STORAGE_SCALAR, .producer = PH_NO_NODE});
+    graph->scalar_inputs[graph->num_scalar_inputs++] = (struct ph_named_value){copy, value};
+    return value;
+}
+
+/* ---- what is learnt, what is carried
+ * ------------------------------------------------------------------------ */
+
+static ph_value declare(struct ph_builder *builder, const struct ph_declaration *declaration)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (builder->status != PH_OK)
+        return 0;
+    for (size_t i = 0; i < graph->num_declarations; i++)
+        if (strcmp(graph->declarations[i].name, declaration->name) == 0)
+            return ph__builder_fail(
+                builder, PH_ERROR_CONFIG, "parameter '%s' is declared twice", declaration->name);
+    size_t count = graph->num_declarations + 1;
+    if (!has_room(builder, (void **)&graph->declarations, &graph->declarations_capacity, count,
+            sizeof *declaration) ||
+        !has_room(builder, (void **)&graph->declaration_values, &graph->declaration_values_capacity, count,
+            sizeof *graph->declaration_values))
+        return 0;
+    struct ph_value_info info = {.name = declaration->name,
+        .storage = PH_STORAGE_PARAMETER,
+        .producer = PH_NO_NODE,
+        .source = (uint32_t)graph->num_declarations,
+        .type = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = (uint32_t)declaration->shape.rank}};
+    for (size_t i = 0; i < declaration->shape.rank; i++)
+        info.type.dims[i] = ph__dim(declaration->shape.dims[i]);
+    ph_value value = add_value(builder, &info);
+    graph->declarations[graph->num_declarations] = *declaration;
+    graph->declaration_values[graph->num_declarations++] = value;
+    return value;
+}
+
+ph_value ph_parameter(
+    struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init)
+{
+    if (rank > PH_MAX_RANK)
+        return ph__builder_fail(
+            builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_RANK);
+    struct ph_declaration declaration = {
+        .name = ph__builder_scoped(builder, name), .shape = {.rank = rank}, .init = init};
+    for (size_t i = 0; i < rank; i++)
+        declaration.shape.dims[i] = dims[i];
+    return declare(builder, &declaration);
+}
+
+ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_slices,
+    const struct ph_table_slice *slices, size_t dim, struct ph_init init)
+{
+    if (builder->status != PH_OK)
+        return 0;
+    struct ph_table_slice *copies = ph__arena_alloc_array(&builder->graph.arena, num_slices, sizeof *copies);
+    if (copies == NULL)
+        return ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
+    size_t rows = 0;
+    for (size_t i = 0; i < num_slices; i++) {
+        copies[i] = (struct ph_table_slice){ph__builder_scoped(builder, slices[i].name), slices[i].num_rows};
+        if (!ph__size_add(rows, slices[i].num_rows, &rows) || rows > UINT32_MAX)
+            return ph__builder_fail(builder, PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", name);
+    }
+    struct ph_declaration declaration = {.name = ph__builder_scoped(builder, name),
+        .is_table = true,
+        .shape = {.rank = 2, .dims = {rows, dim}},
+        .init = init,
+        .num_slices = num_slices,
+        .slices = copies};
+    return declare(builder, &declaration);
+}
+
+const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
+{
+    const struct ph_value_info *info = &builder->graph.values[parameter];
+    return info->storage == PH_STORAGE_PARAMETER && info->alias_of == 0
+               ? &builder->graph.declarations[info->source]
+               : NULL;
+}
+
+size_t ph_builder_num_parameters(const struct ph_builder *builder)
+{
+    return builder->graph.num_declarations;
+}
+
+ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index)
+{
+    assert(index < builder->graph.num_declarations);
+    return builder->graph.declaration_values[index];
+}
+
+ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, double initial)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (builder->status != PH_OK || !has_room(builder, (void **)&graph->states, &graph->states_capacity,
+                                        graph->num_states + 1, sizeof *graph->states))
+        return 0;
+    const char *scoped = ph__builder_scoped(builder, name);
+    for (size_t i = 0; i < graph->num_states; i++)
+        if (strcmp(graph->states[i].name, scoped) == 0)
+            return ph__builder_fail(builder, PH_ERROR_CONFIG, "state '%s' is declared twice", scoped);
+    ph_value value =
+        add_value(builder, &(struct ph_value_info){.type = ph__dense_type(1, (struct ph_dim[]){ph__dim(n)}),
+                               .name = scoped,
+                               .storage = PH_STORAGE_STATE,
+                               .producer = PH_NO_NODE,
+                               .source = (uint32_t)graph->num_states});
+    graph->states[graph->num_states++] = (struct ph_state_declaration){scoped, n, initial, value};
+    return value;
+}
+
+void ph_output(struct ph_builder *builder, const char *name, ph_value value)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (builder->status != PH_OK || value == 0)
+        return;
+    if (find_named(graph->outputs, graph->num_outputs, name) != 0) {
+        ph__builder_fail(builder, PH_ERROR_USAGE, "output '%s' is named twice", name);
+        return;
+    }
+    if (!has_room(builder, (void **)&graph->outputs, &graph->outputs_capacity, graph->num_outputs + 1,
+            sizeof *graph->outputs))
+        return;
+    graph->outputs[graph->num_outputs++] = (struct ph_named_value){copy_text(builder, name), value};
+    graph->values[value].is_output = true;
+    if (graph->values[value].alias_of != 0)
+        graph->values[graph->values[value].alias_of].is_output = true;
+}
+
+/* ---- nodes
+ * ------------------------------------------------------------------------------------------------- */
+
+static bool has_node_named(const struct ph_graph *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->num_nodes; i++)
+        if (strcmp(graph->nodes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* scope + name, with ".2", ".3" ... behind it until no other node has it. */
+static const char *unique_name(struct ph_builder *builder, const char *name)
+{
+    const char *base = ph__builder_scoped(builder, name);
+    const char *candidate = base;
+    for (unsigned i = 2; has_node_named(&builder->graph, candidate); i++) {
+        candidate = ph__arena_printf(&builder->graph.arena, "%s.%u", base, i);
+        if (candidate == NULL) {
+            keep_error(builder, PH_ERROR_MEMORY);
+            return base;
+        }
+    }
+    return candidate;
+}
+
+static enum ph_storage storage_of(enum ph_kind kind)
+{
+    switch (kind) {
+    case PH_SCALAR:
+        return PH_STORAGE_SCALAR;
+    case PH_TOKEN:
+        return PH_STORAGE_NONE;
+    default:
+        return PH_STORAGE_WORKSPACE;
+    }
+}
+
+static ph_value add_output(
+    struct ph_builder *builder, const struct ph_node *node, const struct ph_type *type, size_t k)
+{
+    struct ph_value_info info = {.type = *type,
+        .name = k == 0 ? node->name : ph__arena_printf(&builder->graph.arena, "%s:%zu", node->name, k),
+        .storage = storage_of(type->kind),
+        .producer = (uint32_t)builder->graph.num_nodes};
+    if ((node->op->traits & PH_OP_ALIAS) != 0 && k == 0) {
+        const struct ph_value_info *source = &builder->graph.values[node->inputs[0]];
+        info.alias_of = source->alias_of != 0 ? source->alias_of : node->inputs[0];
+        info.storage = source->storage;
+        info.source = source->source;
+    }
+    if (info.name == NULL) {
+        keep_error(builder, PH_ERROR_MEMORY);
+        return 0;
+    }
+    return add_value(builder, &info);
+}
+
+static ph_status infer_types(struct ph_builder *builder, const struct ph_node *node, struct ph_type *outputs)
+{
+    struct ph_type inputs[PH_MAX_OPERANDS];
+    for (uint32_t i = 0; i < node->num_inputs; i++)
+        inputs[i] = node->inputs[i] != 0 ? builder->graph.values[node->inputs[i]].type : ph__token_type();
+    struct ph_infer infer = {.builder = builder,
+        .name = node->name,
+        .attributes = node->attributes,
+        .num_inputs = node->num_inputs,
+        .num_outputs = node->num_outputs,
+        .inputs = inputs,
+        .outputs = outputs};
+    return node->op->infer(&infer);
+}
+
+void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *name, const void *attributes,
+    size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t num_outputs, ph_value *outputs)
+{
+    struct ph_graph *graph = &builder->graph;
+    for (size_t i = 0; i < num_outputs; i++)
+        outputs[i] = 0;
+    if (num_inputs > PH_MAX_OPERANDS || num_outputs > PH_MAX_OPERANDS) {
+        ph__builder_fail(builder, PH_ERROR_USAGE, "%s has more than %d operands", op->name, PH_MAX_OPERANDS);
+        return;
+    }
+    if (builder->status != PH_OK || !has_room(builder, (void **)&graph->nodes, &graph->nodes_capacity,
+                                        graph->num_nodes + 1, sizeof *graph->nodes))
+        return;
+    struct ph_node node = {.op = op,
+        .name = unique_name(builder, name != NULL ? name : op->name),
+        .attributes = ph__builder_copy(builder, attributes, attributes_size),
+        .attributes_size = attributes_size,
+        .num_inputs = (uint32_t)num_inputs,
+        .num_outputs = (uint32_t)num_outputs,
+        .inputs = ph__builder_copy(builder, inputs, num_inputs * sizeof *inputs),
+        .entry = builder->entry};
+    node.stream = ph__hash_name(node.name);
+    if (builder->status != PH_OK)
+        return;
+    struct ph_type types[PH_MAX_OPERANDS] = {0};
+    ph_status status = infer_types(builder, &node, types);
+    if (status != PH_OK) {
+        keep_error(builder, status);
+        return;
+    }
+    for (size_t i = 0; i < num_outputs; i++)
+        outputs[i] = add_output(builder, &node, &types[i], i);
+    node.outputs = ph__builder_copy(builder, outputs, num_outputs * sizeof *outputs);
+    if (builder->status == PH_OK)
+        graph->nodes[graph->num_nodes++] = node;
+}
+
+ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const char *name,
+    const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs)
+{
+    ph_value output;
+    ph__emit(builder, op, name, attributes, attributes_size, num_inputs, inputs, 1, &output);
+    return output;
+}
+
+ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *op, const void *attributes,
+    size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t output)
+{
+    const struct ph_graph *graph = &builder->graph;
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        bool is_equal = node->op == op && node->num_inputs == num_inputs &&
+                        node->attributes_size == attributes_size &&
+                        (num_inputs == 0 || memcmp(node->inputs, inputs, num_inputs * sizeof *inputs) == 0) &&
+                        (attributes_size == 0 || memcmp(node->attributes, attributes, attributes_size) == 0);
+        if (is_equal)
+            return node->outputs[output];
+    }
+    return 0;
+}
+
+ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out)
+{
+    if (builder->status == PH_OK && builder->num_scopes != 0)
+        ph__builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
+    if (builder->status != PH_OK)
+        return ph_fail(builder->status, "%s", builder->error);
+    struct ph_program *program = calloc(1, sizeof *program);
+    if (program == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a program");
+    ph_status status = ph__pass_prune(&builder->graph);
+    if (status == PH_OK)
+        status = ph__pass_fuse(builder);
+    if (status == PH_OK)
+        status = ph__pass_prune(&builder->graph);
+    if (status == PH_OK)
+        status = ph__pass_compact(&builder->graph, program->entry_begin);
+    if (status != PH_OK) {
+        free(program);
+        return status;
+    }
+    program->graph = builder->graph;
+    builder->graph = (struct ph_graph){0};
+    builder->status = ph_fail(PH_ERROR_USAGE, "the builder is finished");
+    *program_out = program;
+    return PH_OK;
+}
+
+void ph_program_destroy(struct ph_program *program)
+{
+    if (program == NULL)
+        return;
+    ph__graph_fini(&program->graph);
+    free(program);
+}

@@ -1,0 +1,88 @@
+/* Executors: a program bound to its store, state and backend. */
+#include "graph/executor.h"
+
+#include <stdlib.h>
+
+static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *store, struct ph_state *state)
+{
+    const struct ph_graph *graph = &executor->program->graph;
+    for (size_t i = 0; i < graph->num_declarations; i++)
+        PH_TRY(
+            ph__store_add(store, &graph->declarations[i], executor->backend->team, &executor->parameters[i]));
+    for (size_t i = 0; i < graph->num_states; i++)
+        PH_TRY(ph__state_add(state, graph->states[i].name, graph->states[i].elements,
+            (ph_real)graph->states[i].initial, &executor->states[i]));
+    return PH_OK;
+}
+
+static ph_status prepare_nodes(struct ph_executor *executor, struct ph_store *store)
+{
+    const struct ph_graph *graph = &executor->program->graph;
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        if (node->op->prepare == NULL)
+            continue;
+        struct ph_parameter *parameters[PH_MAX_OPERANDS] = {0};
+        for (uint32_t k = 0; k < node->num_inputs; k++) {
+            const struct ph_value_info *info = &graph->values[node->inputs[k]];
+            if (node->inputs[k] != 0 && info->storage == PH_STORAGE_PARAMETER)
+                parameters[k] = executor->parameters[info->source];
+        }
+        PH_TRY(node->op->prepare(node, store, parameters));
+    }
+    return PH_OK;
+}
+
+ph_status ph_executor_create(struct ph_program *program, struct ph_store *store, struct ph_state *state,
+    struct ph_backend *backend, struct ph_executor **executor_out)
+{
+    const struct ph_graph *graph = &program->graph;
+    struct ph_executor *executor = calloc(1, sizeof *executor);
+    if (executor == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for an executor");
+    executor->program = program;
+    executor->backend = backend;
+    executor->parameters = calloc(graph->num_declarations + 1, sizeof(struct ph_parameter *));
+    executor->states = calloc(graph->num_states + 1, sizeof(ph_real *));
+    executor->profile = calloc(graph->num_nodes + 1, sizeof *executor->profile);
+    ph_status status = PH_OK;
+    if (executor->parameters == NULL || executor->states == NULL || executor->profile == NULL)
+        status = ph_fail(PH_ERROR_MEMORY, "no memory for an executor");
+    if (status == PH_OK)
+        status = bind_parameters(executor, store, state);
+    if (status == PH_OK)
+        status = prepare_nodes(executor, store);
+    if (status != PH_OK) {
+        ph_executor_destroy(executor);
+        return status;
+    }
+    *executor_out = executor;
+    return PH_OK;
+}
+
+void ph_executor_destroy(struct ph_executor *executor)
+{
+    if (executor == NULL)
+        return;
+    ph__trace_destroy(executor->trace);
+    free(executor->profile);
+    free(executor->states);
+    free(executor->parameters);
+    free(executor);
+}
+
+ph_status ph_program_missing_bytes(
+    const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out)
+{
+    const struct ph_graph *graph = &program->graph;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < graph->num_declarations; i++)
+        bytes += ph__store_missing_bytes(store, &graph->declarations[i]);
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        if (node->op->slot_bytes != NULL)
+            bytes += node->op->slot_bytes(node, &graph->declarations[graph->values[node->inputs[0]].source]);
+    }
+    *bytes_out = bytes;
+    return PH_OK;
+}

@@ -1,0 +1,44 @@
+/* Inside of executors and workspaces: a program bound to memory. */
+#ifndef PH_GRAPH_EXECUTOR_H
+#define PH_GRAPH_EXECUTOR_H
+
+#include "base/trace.h"
+#include "graph/graph.h"
+
+/* What the profiler adds up for one node. */
+struct ph_node_profile {
+    uint64_t num_calls;
+    uint64_t time_ns;
+    double flops, bytes;
+};
+
+struct ph_executor {
+    const struct ph_program *program;
+    const struct ph_backend *backend;
+    struct ph_parameter **parameters; /* by declaration */
+    ph_real **states;                 /* by state declaration */
+    bool is_profiling;
+    struct ph_node_profile *profile; /* by node */
+    struct ph_trace *trace;          /* NULL: none */
+};
+
+struct ph_workspace {
+    struct ph_executor *executor;
+    struct ph_memory_plan plan;
+    void *memory;
+    size_t memory_bytes;
+    uint64_t capacities[PH_MAX_SYMBOLS];
+    uint64_t extents[PH_MAX_SYMBOLS];
+    uint64_t num_growths;
+    double *scalars;                                 /* by value */
+    struct ph_operand *values;                       /* by value: where its data stands */
+    struct ph_operand operands[2 * PH_MAX_OPERANDS]; /* of the call that runs */
+    uint64_t *versions; /* by node: parameter version that a kept result was made from; 0: never */
+    struct ph_run run;
+    bool is_bound;
+};
+
+/* Runs a node's call and adds it to the profile (and trace) of the executor. */
+ph_status ph__profile_call(struct ph_executor *executor, size_t node, struct ph_call *call);
+
+#endif

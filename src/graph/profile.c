@@ -1,0 +1,103 @@
+/* The profile of an executor: what each operator took, beside what its cost rule says it had to do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "graph/executor.h"
+
+/* A dimension that the operator has just decided counts with its new value. */
+static void refresh_shapes(const struct ph_call *call)
+{
+    for (size_t k = 0; k < call->num_outputs; k++)
+        ph__type_shape(call->outputs[k].type, call->extents, &call->outputs[k].shape);
+}
+
+ph_status ph__profile_call(struct ph_executor *executor, size_t node, struct ph_call *call)
+{
+    uint64_t start = ph__clock_ns();
+    PH_TRY(call->node->op->run(call));
+    uint64_t duration = ph__clock_ns() - start;
+    refresh_shapes(call);
+    struct ph_cost cost = {0};
+    call->node->op->cost(call, &cost);
+    struct ph_node_profile *profile = &executor->profile[node];
+    profile->num_calls++;
+    profile->time_ns += duration;
+    profile->flops += cost.flops;
+    profile->bytes += cost.bytes;
+    ph__trace_add(executor->trace, call->node->name, call->node->op->name, 0, start, duration);
+    return PH_OK;
+}
+
+ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events)
+{
+    if (is_on && trace_events > 0 && executor->trace == NULL)
+        PH_TRY(ph__trace_create(trace_events, &executor->trace));
+    executor->is_profiling = is_on;
+    return PH_OK;
+}
+
+void ph_executor_cost(const struct ph_executor *executor, double *flops_out, double *bytes_out)
+{
+    *flops_out = *bytes_out = 0;
+    for (size_t i = 0; i < executor->program->graph.num_nodes; i++) {
+        *flops_out += executor->profile[i].flops;
+        *bytes_out += executor->profile[i].bytes;
+    }
+}
+
+struct profile_row {
+    const char *name, *op;
+    struct ph_node_profile profile;
+};
+
+static int by_time_descending(const void *left, const void *right)
+{
+    const struct profile_row *a = left, *b = right;
+    return a->profile.time_ns < b->profile.time_ns ? 1 : a->profile.time_ns > b->profile.time_ns ? -1 : 0;
+}
+
+static void print_row(FILE *file, const struct profile_row *row, uint64_t total_ns)
+{
+    double seconds = (double)row->profile.time_ns * 1e-9;
+    double per_second = seconds > 0 ? 1e-9 / seconds : 0;
+    double share = total_ns > 0 ? 100.0 * (double)row->profile.time_ns / (double)total_ns : 0;
+    fprintf(file, "%-34s %-26s %8llu %10.2f %6.1f%% %9.2f %8.2f\n", row->name, row->op,
+        (unsigned long long)row->profile.num_calls, 1e3 * seconds, share, row->profile.flops * per_second,
+        row->profile.bytes * per_second);
+}
+
+ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file)
+{
+    const struct ph_graph *graph = &executor->program->graph;
+    struct profile_row *rows = calloc(graph->num_nodes + 1, sizeof *rows);
+    if (rows == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to print a profile");
+    size_t count = 0;
+    struct profile_row total = {.name = "total", .op = ""};
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node_profile *profile = &executor->profile[i];
+        if (profile->num_calls == 0)
+            continue;
+        rows[count++] = (struct profile_row){graph->nodes[i].name, graph->nodes[i].op->name, *profile};
+        total.profile.num_calls += profile->num_calls;
+        total.profile.time_ns += profile->time_ns;
+        total.profile.flops += profile->flops;
+        total.profile.bytes += profile->bytes;
+    }
+    qsort(rows, count, sizeof *rows, by_time_descending);
+    fprintf(file, "%-34s %-26s %8s %10s %7s %9s %8s\n", "node", "operator", "calls", "ms", "share", "GFLOP/s",
+        "GB/s");
+    for (size_t i = 0; i < count; i++)
+        print_row(file, &rows[i], total.profile.time_ns);
+    print_row(file, &total, total.profile.time_ns);
+    free(rows);
+    return PH_OK;
+}
+
+ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path)
+{
+    if (executor->trace == NULL)
+        return ph_fail(PH_ERROR_USAGE, "no trace was asked for before the run");
+    return ph__trace_write(executor->trace, path);
+}

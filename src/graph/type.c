@@ -1,0 +1,112 @@
+/* Types: constructors, comparison, text, and their shape once the symbols have values. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "graph/graph.h"
+
+struct ph_dim ph__dim(size_t extent)
+{
+    return (struct ph_dim){.extent = extent};
+}
+
+struct ph_dim ph__dim_of(size_t extent, uint32_t symbol)
+{
+    return (struct ph_dim){.extent = extent, .symbol = symbol};
+}
+
+struct ph_type ph__dense_type(uint32_t rank, const struct ph_dim *dims)
+{
+    struct ph_type type = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = rank};
+    for (uint32_t i = 0; i < rank; i++)
+        type.dims[i] = dims[i];
+    return type;
+}
+
+struct ph_type ph__scalar_type(void)
+{
+    return (struct ph_type){.kind = PH_SCALAR, .dtype = PH_F64};
+}
+
+struct ph_type ph__token_type(void)
+{
+    return (struct ph_type){.kind = PH_TOKEN};
+}
+
+bool ph__dim_equal(struct ph_dim a, struct ph_dim b)
+{
+    return a.extent == b.extent && a.symbol == b.symbol;
+}
+
+bool ph__type_equal(const struct ph_type *a, const struct ph_type *b)
+{
+    if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (!ph__dim_equal(a->dims[i], b->dims[i]))
+            return false;
+    return true;
+}
+
+size_t ph__type_elements_from(const struct ph_type *type, uint32_t first)
+{
+    size_t elements = 1;
+    for (uint32_t i = first; i < type->rank; i++) {
+        assert(type->dims[i].symbol == 0);
+        elements *= type->dims[i].extent;
+    }
+    return elements;
+}
+
+void ph__type_shape(const struct ph_type *type, const uint64_t *extents, struct ph_shape *shape_out)
+{
+    shape_out->rank = type->rank;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        struct ph_dim dim = type->dims[i];
+        shape_out->dims[i] = dim.symbol == 0 ? dim.extent : dim.extent * (size_t)extents[dim.symbol];
+    }
+}
+
+size_t ph__type_index_elements(const struct ph_type *type, const struct ph_shape *shape)
+{
+    switch (type->kind) {
+    case PH_JAGGED:
+        return shape->dims[0] + 1;
+    case PH_SPARSE_ROWS:
+        return shape->dims[0];
+    default:
+        return 0;
+    }
+}
+
+static const char *symbol_letter(uint32_t symbol)
+{
+    switch (symbol) {
+    case PH_SYMBOL_BATCH:
+        return "B";
+    case PH_SYMBOL_IDS:
+        return "N";
+    default:
+        return "U";
+    }
+}
+
+const char *ph__type_text(const struct ph_type *type, char buffer[96])
+{
+    static const char *const kinds[] = {"", "jagged", "sparse_rows", "scalar", "token"};
+    size_t used = (size_t)snprintf(buffer, 96, "%s", kinds[type->kind]);
+    if (type->rank == 0)
+        return buffer;
+    for (uint32_t i = 0; i < type->rank && used < 80; i++) {
+        struct ph_dim dim = type->dims[i];
+        const char *before = i == 0 ? "(" : ",";
+        int written = dim.symbol == 0 ? snprintf(buffer + used, 96 - used, "%s%zu", before, dim.extent)
+                      : dim.extent == 1
+                          ? snprintf(buffer + used, 96 - used, "%s%s", before, symbol_letter(dim.symbol))
+                          : snprintf(buffer + used, 96 - used, "%s%zu%s", before, dim.extent,
+                                symbol_letter(dim.symbol));
+        used += (size_t)written;
+    }
+    if (used < 95)
+        snprintf(buffer + used, 96 - used, ")");
+    return buffer;
+}

@@ -1,0 +1,311 @@
+/* Workspaces: the memory of one batch in flight, and the walk over an entry's nodes.
+ *
+ * values[] says where each value stands; it changes only when the workspace grows or another batch is bound.
+ * Before a node runs, its operands are copied from there and their shapes computed from the extents of the
+ * moment, since an operator may decide a dimension (how many distinct slots a batch has). Nothing is
+ * allocated on the way. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "graph/executor.h"
+
+static const struct ph_graph *graph_of(const struct ph_workspace *workspace)
+{
+    return &workspace->executor->program->graph;
+}
+
+/* Where a value that does not come from the batch has its data. */
+static void place_value(struct ph_workspace *workspace, ph_value value)
+{
+    const struct ph_graph *graph = graph_of(workspace);
+    const struct ph_value_info *info = &graph->values[value];
+    ph_value root = ph__graph_root(graph, value);
+    struct ph_operand *operand = &workspace->values[value];
+    operand->type = &info->type;
+    switch (info->storage) {
+    case PH_STORAGE_PARAMETER:
+        operand->parameter = workspace->executor->parameters[info->source];
+        operand->data = operand->parameter->data;
+        break;
+    case PH_STORAGE_STATE:
+        operand->data = workspace->executor->states[info->source];
+        break;
+    case PH_STORAGE_SCALAR:
+        operand->scalar = &workspace->scalars[value];
+        break;
+    case PH_STORAGE_WORKSPACE:
+        operand->data = (char *)workspace->memory + workspace->plan.data_offset[root];
+        operand->index = (uint32_t *)(void *)((char *)workspace->memory + workspace->plan.index_offset[root]);
+        break;
+    case PH_STORAGE_INPUT:
+    case PH_STORAGE_NONE:
+        break;
+    }
+}
+
+/* Plans for the capacities and takes memory for it. What the workspace held is gone. */
+static ph_status plan_workspace(struct ph_workspace *workspace)
+{
+    const struct ph_graph *graph = graph_of(workspace);
+    for (size_t i = PH_SYMBOL_IDS + 1; i < graph->num_symbols; i++)
+        workspace->capacities[i] = workspace->capacities[graph->symbols[i].bound] * graph->symbols[i].factor;
+    struct ph_memory_plan plan = {0};
+    PH_TRY(ph__plan_memory(
+        workspace->executor->program, workspace->executor->backend, workspace->capacities, &plan));
+    void *memory = NULL;
+    ph__memory_free(workspace->memory, workspace->memory_bytes);
+    workspace->memory = NULL;
+    workspace->memory_bytes = 0;
+    ph_status status = ph__memory_alloc((size_t)plan.report.planned_bytes, "the workspace", &memory);
+    if (status != PH_OK) {
+        ph__memory_plan_fini(&plan);
+        return status;
+    }
+    ph__memory_plan_fini(&workspace->plan);
+    workspace->plan = plan;
+    workspace->memory = memory;
+    workspace->memory_bytes = (size_t)plan.report.planned_bytes;
+    for (ph_value value = 1; value < graph->num_values; value++)
+        place_value(workspace, value);
+    memset(workspace->versions, 0, (graph->num_nodes + 1) * sizeof *workspace->versions);
+    return PH_OK;
+}
+
+ph_status ph_workspace_create(
+    struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out)
+{
+    const struct ph_graph *graph = &executor->program->graph;
+    struct ph_workspace *workspace = calloc(1, sizeof *workspace);
+    if (workspace == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
+    workspace->executor = executor;
+    workspace->capacities[0] = workspace->extents[0] = 1;
+    workspace->capacities[PH_SYMBOL_BATCH] = batch_size;
+    workspace->capacities[PH_SYMBOL_IDS] = num_ids;
+    workspace->scalars = calloc(graph->num_values, sizeof *workspace->scalars);
+    workspace->values = calloc(graph->num_values, sizeof *workspace->values);
+    workspace->versions = calloc(graph->num_nodes + 1, sizeof *workspace->versions);
+    ph_status status = PH_OK;
+    if (workspace->scalars == NULL || workspace->values == NULL || workspace->versions == NULL)
+        status = ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
+    if (status == PH_OK) {
+        workspace->values[0].type = &graph->values[0].type;
+        status = plan_workspace(workspace);
+    }
+    if (status != PH_OK) {
+        ph_workspace_destroy(workspace);
+        return status;
+    }
+    *workspace_out = workspace;
+    return PH_OK;
+}
+
+void ph_workspace_destroy(struct ph_workspace *workspace)
+{
+    if (workspace == NULL)
+        return;
+    ph__memory_plan_fini(&workspace->plan);
+    ph__memory_free(workspace->memory, workspace->memory_bytes);
+    free(workspace->scalars);
+    free(workspace->values);
+    free(workspace->versions);
+    free(workspace);
+}
+
+struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace)
+{
+    struct ph_memory_report report = workspace->plan.report;
+    report.num_growths = workspace->num_growths;
+    return report;
+}
+
+/* ---- binding a batch
+ * ---------------------------------------------------------------------------------------- */
+
+static bool grow_capacity(uint64_t *capacity, uint64_t needed)
+{
+    if (needed <= *capacity)
+        return false;
+    uint64_t grown = *capacity + *capacity / 2;
+    *capacity = grown > needed ? grown : needed;
+    return true;
+}
+
+static ph_status check_width(
+    const struct ph_graph *graph, enum ph_batch_input input, size_t width, const char *what)
+{
+    ph_value value = graph->batch_inputs[input];
+    if (value == 0)
+        return PH_OK;
+    const struct ph_type *type = &graph->values[value].type;
+    size_t wanted = type->kind == PH_JAGGED ? type->dims[0].extent : type->dims[1].extent;
+    if (width == wanted)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA, "the batch has %zu %s, the model wants %zu", width, what, wanted);
+}
+
+static ph_status check_batch(const struct ph_graph *graph, const struct ph_batch *batch)
+{
+    PH_TRY(check_width(graph, PH_INPUT_DENSE, batch->num_dense, "dense features"));
+    PH_TRY(check_width(graph, PH_INPUT_IDS, batch->num_sparse, "sparse features"));
+    PH_TRY(check_width(graph, PH_INPUT_LABELS, batch->num_tasks, "labels"));
+    return check_width(graph, PH_INPUT_LABEL_MASK, batch->num_tasks, "labels");
+}
+
+/* The batch is only read: operands are not const because outputs share their type. */
+static void bind_input(
+    struct ph_workspace *workspace, enum ph_batch_input input, const void *data, const void *index)
+{
+    ph_value value = graph_of(workspace)->batch_inputs[input];
+    if (value == 0)
+        return;
+    const struct ph_graph *graph = graph_of(workspace);
+    for (ph_value alias = value; alias < graph->num_values; alias++) {
+        if (alias != value && graph->values[alias].alias_of != value)
+            continue;
+        workspace->values[alias].data = (void *)(uintptr_t)data;
+        workspace->values[alias].index = (uint32_t *)(uintptr_t)index;
+    }
+}
+
+ph_status ph_workspace_bind(
+    struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step)
+{
+    PH_TRY(check_batch(graph_of(workspace), batch));
+    bool has_grown = grow_capacity(&workspace->capacities[PH_SYMBOL_BATCH], batch->num_samples);
+    has_grown = grow_capacity(&workspace->capacities[PH_SYMBOL_IDS], batch->num_ids) || has_grown;
+    if (has_grown) {
+        PH_TRY(plan_workspace(workspace));
+        workspace->num_growths++;
+    }
+    workspace->extents[PH_SYMBOL_BATCH] = batch->num_samples;
+    workspace->extents[PH_SYMBOL_IDS] = batch->num_ids;
+    bind_input(workspace, PH_INPUT_DENSE, batch->dense, NULL);
+    bind_input(workspace, PH_INPUT_IDS, batch->ids, batch->offsets);
+    bind_input(workspace, PH_INPUT_ID_WEIGHTS, batch->id_weights, NULL);
+    bind_input(workspace, PH_INPUT_LABELS, batch->labels, NULL);
+    bind_input(workspace, PH_INPUT_LABEL_MASK, batch->label_mask, NULL);
+    bind_input(workspace, PH_INPUT_WEIGHTS, batch->weights, NULL);
+    workspace->run = (struct ph_run){.seed = seed, .step = step, .first_sample = batch->first_sample};
+    workspace->is_bound = true;
+    return PH_OK;
+}
+
+static ph_value find_named(const struct ph_named_value *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return list[i].value;
+    return 0;
+}
+
+ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value)
+{
+    const struct ph_graph *graph = graph_of(workspace);
+    ph_value input = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
+    if (input == 0)
+        return ph_fail(PH_ERROR_USAGE, "the program has no scalar input '%s'", name);
+    workspace->scalars[input] = value;
+    return PH_OK;
+}
+
+/* ---- running
+ * ------------------------------------------------------------------------------------------------ */
+
+static void load_operand(const struct ph_workspace *workspace, ph_value value, struct ph_operand *operand_out)
+{
+    *operand_out = workspace->values[value];
+    ph__type_shape(operand_out->type, workspace->extents, &operand_out->shape);
+}
+
+/* Whether a kept result is still that of the parameter it was made from. */
+static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph_call *call)
+{
+    if ((call->node->op->traits & PH_OP_ONCE_PER_VERSION) == 0)
+        return false;
+    uint64_t version = call->inputs[0].parameter->version + 1;
+    bool is_current = workspace->versions[index] == version;
+    workspace->versions[index] = version;
+    return is_current;
+}
+
+static ph_status run_node(struct ph_workspace *workspace, size_t index)
+{
+    struct ph_executor *executor = workspace->executor;
+    const struct ph_node *node = &graph_of(workspace)->nodes[index];
+    if ((node->op->traits & PH_OP_ALIAS) != 0)
+        return PH_OK;
+    struct ph_operand *operand = workspace->operands;
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+        load_operand(workspace, node->inputs[k], operand++);
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+        load_operand(workspace, node->outputs[k], operand++);
+    struct ph_call call = {.backend = executor->backend,
+        .node = node,
+        .attributes = node->attributes,
+        .run = &workspace->run,
+        .inputs = workspace->operands,
+        .num_inputs = node->num_inputs,
+        .outputs = workspace->operands + node->num_inputs,
+        .num_outputs = node->num_outputs,
+        .scratch = (char *)workspace->memory + workspace->plan.scratch_offset[index],
+        .extents = workspace->extents};
+    if (is_current(workspace, index, &call))
+        return PH_OK;
+    return executor->is_profiling ? ph__profile_call(executor, index, &call) : node->op->run(&call);
+}
+
+static ph_status find_entry(const struct ph_graph *graph, const char *name, size_t *entry_out)
+{
+    for (size_t i = 0; i < graph->num_entries; i++) {
+        if (strcmp(graph->entries[i], name) == 0) {
+            *entry_out = i;
+            return PH_OK;
+        }
+    }
+    return ph_fail(PH_ERROR_USAGE, "the program has no entry '%s'", name);
+}
+
+ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
+{
+    size_t index = 0;
+    PH_TRY(find_entry(graph_of(workspace), entry, &index));
+    if (!workspace->is_bound)
+        return ph_fail(PH_ERROR_USAGE, "entry '%s' is run before a batch is bound", entry);
+    const uint32_t *begin = workspace->executor->program->entry_begin;
+    for (size_t node = begin[index]; node < begin[index + 1]; node++)
+        PH_TRY(run_node(workspace, node));
+    return PH_OK;
+}
+
+static ph_status find_output(const struct ph_workspace *workspace, const char *name, ph_value *value_out)
+{
+    const struct ph_graph *graph = graph_of(workspace);
+    *value_out = find_named(graph->outputs, graph->num_outputs, name);
+    return *value_out != 0 ? PH_OK : ph_fail(PH_ERROR_USAGE, "the program has no output '%s'", name);
+}
+
+ph_status ph_workspace_scalar(const struct ph_workspace *workspace, const char *name, double *value_out)
+{
+    ph_value value = 0;
+    PH_TRY(find_output(workspace, name, &value));
+    if (workspace->values[value].type->kind != PH_SCALAR)
+        return ph_fail(PH_ERROR_USAGE, "output '%s' is no scalar", name);
+    *value_out = workspace->scalars[value];
+    return PH_OK;
+}
+
+ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
+    const ph_real **data_out, struct ph_shape *shape_out)
+{
+    ph_value value = 0;
+    PH_TRY(find_output(workspace, name, &value));
+    struct ph_operand operand;
+    load_operand(workspace, value, &operand);
+    if (operand.type->kind != PH_DENSE || operand.type->dtype != PH_REAL)
+        return ph_fail(PH_ERROR_USAGE, "output '%s' is no array of reals", name);
+    *data_out = operand.data;
+    *shape_out = operand.shape;
+    return PH_OK;
+}
