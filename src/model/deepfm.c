@@ -1,0 +1,13 @@
+/* DeepFM (Guo et al., IJCAI 2017): a factorisation machine and a perceptron that share the embeddings. */
+#include "model/layers.h"
+#include "model/model.h"
+
+ph_value ph__model_deepfm(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value linear = ph__layer_linear_part(builder, settings, features);    /* (B,T) */
+    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value fm = ph__layer_fm(builder, vectors, features->num_tasks);       /* (B,T) */
+    ph_value deep = ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features);
+    return ph_add(builder, ph_add(builder, linear, fm), deep);
+}

@@ -1,0 +1,159 @@
+/* Pieces that several models share. Sizes of parameters follow from the values they meet. */
+#include "model/layers.h"
+
+#include <stdio.h>
+
+static const struct ph_init xavier = {PH_INIT_XAVIER_NORMAL, 1.0};
+static const struct ph_init zeros = {PH_INIT_CONSTANT, 0.0};
+static const struct ph_init ones = {PH_INIT_CONSTANT, 1.0};
+
+/* The extent of dimension `axis` behind the batch; 1 after an error, when nothing is built any more. */
+static size_t extent(struct ph_builder *builder, ph_value x, size_t axis)
+{
+    return x != 0 ? ph_value_type(builder, x).dims[axis].extent : 1;
+}
+
+static ph_value affine(struct ph_builder *builder, ph_value x, size_t units, enum ph_activation activation)
+{
+    ph_value weight = ph_parameter(builder, "weight", 2, (size_t[]){units, extent(builder, x, 1)}, xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){units}, zeros);
+    return ph_linear(builder, x, weight, bias, activation);
+}
+
+ph_value ph__layer_affine(
+    struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation)
+{
+    ph_builder_push_scope(builder, name);
+    ph_value y = affine(builder, x, units, activation);
+    ph_builder_pop_scope(builder);
+    return y;
+}
+
+static ph_value activate(struct ph_builder *builder, ph_value x, enum ph_activation activation)
+{
+    switch (activation) {
+    case PH_RELU:
+        return ph_relu(builder, x);
+    case PH_SIGMOID:
+        return ph_sigmoid(builder, x);
+    default:
+        return x;
+    }
+}
+
+static ph_value hidden_layer(
+    struct ph_builder *builder, ph_value x, size_t units, const struct ph_model_settings *settings)
+{
+    enum ph_activation activation = (enum ph_activation)settings->activation;
+    if (settings->batch_norm) {
+        x = affine(builder, x, units, PH_IDENTITY);
+        ph_value gamma = ph_parameter(builder, "norm.gamma", 1, &units, ones);
+        ph_value beta = ph_parameter(builder, "norm.beta", 1, &units, zeros);
+        struct ph_batch_norm_options options = {.epsilon = 1e-5, .momentum = 0.1};
+        x = activate(builder, ph_batch_norm(builder, x, gamma, beta, "norm", options), activation);
+    } else {
+        x = affine(builder, x, units, activation);
+    }
+    return settings->dropout > 0 ? ph_dropout(builder, x, settings->dropout) : x;
+}
+
+ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
+    size_t num_units, const struct ph_model_settings *settings)
+{
+    ph_builder_push_scope(builder, name);
+    for (size_t i = 0; i < num_units; i++) {
+        char index[16];
+        snprintf(index, sizeof index, "%zu", i);
+        ph_builder_push_scope(builder, index);
+        x = hidden_layer(builder, x, (size_t)units[i], settings);
+        ph_builder_pop_scope(builder);
+    }
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    x = ph__layer_perceptron(
+        builder, "deep", x, settings->hidden_units, settings->num_hidden_units, settings);
+    return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY);
+}
+
+/* (B,F,dim) from a table of the current scope with a slice a feature. */
+static ph_value embedding_table(struct ph_builder *builder, size_t dim,
+    const struct ph_model_settings *settings, const struct ph_model_features *features)
+{
+    struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
+    ph_value table = ph_table(builder, "table", features->num_sparse, features->sparse, dim, init);
+    ph_value ids = ph_input_ids(builder, features->num_sparse);
+    return ph_embedding_bag(builder, ids, table, (enum ph_pooling)settings->pooling, 0);
+}
+
+ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    if (features->num_sparse == 0)
+        return 0;
+    ph_builder_push_scope(builder, "embedding");
+    ph_value x = embedding_table(builder, (size_t)settings->embedding_dim, settings, features);
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value sparse = ph__layer_embeddings(builder, settings, features);
+    if (features->num_dense == 0)
+        return sparse;
+    size_t dims[] = {features->num_dense, (size_t)settings->embedding_dim};
+    struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
+    ph_value vectors = ph_parameter(builder, "dense_embedding", 2, dims, init);
+    ph_value dense = ph_dense_embedding(builder, ph_input_dense(builder, features->num_dense), vectors);
+    return sparse == 0 ? dense : ph_concat(builder, 2, (ph_value[]){sparse, dense}, 1);
+}
+
+ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    size_t num_tasks = features->num_tasks;
+    ph_builder_push_scope(builder, "linear");
+    ph_value bias = ph_parameter(builder, "bias", 1, &num_tasks, zeros);
+    ph_value y = 0;
+    if (features->num_dense > 0) {
+        ph_value x = ph_input_dense(builder, features->num_dense);
+        ph_value weight =
+            ph_parameter(builder, "dense", 2, (size_t[]){num_tasks, features->num_dense}, xavier);
+        y = ph_linear(builder, x, weight, bias, PH_IDENTITY);
+    }
+    if (features->num_sparse > 0) {
+        ph_value sum = ph_sum_features(builder, embedding_table(builder, num_tasks, settings, features));
+        y = ph_add(builder, sum, y != 0 ? y : bias);
+    }
+    ph_builder_pop_scope(builder);
+    return y;
+}
+
+ph_value ph__layer_fm(struct ph_builder *builder, ph_value x, size_t num_tasks)
+{
+    ph_value y = ph_fm(builder, x);
+    ph_value copies = y;
+    for (size_t task = 1; task < num_tasks; task++)
+        copies = ph_concat(builder, 2, (ph_value[]){copies, y}, 1);
+    return copies;
+}
+
+ph_value ph__layer_flatten(struct ph_builder *builder, ph_value x)
+{
+    if (x == 0)
+        return 0;
+    return ph_reshape(builder, x, 1, (size_t[]){extent(builder, x, 1) * extent(builder, x, 2)});
+}
+
+ph_value ph__layer_beside(struct ph_builder *builder, ph_value a, ph_value b)
+{
+    if (a == 0 || b == 0)
+        return a != 0 ? a : b;
+    return ph_concat(builder, 2, (ph_value[]){a, b}, 1);
+}

@@ -1,0 +1,45 @@
+/* Pieces that several models share. Each puts its parameters into its own scope of the store.
+ * B samples, F sparse features, D embedding dimension, T tasks. */
+#ifndef PH_MODEL_LAYERS_H
+#define PH_MODEL_LAYERS_H
+
+#include "phloem/model.h"
+#include "phloem/op.h"
+
+/* activation(x W^T + b) with x (B,K): (B,units). Parameters "<name>.weight" (units,K), "<name>.bias" (units). */
+ph_value ph__layer_affine(
+    struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
+
+/* Hidden layers, each linear -> batch norm -> activation -> dropout as the settings say: (B, units of the last).
+ * Layer i's parameters are "<name>.<i>.…". */
+ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
+    size_t num_units, const struct ph_model_settings *settings);
+
+/* The hidden layers of settings, then a linear layer to the logits: (B,T). */
+ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+/* One vector of D reals per sparse feature, the pooled rows of its bag: (B,F,D), 0 without sparse features. All
+ * features' rows are slices of one table: "embedding.<feature>". */
+ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+/* The same, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */
+ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+/* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:
+ * (B,T). Parameters "linear.<feature>", "linear.dense", "linear.bias". */
+ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+/* Second-order products of x (B,F,D), the same for each task: (B,T). */
+ph_value ph__layer_fm(struct ph_builder *builder, ph_value x, size_t num_tasks);
+
+/* (B,F,D) -> (B, F*D). */
+ph_value ph__layer_flatten(struct ph_builder *builder, ph_value x);
+
+/* Side by side, where either may be 0: (B, K of a + K of b). */
+ph_value ph__layer_beside(struct ph_builder *builder, ph_value a, ph_value b);
+
+#endif

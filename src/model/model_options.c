@@ -1,0 +1,110 @@
+/* The keys under "model" of a config. */
+#include "model/model_options.h"
+
+#include "base/option.h"
+
+#define FIELD(member) offsetof(struct ph_model_section, member)
+#define MAX_UNITS 1048576
+
+/* "lr|fm|…" in the order of the registry */
+#define MODEL(name, description) "|" #name
+static const char model_words[] =
+#include "model/models.def"
+    ;
+#undef MODEL
+
+static const struct ph_option options[] = {
+    {.key = "kind",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(settings.kind),
+        .default_text = "dlrm",
+        .choices = model_words + 1,
+        .help = "The architecture."},
+    {.key = "embedding_dim",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(settings.embedding_dim),
+        .default_text = "16",
+        .min = 1,
+        .max = 65536,
+        .help = "Reals in the vector of one id."},
+    {.key = "embedding_init_std",
+        .type = PH_OPTION_NUMBER,
+        .offset = FIELD(settings.embedding_init_std),
+        .default_text = "1e-4",
+        .min = 0,
+        .max = 100,
+        .help =
+            "Embeddings start normally distributed with this standard deviation. Other weights start with "
+            "Xavier's, biases with 0."},
+    {.key = "hidden_units",
+        .type = PH_OPTION_INTEGERS,
+        .offset = FIELD(hidden_units),
+        .default_text = "400,400,400",
+        .min = 1,
+        .max = MAX_UNITS,
+        .help = "Widths of the hidden layers of the deep part (dnn, wide_deep, deepfm)."},
+    {.key = "bottom_units",
+        .type = PH_OPTION_INTEGERS,
+        .offset = FIELD(bottom_units),
+        .default_text = "",
+        .min = 1,
+        .max = MAX_UNITS,
+        .help =
+            "dlrm: widths of the hidden layers over the dense features; one more to embedding_dim follows."},
+    {.key = "top_units",
+        .type = PH_OPTION_INTEGERS,
+        .offset = FIELD(top_units),
+        .default_text = "",
+        .min = 1,
+        .max = MAX_UNITS,
+        .help = "dlrm: widths of the hidden layers over the interaction; where none is given, hidden_units."},
+    {.key = "batch_norm",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(settings.batch_norm),
+        .default_text = "false",
+        .help = "Batch norm in each hidden layer: linear, batch norm, activation, dropout."},
+    {.key = "dropout",
+        .type = PH_OPTION_NUMBER,
+        .offset = FIELD(settings.dropout),
+        .default_text = "0",
+        .min = 0,
+        .max = 0.99,
+        .help = "Share of each hidden layer's outputs that is dropped in training."},
+    {.key = "activation",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(settings.activation),
+        .default_text = "relu",
+        .choices = "identity|relu|sigmoid",
+        .help = "Of hidden layers."},
+    {.key = "pooling",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(settings.pooling),
+        .default_text = "sum",
+        .choices = "sum|mean",
+        .help = "How the vectors of several ids of one field become one."},
+    {.key = "interaction",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(settings.interaction),
+        .default_text = "dot",
+        .choices = "dot|cat",
+        .help = "dlrm: all pairwise dot products of the vectors, or the vectors side by side."},
+};
+
+const struct ph_option_table ph__model_options = {
+    .section = "model",
+    .help = "The architecture and its sizes.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct ph_model_section),
+};
+
+void ph__model_section_finish(struct ph_model_section *section)
+{
+    struct ph_model_settings *settings = &section->settings;
+    settings->hidden_units = section->hidden_units.items;
+    settings->num_hidden_units = section->hidden_units.count;
+    settings->bottom_units = section->bottom_units.items;
+    settings->num_bottom_units = section->bottom_units.count;
+    settings->top_units = section->top_units.items;
+    settings->num_top_units = section->top_units.count;
+}

@@ -1,0 +1,11 @@
+/* Wide & Deep (Cheng et al., DLRS 2016), the wide part without hand-made crosses: logistic regression + perceptron. */
+#include "model/layers.h"
+#include "model/model.h"
+
+ph_value ph__model_wide_deep(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value wide = ph__layer_linear_part(builder, settings, features); /* (B,T) */
+    ph_value deep = ph__model_dnn(builder, settings, features);         /* (B,T) */
+    return ph_add(builder, wide, deep);
+}
