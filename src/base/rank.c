@@ -1,0 +1,158 @@
+/* Exact AUC in linear time: positives and negatives are sorted apart, by radix over the bits of their scores, then
+ * counted against each other in one merge. */
+#include "base/rank.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RADIX_BITS 8
+#define RADIX_SIZE 256
+
+/* Bits that order as the scores do; both zeros are one score. */
+static uint64_t ordered_bits(double score)
+{
+    uint64_t bits;
+    score += 0.0;
+    memcpy(&bits, &score, sizeof bits);
+    return bits >> 63 ? ~bits : bits | (1ull << 63);
+}
+
+/* One stable pass over byte `byte`; false when all keys share it and nothing was moved. */
+static bool radix_pass(const uint64_t *from, uint64_t *to, size_t n, unsigned byte)
+{
+    size_t starts[RADIX_SIZE] = {0};
+    unsigned shift = byte * RADIX_BITS;
+    for (size_t i = 0; i < n; i++)
+        starts[(from[i] >> shift) & (RADIX_SIZE - 1)]++;
+    if (n > 0 && starts[(from[0] >> shift) & (RADIX_SIZE - 1)] == n)
+        return false;
+    size_t sum = 0;
+    for (size_t digit = 0; digit < RADIX_SIZE; digit++) {
+        size_t count = starts[digit];
+        starts[digit] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[starts[(from[i] >> shift) & (RADIX_SIZE - 1)]++] = from[i];
+    return true;
+}
+
+/* Sorts keys, with `other` of the same size as scratch; returns whichever of the two holds the result. */
+static uint64_t *radix_sort(uint64_t *keys, uint64_t *other, size_t n)
+{
+    for (unsigned byte = 0; byte < sizeof *keys; byte++) {
+        if (radix_pass(keys, other, n, byte)) {
+            uint64_t *sorted = other;
+            other = keys;
+            keys = sorted;
+        }
+    }
+    return keys;
+}
+
+/* Twice the number of pairs won by positives, ties counting one: both ascending. */
+static uint64_t twice_wins(
+    const uint64_t *positives, size_t num_positives, const uint64_t *negatives, size_t num_negatives)
+{
+    uint64_t wins = 0;
+    size_t below = 0, not_above = 0;
+    for (size_t i = 0; i < num_positives; i++) {
+        while (below < num_negatives && negatives[below] < positives[i])
+            below++;
+        while (not_above < num_negatives && negatives[not_above] <= positives[i])
+            not_above++;
+        wins += below + not_above;
+    }
+    return wins;
+}
+
+ph_status ph__auc(size_t n, const ph_real *scores, const ph_real *labels, double *auc_out)
+{
+    uint64_t *keys = malloc((2 * n + 1) * sizeof *keys);
+    if (keys == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to rank %zu scores", n);
+    size_t num_positives = 0, num_negatives = 0;
+    bool is_ordered = true;
+    for (size_t i = 0; i < n; i++) { /* positives from the front, negatives from the back */
+        uint64_t key = ordered_bits((double)scores[i]);
+        is_ordered = is_ordered && !isnan(scores[i]);
+        if (labels[i] > (ph_real)0.5)
+            keys[num_positives++] = key;
+        else
+            keys[n - ++num_negatives] = key;
+    }
+    if (is_ordered && num_positives > 0 && num_negatives > 0) {
+        uint64_t *positives = radix_sort(keys, keys + n, num_positives);
+        uint64_t *negatives = radix_sort(keys + num_positives, keys + n + num_positives, num_negatives);
+        uint64_t wins = twice_wins(positives, num_positives, negatives, num_negatives);
+        *auc_out = (double)wins / (2.0 * (double)num_positives * (double)num_negatives);
+    } else {
+        *auc_out = (double)NAN;
+    }
+    free(keys);
+    return PH_OK;
+}
+
+struct member {
+    int64_t group;
+    size_t index;
+};
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static size_t group_end(const struct member *members, size_t n, size_t begin)
+{
+    size_t end = begin;
+    while (end < n && members[end].group == members[begin].group)
+        end++;
+    return end;
+}
+
+static ph_status sum_groups(size_t n, const struct member *members, const ph_real *scores,
+    const ph_real *labels, ph_real *gathered, double *auc_out)
+{
+    double sum = 0, weight = 0;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        end = group_end(members, n, begin);
+        size_t size = end - begin;
+        for (size_t i = 0; i < size; i++) {
+            gathered[i] = scores[members[begin + i].index];
+            gathered[size + i] = labels[members[begin + i].index];
+        }
+        double auc;
+        PH_TRY(ph__auc(size, gathered, gathered + size, &auc));
+        if (!isnan(auc)) {
+            sum += auc * (double)size;
+            weight += (double)size;
+        }
+    }
+    *auc_out = weight > 0 ? sum / weight : (double)NAN;
+    return PH_OK;
+}
+
+ph_status ph__grouped_auc(
+    size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups, double *auc_out)
+{
+    struct member *members = malloc((n + 1) * sizeof *members);
+    ph_real *gathered = malloc((2 * n + 1) * sizeof *gathered);
+    ph_status status = PH_OK;
+    if (members == NULL || gathered == NULL) {
+        status = ph_fail(PH_ERROR_MEMORY, "no memory to rank %zu scores by group", n);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            members[i] = (struct member){groups[i], i};
+        qsort(members, n, sizeof *members, compare_members);
+        status = sum_groups(n, members, scores, labels, gathered, auc_out);
+    }
+    free(gathered);
+    free(members);
+    return status;
+}

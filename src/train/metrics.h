@@ -1,0 +1,24 @@
+/* Predictions collected over a data set, to be measured once it has ended. */
+#ifndef PH_TRAIN_METRICS_H
+#define PH_TRAIN_METRICS_H
+
+#include "phloem/train.h"
+
+/* Scores and labels of one task, growing. Zero-initialised is empty. */
+struct ph__predictions {
+    size_t count;
+    size_t scores_capacity, labels_capacity, groups_capacity;
+    ph_real *scores, *labels;
+    int64_t *groups;
+    bool has_groups;
+};
+
+/* Adds the known labels of task `task` of a batch; logits (B,T). */
+ph_status ph__predictions_add(
+    struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits, size_t task);
+void ph__predictions_clear(struct ph__predictions *predictions); /* keeps the memory */
+void ph__predictions_fini(struct ph__predictions *predictions);
+
+double ph__sigmoid(double x);
+
+#endif

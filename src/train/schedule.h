@@ -1,0 +1,37 @@
+/* The learning rate over time, as a factor of optimizer.learning_rate, and the protocol that decides after each
+ * evaluation: keep going, cut the learning rate, or stop. Pure functions of their arguments. */
+#ifndef PH_TRAIN_SCHEDULE_H
+#define PH_TRAIN_SCHEDULE_H
+
+#include "phloem/train.h"
+
+/* Learning rate of step `step` (from 1). warm-up: base * step / warmup_steps; then
+ *   constant, plateau  base * cuts
+ *   step               base * cuts * factor^(steps since warm-up / schedule_steps, rounded down)
+ *   cosine             base * cuts * (factor + (1 - factor) * (1 + cos(pi * progress)) / 2)
+ * never below min_learning_rate (or base, where that is smaller) once warm. `cuts` is the protocol's. */
+double ph__schedule_learning_rate(
+    const struct ph_train_settings *settings, double base, double cuts, uint64_t step);
+
+/* PH_ERROR_CONFIG where the settings contradict one another. */
+ph_status ph__schedule_check(const struct ph_train_settings *settings);
+
+/* The BARS protocol. Zero-initialise but cuts = 1. */
+struct ph__protocol {
+    bool has_best;
+    double best;        /* selection metric, larger is better */
+    int64_t bad_in_row; /* evaluations since the best one */
+    double cuts;        /* product of the plateau schedule's cuts */
+};
+
+struct ph__decision {
+    bool is_best; /* keep this model */
+    bool has_cut; /* the learning rate was cut */
+    bool is_stop;
+};
+
+/* After an evaluation. An undefined metric (NaN) is no improvement. An improvement is more than 1e-6. */
+struct ph__decision ph__protocol_evaluated(struct ph__protocol *protocol,
+    const struct ph_train_settings *settings, const struct ph_metrics *metrics);
+
+#endif
