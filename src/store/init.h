@@ -1,0 +1,23 @@
+/* Initial values of what is learnt: pure functions of seed, logical name, row and column. */
+#ifndef PH_STORE_INIT_H
+#define PH_STORE_INIT_H
+
+#include "base/parallel.h"
+#include "phloem/store.h"
+
+/* One logical tensor: a dense parameter seen as a matrix, or one slice of a table. */
+struct ph_init_target {
+    const char *name;
+    size_t rows, columns;
+    ph_real *data; /* (rows, columns), zeroed */
+};
+
+/* Fills the target; team NULL: serially. The values do not depend on the team. */
+void ph__init_fill(
+    const struct ph_init *init, uint64_t seed, const struct ph_init_target *target, struct ph_team *team);
+
+/* Sees a shape as a matrix: rank 0 and 1 are one row, rank 2 is itself, more dimensions are joined into
+ * columns. */
+void ph__init_matrix(const struct ph_shape *shape, size_t *rows_out, size_t *columns_out);
+
+#endif

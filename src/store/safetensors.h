@@ -1,0 +1,36 @@
+/* The safetensors file format: 8 bytes of little-endian header length, a JSON header, the tensors' bytes.
+ *
+ * The header maps each name to {"dtype", "shape", "data_offsets": [begin, end)}, offsets counting from the
+ * end of the header; "__metadata__" maps text to text. Tensors lie without holes or overlap; the header is
+ * padded with spaces so that they start on a multiple of 8 bytes. Errors are PH_ERROR_CHECKPOINT (reading) or
+ * PH_ERROR_DISK (writing), naming the file and the tensor. A reader is used by one thread at a time. */
+#ifndef PH_STORE_SAFETENSORS_H
+#define PH_STORE_SAFETENSORS_H
+
+#include "phloem/store.h"
+
+struct ph_safetensors;
+
+/* Writes the file atomically. metadata: keys and values alternating, NULL-terminated; NULL: none. The order
+ * in the file is by size of the element, largest first, then by name, whatever the order of the array. */
+ph_status ph__safetensors_write(
+    const char *path, size_t num_tensors, const struct ph_tensor *tensors, const char *const *metadata);
+
+/* Opens and validates the whole header against the format and the file's size; reads no tensor. */
+ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out);
+void ph__safetensors_close(struct ph_safetensors *file);
+
+/* Tensors by name, ascending. data is NULL; the name is borrowed until close. */
+size_t ph__safetensors_num_tensors(const struct ph_safetensors *file);
+struct ph_tensor ph__safetensors_tensor(const struct ph_safetensors *file, size_t index);
+/* Index of a name, or the number of tensors when there is none. */
+size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name);
+/* Text of a metadata key, NULL when it is missing; borrowed until close. */
+const char *ph__safetensors_metadata(const struct ph_safetensors *file, const char *key);
+size_t ph__safetensors_num_metadata(const struct ph_safetensors *file);
+const char *ph__safetensors_metadata_key(const struct ph_safetensors *file, size_t index);
+
+/* Reads a tensor's bytes into data, which has room for them. */
+ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data);
+
+#endif

@@ -1,0 +1,326 @@
+/* Reading safetensors: nothing that the file says is believed, allocated from or read before it has been
+ * checked against the format and the file's size. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "store/safetensors.h"
+
+#define MAX_HEADER_BYTES ((uint64_t)100 << 20)
+#define PREFIX_BYTES 8
+#define METADATA "__metadata__"
+
+struct entry {
+    const char *name;
+    enum ph_dtype dtype;
+    struct ph_shape shape;
+    uint64_t begin, end; /* from the start of the tensors */
+};
+
+struct ph_safetensors {
+    struct ph_arena arena; /* path */
+    const char *path;
+    int descriptor;
+    uint64_t data_begin, data_bytes; /* in the file */
+    struct ph_json *header;          /* owns the names */
+    const struct ph_json *metadata;  /* NULL: none */
+    struct entry *entries;           /* by name */
+    size_t num_entries;
+};
+
+/* ---- bytes ------------------------------------------------------------------------------------------------
+ */
+
+static ph_status read_at(const struct ph_safetensors *file, uint64_t offset, void *bytes, size_t size)
+{
+    char *next = bytes;
+    while (size > 0) {
+        const ssize_t count = pread(file->descriptor, next, size, (off_t)offset);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: cannot read: %s", file->path, strerror(errno));
+        if (count == 0)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file has become shorter", file->path);
+        next += count;
+        size -= (size_t)count;
+        offset += (uint64_t)count;
+    }
+    return PH_OK;
+}
+
+static ph_status open_file(struct ph_safetensors *file, uint64_t *size_out)
+{
+    struct stat status;
+    file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (file->descriptor < 0 || fstat(file->descriptor, &status) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: cannot open: %s", file->path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not a file", file->path);
+    *size_out = (uint64_t)status.st_size;
+    return PH_OK;
+}
+
+/* ---- the header -------------------------------------------------------------------------------------------
+ */
+
+static ph_status read_prefix(struct ph_safetensors *file, uint64_t file_bytes, uint64_t *length_out)
+{
+    unsigned char prefix[PREFIX_BYTES];
+    if (file_bytes < sizeof prefix)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: too short for a safetensors file", file->path);
+    PH_TRY(read_at(file, 0, prefix, sizeof prefix));
+    uint64_t length = 0;
+    for (size_t i = 0; i < sizeof prefix; i++)
+        length |= (uint64_t)prefix[i] << (8 * i);
+    if (length > MAX_HEADER_BYTES || length > file_bytes - sizeof prefix)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: not a safetensors file, or cut short: a header of %llu bytes", file->path,
+            (unsigned long long)length);
+    file->data_begin = sizeof prefix + length;
+    file->data_bytes = file_bytes - file->data_begin;
+    *length_out = length;
+    return PH_OK;
+}
+
+static ph_status read_header(struct ph_safetensors *file, uint64_t length)
+{
+    char *text = malloc((size_t)length + 1);
+    if (text == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
+    ph_status status = read_at(file, PREFIX_BYTES, text, (size_t)length);
+    if (status == PH_OK)
+        status = ph__json_parse(text, (size_t)length, file->path, PH_ERROR_CHECKPOINT, &file->header);
+    free(text);
+    if (status == PH_OK && !ph__json_is_object(file->header))
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the header is not a JSON object", file->path);
+    return status;
+}
+
+static ph_status check_metadata(const struct ph_safetensors *file)
+{
+    if (!ph__json_is_object(file->metadata))
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " is not an object", file->path);
+    for (size_t i = 0; i < ph__json_size(file->metadata); i++) {
+        const char *key = ph__json_key_at(file->metadata, i);
+        if (ph__json_as_text(ph__json_get(file->metadata, key), NULL) == NULL)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " '%s' is not text", file->path, key);
+    }
+    return PH_OK;
+}
+
+static ph_status parse_dtype(
+    const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
+{
+    const char *text = ph__json_as_text(ph__json_get(description, "dtype"), NULL);
+    if (text == NULL)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has no dtype", file->path, entry->name);
+    for (int dtype = 0; dtype < PH_DTYPE_COUNT; dtype++)
+        if (strcmp(text, ph_dtype_name((enum ph_dtype)dtype)) == 0) {
+            entry->dtype = (enum ph_dtype)dtype;
+            return PH_OK;
+        }
+    return ph_fail(
+        PH_ERROR_CHECKPOINT, "%s: tensor '%s' has unknown dtype '%.32s'", file->path, entry->name, text);
+}
+
+static ph_status parse_shape(
+    const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
+{
+    const struct ph_json *shape = ph__json_get(description, "shape");
+    if (!ph__json_is_array(shape) || ph__json_size(shape) > PH_MAX_RANK)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has no shape of at most %d dimensions",
+            file->path, entry->name, PH_MAX_RANK);
+    entry->shape.rank = ph__json_size(shape);
+    for (size_t i = 0; i < entry->shape.rank; i++) {
+        const int64_t extent = ph__json_as_integer(ph__json_at(shape, i), -1);
+        if (extent < 0)
+            return ph_fail(
+                PH_ERROR_CHECKPOINT, "%s: tensor '%s' has a bad dimension", file->path, entry->name);
+        entry->shape.dims[i] = (size_t)extent;
+    }
+    return PH_OK;
+}
+
+static ph_status parse_offsets(
+    const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
+{
+    const struct ph_json *offsets = ph__json_get(description, "data_offsets");
+    const int64_t begin = ph__json_as_integer(ph__json_at(offsets, 0), -1);
+    const int64_t end = ph__json_as_integer(ph__json_at(offsets, 1), -1);
+    if (!ph__json_is_array(offsets) || ph__json_size(offsets) != 2 || begin < 0 || end < begin)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has bad data_offsets", file->path, entry->name);
+    if ((uint64_t)end > file->data_bytes)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' ends beyond the file, which is cut short",
+            file->path, entry->name);
+    entry->begin = (uint64_t)begin;
+    entry->end = (uint64_t)end;
+    return PH_OK;
+}
+
+static ph_status check_size(const struct ph_safetensors *file, const struct entry *entry)
+{
+    size_t bytes = ph_dtype_size(entry->dtype);
+    bool is_fit = true;
+    for (size_t i = 0; i < entry->shape.rank; i++)
+        is_fit = is_fit && ph__size_mul(bytes, entry->shape.dims[i], &bytes);
+    if (is_fit && bytes == entry->end - entry->begin)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has a shape that does not fit its data_offsets",
+        file->path, entry->name);
+}
+
+static ph_status parse_entry(const struct ph_safetensors *file, const char *name,
+    const struct ph_json *description, struct entry *entry)
+{
+    *entry = (struct entry){.name = name};
+    if (!ph__json_is_object(description) || ph__json_size(description) != 3)
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: tensor '%s' is not {dtype, shape, data_offsets}", file->path, name);
+    PH_TRY(parse_dtype(file, description, entry));
+    PH_TRY(parse_shape(file, description, entry));
+    PH_TRY(parse_offsets(file, description, entry));
+    return check_size(file, entry);
+}
+
+static int compare_begin(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    if (left->begin != right->begin)
+        return left->begin < right->begin ? -1 : 1;
+    return left->end < right->end ? -1 : left->end > right->end;
+}
+
+static int compare_name(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    return strcmp(left->name, right->name);
+}
+
+/* The tensors cover all bytes behind the header, each byte once. */
+static ph_status check_cover(const struct ph_safetensors *file)
+{
+    uint64_t end = 0;
+    qsort(file->entries, file->num_entries, sizeof *file->entries, compare_begin);
+    for (size_t i = 0; i < file->num_entries; i++) {
+        const struct entry *entry = &file->entries[i];
+        if (entry->begin < end)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' overlaps another", file->path, entry->name);
+        if (entry->begin > end)
+            return ph_fail(
+                PH_ERROR_CHECKPOINT, "%s: unused bytes before tensor '%s'", file->path, entry->name);
+        end = entry->end;
+    }
+    if (end != file->data_bytes)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: unused bytes behind the last tensor", file->path);
+    return PH_OK;
+}
+
+static ph_status parse_header(struct ph_safetensors *file)
+{
+    const size_t size = ph__json_size(file->header);
+    file->entries = calloc(size + 1, sizeof *file->entries);
+    if (file->entries == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
+    for (size_t i = 0; i < size; i++) {
+        const char *name = ph__json_key_at(file->header, i);
+        const struct ph_json *description = ph__json_get(file->header, name);
+        if (strcmp(name, METADATA) == 0) {
+            file->metadata = description;
+            PH_TRY(check_metadata(file));
+            continue;
+        }
+        PH_TRY(parse_entry(file, name, description, &file->entries[file->num_entries]));
+        file->num_entries++;
+    }
+    PH_TRY(check_cover(file));
+    qsort(file->entries, file->num_entries, sizeof *file->entries, compare_name);
+    return PH_OK;
+}
+
+static ph_status open_and_check(struct ph_safetensors *file)
+{
+    uint64_t file_bytes = 0, length = 0;
+    PH_TRY(open_file(file, &file_bytes));
+    PH_TRY(read_prefix(file, file_bytes, &length));
+    PH_TRY(read_header(file, length));
+    return parse_header(file);
+}
+
+ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out)
+{
+    struct ph_safetensors *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
+    file->descriptor = -1;
+    file->path = ph__arena_strdup(&file->arena, path);
+    const ph_status status = file->path == NULL ? PH_ERROR_MEMORY : open_and_check(file);
+    if (status != PH_OK) {
+        ph__safetensors_close(file);
+        return status;
+    }
+    *file_out = file;
+    return PH_OK;
+}
+
+void ph__safetensors_close(struct ph_safetensors *file)
+{
+    if (file == NULL)
+        return;
+    free(file->entries);
+    if (file->header != NULL)
+        ph__json_destroy(file->header);
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    ph__arena_fini(&file->arena);
+    free(file);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------
+ */
+
+size_t ph__safetensors_num_tensors(const struct ph_safetensors *file)
+{
+    return file->num_entries;
+}
+
+struct ph_tensor ph__safetensors_tensor(const struct ph_safetensors *file, size_t index)
+{
+    const struct entry *entry = &file->entries[index];
+    return (struct ph_tensor){.name = entry->name, .dtype = entry->dtype, .shape = entry->shape};
+}
+
+size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name)
+{
+    const struct entry key = {.name = name};
+    const struct entry *entry =
+        bsearch(&key, file->entries, file->num_entries, sizeof *file->entries, compare_name);
+    return entry != NULL ? (size_t)(entry - file->entries) : file->num_entries;
+}
+
+ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data)
+{
+    const struct entry *entry = &file->entries[index];
+    return read_at(file, file->data_begin + entry->begin, data, (size_t)(entry->end - entry->begin));
+}
+
+const char *ph__safetensors_metadata(const struct ph_safetensors *file, const char *key)
+{
+    return file->metadata != NULL ? ph__json_as_text(ph__json_get(file->metadata, key), NULL) : NULL;
+}
+
+size_t ph__safetensors_num_metadata(const struct ph_safetensors *file)
+{
+    return file->metadata != NULL ? ph__json_size(file->metadata) : 0;
+}
+
+const char *ph__safetensors_metadata_key(const struct ph_safetensors *file, size_t index)
+{
+    return ph__json_key_at(file->metadata, index);
+}

@@ -1,0 +1,76 @@
+/* State that entries carry from step to step: arrays of reals by name, which never move once added. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "store/store.h"
+
+struct ph_state {
+    struct ph_arena arena; /* names and values: some numbers a batch norm */
+    struct ph_tensor *tensors;
+    size_t num_tensors, tensors_capacity;
+};
+
+ph_status ph_state_create(struct ph_state **state_out)
+{
+    struct ph_state *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a state");
+    *state_out = state;
+    return PH_OK;
+}
+
+void ph_state_destroy(struct ph_state *state)
+{
+    if (state == NULL)
+        return;
+    free(state->tensors);
+    ph__arena_fini(&state->arena);
+    free(state);
+}
+
+size_t ph_state_num_tensors(const struct ph_state *state)
+{
+    return state->num_tensors;
+}
+
+struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index)
+{
+    assert(index < state->num_tensors);
+    return state->tensors[index];
+}
+
+static ph_status add_tensor(
+    struct ph_state *state, const char *name, size_t n, ph_real initial, ph_real **data_out)
+{
+    PH_TRY(ph__array_reserve(
+        (void **)&state->tensors, &state->tensors_capacity, state->num_tensors + 1, sizeof *state->tensors));
+    const char *owned_name = ph__arena_strdup(&state->arena, name);
+    ph_real *data = ph__arena_alloc_array(&state->arena, n, sizeof *data);
+    if (owned_name == NULL || data == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for state '%s'", name);
+    for (size_t i = 0; i < n; i++)
+        data[i] = initial;
+    state->tensors[state->num_tensors++] = (struct ph_tensor){
+        .name = owned_name, .dtype = PH_REAL, .shape = {.rank = 1, .dims = {n}}, .data = data};
+    *data_out = data;
+    return PH_OK;
+}
+
+ph_status ph__state_add(
+    struct ph_state *state, const char *name, size_t n, ph_real initial, ph_real **data_out)
+{
+    for (size_t i = 0; i < state->num_tensors; i++) {
+        const struct ph_tensor *tensor = &state->tensors[i];
+        if (strcmp(tensor->name, name) != 0)
+            continue;
+        if (tensor->shape.dims[0] != n)
+            return ph_fail(PH_ERROR_CONFIG, "state '%s' has %zu numbers already, not %zu", name,
+                tensor->shape.dims[0], n);
+        *data_out = tensor->data;
+        return PH_OK;
+    }
+    return add_tensor(state, name, n, initial, data_out);
+}

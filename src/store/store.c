@@ -1,0 +1,322 @@
+/* The store: parameters and their slots by name, and the logical tensors that checkpoints see.
+ *
+ * A parameter and its memory never move once added, because programs, packed copies and logical tensors point
+ * into it. Parameters are few (hundreds), so that names are searched in order. */
+#include "store/store.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "store/init.h"
+
+struct ph_store {
+    uint64_t seed;
+    struct ph_arena arena; /* parameters, names and slices */
+    struct ph_parameter **parameters;
+    size_t num_parameters, parameters_capacity;
+    struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
+    size_t num_tensors, tensors_capacity;
+};
+
+ph_status ph_store_create(uint64_t seed, struct ph_store **store_out)
+{
+    struct ph_store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a store");
+    store->seed = seed;
+    *store_out = store;
+    return PH_OK;
+}
+
+static void release_parameter(struct ph_parameter *parameter)
+{
+    for (size_t i = 0; i < parameter->num_slots; i++)
+        ph__memory_free(parameter->slots[i].data, parameter->slots[i].elements * sizeof(ph_real));
+    ph__memory_free(parameter->data, parameter->elements * sizeof(ph_real));
+}
+
+void ph_store_destroy(struct ph_store *store)
+{
+    if (store == NULL)
+        return;
+    for (size_t i = 0; i < store->num_parameters; i++)
+        release_parameter(store->parameters[i]);
+    free(store->parameters);
+    free(store->tensors);
+    ph__arena_fini(&store->arena);
+    free(store);
+}
+
+/* ---- looking ----------------------------------------------------------------------------------------------
+ */
+
+size_t ph_store_num_tensors(const struct ph_store *store)
+{
+    return store->num_tensors;
+}
+
+struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index)
+{
+    assert(index < store->num_tensors);
+    return store->tensors[index];
+}
+
+static const struct ph_tensor *find_tensor(const struct ph_store *store, const char *name)
+{
+    for (size_t i = 0; i < store->num_tensors; i++)
+        if (strcmp(store->tensors[i].name, name) == 0)
+            return &store->tensors[i];
+    return NULL;
+}
+
+ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out)
+{
+    const struct ph_tensor *tensor = find_tensor(store, name);
+    if (tensor == NULL)
+        return ph_fail(PH_ERROR_USAGE, "the store has no tensor '%s'", name);
+    *tensor_out = *tensor;
+    return PH_OK;
+}
+
+void ph_store_touch(struct ph_store *store)
+{
+    for (size_t i = 0; i < store->num_parameters; i++)
+        store->parameters[i]->version++;
+}
+
+uint64_t ph_store_parameter_count(const struct ph_store *store)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < store->num_parameters; i++)
+        count += store->parameters[i]->elements;
+    return count;
+}
+
+uint64_t ph_store_parameter_bytes(const struct ph_store *store)
+{
+    return ph_store_parameter_count(store) * sizeof(ph_real);
+}
+
+uint64_t ph_store_slot_bytes(const struct ph_store *store)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < store->num_parameters; i++)
+        for (size_t j = 0; j < store->parameters[i]->num_slots; j++)
+            count += store->parameters[i]->slots[j].elements;
+    return count * sizeof(ph_real);
+}
+
+static struct ph_parameter *find_parameter(const struct ph_store *store, const char *name)
+{
+    for (size_t i = 0; i < store->num_parameters; i++)
+        if (strcmp(store->parameters[i]->name, name) == 0)
+            return store->parameters[i];
+    return NULL;
+}
+
+/* ---- adding -----------------------------------------------------------------------------------------------
+ */
+
+static bool same_shape(const struct ph_shape *a, const struct ph_shape *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (size_t i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+static ph_status check_same(const struct ph_parameter *parameter, const struct ph_declaration *declaration)
+{
+    bool is_same = parameter->is_table == declaration->is_table &&
+                   same_shape(&parameter->shape, &declaration->shape) &&
+                   parameter->num_slices == declaration->num_slices;
+    for (size_t i = 0; is_same && i < parameter->num_slices; i++)
+        is_same = strcmp(parameter->slices[i].name, declaration->slices[i].name) == 0 &&
+                  parameter->slices[i].num_rows == declaration->slices[i].num_rows;
+    if (is_same)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "parameter '%s' is in the store already with another shape or other slices", declaration->name);
+}
+
+static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
+{
+    size_t elements = 1, bytes;
+    for (size_t i = 0; i < shape->rank; i++)
+        if (!ph__size_mul(elements, shape->dims[i], &elements))
+            return false;
+    if (!ph__size_mul(elements, sizeof(ph_real), &bytes))
+        return false;
+    *elements_out = elements;
+    return true;
+}
+
+static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < declaration->num_slices; i++) {
+        const struct ph_table_slice *slice = &declaration->slices[i];
+        if (find_tensor(store, slice->name) != NULL)
+            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", slice->name);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(slice->name, declaration->slices[j].name) == 0)
+                return ph_fail(
+                    PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, slice->name);
+        if (!ph__size_add(rows, slice->num_rows, &rows) || rows > UINT32_MAX)
+            return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", declaration->name);
+    }
+    if (declaration->shape.rank != 2 || declaration->shape.dims[0] != rows)
+        return ph_fail(PH_ERROR_BUG, "table '%s' is not the sum of its slices", declaration->name);
+    return PH_OK;
+}
+
+static ph_status check_new(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    if (declaration->is_table)
+        return check_slices(store, declaration);
+    if (find_tensor(store, declaration->name) != NULL)
+        return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", declaration->name);
+    return PH_OK;
+}
+
+/* A copy of the declaration without memory for its values, owned by the arena. */
+static struct ph_parameter *copy_declaration(struct ph_arena *arena, const struct ph_declaration *declaration)
+{
+    struct ph_parameter *parameter = ph__arena_alloc(arena, sizeof *parameter);
+    const char *name = ph__arena_strdup(arena, declaration->name);
+    struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
+    if (parameter == NULL || name == NULL || slices == NULL)
+        return NULL;
+    for (size_t i = 0; i < declaration->num_slices; i++) {
+        slices[i].num_rows = declaration->slices[i].num_rows;
+        slices[i].name = ph__arena_strdup(arena, declaration->slices[i].name);
+        if (slices[i].name == NULL)
+            return NULL;
+    }
+    *parameter = (struct ph_parameter){
+        .name = name,
+        .is_table = declaration->is_table,
+        .shape = declaration->shape,
+        .init = declaration->init,
+        .num_slices = declaration->num_slices,
+        .slices = slices,
+        .version = 1,
+    };
+    return parameter;
+}
+
+/* Lists the logical tensors of a parameter; room for them has been reserved. */
+static void list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
+{
+    if (!parameter->is_table) {
+        store->tensors[store->num_tensors++] = (struct ph_tensor){
+            .name = parameter->name, .dtype = PH_REAL, .shape = parameter->shape, .data = parameter->data};
+        return;
+    }
+    const size_t dim = parameter->shape.dims[1];
+    ph_real *data = parameter->data;
+    for (size_t i = 0; i < parameter->num_slices; i++) {
+        const struct ph_table_slice *slice = &parameter->slices[i];
+        store->tensors[store->num_tensors++] = (struct ph_tensor){
+            .name = slice->name,
+            .dtype = PH_REAL,
+            .shape = {.rank = 2, .dims = {slice->num_rows, dim}},
+            .data = data,
+        };
+        data += slice->num_rows * dim;
+    }
+}
+
+static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
+    size_t first_tensor, struct ph_team *team)
+{
+    for (size_t i = first_tensor; i < store->num_tensors; i++) {
+        const struct ph_tensor *tensor = &store->tensors[i];
+        struct ph_init_target target = {.name = tensor->name, .data = tensor->data};
+        ph__init_matrix(&tensor->shape, &target.rows, &target.columns);
+        ph__init_fill(&parameter->init, store->seed, &target, team);
+    }
+}
+
+static ph_status add_parameter(struct ph_store *store, const struct ph_declaration *declaration,
+    struct ph_team *team, struct ph_parameter **parameter_out)
+{
+    size_t elements;
+    const size_t num_tensors = declaration->is_table ? declaration->num_slices : 1;
+    if (!count_elements(&declaration->shape, &elements))
+        return ph_fail(PH_ERROR_MEMORY, "parameter '%s' is larger than any memory", declaration->name);
+    PH_TRY(ph__array_reserve((void **)&store->parameters, &store->parameters_capacity,
+        store->num_parameters + 1, sizeof(struct ph_parameter *)));
+    PH_TRY(ph__array_reserve((void **)&store->tensors, &store->tensors_capacity,
+        store->num_tensors + num_tensors, sizeof *store->tensors));
+    struct ph_parameter *parameter = copy_declaration(&store->arena, declaration);
+    if (parameter == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for parameter '%s'", declaration->name);
+    parameter->elements = elements;
+    void *data;
+    PH_TRY(ph__memory_alloc(elements * sizeof(ph_real), declaration->name, &data));
+    parameter->data = data;
+
+    const size_t first_tensor = store->num_tensors;
+    store->parameters[store->num_parameters++] = parameter;
+    list_tensors(store, parameter);
+    initialise(store, parameter, first_tensor, team);
+    *parameter_out = parameter;
+    return PH_OK;
+}
+
+ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
+    struct ph_team *team, struct ph_parameter **parameter_out)
+{
+    struct ph_parameter *parameter = find_parameter(store, declaration->name);
+    if (parameter == NULL) {
+        PH_TRY(check_new(store, declaration));
+        return add_parameter(store, declaration, team, parameter_out);
+    }
+    PH_TRY(check_same(parameter, declaration));
+    *parameter_out = parameter;
+    return PH_OK;
+}
+
+ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
+    bool is_per_row, struct ph_slot **slot_out)
+{
+    for (size_t i = 0; i < parameter->num_slots; i++) {
+        struct ph_slot *slot = &parameter->slots[i];
+        if (strcmp(slot->name, name) != 0)
+            continue;
+        if (slot->is_per_row != is_per_row)
+            return ph_fail(PH_ERROR_CONFIG, "parameter '%s' has a slot '%s' of another optimizer already",
+                parameter->name, name);
+        *slot_out = slot;
+        return PH_OK;
+    }
+    if (parameter->num_slots == PH_MAX_SLOTS)
+        return ph_fail(PH_ERROR_BUG, "parameter '%s' has no place for slot '%s'", parameter->name, name);
+    const char *owned_name = ph__arena_strdup(&store->arena, name);
+    if (owned_name == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for slot '%s'", name);
+    size_t rows, columns;
+    ph__init_matrix(&parameter->shape, &rows, &columns);
+    const size_t elements = is_per_row ? rows : parameter->elements;
+    void *data;
+    PH_TRY(ph__memory_alloc(elements * sizeof(ph_real), parameter->name, &data));
+    struct ph_slot *slot = &parameter->slots[parameter->num_slots++];
+    *slot =
+        (struct ph_slot){.name = owned_name, .is_per_row = is_per_row, .elements = elements, .data = data};
+    *slot_out = slot;
+    return PH_OK;
+}
+
+uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    size_t elements;
+    if (find_parameter(store, declaration->name) != NULL)
+        return 0;
+    return count_elements(&declaration->shape, &elements) ? elements * sizeof(ph_real) : UINT64_MAX;
+}
