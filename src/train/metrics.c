@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "base/rank.h"
+#include "tensor/rank.h"
 
 #define MIN_PROBABILITY 1e-7
 

@@ -1,6 +1,6 @@
 /* Rank statistics of scores. */
-#ifndef PH_BASE_RANK_H
-#define PH_BASE_RANK_H
+#ifndef PH_TENSOR_RANK_H
+#define PH_TENSOR_RANK_H
 
 #include <stddef.h>
 #include <stdint.h>
