@@ -35,8 +35,8 @@ typedef float ph_real;
 enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };
 #undef PH_DTYPE_ENUM
 
-size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes */
-const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it; static */
+size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes; 0 for an unknown type */
+const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, "unknown" else; static */
 
 #define PH_MAX_RANK 4
 
@@ -45,7 +45,7 @@ struct ph_shape {
     size_t dims[PH_MAX_RANK];
 };
 
-size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims; 1 for rank 0 */
+size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims, unchecked; 1 for rank 0 */
 
 /* One batch in the combined format: all features' lengths in one array, all ids in another, feature-major.
  * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]).

@@ -2,6 +2,9 @@
 #ifndef PH_BASE_CPU_H
 #define PH_BASE_CPU_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "phloem/status.h"
 
 enum ph_isa { PH_ISA_REF, PH_ISA_AVX2, PH_ISA_AVX512, PH_ISA_COUNT };
@@ -10,5 +13,16 @@ enum ph_isa { PH_ISA_REF, PH_ISA_AVX2, PH_ISA_AVX512, PH_ISA_COUNT };
  * PHLOEM_ISA=ref|avx2|avx512; PH_ERROR_USAGE for another word or one that this machine cannot run. */
 ph_status ph__cpu_isa(enum ph_isa *isa_out);
 const char *ph__isa_name(enum ph_isa isa);
+
+/* Processors that this process may keep busy: its affinity mask, limited by the cgroups' quota rounded up; >= 1. */
+size_t ph__cpu_count(void);
+
+/* The calling thread's floating-point control: rounding and treatment of subnormal numbers. A team runs its tasks with
+ * the control of the thread that calls ph__parallel_for, so a program sets it once. 0 where the processor has none. */
+uint32_t ph__cpu_float_control(void);
+void ph__cpu_set_float_control(uint32_t control);
+
+/* Subnormal results and operands count as zero on this thread from now on: they cost a hundred cycles each. */
+void ph__cpu_flush_subnormals(void);
 
 #endif

@@ -13,7 +13,9 @@
 
 struct ph_team;
 
-/* num_threads 0: as many as this process may run on (affinity and cgroup quota). */
+/* num_threads 0: as many as this process may run on (affinity and cgroup quota). PH_ERROR_USAGE above
+ * PH_TEAM_MAX_THREADS, PH_ERROR_MEMORY when the threads cannot be had. */
+#define PH_TEAM_MAX_THREADS 1024
 ph_status ph__team_create(size_t num_threads, struct ph_team **team_out);
 void ph__team_destroy(struct ph_team *team);
 size_t ph__team_num_threads(const struct ph_team *team);
@@ -21,8 +23,14 @@ size_t ph__team_num_threads(const struct ph_team *team);
 /* worker < num_threads identifies the running thread (for scratch memory only). */
 typedef void (*ph_task)(void *argument, size_t task, size_t worker);
 
-/* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done. No allocation. */
+/* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done: what a task wrote is then visible to
+ * the caller. No allocation. Tasks run with the caller's floating-point control (base/cpu.h). A library on the same
+ * runtime (oneDNN) that is called inside a task uses that one thread only. */
 void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+
+/* How many threads a library on the same runtime uses when the calling thread calls it outside of a task; returns the
+ * former number. parallel_openmp.c: omp_set_num_threads. The other backends have no such library: always 1. */
+size_t ph__parallel_set_library_threads(size_t num_threads);
 
 const char *ph__parallel_backend(void); /* "openmp", "pthread" or "serial" */
 

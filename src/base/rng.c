@@ -1,0 +1,109 @@
+/* Random numbers on Philox4x32-10; see rng.h for how keys and counters are laid out. */
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define TWO_PI 6.283185307179586476925286766559
+
+/* The finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA'14). */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+uint64_t ph__hash_name(const char *name)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
+        hash = (hash ^ *at) * 0x100000001B3u;
+    return mix(hash);
+}
+
+struct ph_rng_philox ph__rng_philox(const struct ph_rng_key *key)
+{
+    uint64_t mixed = mix(mix(mix(key->seed) ^ key->stream) ^ (key->step >> 32));
+    return (struct ph_rng_philox){{(uint32_t)mixed, (uint32_t)(mixed >> 32)}, (uint32_t)key->step};
+}
+
+struct ph_rng_block ph__rng_block(const struct ph_rng_key *key, uint64_t index, uint32_t element_block)
+{
+    struct ph_rng_philox philox = ph__rng_philox(key);
+    return ph__rng_philox_block(&philox, index, element_block);
+}
+
+uint32_t ph__rng_word(const struct ph_rng_key *key, uint64_t index, uint32_t element)
+{
+    return ph__rng_block(key, index, element / 4).word[element % 4];
+}
+
+/* The middle of one of 2^32 equal parts of (0, 1). */
+static double uniform_of(uint32_t word)
+{
+    return ((double)word + 0.5) * 0x1p-32;
+}
+
+double ph__rng_uniform(const struct ph_rng_key *key, uint64_t index, uint32_t element)
+{
+    return uniform_of(ph__rng_word(key, index, element));
+}
+
+/* sqrt(-2 ln u) cos(2 pi v) */
+static double box_muller(double u, double v)
+{
+    return sqrt(-2.0 * log(u)) * cos(TWO_PI * v);
+}
+
+double ph__rng_normal(const struct ph_rng_key *key, uint64_t index, uint32_t element)
+{
+    struct ph_rng_block block = ph__rng_block(key, index, element / 2);
+    const uint32_t *pair = &block.word[2 * (element % 2)];
+    return box_muller(uniform_of(pair[0]), uniform_of(pair[1]));
+}
+
+uint64_t ph__rng_next(struct ph_rng_sequence *sequence)
+{
+    struct ph_rng_block block = ph__rng_block(&sequence->key, sequence->position++, 0);
+    return (uint64_t)block.word[1] << 32 | block.word[0];
+}
+
+/* The high half of a 128-bit product, rejecting the few low halves that would favour some results
+ * (Lemire: "Fast random integer generation in an interval", 2019). */
+uint64_t ph__rng_below(struct ph_rng_sequence *sequence, uint64_t bound)
+{
+    assert(bound > 0);
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)ph__rng_next(sequence) * bound;
+    if ((uint64_t)product < bound) {
+        uint64_t threshold = (0 - bound) % bound;
+        while ((uint64_t)product < threshold)
+            product = (wide)ph__rng_next(sequence) * bound;
+    }
+    return (uint64_t)(product >> 64);
+}
+
+/* 52 bits and a half: one more bit would round the largest number up to 1. */
+double ph__rng_next_uniform(struct ph_rng_sequence *sequence)
+{
+    return ((double)(ph__rng_next(sequence) >> 12) + 0.5) * 0x1p-52;
+}
+
+double ph__rng_next_normal(struct ph_rng_sequence *sequence)
+{
+    double u = ph__rng_next_uniform(sequence);
+    double v = ph__rng_next_uniform(sequence);
+    return box_muller(u, v);
+}
+
+void ph__rng_shuffle(struct ph_rng_sequence *sequence, uint32_t *items, size_t count)
+{
+    for (size_t left = count; left > 1; left--) {
+        size_t chosen = (size_t)ph__rng_below(sequence, left);
+        uint32_t last = items[left - 1];
+        items[left - 1] = items[chosen];
+        items[chosen] = last;
+    }
+}
