@@ -17,6 +17,7 @@ LEFT_OUT = {".git", "build", "runs", "__pycache__"}
 SAME_NAME_IS_FINE = {"main.c", "CMakeLists.txt", "README.md"}  # one in each example or folder
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|mnt)/\w")
+OPERATOR = re.compile(r"const struct ph_op ph__op_\w+ =")
 ISA = {"ref", "avx2", "avx512", "cuda"}  # folders of src/kernel
 
 
@@ -41,7 +42,7 @@ def text_problems(path, lines):
             yield number, f"a path of one machine: {match[0]}..."
 
 
-def name_problem(path):
+def name_problem(path, is_operator):
     """What is wrong with a file's name for the folder that it is in, or None."""
     parts = path.parts
     if parts[:2] == ("src", "kernel") and len(parts) == 4 and path.suffix == ".c":
@@ -49,7 +50,7 @@ def name_problem(path):
             return f"a kernel file carries its ISA: {path.stem}_{parts[2]}.c"
     if parts[:2] == ("src", "kernel") and len(parts) == 3 and path.stem.rsplit("_", 1)[-1] in ISA:
         return f"belongs in src/kernel/{path.stem.rsplit('_', 1)[-1]}/"
-    if parts[:2] == ("src", "op") and path.suffix in (".c", ".h") and not path.stem.startswith("op_"):
+    if parts[:2] == ("src", "op") and is_operator and not path.stem.startswith("op_"):
         return f"a file of an operator starts with op_: op_{path.name}"
     if parts[:2] == ("tests", "unit") and path.suffix == ".c" and not path.stem.startswith("test_"):
         return f"a test mirrors its source: test_{path.name}"
@@ -63,7 +64,7 @@ def main():
     for path in files(root):
         lines = (root / path).read_text(encoding="utf-8").splitlines()
         problems += [f"{path}:{number}: {what}" for number, what in text_problems(path, lines)]
-        wrong_name = name_problem(path)
+        wrong_name = name_problem(path, any(map(OPERATOR.match, lines)))
         if wrong_name:
             problems.append(f"{path}:1: {wrong_name}")
         is_public = path.parts[0] == "include"  # a room's inner header may be named as its public one

@@ -1,0 +1,35 @@
+/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. */
+#include "op/batch_norm.h"
+
+#include <math.h>
+
+static size_t inference_scratch_bytes(const struct ph_call *call)
+{
+    return ph__row_elements(&call->inputs[PH_BATCH_NORM_X]) * sizeof(ph_real);
+}
+
+/* subtract, two products, add */
+static void inference_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 4, cost_out);
+}
+
+static ph_status inference_run(struct ph_call *call)
+{
+    const struct ph_batch_norm_options *options = call->attributes;
+    const ph_real *variance = call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE].data;
+    const size_t columns = ph__row_elements(&call->inputs[PH_BATCH_NORM_X]);
+    ph_real *inv_std = call->scratch;
+    for (size_t j = 0; j < columns; j++)
+        inv_std[j] = (ph_real)(1 / sqrt((double)variance[j] + options->epsilon));
+    ph__batch_norm_apply(call, call->inputs[PH_BATCH_NORM_RUNNING_MEAN].data, inv_std);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_batch_norm_inference = {
+    .name = "batch_norm_inference",
+    .infer = ph__batch_norm_infer,
+    .cost = inference_cost,
+    .scratch_bytes = inference_scratch_bytes,
+    .run = inference_run,
+};

@@ -1,0 +1,129 @@
+/* Inverted dropout: y = x m / (1 - rate) with m = 0 for a share `rate` of the elements. What is dropped depends on
+ * seed, step, the node's name, the sample's place in the epoch and the element alone. In inference programs, and
+ * at rate 0, ph_dropout is its input. Elementwise, so the result may take over the input's memory. */
+#include "op/operator.h"
+
+struct dropout_attributes {
+    double rate;
+};
+
+struct dropout_call {
+    const struct ph_kernels *kernels;
+    struct ph_rng_key key;
+    uint64_t first_sample;
+    size_t row_elements;
+    double rate;
+    const ph_real *x;
+    ph_real *y;
+    uint8_t *mask;
+};
+
+static ph_status dropout_infer(struct ph_infer *infer)
+{
+    if (!ph__type_is_real(&infer->inputs[0]))
+        return ph__infer_fail(infer, "a real array");
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[1] = infer->inputs[0];
+    infer->outputs[1].dtype = PH_U8;
+    return PH_OK;
+}
+
+static void dropout_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    const ph_value inputs[] = {gradient->output_gradients[0], node.outputs[1]};
+    gradient->input_gradients[0] = ph__emit1(
+        gradient->builder, &ph__op_dropout_backward, NULL, node.attributes, node.attributes_size, 2, inputs);
+}
+
+/* the scaling; the random words are integer work */
+static void dropout_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 1, cost_out);
+}
+
+static void dropout_rows(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct dropout_call *dropout = argument;
+    const size_t offset = first * dropout->row_elements;
+    dropout->kernels->dropout(&dropout->key, dropout->first_sample + first, last - first,
+        dropout->row_elements, dropout->rate, dropout->x + offset, dropout->y + offset,
+        dropout->mask + offset);
+}
+
+static ph_status dropout_run(struct ph_call *call)
+{
+    const struct dropout_attributes *attributes = call->attributes;
+    const struct ph_operand *x = &call->inputs[0];
+    struct dropout_call dropout = {.kernels = call->backend->kernels,
+        .key = {call->run->seed, call->run->step, call->node->stream},
+        .first_sample = call->run->first_sample,
+        .row_elements = ph__row_elements(x),
+        .rate = attributes->rate,
+        .x = x->data,
+        .y = call->outputs[0].data,
+        .mask = call->outputs[1].data};
+    ph__for_blocks(call->backend, ph__rows(x), ph__block_rows(dropout.row_elements), dropout_rows, &dropout);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_dropout = {
+    .name = "dropout",
+    .traits = PH_OP_IN_PLACE,
+    .infer = dropout_infer,
+    .gradient = dropout_gradient,
+    .cost = dropout_cost,
+    .run = dropout_run,
+};
+
+/* inputs: dy, mask; dx = dy mask / (1 - rate) */
+static ph_status dropout_backward_infer(struct ph_infer *infer)
+{
+    const struct ph_type *mask = &infer->inputs[1];
+    if (!ph__type_is_real(&infer->inputs[0]) || mask->kind != PH_DENSE || mask->dtype != PH_U8)
+        return ph__infer_fail(infer, "dy and the mask of its dropout");
+    infer->outputs[0] = infer->inputs[0];
+    return PH_OK;
+}
+
+static void dropout_backward_elements(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct dropout_call *dropout = argument;
+    dropout->kernels->dropout_backward(
+        last - first, dropout->rate, dropout->mask + first, dropout->x + first, dropout->y + first);
+}
+
+static ph_status dropout_backward_run(struct ph_call *call)
+{
+    const struct dropout_attributes *attributes = call->attributes;
+    struct dropout_call dropout = {.kernels = call->backend->kernels,
+        .rate = attributes->rate,
+        .x = call->inputs[0].data,
+        .y = call->outputs[0].data,
+        .mask = call->inputs[1].data};
+    ph__for_blocks(call->backend, ph__elements(&call->outputs[0]), PH_BLOCK_ELEMENTS,
+        dropout_backward_elements, &dropout);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_dropout_backward = {
+    .name = "dropout_backward",
+    .traits = PH_OP_IN_PLACE,
+    .infer = dropout_backward_infer,
+    .cost = dropout_cost,
+    .run = dropout_backward_run,
+};
+
+ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate)
+{
+    const struct dropout_attributes attributes = {rate};
+    ph_value outputs[2] = {0, 0};
+    if (!(rate >= 0 && rate < 1))
+        return ph__builder_fail(builder, PH_ERROR_CONFIG, "dropout: rate %g is not in [0,1)", rate);
+    if (rate == 0 || ph_builder_mode(builder) == PH_INFERENCE)
+        return x;
+    ph__emit(builder, &ph__op_dropout, NULL, &attributes, sizeof attributes, 1, &x, 2, outputs);
+    return outputs[0];
+}

@@ -1,0 +1,63 @@
+/* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
+ * (backward data). An ordinary value of the type of the weight, only its bytes are the library's; it is made
+ * anew when the weight has changed. The gradient of the packed weight is the gradient of the weight, in plain
+ * layout. */
+#include "op/operator.h"
+
+struct pack_attributes {
+    bool is_transposed;
+};
+
+static ph_status pack_infer(struct ph_infer *infer)
+{
+    if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
+        return ph__infer_fail(infer, "a weight parameter (M,K)");
+    infer->outputs[0] = infer->inputs[0];
+    return PH_OK;
+}
+
+static void pack_gradient(struct ph_gradient *gradient)
+{
+    gradient->input_gradients[0] = gradient->output_gradients[0];
+}
+
+static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
+{
+    const struct pack_attributes *attributes = call->attributes;
+    const size_t *dims = call->inputs[0].shape.dims;
+    return (struct ph_gemm_weight_shape){dims[0], dims[1], attributes->is_transposed};
+}
+
+static ph_status pack_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    (void)output;
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    return ph__gemm_packed_bytes(call->backend->gemm, &shape, bytes_out);
+}
+
+static ph_status pack_run(struct ph_call *call)
+{
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    return ph__gemm_pack(call->backend->gemm, &shape, call->inputs[0].data, call->outputs[0].data);
+}
+
+const struct ph_op ph__op_pack = {
+    .name = "pack",
+    .traits = PH_OP_ONCE_PER_VERSION,
+    .infer = pack_infer,
+    .gradient = pack_gradient,
+    .cost = ph__cost_copy,
+    .output_bytes = pack_output_bytes,
+    .run = pack_run,
+};
+
+ph_value ph__pack(struct ph_builder *builder, ph_value weight, bool is_transposed)
+{
+    const struct pack_attributes attributes = {is_transposed};
+    if (ph__builder_declaration(builder, weight) == NULL)
+        return ph__builder_fail(builder, PH_ERROR_CONFIG, "linear: the weight is no parameter");
+    ph_value packed = ph__builder_find(builder, &ph__op_pack, &attributes, sizeof attributes, 1, &weight, 0);
+    if (packed != 0)
+        return packed;
+    return ph__emit1(builder, &ph__op_pack, NULL, &attributes, sizeof attributes, 1, &weight);
+}

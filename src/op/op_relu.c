@@ -1,0 +1,47 @@
+/* relu(x) = max(x, 0). Elementwise, so the result may take over its input's memory; the gradient needs only
+ * the result. */
+#include "op/operator.h"
+
+static ph_status relu_run(struct ph_call *call)
+{
+    return ph__run_unary(call, call->backend->kernels->relu);
+}
+
+static void relu_gradient(struct ph_gradient *gradient)
+{
+    gradient->input_gradients[0] = ph__activation_backward(
+        gradient->builder, PH_RELU, gradient->output_gradients[0], gradient->node->outputs[0]);
+}
+
+static void relu_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 1, cost_out);
+}
+
+const struct ph_op ph__op_relu = {
+    .name = "relu",
+    .traits = PH_OP_IN_PLACE,
+    .infer = ph__infer_elementwise,
+    .gradient = relu_gradient,
+    .cost = relu_cost,
+    .run = relu_run,
+};
+
+/* inputs: dy, y; dx = dy where y > 0 */
+static ph_status relu_backward_run(struct ph_call *call)
+{
+    return ph__run_binary(call, call->backend->kernels->relu_backward, 1, 0);
+}
+
+const struct ph_op ph__op_relu_backward = {
+    .name = "relu_backward",
+    .traits = PH_OP_IN_PLACE,
+    .infer = ph__infer_elementwise,
+    .cost = relu_cost,
+    .run = relu_backward_run,
+};
+
+ph_value ph_relu(struct ph_builder *builder, ph_value x)
+{
+    return ph__emit1(builder, &ph__op_relu, NULL, NULL, 0, 1, &x);
+}

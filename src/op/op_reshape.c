@@ -1,0 +1,63 @@
+/* The same elements in another shape behind the first dimension: the memory is the input's. */
+#include "op/operator.h"
+
+#include <string.h>
+
+struct reshape_attributes {
+    size_t rank;
+    size_t dims[PH_MAX_RANK]; /* those after the first */
+};
+
+static ph_status reshape_infer(struct ph_infer *infer)
+{
+    const struct reshape_attributes *attributes = infer->attributes;
+    const struct ph_type *x = &infer->inputs[0];
+    if (!ph__type_is_real(x))
+        return ph__infer_fail(infer, "a real array");
+    struct ph_dim dims[PH_MAX_RANK] = {x->dims[0]};
+    for (size_t i = 0; i < attributes->rank; i++)
+        dims[i + 1] = ph__dim(attributes->dims[i]);
+    struct ph_type y = ph__dense_type((uint32_t)attributes->rank + 1, dims);
+    if (ph__type_elements_from(&y, 1) != ph__type_elements_from(x, 1)) {
+        char from[96], to[96];
+        return ph_fail(PH_ERROR_CONFIG, "%s: %s and %s have different numbers of elements", infer->name,
+            ph__type_text(x, from), ph__type_text(&y, to));
+    }
+    infer->outputs[0] = y;
+    return PH_OK;
+}
+
+static void reshape_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
+    size_t dims[PH_MAX_RANK] = {0};
+    for (uint32_t i = 1; i < x.rank; i++)
+        dims[i - 1] = x.dims[i].extent;
+    gradient->input_gradients[0] =
+        ph_reshape(gradient->builder, gradient->output_gradients[0], x.rank - 1, dims);
+}
+
+static void reshape_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    (void)call;
+    *cost_out = (struct ph_cost){0};
+}
+
+const struct ph_op ph__op_reshape = {
+    .name = "reshape",
+    .traits = PH_OP_ALIAS,
+    .infer = reshape_infer,
+    .gradient = reshape_gradient,
+    .cost = reshape_cost,
+};
+
+ph_value ph_reshape(struct ph_builder *builder, ph_value x, size_t rank, const size_t *dims)
+{
+    struct reshape_attributes attributes = {.rank = rank};
+    if (rank >= PH_MAX_RANK)
+        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+            "reshape: at most %d dimensions behind the batch, got %zu", PH_MAX_RANK - 1, rank);
+    if (rank > 0)
+        memcpy(attributes.dims, dims, rank * sizeof *dims);
+    return ph__emit1(builder, &ph__op_reshape, NULL, &attributes, sizeof attributes, 1, &x);
+}

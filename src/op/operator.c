@@ -1,0 +1,160 @@
+#include "op/operator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool ph__type_is_real(const struct ph_type *type)
+{
+    return type->kind == PH_DENSE && type->dtype == PH_REAL && type->rank >= 1;
+}
+
+bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank)
+{
+    return ph__type_is_real(type) && type->rank == rank;
+}
+
+ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants)
+{
+    char got[400] = "nothing";
+    size_t used = 0;
+    for (size_t i = 0; i < infer->num_inputs && used < sizeof got; i++) {
+        char text[96];
+        int written = snprintf(
+            got + used, sizeof got - used, "%s%s", i > 0 ? ", " : "", ph__type_text(&infer->inputs[i], text));
+        used += written > 0 ? (size_t)written : 0;
+    }
+    return ph_fail(PH_ERROR_CONFIG, "%s: wants %s; got %s", infer->name, wants, got);
+}
+
+ph_status ph__infer_elementwise(struct ph_infer *infer)
+{
+    for (size_t i = 0; i < infer->num_inputs; i++)
+        if (!ph__type_is_real(&infer->inputs[i]) || !ph__type_equal(&infer->inputs[i], &infer->inputs[0]))
+            return ph__infer_fail(
+                infer, infer->num_inputs == 1 ? "a real array" : "real arrays of one shape");
+    infer->outputs[0] = infer->inputs[0];
+    return PH_OK;
+}
+
+bool ph__is_absent(const struct ph_operand *operand)
+{
+    return operand->data == NULL && operand->scalar == NULL;
+}
+
+size_t ph__elements(const struct ph_operand *operand)
+{
+    return ph_shape_elements(&operand->shape);
+}
+
+size_t ph__rows(const struct ph_operand *operand)
+{
+    return operand->shape.dims[0];
+}
+
+size_t ph__row_elements(const struct ph_operand *operand)
+{
+    size_t elements = 1;
+    for (size_t i = 1; i < operand->shape.rank; i++)
+        elements *= operand->shape.dims[i];
+    return elements;
+}
+
+size_t ph__block_rows(size_t row_elements)
+{
+    if (row_elements >= PH_BLOCK_ELEMENTS)
+        return 1;
+    return PH_BLOCK_ELEMENTS / (row_elements > 0 ? row_elements : 1);
+}
+
+static double operand_bytes(const struct ph_operand *operand)
+{
+    if (operand->scalar != NULL)
+        return sizeof *operand->scalar;
+    if (ph__is_absent(operand))
+        return 0;
+    return (double)ph__elements(operand) * (double)ph_dtype_size(operand->type->dtype);
+}
+
+void ph__cost_elementwise(const struct ph_call *call, double flops_per_element, struct ph_cost *cost_out)
+{
+    cost_out->flops = flops_per_element * (double)ph__elements(&call->outputs[0]);
+    cost_out->bytes = 0;
+    for (size_t i = 0; i < call->num_inputs; i++)
+        cost_out->bytes += operand_bytes(&call->inputs[i]);
+    for (size_t i = 0; i < call->num_outputs; i++)
+        cost_out->bytes += operand_bytes(&call->outputs[i]);
+}
+
+void ph__cost_copy(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 0, cost_out);
+}
+
+struct elementwise {
+    ph_unary_kernel unary;
+    ph_binary_kernel binary;
+    const ph_real *a, *b;
+    ph_real *y;
+};
+
+static void run_elements(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct elementwise *loop = argument;
+    if (loop->unary != NULL)
+        loop->unary(last - first, loop->a + first, loop->y + first);
+    else
+        loop->binary(last - first, loop->a + first, loop->b + first, loop->y + first);
+}
+
+ph_status ph__run_unary(struct ph_call *call, ph_unary_kernel kernel)
+{
+    struct elementwise loop = {.unary = kernel, .a = call->inputs[0].data, .y = call->outputs[0].data};
+    ph__for_blocks(call->backend, ph__elements(&call->outputs[0]), PH_BLOCK_ELEMENTS, run_elements, &loop);
+    return PH_OK;
+}
+
+ph_status ph__run_binary(struct ph_call *call, ph_binary_kernel kernel, size_t a, size_t b)
+{
+    struct elementwise loop = {
+        .binary = kernel, .a = call->inputs[a].data, .b = call->inputs[b].data, .y = call->outputs[0].data};
+    ph__for_blocks(call->backend, ph__elements(&call->outputs[0]), PH_BLOCK_ELEMENTS, run_elements, &loop);
+    return PH_OK;
+}
+
+struct copy {
+    size_t columns, source_stride, target_stride;
+    const ph_real *source;
+    ph_real *target;
+};
+
+static void copy_rows(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct copy *copy = argument;
+    for (size_t row = first; row < last; row++)
+        memcpy(copy->target + row * copy->target_stride, copy->source + row * copy->source_stride,
+            copy->columns * sizeof *copy->source);
+}
+
+void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t columns, const ph_real *source,
+    size_t source_stride, ph_real *target, size_t target_stride)
+{
+    struct copy copy = {columns, source_stride, target_stride, source, target};
+    ph__for_blocks(backend, rows, ph__block_rows(columns), copy_rows, &copy);
+}
+
+ph_value ph__activation_backward(
+    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y)
+{
+    const ph_value inputs[] = {dy, y};
+    switch (activation) {
+    case PH_RELU:
+        return ph__emit1(builder, &ph__op_relu_backward, NULL, NULL, 0, 2, inputs);
+    case PH_SIGMOID:
+        return ph__emit1(builder, &ph__op_sigmoid_backward, NULL, NULL, 0, 2, inputs);
+    case PH_IDENTITY:
+        break;
+    }
+    return dy;
+}

@@ -1,0 +1,61 @@
+/* What the operator files share: checks of operand types, costs, and loops that cut work by shape alone.
+ *
+ * The habits of an operator file: attributes are a small zeroed struct; a gradient rule copies its node first,
+ * because adding nodes may move it; the output gradient is input 0 of a backward operator, so that the result
+ * may take over its memory. */
+#ifndef PH_OP_OPERATOR_H
+#define PH_OP_OPERATOR_H
+
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "op/registry.h"
+#include "phloem/op.h"
+
+#define PH_BLOCK_ELEMENTS 16384u /* elements of one task of an elementwise loop */
+
+/* ---- types ---- */
+
+bool ph__type_is_real(const struct ph_type *type); /* dense, of ph_real */
+bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank);
+/* Fails with "<node>: wants <wants>; got <types of all inputs>". */
+ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants);
+/* All inputs are reals of one type, and so is output 0. */
+ph_status ph__infer_elementwise(struct ph_infer *infer);
+
+/* ---- shapes at run time ---- */
+
+bool ph__is_absent(const struct ph_operand *operand);
+size_t ph__elements(const struct ph_operand *operand);
+size_t ph__rows(const struct ph_operand *operand);         /* dims[0] */
+size_t ph__row_elements(const struct ph_operand *operand); /* product of the other dimensions */
+/* Rows of one task where a row has this many elements: about PH_BLOCK_ELEMENTS elements, at least one row. */
+size_t ph__block_rows(size_t row_elements);
+
+/* ---- costs ---- */
+
+/* Bytes of every operand once; flops_per_element for each element of output 0. */
+void ph__cost_elementwise(const struct ph_call *call, double flops_per_element, struct ph_cost *cost_out);
+void ph__cost_copy(const struct ph_call *call, struct ph_cost *cost_out); /* the same without arithmetic */
+
+/* ---- loops ---- */
+
+typedef void (*ph_unary_kernel)(size_t n, const ph_real *x, ph_real *y);
+typedef void (*ph_binary_kernel)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
+ph_status ph__run_unary(struct ph_call *call, ph_unary_kernel kernel); /* output 0 = kernel(input 0) */
+/* output 0 = kernel(input a, input b) */
+ph_status ph__run_binary(struct ph_call *call, ph_binary_kernel kernel, size_t a, size_t b);
+/* Copies `rows` rows of `columns` reals between arrays whose rows are that many reals apart, in parallel. */
+void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t columns, const ph_real *source,
+    size_t source_stride, ph_real *target, size_t target_stride);
+
+/* ---- nodes that several operators add ---- */
+
+/* The library's layout of a weight (out, in), made once per version of it and shared by all who ask. */
+ph_value ph__pack(struct ph_builder *builder, ph_value weight, bool is_transposed);
+/* dy (...,K) summed over all but the last dimension: (K). */
+ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
+/* Gradient behind an activation whose output was y: dy where the activation is the identity. */
+ph_value ph__activation_backward(
+    struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y);
+
+#endif
