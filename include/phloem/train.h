@@ -22,7 +22,7 @@ extern "C" {
 enum ph_schedule_kind { PH_SCHEDULE_CONSTANT, PH_SCHEDULE_STEP, PH_SCHEDULE_COSINE, PH_SCHEDULE_PLATEAU };
 enum ph_selection { PH_SELECT_AUC, PH_SELECT_LOGLOSS };
 enum ph_non_finite { PH_NON_FINITE_STOP, PH_NON_FINITE_SKIP };
-enum ph_l2_scope { PH_L2_WHOLE, PH_L2_TOUCHED };
+enum ph_table_scope { PH_SCOPE_TOUCHED, PH_SCOPE_WHOLE };
 
 /* Settings of the parameters whose name a pattern matches; later groups win. */
 struct ph_optimizer_group {
@@ -44,7 +44,7 @@ struct ph_optimizer_settings {
     int embedding_kind; /* 0: as `kind`; else 1 + enum ph_optimizer_kind */
     double embedding_learning_rate_factor;
     double embedding_l2;
-    int embedding_scope; /* enum ph_l2_scope: rows that are updated and decayed */
+    int embedding_scope; /* enum ph_table_scope: the rows that each step updates and decays */
     const struct ph_optimizer_group *groups;
     size_t num_groups;
 };
@@ -150,6 +150,7 @@ struct ph_train_job {
     const struct ph_reducer *reducer;                /* NULL: this process trains alone */
     FILE *profile_file;                              /* NULL: no profile; else its table at the end */
     const char *trace_path;                          /* NULL: no trace */
+    const volatile int *stop_signal;                 /* NULL, or set by a signal handler: SIGINT or SIGTERM */
 };
 
 /* Peak anonymous memory of the process is promised to stay within

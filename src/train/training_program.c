@@ -1,0 +1,136 @@
+#include "train/training_program.h"
+
+#include <stdlib.h>
+
+#include "graph/op.h"
+#include "phloem/op.h"
+#include "train/optimizer_groups.h"
+
+/* A norm that no finite gradient exceeds: the clip factor then only tells whether gradients are finite. */
+#define ANY_NORM 1e30
+
+/* What is learnt, beside what happens to it: three arrays of the same length. */
+struct learnt {
+    size_t count;
+    ph_value *parameters;
+    ph_value *gradients;
+    struct ph_optimizer *optimizers;
+};
+
+static void learnt_fini(struct learnt *learnt)
+{
+    free(learnt->parameters);
+    free(learnt->gradients);
+    free(learnt->optimizers);
+}
+
+static ph_status learnt_init(
+    struct ph_builder *builder, const struct ph_optimizer_settings *settings, struct learnt *learnt)
+{
+    size_t count = ph_builder_num_parameters(builder);
+    *learnt = (struct learnt){
+        .count = count,
+        .parameters = calloc(count + 1, sizeof(ph_value)),
+        .gradients = calloc(count + 1, sizeof(ph_value)),
+        .optimizers = calloc(count + 1, sizeof(struct ph_optimizer)),
+    };
+    if (learnt->parameters == NULL || learnt->gradients == NULL || learnt->optimizers == NULL) {
+        learnt_fini(learnt);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu parameters", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        ph_value parameter = ph_builder_parameter(builder, i);
+        const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
+        learnt->parameters[i] = parameter;
+        learnt->optimizers[i] = ph__optimizer_for(settings, declaration->name, declaration->is_table);
+    }
+    return PH_OK;
+}
+
+static uint64_t learnt_bytes(struct ph_builder *builder)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < ph_builder_num_parameters(builder); i++) {
+        const struct ph_declaration *declaration =
+            ph__builder_declaration(builder, ph_builder_parameter(builder, i));
+        bytes += (uint64_t)ph_shape_elements(&declaration->shape) * sizeof(ph_real);
+    }
+    return bytes;
+}
+
+static void add_updates(struct ph_builder *builder, const struct learnt *learnt, ph_value clip_factor)
+{
+    ph_value learning_rate = ph_input_scalar(builder, "learning_rate");
+    ph_value step = ph_input_scalar(builder, "step");
+    for (size_t i = 0; i < learnt->count; i++)
+        if (learnt->optimizers[i].learning_rate_factor > 0)
+            ph_update(builder, learnt->parameters[i], learnt->gradients[i], &learnt->optimizers[i],
+                learning_rate, step, clip_factor);
+}
+
+static ph_status add_learning(
+    struct ph_builder *builder, const struct ph_train_job *job, ph_value loss, double max_norm)
+{
+    struct learnt learnt;
+    PH_TRY(learnt_init(builder, job->optimizer, &learnt));
+    ph_builder_begin_entry(builder, "backward");
+    ph_backward(builder, loss, learnt.count, learnt.parameters, learnt.gradients);
+    ph_value clip_factor = 0;
+    if (max_norm > 0) {
+        ph_builder_begin_entry(builder, "clip");
+        clip_factor = ph_clip_factor(
+            builder, learnt.count, learnt.parameters, learnt.gradients, learnt.optimizers, max_norm);
+        ph_output(builder, "clip_factor", clip_factor);
+    }
+    ph_builder_begin_entry(builder, "update");
+    add_updates(builder, &learnt, clip_factor);
+    learnt_fini(&learnt);
+    return PH_OK;
+}
+
+static double norm_limit(const struct ph_train_settings *settings)
+{
+    if (settings->max_gradient_norm > 0)
+        return settings->max_gradient_norm;
+    return settings->non_finite == PH_NON_FINITE_SKIP ? ANY_NORM : 0;
+}
+
+static ph_status build(struct ph_builder *builder, const struct ph_train_job *job,
+    const struct ph_model_features *features, struct ph__training_program *program_out)
+{
+    ph_value logits = ph_model_build(builder, job->model, features);
+    ph_value labels = ph_input_labels(builder, features->num_tasks);
+    ph_value mask = ph_input_label_mask(builder, features->num_tasks);
+    ph_value loss = ph_bce_with_logits(builder, logits, labels, mask, ph_input_weights(builder));
+    ph_output(builder, "loss", loss);
+    ph_output(builder, "logits", logits);
+    PH_TRY(ph_builder_status(builder));
+    double max_norm = norm_limit(job->train);
+    PH_TRY(add_learning(builder, job, loss, max_norm));
+    struct ph__training_program program = {
+        .has_clip = max_norm > 0, .parameter_bytes = learnt_bytes(builder)};
+    PH_TRY(ph_builder_finish(builder, &program.program));
+    *program_out = program;
+    return PH_OK;
+}
+
+ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
+    struct ph__training_program *program_out)
+{
+    struct ph_builder *builder = NULL;
+    PH_TRY(ph_builder_create(PH_TRAINING, &builder));
+    ph_status status = build(builder, job, features, program_out);
+    ph_builder_destroy(builder);
+    return status;
+}
+
+ph_status ph__scoring_program_build(const struct ph_model_settings *model,
+    const struct ph_model_features *features, struct ph_program **program_out)
+{
+    struct ph_builder *builder = NULL;
+    PH_TRY(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", ph_model_build(builder, model, features));
+    ph_status status = ph_builder_finish(builder, program_out);
+    ph_builder_destroy(builder);
+    return status;
+}
