@@ -1,0 +1,241 @@
+#include "support/test_support.h"
+#include "toy_ops.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- interposed malloc: counts what is allocated while it is armed ------------------------------------------ */
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *pointer, size_t size);
+static atomic_bool is_armed;
+static atomic_uint num_allocations;
+
+static void count_allocation(void)
+{
+    if (atomic_load(&is_armed))
+        atomic_fetch_add(&num_allocations, 1);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define COUNTS_ALLOCATIONS 1
+void *malloc(size_t size)
+{
+    count_allocation();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    count_allocation();
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *pointer, size_t size)
+{
+    count_allocation();
+    return __libc_realloc(pointer, size);
+}
+#else
+#define COUNTS_ALLOCATIONS 0
+#endif
+
+/* ---- tests --------------------------------------------------------------------------------------------------- */
+
+static const struct ph_init zeros = {PH_INIT_CONSTANT, 0};
+static const ph_real dense[] = {1, -2, 3, 4, -5, 6, 7, 8};
+
+static struct ph_builder *new_builder(void)
+{
+    struct ph_builder *builder = NULL;
+    assert_ok(ph_builder_create(PH_TRAINING, &builder));
+    return builder;
+}
+
+/* forward: sum(2 x); update: p += 1. */
+static void start_small_machine(struct toy_machine *machine)
+{
+    struct ph_builder *builder = new_builder();
+    ph_value x = ph_input_dense(builder, 1);
+    ph_value p = ph_parameter(builder, "p", 1, (size_t[]){2}, zeros);
+    ph_output(builder, "kept", toy1(builder, &toy_keep, p));
+    ph_output(builder, "loss", toy1(builder, &toy_sum, toy1(builder, &toy_twice, x)));
+    ph_output(builder, "positive", toy1(builder, &toy_positive, x));
+    ph_builder_begin_entry(builder, "update");
+    toy1(builder, &toy_bump, p);
+    TOY_MACHINE_START(machine, builder, 4);
+}
+
+static void bind(struct toy_machine *machine, size_t rows)
+{
+    struct ph_batch batch = toy_batch(rows, 1, dense);
+    assert_ok(ph_workspace_bind(machine->workspace, &batch, 0, 0));
+}
+
+static const ph_real *output_of(struct toy_machine *machine, const char *name, struct ph_shape *shape_out)
+{
+    const ph_real *data = NULL;
+    assert_ok(ph_workspace_output(machine->workspace, name, &data, shape_out));
+    return data;
+}
+
+static void entries_run_one_by_one(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    bind(&machine, 3);
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    double loss = 0;
+    assert_ok(ph_workspace_scalar(machine.workspace, "loss", &loss));
+    assert_near(loss, 2 * (1 - 2 + 3), 0, 0);
+    struct ph_tensor p;
+    assert_ok(ph_store_find(machine.store, "p", &p));
+    assert_near(*(ph_real *)p.data, 0, 0, 0);
+    assert_ok(ph_workspace_run(machine.workspace, "update"));
+    assert_near(*(ph_real *)p.data, 1, 0, 0);
+    toy_machine_stop(&machine);
+}
+
+static void operator_decides_a_dimension_at_run_time(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    struct ph_shape shape;
+    bind(&machine, 4);
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    const ph_real *positive = output_of(&machine, "positive", &shape);
+    assert_int_equal(shape.dims[0], 3);
+    assert_near(positive[2], 4, 0, 0);
+    bind(&machine, 2);
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    output_of(&machine, "positive", &shape);
+    assert_int_equal(shape.dims[0], 1);
+    toy_machine_stop(&machine);
+}
+
+static void larger_batch_grows_the_workspace_and_is_counted(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    bind(&machine, 4);
+    assert_int_equal(ph_workspace_memory(machine.workspace).num_growths, 0);
+    bind(&machine, 8);
+    assert_int_equal(ph_workspace_memory(machine.workspace).num_growths, 1);
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    double loss = 0;
+    assert_ok(ph_workspace_scalar(machine.workspace, "loss", &loss));
+    assert_near(loss, 2 * 22, 0, 0);
+    bind(&machine, 3);
+    assert_int_equal(ph_workspace_memory(machine.workspace).num_growths, 1);
+    toy_machine_stop(&machine);
+}
+
+static void kept_result_is_made_anew_when_its_parameter_changes(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    struct ph_shape shape;
+    bind(&machine, 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    assert_near(output_of(&machine, "kept", &shape)[0], 1, 0, 0);
+    assert_ok(ph_workspace_run(machine.workspace, "update"));
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    assert_near(output_of(&machine, "kept", &shape)[0], 2, 0, 0);
+    assert_near(output_of(&machine, "kept", &shape)[1], 1, 0, 0);
+    ph_store_touch(machine.store);
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    assert_near(output_of(&machine, "kept", &shape)[0], 3, 0, 0);
+    toy_machine_stop(&machine);
+}
+
+static void wrong_use_is_one_clear_line(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    double value = 0;
+    struct ph_shape shape;
+    const ph_real *data = NULL;
+    assert_fails(ph_workspace_run(machine.workspace, "forward"), PH_ERROR_USAGE, "before a batch is bound");
+    bind(&machine, 1);
+    assert_fails(ph_workspace_run(machine.workspace, "backward"), PH_ERROR_USAGE, "no entry 'backward'");
+    assert_fails(ph_workspace_scalar(machine.workspace, "auc", &value), PH_ERROR_USAGE, "no output 'auc'");
+    assert_fails(
+        ph_workspace_scalar(machine.workspace, "kept", &value), PH_ERROR_USAGE, "'kept' is no scalar");
+    assert_fails(
+        ph_workspace_output(machine.workspace, "loss", &data, &shape), PH_ERROR_USAGE, "'loss' is no array");
+    assert_fails(ph_workspace_set_scalar(machine.workspace, "x", 1), PH_ERROR_USAGE, "no scalar input 'x'");
+    struct ph_batch batch = toy_batch(2, 3, dense);
+    assert_fails(ph_workspace_bind(machine.workspace, &batch, 0, 0), PH_ERROR_DATA,
+        "the batch has 3 dense features, the model wants 1");
+    toy_machine_stop(&machine);
+}
+
+static void nothing_is_allocated_after_the_first_run(void **state)
+{
+    (void)state;
+    if (!COUNTS_ALLOCATIONS)
+        return print_message("a sanitizer owns malloc: not counted\n");
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    assert_ok(ph_executor_profile(machine.executor, true, 1000));
+    for (size_t step = 0; step < 5; step++) {
+        atomic_store(&is_armed, step > 0);
+        bind(&machine, 4 - step % 2);
+        ph_status forward = ph_workspace_run(machine.workspace, "forward");
+        ph_status update = ph_workspace_run(machine.workspace, "update");
+        atomic_store(&is_armed, false);
+        assert_ok(forward);
+        assert_ok(update);
+    }
+    assert_int_equal(atomic_load(&num_allocations), 0);
+    atomic_store(&is_armed, true);
+    bind(&machine, 8); /* growth allocates: the counter works */
+    atomic_store(&is_armed, false);
+    assert_true(atomic_load(&num_allocations) > 0);
+    toy_machine_stop(&machine);
+}
+
+static void profile_adds_up_calls_and_costs(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    bind(&machine, 4);
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    assert_ok(ph_executor_profile(machine.executor, true, 0));
+    assert_ok(ph_workspace_run(machine.workspace, "update"));
+    double flops = 0, bytes = 0;
+    ph_executor_cost(machine.executor, &flops, &bytes);
+    assert_near(flops, 2, 0, 0); /* bump of 2 elements */
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_ok(ph_executor_print_profile(machine.executor, file));
+    fclose(file);
+    assert_non_null(strstr(text, "bump"));
+    assert_null(strstr(text, "twice"));
+    free(text);
+    toy_machine_stop(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_run_one_by_one),
+        cmocka_unit_test(operator_decides_a_dimension_at_run_time),
+        cmocka_unit_test(larger_batch_grows_the_workspace_and_is_counted),
+        cmocka_unit_test(kept_result_is_made_anew_when_its_parameter_changes),
+        cmocka_unit_test(wrong_use_is_one_clear_line),
+        cmocka_unit_test(nothing_is_allocated_after_the_first_run),
+        cmocka_unit_test(profile_adds_up_calls_and_costs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
