@@ -39,6 +39,10 @@ size_t ph_encoder_num_tasks(const struct ph_encoder *encoder);
 size_t ph_encoder_num_sparse(const struct ph_encoder *encoder);
 const struct ph_sparse_feature *ph_encoder_sparse(const struct ph_encoder *encoder, size_t feature);
 const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t feature);
+bool ph_encoder_has_weights(const struct ph_encoder *encoder); /* batches carry weights */
+bool ph_encoder_has_groups(const struct ph_encoder *encoder);  /* batches carry groups */
+uint64_t ph_encoder_num_training_rows(
+    const struct ph_encoder *encoder); /* 0: not counted, no vocabulary wanted it */
 
 struct ph_batches_options {
     size_t batch_size;
@@ -57,6 +61,26 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
  * only while batches grow. One thread. An error of the reader arrives here, in order. */
 ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
 void ph_batches_close(struct ph_batches *batches);
+
+/* ---- synthetic data ---- */
+
+struct ph_synth_settings; /* the keys under "synth" of a config */
+
+/* How well the model that drew the labels predicts them: on the labels as drawn, and in expectation over labels for
+ * the same rows. No model can be expected to do better. auc is NaN where all labels are equal. */
+struct ph_synth_truth {
+    uint64_t num_rows;
+    double base_rate, auc, logloss, ne;
+    double expected_base_rate, expected_auc, expected_logloss, expected_ne;
+};
+
+enum ph_synth_file { PH_SYNTH_TRAIN, PH_SYNTH_VALID, PH_SYNTH_TEST, PH_SYNTH_FILE_COUNT };
+
+/* Writes train, valid and test into the folder (made if missing), truth.json, and synth.yaml: the "data" section that
+ * reads them. truth_out (PH_SYNTH_FILE_COUNT), zero for files that are not written, may be NULL. Needs 16 bytes of
+ * memory a row. Errors: PH_ERROR_CONFIG, PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ph_status ph_synth_write(
+    const struct ph_synth_settings *settings, const char *folder, struct ph_synth_truth *truth_out);
 
 #ifdef __cplusplus
 }

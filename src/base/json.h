@@ -42,6 +42,7 @@ const char *ph__json_key_at(const struct ph_json *object, size_t index);
 const char *ph__json_as_text(const struct ph_json *json, const char *fallback);
 int64_t ph__json_as_integer(const struct ph_json *json, int64_t fallback);
 double ph__json_as_number(const struct ph_json *json, double fallback);
+bool ph__json_as_bool(const struct ph_json *json, bool fallback);
 bool ph__json_is_array(const struct ph_json *json);
 bool ph__json_is_object(const struct ph_json *json);
 bool ph__json_is_integer(const struct ph_json *json);

@@ -1,0 +1,144 @@
+#include "data/batch_buffer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static ph_status reserve(
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples)
+{
+    size_t num_reals = num_samples * (encoder->num_dense + 2 * encoder->num_tasks + 1);
+    size_t num_bags = num_samples * encoder->num_sparse;
+    PH_TRY(ph__array_reserve(
+        (void **)&buffer->reals, &buffer->reals_capacity, num_reals, sizeof *buffer->reals));
+    PH_TRY(ph__array_reserve(
+        (void **)&buffer->lengths, &buffer->lengths_capacity, num_bags, sizeof *buffer->lengths));
+    PH_TRY(ph__array_reserve(
+        (void **)&buffer->offsets, &buffer->offsets_capacity, num_bags + 1, sizeof *buffer->offsets));
+    if (encoder->has_group)
+        PH_TRY(ph__array_reserve(
+            (void **)&buffer->groups, &buffer->groups_capacity, num_samples, sizeof *buffer->groups));
+    return PH_OK;
+}
+
+/* Labels, their mask, dense features, weights and groups. */
+static void fill_fixed(
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct ph__rows *rows)
+{
+    size_t num_samples = rows->num_rows, num_tasks = encoder->num_tasks, num_dense = encoder->num_dense;
+    ph_real *dense = buffer->reals;                    /* (B, num_dense) */
+    ph_real *labels = dense + num_samples * num_dense; /* (B,T) */
+    ph_real *mask = labels + num_samples * num_tasks;  /* (B,T) */
+    ph_real *weights = mask + num_samples * num_tasks; /* (B) */
+    bool has_blank = false;
+    for (size_t b = 0; b < num_samples; b++) {
+        const uint32_t *row = rows->words + rows->starts[b];
+        for (size_t t = 0; t < num_tasks; t++) {
+            float label = ph__word_as_float(row[t]);
+            bool is_known = !isnan(label);
+            has_blank |= !is_known;
+            labels[b * num_tasks + t] = is_known ? (ph_real)label : 0;
+            mask[b * num_tasks + t] = is_known ? 1 : 0;
+        }
+        for (size_t i = 0; i < num_dense; i++)
+            dense[b * num_dense + i] = (ph_real)ph__word_as_float(row[encoder->dense_word + i]);
+        if (encoder->has_weight)
+            weights[b] = (ph_real)ph__word_as_float(row[encoder->weight_word]);
+        if (encoder->has_group)
+            buffer->groups[b] =
+                (int64_t)((uint64_t)row[encoder->group_word + 1] << 32 | row[encoder->group_word]);
+    }
+    buffer->batch.dense = dense;
+    buffer->batch.labels = labels;
+    buffer->batch.label_mask = has_blank ? mask : NULL;
+    buffer->batch.weights = encoder->has_weight ? weights : NULL;
+    buffer->batch.groups = encoder->has_group ? buffer->groups : NULL;
+}
+
+/* lengths (F,B) and their running sum, offsets (F*B + 1). */
+static ph_status fill_lengths(
+    struct ph__batch_buffer *buffer, const struct ph__row_reader *reader, const struct ph__rows *rows)
+{
+    const struct ph_encoder *encoder = reader->encoder;
+    size_t num_samples = rows->num_rows;
+    size_t num_bags = num_samples * encoder->num_sparse;
+    for (size_t i = 0; i < num_bags; i++)
+        buffer->lengths[i] = 1;
+    for (size_t l = 0; l < reader->num_lists; l++) {
+        size_t f = reader->lists[l];
+        for (size_t b = 0; b < num_samples; b++)
+            buffer->lengths[f * num_samples + b] =
+                (int32_t)rows->words[rows->starts[b] + encoder->sparse_word + f];
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < num_bags; i++) {
+        buffer->offsets[i] = (uint32_t)sum;
+        sum += (uint64_t)buffer->lengths[i];
+    }
+    if (sum > UINT32_MAX)
+        return ph_fail(PH_ERROR_DATA, "%s: a batch of %zu rows has %" PRIu64 " ids, more than 2^32",
+            ph__reader_path(reader->reader), num_samples, sum);
+    buffer->offsets[num_bags] = (uint32_t)sum;
+    return PH_OK;
+}
+
+static void fill_ids(
+    struct ph__batch_buffer *buffer, const struct ph__row_reader *reader, const struct ph__rows *rows)
+{
+    const struct ph_encoder *encoder = reader->encoder;
+    size_t num_samples = rows->num_rows;
+    for (size_t b = 0; b < num_samples; b++) {
+        const uint32_t *row = rows->words + rows->starts[b];
+        const uint32_t *sparse = row + encoder->sparse_word;
+        /* A list's word is its length, written over by its first id below, or never read when it is empty. */
+        if (reader->num_lists == 0)
+            for (size_t f = 0; f < encoder->num_sparse; f++)
+                buffer->ids[f * num_samples + b] = sparse[f];
+        else
+            for (size_t f = 0; f < encoder->num_sparse; f++)
+                if (buffer->lengths[f * num_samples + b] != 0)
+                    buffer->ids[buffer->offsets[f * num_samples + b]] = sparse[f];
+        const uint32_t *list = row + encoder->num_fixed_words;
+        for (size_t l = 0; l < reader->num_lists; l++) {
+            size_t bag = reader->lists[l] * num_samples + b;
+            for (int32_t i = 0; i < buffer->lengths[bag]; i++)
+                buffer->ids[buffer->offsets[bag] + (uint32_t)i] = *list++;
+        }
+    }
+}
+
+ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph__row_reader *reader,
+    const struct ph__rows *rows, uint64_t first_sample)
+{
+    const struct ph_encoder *encoder = reader->encoder;
+    PH_TRY(reserve(buffer, encoder, rows->num_rows));
+    fill_fixed(buffer, encoder, rows);
+    PH_TRY(fill_lengths(buffer, reader, rows));
+    struct ph_batch *batch = &buffer->batch;
+    batch->num_ids = buffer->offsets[rows->num_rows * encoder->num_sparse];
+    PH_TRY(
+        ph__array_reserve((void **)&buffer->ids, &buffer->ids_capacity, batch->num_ids, sizeof *buffer->ids));
+    fill_ids(buffer, reader, rows);
+    batch->num_samples = rows->num_rows;
+    batch->num_dense = encoder->num_dense;
+    batch->num_sparse = encoder->num_sparse;
+    batch->num_tasks = encoder->num_tasks;
+    batch->first_sample = first_sample;
+    batch->lengths = buffer->lengths;
+    batch->offsets = buffer->offsets;
+    batch->ids = buffer->ids;
+    return PH_OK;
+}
+
+void ph__batch_buffer_fini(struct ph__batch_buffer *buffer)
+{
+    free(buffer->reals);
+    free(buffer->lengths);
+    free(buffer->offsets);
+    free(buffer->ids);
+    free(buffer->groups);
+    memset(buffer, 0, sizeof *buffer);
+}

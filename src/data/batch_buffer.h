@@ -1,0 +1,26 @@
+/* The memory of one batch, and how encoded rows become it. */
+#ifndef PH_DATA_BATCH_BUFFER_H
+#define PH_DATA_BATCH_BUFFER_H
+
+#include "data/row_reader.h"
+
+struct ph__batch_buffer { /* zero-initialised is empty; grows only */
+    struct ph_batch batch;
+    ph_real *reals; /* dense, labels, mask and weights, one after the other */
+    size_t reals_capacity;
+    int32_t *lengths;
+    size_t lengths_capacity;
+    uint32_t *offsets;
+    size_t offsets_capacity;
+    int64_t *ids;
+    size_t ids_capacity;
+    int64_t *groups;
+    size_t groups_capacity;
+};
+
+/* Writes all rows into buffer->batch in the combined format. `reader` is where the rows came from. */
+ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph__row_reader *reader,
+    const struct ph__rows *rows, uint64_t first_sample);
+void ph__batch_buffer_fini(struct ph__batch_buffer *buffer);
+
+#endif

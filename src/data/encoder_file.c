@@ -1,0 +1,248 @@
+/* The encoder as a JSON file: saved with a model, loaded by whoever feeds that model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/encoder.h"
+
+#define FILE_FORMAT "phloem-encoder"
+#define FILE_VERSION 1
+#define MAX_FILE_BYTES ((uint64_t)1 << 31)
+
+/* ---- saving -----------------------------------------------------------------------------------------------
+ */
+
+/* The words separated by line feeds, which no id contains: one string instead of a million nodes. */
+static ph_status set_words(struct ph_json *json, const struct ph__vocabulary *vocabulary)
+{
+    char *text = malloc(vocabulary->text_size + vocabulary->num_words + 1);
+    if (text == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory to save %zu ids", vocabulary->num_words);
+    char *end = text;
+    for (size_t i = 0; i < vocabulary->num_words; i++) {
+        size_t length;
+        const char *word = ph__vocabulary_word(vocabulary, i, &length);
+        if (i > 0)
+            *end++ = '\n';
+        memcpy(end, word, length);
+        end += length;
+    }
+    *end = '\0';
+    ph__json_set_text(json, "words", text);
+    free(text);
+    return PH_OK;
+}
+
+static ph_status set_id(struct ph_json *json, const struct ph__column *column)
+{
+    char word[16];
+    ph__json_set_text(json, "encoding", ph__data_word(PH_ENCODING_WORDS, (int)column->encoding, word));
+    ph__json_set_bool(json, "list", column->is_list);
+    ph__json_set_integer(
+        json, "max_length", column->max_length == SIZE_MAX ? 0 : (int64_t)column->max_length);
+    ph__json_set_bool(json, "group", column->is_group);
+    if (column->encoding == PH_ENCODING_HASH)
+        ph__json_set_integer(json, "hash_seed", (int64_t)column->hash_seed);
+    if (column->encoding != PH_ENCODING_VOCABULARY) {
+        ph__json_set_integer(json, "rows", (int64_t)column->num_rows);
+        return PH_OK;
+    }
+    ph__json_set_integer(json, "min_count", (int64_t)column->min_count);
+    return set_words(json, &column->vocabulary);
+}
+
+static ph_status set_column(struct ph_json *json, const struct ph__column *column)
+{
+    char word[16];
+    ph__json_set_text(json, "name", column->name);
+    ph__json_set_text(json, "kind", ph__data_word(PH_FIELD_KIND_WORDS, (int)column->kind, word));
+    if (column->kind == PH_FIELD_DENSE) {
+        ph__json_set_text(json, "transform", ph__data_word(PH_TRANSFORM_WORDS, (int)column->transform, word));
+        ph__json_set_number(json, "missing", (double)column->missing);
+    }
+    return column->kind == PH_FIELD_ID ? set_id(json, column) : PH_OK;
+}
+
+static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *encoder)
+{
+    char word[16];
+    const char separators[][2] = {{encoder->separator, '\0'}, {encoder->list_separator, '\0'}};
+    ph__json_set_text(json, "format", FILE_FORMAT);
+    ph__json_set_integer(json, "version", FILE_VERSION);
+    ph__json_set_text(json, "data_format", ph__data_word(PH_DATA_FORMAT_WORDS, (int)encoder->format, word));
+    ph__json_set_text(json, "separator", separators[0]);
+    ph__json_set_text(json, "list_separator", separators[1]);
+    ph__json_set_bool(json, "has_header", encoder->has_header);
+    ph__json_set_integer(json, "training_rows", (int64_t)encoder->num_training_rows);
+    struct ph_json *columns = ph__json_array();
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < encoder->num_columns && status == PH_OK; i++) {
+        struct ph_json *column = ph__json_object();
+        status = set_column(column, &encoder->columns[i]);
+        ph__json_append(columns, column);
+    }
+    ph__json_set(json, "columns", columns);
+    return status;
+}
+
+ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path)
+{
+    struct ph_json *json = ph__json_object();
+    ph_status status = set_encoder(json, encoder);
+    if (status == PH_OK)
+        status = ph__json_write(json, path);
+    ph__json_destroy(json);
+    return status;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------
+ */
+
+static ph_status fail_key(const char *path, const char *key)
+{
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or makes no sense in an encoder", path, key);
+}
+
+static ph_status get_word(
+    const struct ph_json *json, const char *path, const char *key, const char *words, int *index_out)
+{
+    int index = ph__data_word_index(words, ph__json_as_text(ph__json_get(json, key), ""));
+    if (index < 0)
+        return fail_key(path, key);
+    *index_out = index;
+    return PH_OK;
+}
+
+static ph_status get_integer(const struct ph_json *json, const char *path, const char *key, int64_t min,
+    int64_t max, uint64_t *number_out)
+{
+    const struct ph_json *node = ph__json_get(json, key);
+    int64_t number = ph__json_as_integer(node, 0);
+    if (!ph__json_is_integer(node) || number < min || number > max)
+        return fail_key(path, key);
+    *number_out = (uint64_t)number;
+    return PH_OK;
+}
+
+static ph_status get_separator(
+    const struct ph_json *json, const char *path, const char *key, char *separator_out)
+{
+    const char *text = ph__json_as_text(ph__json_get(json, key), "");
+    if (strlen(text) != 1 || strchr("\r\n\"", text[0]) != NULL)
+        return fail_key(path, key);
+    *separator_out = text[0];
+    return PH_OK;
+}
+
+static ph_status get_words(const struct ph_json *json, const char *path, struct ph__vocabulary *vocabulary)
+{
+    const char *at = ph__json_as_text(ph__json_get(json, "words"), NULL);
+    if (at == NULL)
+        return fail_key(path, "words");
+    while (*at != '\0') {
+        size_t length = strcspn(at, "\n");
+        int is_new = 0;
+        if (length > 0)
+            PH_TRY(ph__vocabulary_count(vocabulary, at, length, &is_new));
+        if (!is_new)
+            return fail_key(path, "words");
+        at += length + (at[length] == '\n');
+    }
+    return ph__vocabulary_finish(vocabulary, 1);
+}
+
+static ph_status get_id(const struct ph_json *json, const char *path, struct ph__column *column)
+{
+    int encoding;
+    uint64_t max_length;
+    PH_TRY(get_word(json, path, "encoding", PH_ENCODING_WORDS, &encoding));
+    PH_TRY(get_integer(json, path, "max_length", 0, INT32_MAX, &max_length));
+    column->encoding = (enum ph_field_encoding)encoding;
+    column->max_length = max_length == 0 ? SIZE_MAX : (size_t)max_length;
+    column->is_list = ph__json_as_bool(ph__json_get(json, "list"), false);
+    column->is_group = ph__json_as_bool(ph__json_get(json, "group"), false);
+    if (column->encoding == PH_ENCODING_VOCABULARY) {
+        PH_TRY(get_integer(json, path, "min_count", 1, INT64_MAX, &column->min_count));
+        return get_words(json, path, &column->vocabulary);
+    }
+    if (column->encoding == PH_ENCODING_HASH)
+        PH_TRY(get_integer(json, path, "hash_seed", 0, INT64_MAX, &column->hash_seed));
+    int64_t min_rows = column->encoding == PH_ENCODING_HASH ? 2 : 1;
+    return get_integer(json, path, "rows", min_rows, UINT32_MAX, &column->num_rows);
+}
+
+static ph_status get_column(const struct ph_json *json, const char *path, struct ph_encoder *encoder)
+{
+    const char *name = ph__json_as_text(ph__json_get(json, "name"), "");
+    if (name[0] == '\0')
+        return fail_key(path, "name");
+    struct ph__column *column;
+    int kind;
+    PH_TRY(get_word(json, path, "kind", PH_FIELD_KIND_WORDS, &kind));
+    PH_TRY(ph__encoder_add_column(encoder, name, &column));
+    column->kind = (enum ph_field_kind)kind;
+    if (column->kind == PH_FIELD_DENSE) {
+        int transform;
+        PH_TRY(get_word(json, path, "transform", PH_TRANSFORM_WORDS, &transform));
+        column->transform = (enum ph_dense_transform)transform;
+        column->missing = (float)ph__json_as_number(ph__json_get(json, "missing"), 0);
+    }
+    return column->kind == PH_FIELD_ID ? get_id(json, path, column) : PH_OK;
+}
+
+static ph_status get_encoder(const struct ph_json *json, const char *path, struct ph_encoder *encoder)
+{
+    const char *format = ph__json_as_text(ph__json_get(json, "format"), "");
+    if (strcmp(format, FILE_FORMAT) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is no encoder of Phloem", path);
+    int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
+    if (version != FILE_VERSION)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: version %lld of the encoder's file is not %d, the one known here", path, (long long)version,
+            FILE_VERSION);
+    int data_format;
+    PH_TRY(get_word(json, path, "data_format", PH_DATA_FORMAT_WORDS, &data_format));
+    encoder->format = (enum ph_data_format)data_format;
+    PH_TRY(get_separator(json, path, "separator", &encoder->separator));
+    PH_TRY(get_separator(json, path, "list_separator", &encoder->list_separator));
+    if (encoder->separator == encoder->list_separator)
+        return fail_key(path, "list_separator");
+    encoder->has_header = ph__json_as_bool(ph__json_get(json, "has_header"), true);
+    PH_TRY(get_integer(json, path, "training_rows", 0, INT64_MAX, &encoder->num_training_rows));
+    const struct ph_json *columns = ph__json_get(json, "columns");
+    for (size_t i = 0; ph__json_is_array(columns) && i < ph__json_size(columns); i++)
+        PH_TRY(get_column(ph__json_at(columns, i), path, encoder));
+    return ph__encoder_seal(encoder, path, PH_ERROR_CHECKPOINT);
+}
+
+static ph_status read_json(struct ph_arena *arena, const char *path, struct ph_json **json_out)
+{
+    char *text;
+    size_t size;
+    if (!ph__file_exists(path))
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: there is no such encoder", path);
+    PH_TRY(ph__file_read(arena, path, MAX_FILE_BYTES, &text, &size));
+    return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
+}
+
+ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out)
+{
+    struct ph_arena arena = {0};
+    struct ph_json *json = NULL;
+    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
+    ph_status status = encoder != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "%s: no memory", path);
+    if (status == PH_OK)
+        status = read_json(&arena, path, &json);
+    ph__arena_fini(&arena);
+    if (status == PH_OK)
+        status = get_encoder(json, path, encoder);
+    ph__json_destroy(json);
+    if (status != PH_OK) {
+        ph_encoder_destroy(encoder);
+        return status;
+    }
+    *encoder_out = encoder;
+    return PH_OK;
+}

@@ -1,0 +1,64 @@
+#include "data/header.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/cell.h"
+#include "data/encoder.h"
+
+static ph_status check_name(
+    const struct ph__header *header, const char *path, const char *name, size_t length)
+{
+    if (length == 0)
+        return ph_fail(PH_ERROR_DATA, "%s:1: column %zu has no name", path, header->num_names + 1);
+    if (!ph__is_utf8(name, length))
+        return ph_fail(
+            PH_ERROR_DATA, "%s:1: the name of column %zu is not UTF-8", path, header->num_names + 1);
+    if (ph__header_find(header, name) != SIZE_MAX)
+        return ph_fail(PH_ERROR_DATA, "%s:1: two columns are called '%s'", path, name);
+    return PH_OK;
+}
+
+ph_status ph__header_read(
+    struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header)
+{
+    const char *path = ph__reader_path(reader);
+    char *line;
+    size_t length;
+    PH_TRY(ph__reader_line(reader, &line, &length));
+    if (line == NULL)
+        return ph_fail(PH_ERROR_DATA, "%s: is empty, not even a header", path);
+    if (strncmp(line, "\xef\xbb\xbf", 3) == 0)
+        line += 3;
+    header->line = strdup(line);
+    if (header->line == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", path);
+    for (char *cursor = header->line; cursor != NULL;) {
+        char *name;
+        if (!ph__cell_next(&cursor, separator, has_quotes, &name, &length))
+            return ph_fail(
+                PH_ERROR_DATA, "%s:1: column %zu: a quote is not closed", path, header->num_names + 1);
+        PH_TRY(check_name(header, path, name, length));
+        PH_TRY(ph__array_reserve(
+            (void **)&header->names, &header->names_capacity, header->num_names + 1, sizeof *header->names));
+        header->names[header->num_names++] = name;
+    }
+    return PH_OK;
+}
+
+void ph__header_fini(struct ph__header *header)
+{
+    free(header->line);
+    free(header->names);
+    memset(header, 0, sizeof *header);
+}
+
+size_t ph__header_find(const struct ph__header *header, const char *name)
+{
+    for (size_t i = 0; i < header->num_names; i++)
+        if (strcmp(header->names[i], name) == 0)
+            return i;
+    return SIZE_MAX;
+}

@@ -1,0 +1,25 @@
+/* The first line of a file with named columns. */
+#ifndef PH_DATA_HEADER_H
+#define PH_DATA_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/stream.h"
+
+struct ph__header { /* zero-initialised is empty */
+    char *line;     /* the names lie in it */
+    char **names;
+    size_t num_names, names_capacity;
+};
+
+/* Reads the first line: names that are not blank, not doubled, and UTF-8; a byte order mark is skipped.
+ * Errors: PH_ERROR_DATA. The header is to be fini'ed also on failure. */
+ph_status ph__header_read(
+    struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);
+void ph__header_fini(struct ph__header *header);
+
+/* The index of a name, SIZE_MAX when it is not there. */
+size_t ph__header_find(const struct ph__header *header, const char *name);
+
+#endif

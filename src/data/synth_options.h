@@ -1,0 +1,32 @@
+/* The keys under "synth": the shape of synthetic click data and of the model that draws its labels. */
+#ifndef PH_DATA_SYNTH_OPTIONS_H
+#define PH_DATA_SYNTH_OPTIONS_H
+
+#include <stdint.h>
+
+#include "base/option.h"
+
+enum ph_synth_format { PH_SYNTH_TSV, PH_SYNTH_CRITEO };
+enum ph_synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };
+
+#define PH_SYNTH_MAX_ORDER 8
+#define PH_SYNTH_MAX_LATENT_DIM 64
+#define PH_SYNTH_MAX_FIELDS PH_LIST_MAX
+
+struct ph_synth_settings {
+    int64_t train_rows, valid_rows, test_rows; /* 0: the file is not written */
+    int64_t num_dense, num_sparse;
+    struct ph_integer_list table_rows; /* ids of a sparse field; one number for all, or one for each */
+    struct ph_integer_list bag_sizes;  /* ids in a cell, likewise */
+    double exponent;                   /* of the power law of ids */
+    int64_t num_planted, num_planted_dense;
+    int64_t order, latent_dim;
+    double scale, base_rate;
+    int format;      /* ph_synth_format */
+    int compression; /* ph_synth_compression */
+    int64_t seed;
+};
+
+extern const struct ph_option_table ph__synth_options;
+
+#endif

@@ -1,0 +1,43 @@
+/* A seeded 64-bit hash of short texts, for vocabularies, hashed ids and groups.
+ *
+ * The text is read as 64-bit little-endian words, the last one padded with zeros; h = mix(h ^ word) over
+ * them, mix being a bijection with full avalanche (two multiplications between xor-shifts). For texts of at
+ * most 8 bytes without a NUL the hash is therefore injective, which the vocabulary relies on. Saved encoders
+ * depend on the values: a change needs a new version of the encoder's file. */
+#ifndef PH_DATA_TEXT_HASH_H
+#define PH_DATA_TEXT_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline uint64_t ph__text_mix(uint64_t x)
+{
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    return x ^ (x >> 32);
+}
+
+static inline uint64_t ph__text_word(const char *text, size_t length)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < length; i++)
+        word |= (uint64_t)(unsigned char)text[i] << (8 * i);
+    return word;
+}
+
+static inline uint64_t ph__text_hash(const char *text, size_t length, uint64_t seed)
+{
+    uint64_t hash = ph__text_mix(seed + 0x9e3779b97f4a7c15u);
+    for (; length > 8; text += 8, length -= 8)
+        hash = ph__text_mix(hash ^ ph__text_word(text, 8));
+    return ph__text_mix(hash ^ ph__text_word(text, length));
+}
+
+/* A hash scaled to [0, bound): the high word of hash * bound, without a division. */
+static inline uint64_t ph__text_hash_below(uint64_t hash, uint64_t bound)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)(((wide)hash * bound) >> 64);
+}
+
+#endif

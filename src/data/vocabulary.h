@@ -1,0 +1,49 @@
+/* The words of one id field and the row that each has in its table.
+ *
+ * Built by counting every id of the training file, then dropping the rare ones; rows are given from 1 in the
+ * order of first appearance, so that they depend on the file alone. Row 0 is what is not in it.
+ *
+ * Open addressing with linear probing over slots of 16 bytes. A slot carries the word's hash and length: for
+ * words of at most 8 bytes the hash is injective, so a lookup touches one cache line and never the text. */
+#ifndef PH_DATA_VOCABULARY_H
+#define PH_DATA_VOCABULARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+struct ph__vocabulary_slot {
+    uint64_t hash;
+    uint32_t row; /* 0: free */
+    uint32_t length;
+};
+
+struct ph__vocabulary { /* zero-initialised is empty */
+    struct ph__vocabulary_slot *slots;
+    size_t num_slots; /* a power of two, or 0 */
+    size_t num_words; /* word i has row i + 1 */
+    char *text;       /* the words one after the other */
+    size_t text_size, text_capacity;
+    size_t *starts; /* (num_words + 1) into text */
+    size_t starts_capacity;
+    uint32_t *counts; /* (num_words), while counting */
+    size_t counts_capacity;
+};
+
+/* Counts a word, at most UINT32_MAX times; `is_new_out` (may be NULL) tells its first appearance. */
+ph_status ph__vocabulary_count(
+    struct ph__vocabulary *vocabulary, const char *word, size_t length, int *is_new_out);
+
+/* Ends counting: only words counted at least min_count times stay. */
+ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);
+
+/* The row of a word, 0 when it is not there. Any number of threads once it is finished. */
+uint32_t ph__vocabulary_row(const struct ph__vocabulary *vocabulary, const char *word, size_t length);
+
+/* Word `index` < num_words, not NUL-terminated, borrowed. */
+const char *ph__vocabulary_word(const struct ph__vocabulary *vocabulary, size_t index, size_t *length_out);
+
+void ph__vocabulary_fini(struct ph__vocabulary *vocabulary);
+
+#endif
