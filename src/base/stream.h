@@ -1,6 +1,6 @@
 /* Byte streams over plain, .gz and .zst files alike; "-" is standard input or output.
  * Compression is recognised by the first bytes when reading and by the file name when writing.
- * One thread at a time per stream. */
+ * One thread at a time per stream; after an error a stream is only good for closing. */
 #ifndef PH_BASE_STREAM_H
 #define PH_BASE_STREAM_H
 

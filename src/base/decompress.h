@@ -1,0 +1,21 @@
+/* Bytes out of a file descriptor, decompressed when they are gzip or zstd: decided by the first bytes.
+ * Several gzip members or zstd frames one after another are one stream. One thread at a time. */
+#ifndef PH_BASE_DECOMPRESS_H
+#define PH_BASE_DECOMPRESS_H
+
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+struct ph_decompressor;
+
+/* The descriptor is borrowed until destroy. Errors are PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not
+ * where: the caller knows path and line. */
+ph_status ph__decompressor_create(int descriptor, struct ph_decompressor **decompressor_out);
+void ph__decompressor_destroy(struct ph_decompressor *decompressor);
+
+/* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an error. */
+ph_status ph__decompressor_read(
+    struct ph_decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
+
+#endif

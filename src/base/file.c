@@ -1,0 +1,202 @@
+/* Paths, folders, and small files as a whole. */
+#include "base/file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+bool ph__file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+ph_status ph__file_size(const char *path, uint64_t *size_out)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return ph_fail(PH_ERROR_DATA, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return ph_fail(PH_ERROR_DATA, "%s: not a file", path);
+    *size_out = (uint64_t)status.st_size;
+    return PH_OK;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static ph_status make_directory(const char *part, const char *path)
+{
+    if (part[0] == '\0' || mkdir(part, 0777) == 0)
+        return PH_OK;
+    int error = errno;
+    if (is_directory(part))
+        return PH_OK;
+    return ph_fail(PH_ERROR_DISK, "%s: cannot create the folder: %s", path, strerror(error));
+}
+
+ph_status ph__directory_create(const char *path)
+{
+    char *part = strdup(path);
+    if (part == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
+    ph_status status = PH_OK;
+    char *slash = part;
+    while (slash != NULL && status == PH_OK) {
+        slash = slash[0] != '\0' ? strchr(slash + 1, '/') : NULL;
+        if (slash != NULL)
+            *slash = '\0';
+        status = make_directory(part, path);
+        if (slash != NULL)
+            *slash = '/';
+    }
+    free(part);
+    return status;
+}
+
+ph_status ph__directory_is_empty(const char *path, bool *is_empty_out)
+{
+    DIR *directory = opendir(path);
+    if (directory == NULL && errno == ENOENT) {
+        *is_empty_out = true;
+        return PH_OK;
+    }
+    if (directory == NULL)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
+    bool is_empty = true;
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            is_empty = false;
+    closedir(directory);
+    *is_empty_out = is_empty;
+    return PH_OK;
+}
+
+const char *ph__path_join(struct ph_arena *arena, const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    if (length == 0 || name[0] == '/')
+        return ph__arena_strdup(arena, name);
+    return ph__arena_printf(arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
+}
+
+/* ---- environment variables in paths ---- */
+
+static bool is_name_character(char c, bool is_first)
+{
+    return c == '_' || isalpha((unsigned char)c) || (!is_first && isdigit((unsigned char)c));
+}
+
+/* The name after a '$', with or without braces; *end_out is what follows. False: there is no name. */
+static bool parse_variable(
+    const char *after_dollar, const char **name_out, size_t *length_out, const char **end_out)
+{
+    bool has_brace = after_dollar[0] == '{';
+    const char *name = after_dollar + (has_brace ? 1 : 0);
+    size_t length = 0;
+    while (is_name_character(name[length], length == 0))
+        length++;
+    if (length == 0 || (has_brace && name[length] != '}'))
+        return false;
+    *name_out = name;
+    *length_out = length;
+    *end_out = name + length + (has_brace ? 1 : 0);
+    return true;
+}
+
+ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out)
+{
+    const char *expanded = "";
+    const char *at = path;
+    for (const char *dollar = strchr(at, '$'); dollar != NULL; dollar = strchr(at, '$')) {
+        const char *name = NULL, *end = NULL;
+        size_t length = 0;
+        if (!parse_variable(dollar + 1, &name, &length, &end))
+            return ph_fail(PH_ERROR_CONFIG, "%s: '$' without the name of a variable", path);
+        char *variable = ph__arena_printf(arena, "%.*s", (int)length, name);
+        if (variable == NULL)
+            return PH_ERROR_MEMORY;
+        const char *value = getenv(variable);
+        if (value == NULL)
+            return ph_fail(PH_ERROR_CONFIG, "%s: the environment variable %s is not set", path, variable);
+        expanded = ph__arena_printf(arena, "%s%.*s%s", expanded, (int)(dollar - at), at, value);
+        if (expanded == NULL)
+            return PH_ERROR_MEMORY;
+        at = end;
+    }
+    expanded = ph__arena_printf(arena, "%s%s", expanded, at);
+    if (expanded == NULL)
+        return PH_ERROR_MEMORY;
+    *path_out = expanded;
+    return PH_OK;
+}
+
+/* ---- a whole file ---- */
+
+/* Reads until the end rather than the size that stat says: a pipe has none. */
+static ph_status read_descriptor(
+    int descriptor, const char *path, uint64_t max_bytes, char **bytes, size_t *capacity, size_t *size_out)
+{
+    size_t size = 0;
+    for (;;) {
+        void *grown = *bytes;
+        ph_status status = ph__array_reserve(&grown, capacity, size + 4096, 1);
+        *bytes = grown;
+        PH_TRY(status);
+        ssize_t count = read(descriptor, *bytes + size, *capacity - size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return ph_fail(PH_ERROR_DATA, "%s: cannot read: %s", path, strerror(errno));
+        size += (size_t)count;
+        if (size > max_bytes)
+            return ph_fail(PH_ERROR_DATA, "%s: larger than %llu bytes", path, (unsigned long long)max_bytes);
+        if (count == 0)
+            break;
+    }
+    *size_out = size;
+    return PH_OK;
+}
+
+ph_status ph__file_read(
+    struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return ph_fail(PH_ERROR_DATA, "%s: cannot open: %s", path, strerror(errno));
+    char *bytes = NULL;
+    size_t capacity = 0, size = 0;
+    ph_status status = read_descriptor(descriptor, path, max_bytes, &bytes, &capacity, &size);
+    close(descriptor);
+    char *text = status == PH_OK ? ph__arena_alloc(arena, size + 1) : NULL;
+    if (text != NULL) {
+        memcpy(text, bytes, size);
+        *text_out = text;
+        *size_out = size;
+    } else if (status == PH_OK) {
+        status = PH_ERROR_MEMORY;
+    }
+    free(bytes);
+    return status;
+}
+
+ph_status ph__file_write_text(const char *path, const char *text)
+{
+    struct ph_atomic_file file;
+    PH_TRY(ph__atomic_file_open(path, &file));
+    ph_status status = ph__atomic_file_write(&file, text, strlen(text));
+    if (status != PH_OK) {
+        ph__atomic_file_abandon(&file);
+        return status;
+    }
+    return ph__atomic_file_commit(&file);
+}

@@ -1,0 +1,95 @@
+/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compress.h"
+#include "base/file.h"
+
+static ph_status cannot_write(const char *path)
+{
+    return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
+}
+
+static void fini(struct ph_atomic_file *file)
+{
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    free(file->temporary_path);
+    free(file->path);
+    *file = (struct ph_atomic_file){.descriptor = -1};
+}
+
+ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out)
+{
+    struct ph_atomic_file file = {.descriptor = -1, .path = strdup(path)};
+    if (file.path == NULL || asprintf(&file.temporary_path, "%s.tmp", path) < 0) {
+        file.temporary_path = NULL;
+        fini(&file);
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
+    }
+    file.descriptor = open(file.temporary_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file.descriptor < 0) {
+        ph_status status = cannot_write(path);
+        fini(&file);
+        return status;
+    }
+    *file_out = file;
+    return PH_OK;
+}
+
+ph_status ph__atomic_file_write(struct ph_atomic_file *file, const void *bytes, size_t size)
+{
+    ph_status status = ph__write_all(file->descriptor, bytes, size);
+    return status == PH_OK ? PH_OK : ph_fail(status, "%s: %s", file->path, ph_error_text());
+}
+
+/* fsync, where the file system has it. */
+static bool is_synced(int descriptor)
+{
+    return fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP;
+}
+
+/* The new name is in the folder's own data: without this it may be lost in a crash. */
+static bool is_folder_synced(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    if (folder == NULL)
+        return false;
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (descriptor < 0)
+        return false;
+    bool is_done = is_synced(descriptor);
+    close(descriptor);
+    return is_done;
+}
+
+ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
+{
+    bool is_written = is_synced(file->descriptor);
+    if (is_written) {
+        int descriptor = file->descriptor;
+        file->descriptor = -1;
+        is_written = close(descriptor) == 0 && rename(file->temporary_path, file->path) == 0;
+    }
+    if (!is_written) {
+        ph_status status = cannot_write(file->path);
+        ph__atomic_file_abandon(file);
+        return status;
+    }
+    ph_status status = is_folder_synced(file->path) ? PH_OK : cannot_write(file->path);
+    fini(file);
+    return status;
+}
+
+void ph__atomic_file_abandon(struct ph_atomic_file *file)
+{
+    if (file->temporary_path != NULL)
+        unlink(file->temporary_path);
+    fini(file);
+}
