@@ -32,7 +32,7 @@ bench_room() {
 }
 
 if [ $# -eq 0 ]; then
-    for folder in "$built"/*/; do
+    for folder in bench/*/; do
         bench_room "$(basename "$folder")"
     done
     exit 0

@@ -46,12 +46,12 @@ PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "phloem.h": "cli",  # the umbrella: for programs, not for rooms
 }
 
-WRAPPED = [  # library, its headers, the one file that may include them
+WRAPPED = [  # library, its headers, the files that may include them
     ("OpenMP", r"omp\.h", r"src/base/parallel_openmp\.c"),
     ("libyaml", r"yaml\.h", r"src/base/\w+\.c"),
     ("jansson", r"jansson\w*\.h", r"src/base/json\.c"),
-    ("zlib", r"zlib\.h", r"src/base/\w+\.c"),
-    ("zstd", r"zstd\w*\.h", r"src/base/\w+\.c"),
+    ("zlib", r"zlib\.h", r"src/base/(de)?compress\.c"),
+    ("zstd", r"zstd\w*\.h", r"src/base/(de)?compress\.c"),
     ("OpenSSL", r"openssl/.*", r"src/base/digest\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c"),
@@ -60,7 +60,7 @@ WRAPPED = [  # library, its headers, the one file that may include them
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]
-FOLDERS_OF_ONE = {"CUDA"}  # wrapped by a folder, not by a file
+WRAPPED_BY_SEVERAL = {"CUDA", "zlib", "zstd"}  # a folder, or a file for each direction
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
@@ -129,7 +129,7 @@ def main():
                     continue
                 if not re.fullmatch(allowed, str(relative)):
                     problems.append(f"{where}: {library} is wrapped: <{name}> is not for this file")
-                elif library not in FOLDERS_OF_ONE and door.setdefault(library, relative) != relative:
+                elif library not in WRAPPED_BY_SEVERAL and door.setdefault(library, relative) != relative:
                     problems.append(f"{where}: {library} is already wrapped by {door[library]}")
     print("\n".join(problems) if problems else "layers: fine")
     return 1 if problems else 0
