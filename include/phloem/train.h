@@ -66,7 +66,6 @@ struct ph_train_settings {
     double max_gradient_norm; /* 0: not clipped */
     int non_finite;           /* enum ph_non_finite */
     double report_seconds;    /* between two reports */
-    int64_t prefetch_batches; /* made ahead by a thread */
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
@@ -96,7 +95,7 @@ struct ph_scorer_options {
     struct ph_state *state;
     struct ph_backend *backend;
     size_t batch_size;
-    size_t prefetch_batches;
+    size_t num_prefetched; /* batches made ahead while evaluating */
 };
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
 void ph_scorer_destroy(struct ph_scorer *scorer);
@@ -145,6 +144,8 @@ struct ph_train_job {
     const struct ph_encoder *encoder;
     const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
     const char *folder;                              /* made if missing; gets the files below */
+    bool is_shuffled;                                /* training batches, by seed and epoch */
+    size_t shuffle_bytes, num_prefetched;            /* as in struct ph_batches_options */
     size_t num_threads;                              /* 0: all that this process may use */
     const struct ph_train_observer *observer;        /* NULL: none */
     const struct ph_reducer *reducer;                /* NULL: this process trains alone */

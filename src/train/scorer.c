@@ -88,7 +88,7 @@ static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches)
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
 {
     struct ph_batches_options options = {
-        .batch_size = scorer->options.batch_size, .num_prefetched = scorer->options.prefetch_batches};
+        .batch_size = scorer->options.batch_size, .num_prefetched = scorer->options.num_prefetched};
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(scorer->options.encoder, path, &options, &batches));
     for (size_t task = 0; task < scorer->num_tasks; task++)

@@ -127,13 +127,6 @@ static const struct ph_option train_options[] = {
         .min = 0,
         .max = 86400,
         .help = "Between two progress reports and lines of metrics.jsonl."},
-    {.key = "prefetch_batches",
-        .type = PH_OPTION_INTEGER,
-        .offset = TRAIN(prefetch_batches),
-        .default_text = "4",
-        .min = 0,
-        .max = 1024,
-        .help = "Batches made ahead by a thread; 0: each is made when it is needed."},
 };
 
 const struct ph_option_table ph__train_options = {

@@ -1,0 +1,40 @@
+#include "train/memory_check.h"
+
+#include <stdio.h>
+
+const char *ph__bytes_text(uint64_t bytes, char buffer[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double amount = (double)bytes;
+    size_t unit = 0;
+    while (amount >= 1024 && unit + 1 < sizeof units / sizeof *units) {
+        amount /= 1024;
+        unit++;
+    }
+    snprintf(buffer, 32, unit == 0 ? "%.0f %s" : "%.1f %s", amount, units[unit]);
+    return buffer;
+}
+
+static uint64_t sum_needed(const struct ph_train_memory *memory)
+{
+    return memory->parameter_bytes + memory->slot_bytes + memory->plan_bytes + PH_TRAIN_ALLOWANCE_BYTES;
+}
+
+uint64_t ph__memory_limit(const struct ph_train_memory *memory)
+{
+    return memory->baseline_bytes + sum_needed(memory);
+}
+
+ph_status ph__memory_check(const struct ph_train_memory *memory, uint64_t available_bytes)
+{
+    uint64_t needed = sum_needed(memory);
+    if (needed <= available_bytes)
+        return PH_OK;
+    char sum[32], parameters[32], slots[32], plan[32], allowance[32], available[32];
+    return ph_fail(PH_ERROR_MEMORY,
+        "this job needs %s: parameters %s + optimizer slots %s + plan of a batch %s + allowance %s; %s are "
+        "free",
+        ph__bytes_text(needed, sum), ph__bytes_text(memory->parameter_bytes, parameters),
+        ph__bytes_text(memory->slot_bytes, slots), ph__bytes_text(memory->plan_bytes, plan),
+        ph__bytes_text(PH_TRAIN_ALLOWANCE_BYTES, allowance), ph__bytes_text(available_bytes, available));
+}

@@ -1,0 +1,16 @@
+/* Whether a job fits, and the sum that says why not. */
+#ifndef PH_TRAIN_MEMORY_CHECK_H
+#define PH_TRAIN_MEMORY_CHECK_H
+
+#include "phloem/train.h"
+
+/* PH_ERROR_MEMORY with the sum when parameters, slots, plan and allowance exceed `available_bytes`. */
+ph_status ph__memory_check(const struct ph_train_memory *memory, uint64_t available_bytes);
+
+/* The most that the run may use: baseline + parameters + slots + plan + allowance. */
+uint64_t ph__memory_limit(const struct ph_train_memory *memory);
+
+/* "3.2 GiB" into the caller's buffer. */
+const char *ph__bytes_text(uint64_t bytes, char buffer[32]);
+
+#endif

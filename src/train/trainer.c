@@ -1,0 +1,153 @@
+/* Making and tearing down a training: every size is known, and compared with the machine, before the first step. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "train/memory_check.h"
+
+#define TRACE_EVENTS 100000
+
+void ph__trainer_observe_memory(struct ph__trainer *trainer)
+{
+    uint64_t now = ph__memory_anonymous_bytes();
+    if (now > trainer->summary.memory.peak_anonymous_bytes)
+        trainer->summary.memory.peak_anonymous_bytes = now;
+}
+
+static ph_status prepare_folder(struct ph__trainer *trainer)
+{
+    const char *folder = trainer->job->folder;
+    char *checkpoint = trainer->summary.checkpoint_path;
+    size_t size = sizeof trainer->summary.checkpoint_path;
+    char encoder[1024];
+    if ((size_t)snprintf(checkpoint, size, "%s/model.safetensors", folder) >= size)
+        return ph_fail(PH_ERROR_USAGE, "the name of the output folder is too long: %s", folder);
+    snprintf(encoder, sizeof encoder, "%s/encoder.json", folder);
+    PH_TRY(ph__directory_create(folder));
+    PH_TRY(ph_encoder_save(trainer->job->encoder, encoder));
+    return ph__report_open(folder, &trainer->report);
+}
+
+/* Ids of a full batch, by the file's first one, with an eighth to spare unless each bag holds one id. */
+static ph_status estimate_ids(const struct ph__trainer *trainer, size_t *num_ids_out)
+{
+    const struct ph_train_job *job = trainer->job;
+    struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size, .seed = job->seed};
+    struct ph_batches *batches;
+    PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
+    const struct ph_batch *batch = NULL;
+    ph_status status = ph_batches_next(batches, &batch);
+    if (status == PH_OK && batch == NULL)
+        status = ph_fail(PH_ERROR_DATA, "%s: holds no samples", job->train_path);
+    if (status == PH_OK) {
+        size_t one_each = options.batch_size * trainer->features.num_sparse;
+        double ids_a_sample = (double)batch->num_ids / (double)batch->num_samples;
+        double num_ids = ids_a_sample * (double)options.batch_size;
+        *num_ids_out = num_ids == (double)one_each ? one_each : (size_t)ceil(num_ids * 1.125);
+    }
+    ph_batches_close(batches);
+    return status;
+}
+
+static ph_status create_learner(struct ph__trainer *trainer, uint64_t available_bytes)
+{
+    const struct ph_train_job *job = trainer->job;
+    struct ph_train_memory *memory = &trainer->summary.memory;
+    PH_TRY(ph__training_program_build(job, &trainer->features, &trainer->learning));
+    uint64_t missing_bytes;
+    PH_TRY(ph_program_missing_bytes(trainer->learning.program, trainer->store, &missing_bytes));
+    memory->parameter_bytes = trainer->learning.parameter_bytes;
+    memory->slot_bytes = missing_bytes - memory->parameter_bytes;
+    PH_TRY(ph__memory_check(memory, available_bytes));
+    PH_TRY(ph_executor_create(
+        trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
+    size_t num_ids = 0;
+    PH_TRY(estimate_ids(trainer, &num_ids));
+    PH_TRY(
+        ph_workspace_create(trainer->executor, (size_t)job->train->batch_size, num_ids, &trainer->workspace));
+    struct ph_memory_report plan = ph_workspace_memory(trainer->workspace);
+    memory->plan_bytes = plan.planned_bytes;
+    memory->no_reuse_bytes = plan.no_reuse_bytes;
+    trainer->summary.parameters = ph_store_parameter_count(trainer->store);
+    return PH_OK;
+}
+
+static ph_status create_scorer(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    if (job->valid_path == NULL && job->test_path == NULL)
+        return PH_OK;
+    struct ph_scorer_options options = {
+        .model = job->model,
+        .encoder = job->encoder,
+        .store = trainer->store,
+        .state = trainer->state,
+        .backend = trainer->backend,
+        .batch_size = (size_t)job->train->batch_size,
+        .num_prefetched = job->num_prefetched,
+    };
+    PH_TRY(ph_scorer_create(&options, &trainer->scorer));
+    trainer->summary.memory.plan_bytes += ph_scorer_planned_bytes(trainer->scorer);
+    return PH_OK;
+}
+
+static ph_status create_all(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    uint64_t available_bytes;
+    PH_TRY(ph__schedule_check(job->train));
+    PH_TRY(ph__features_init(job->encoder, &trainer->features));
+    trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
+    if (trainer->metrics == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", trainer->features.num_tasks);
+    trainer->summary.memory.baseline_bytes = ph__memory_anonymous_bytes();
+    PH_TRY(ph__memory_available_bytes(&available_bytes));
+    PH_TRY(ph_store_create(job->seed, &trainer->store));
+    PH_TRY(ph_state_create(&trainer->state));
+    struct ph_backend_options options = {job->num_threads, !job->train->deterministic};
+    PH_TRY(ph_backend_create(&options, &trainer->backend));
+    trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
+    PH_TRY(create_learner(trainer, available_bytes));
+    PH_TRY(create_scorer(trainer));
+    PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
+    PH_TRY(ph__recent_init(&trainer->recent));
+    PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));
+    return prepare_folder(trainer);
+}
+
+ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out)
+{
+    struct ph__trainer *trainer = calloc(1, sizeof *trainer);
+    if (trainer == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a training");
+    trainer->job = job;
+    trainer->protocol.cuts = 1;
+    ph_status status = create_all(trainer);
+    if (status == PH_OK)
+        *trainer_out = trainer;
+    else
+        ph__trainer_destroy(trainer);
+    return status;
+}
+
+void ph__trainer_destroy(struct ph__trainer *trainer)
+{
+    if (trainer == NULL)
+        return;
+    ph__state_snapshot_fini(&trainer->snapshot);
+    ph__recent_fini(&trainer->recent);
+    ph__report_close(&trainer->report);
+    ph_scorer_destroy(trainer->scorer);
+    ph_workspace_destroy(trainer->workspace);
+    ph_executor_destroy(trainer->executor);
+    ph_program_destroy(trainer->learning.program);
+    ph_backend_destroy(trainer->backend);
+    ph_state_destroy(trainer->state);
+    ph_store_destroy(trainer->store);
+    free(trainer->metrics);
+    ph__features_fini(&trainer->features);
+    free(trainer);
+}
