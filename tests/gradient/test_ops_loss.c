@@ -1,0 +1,59 @@
+#include "gradient/gradient_check.h"
+
+static ph_value plain_loss(struct ph_builder *builder, ph_value x)
+{
+    return ph_bce_with_logits(builder, x, ph_input_labels(builder, 3), 0, 0);
+}
+
+static ph_value masked_and_weighted_loss(struct ph_builder *builder, ph_value x)
+{
+    return ph_bce_with_logits(
+        builder, x, ph_input_labels(builder, 3), ph_input_label_mask(builder, 3), ph_input_weights(builder));
+}
+
+static void cross_entropy_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    const size_t batches[] = {0, 1, 6, 1400};
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        struct gradient_case gradient_case = {
+            .op = "bce_with_logits", .num_samples = batches[i], .num_dense = 3, .build = plain_loss};
+        check_gradients(&gradient_case);
+    }
+}
+
+static void masks_and_weights_scale_the_gradient_of_cross_entropy(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        check_gradients(&(struct gradient_case){.op = "bce_with_logits",
+            .num_samples = 8,
+            .num_dense = 3,
+            .has_mask = i % 2 == 1,
+            .has_weights = i / 2 == 1,
+            .build = masked_and_weighted_loss});
+}
+
+static ph_value two_losses(struct ph_builder *builder, ph_value x)
+{
+    const ph_value losses[] = {plain_loss(builder, x), plain_loss(builder, ph_multiply(builder, x, x))};
+    const ph_value total = ph_weighted_sum(builder, 2, losses, (double[]){0.25, -3});
+    return ph_weighted_sum(builder, 2, (ph_value[]){total, losses[0]}, (double[]){2, 1});
+}
+
+static void a_weighted_sum_of_losses_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    check_gradients(
+        &(struct gradient_case){.op = "weighted_sum", .num_samples = 4, .num_dense = 3, .build = two_losses});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cross_entropy_has_the_gradient_of_differences),
+        cmocka_unit_test(masks_and_weights_scale_the_gradient_of_cross_entropy),
+        cmocka_unit_test(a_weighted_sum_of_losses_has_the_gradient_of_differences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
