@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "graph/graph.h"
+#include "graph/executor.h"
 
 #define MAX_WRT 16
 #define STEP 1e-5
@@ -14,8 +14,7 @@
 
 /* What the loss is differentiated by: a parameter, a table, or the dense features. */
 struct variable {
-    char name[64]; /* in the store; "" for the dense features */
-    bool is_table;
+    char name[64]; /* "" for the dense features */
     ph_value value, gradient;
 };
 
@@ -61,7 +60,6 @@ static void list_variables(struct fixture *fixture, struct ph_builder *builder, 
         assert_true(fixture->num_variables < MAX_WRT);
         struct variable *variable = &fixture->variables[fixture->num_variables++];
         variable->value = ph_builder_parameter(builder, i);
-        variable->is_table = ph__builder_declaration(builder, variable->value)->is_table;
         snprintf(variable->name, sizeof variable->name, "%s", ph_value_name(builder, variable->value));
     }
 }
@@ -76,7 +74,7 @@ static void differentiate(struct fixture *fixture, struct ph_builder *builder, p
         char name[32];
         snprintf(name, sizeof name, "gradient.%zu", i);
         fixture->variables[i].gradient = gradients[i];
-        if (gradients[i] != 0 && !fixture->variables[i].is_table)
+        if (gradients[i] != 0)
             ph_output(builder, name, gradients[i]);
     }
 }
@@ -241,28 +239,39 @@ static size_t variable_data(struct fixture *fixture, const struct variable *vari
         *data_out = fixture->dense;
         return fixture->batch.num_samples * fixture->batch.num_dense;
     }
-    struct ph_tensor tensor;
-    assert_ok(ph_store_find(fixture->store, variable->name, &tensor));
-    *data_out = tensor.data;
-    return ph_shape_elements(&tensor.shape);
+    struct ph_parameter *parameter = fixture->workspace->values[variable->value].parameter;
+    *data_out = parameter->data;
+    return parameter->elements;
 }
 
-/* Gradient of a dense variable as the program computes it, malloc'ed; zeros where it has none. */
-static ph_real *program_gradient(struct fixture *fixture, size_t index, size_t elements)
+/* Adds a gradient, dense or sparse rows, to `gradient`, which has `elements` zeros. */
+static void add_gradient(
+    const struct ph_operand *operand, const uint64_t *extents, size_t elements, ph_real *gradient)
+{
+    struct ph_shape shape;
+    const ph_real *data = operand->data;
+    ph__type_shape(operand->type, extents, &shape);
+    bool is_sparse = operand->type->kind == PH_SPARSE_ROWS;
+    const size_t columns = is_sparse ? shape.dims[1] : 1;
+    const size_t rows = is_sparse ? shape.dims[0] : ph_shape_elements(&shape);
+    assert_true(is_sparse || rows == elements);
+    for (size_t row = 0; row < rows; row++) {
+        const size_t target = (is_sparse ? operand->index[row] : row) * columns;
+        assert_true(target + columns <= elements);
+        for (size_t column = 0; column < columns; column++)
+            gradient[target + column] += data[row * columns + column];
+    }
+}
+
+/* The gradient as the program computes it, malloc'ed; zeros where there is none. */
+static ph_real *program_gradient(struct fixture *fixture, const struct variable *variable, size_t elements)
 {
     ph_real *gradient = allocate(elements, sizeof *gradient);
-    if (fixture->variables[index].gradient == 0)
-        return gradient;
-    char name[32];
-    snprintf(name, sizeof name, "gradient.%zu", index);
-    const ph_real *data = NULL;
-    struct ph_shape shape;
     loss_now(fixture);
     assert_ok(ph_workspace_run(fixture->workspace, "backward"));
-    assert_ok(ph_workspace_output(fixture->workspace, name, &data, &shape));
-    assert_int_equal(ph_shape_elements(&shape), elements);
-    if (elements > 0)
-        memcpy(gradient, data, elements * sizeof *gradient);
+    if (variable->gradient != 0)
+        add_gradient(
+            &fixture->workspace->values[variable->gradient], fixture->workspace->extents, elements, gradient);
     return gradient;
 }
 
@@ -282,12 +291,11 @@ static bool is_frozen(const struct fixture *fixture, const struct variable *vari
            element % gradient_case->num_dense >= gradient_case->num_dense - gradient_case->num_frozen;
 }
 
-static void check_variable(struct fixture *fixture, size_t index)
+static void check_variable(struct fixture *fixture, const struct variable *variable)
 {
-    const struct variable *variable = &fixture->variables[index];
     ph_real *data = NULL;
     size_t elements = variable_data(fixture, variable, &data);
-    ph_real *gradient = program_gradient(fixture, index, elements);
+    ph_real *gradient = program_gradient(fixture, variable, elements);
     for (size_t i = 0; i < elements; i++) {
         double expected = is_frozen(fixture, variable, i) ? 0 : difference(fixture, &data[i]);
         compare(fixture, variable, i, (double)gradient[i], expected);
@@ -300,8 +308,7 @@ void check_gradients(const struct gradient_case *gradient_case)
     struct fixture fixture;
     set_up(&fixture, gradient_case);
     for (size_t i = 0; i < fixture.num_variables; i++)
-        if (!fixture.variables[i].is_table)
-            check_variable(&fixture, i);
+        check_variable(&fixture, &fixture.variables[i]);
     tear_down(&fixture);
 }
 
