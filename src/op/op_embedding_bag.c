@@ -1,0 +1,144 @@
+/* embedding_bag: the pooled rows of every bag, all features in one operator.
+ *
+ * slots jagged u32 (F*B bags, N), table (rows, D), id weights (N) or none -> (B,F,D):
+ *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is 0.
+ * The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c, op_embedding_gradient.c). */
+#include "op/op_table.h"
+
+enum { SLOTS, TABLE, WEIGHTS, NUM_INPUTS };
+enum { BLOCK_SAMPLES = 256 };
+
+struct embedding_bag_attributes {
+    enum ph_pooling pooling;
+};
+
+static ph_status embedding_bag_infer(struct ph_infer *infer)
+{
+    const struct ph_type *slots = &infer->inputs[SLOTS], *table = &infer->inputs[TABLE],
+                         *weights = &infer->inputs[WEIGHTS];
+    const bool are_weights_right =
+        weights->kind == PH_TOKEN ||
+        (ph__type_is_real_of_rank(weights, 1) && ph__dim_equal(weights->dims[0], slots->dims[1]));
+    if (slots->kind != PH_JAGGED || slots->dtype != PH_U32 || !ph__type_is_real_of_rank(table, 2) ||
+        !are_weights_right)
+        return ph__infer_fail(infer, "slots, a table (rows,D), weights (N) or none");
+    const struct ph_dim dims[] = {
+        ph__dim_of(1, slots->dims[0].symbol), ph__dim(slots->dims[0].extent), table->dims[1]};
+    infer->outputs[0] = ph__dense_type(3, dims);
+    return PH_OK;
+}
+
+static void embedding_bag_gradient(struct ph_gradient *gradient)
+{
+    struct ph_builder *builder = gradient->builder;
+    const struct ph_node node = *gradient->node;
+    const struct embedding_bag_attributes *attributes = node.attributes;
+    if (gradient->is_wanted[WEIGHTS]) {
+        ph__builder_fail(
+            builder, PH_ERROR_CONFIG, "'%s': no gradient flows into the weights of ids", node.name);
+        return;
+    }
+    if (!gradient->is_wanted[TABLE])
+        return;
+    ph_value lookup[PH_LOOKUP_INPUTS] = {0};
+    ph__bags(builder, node.inputs[SLOTS], &lookup[PH_LOOKUP_BAGS], &lookup[PH_LOOKUP_LENGTHS]);
+    ph__merge(builder, node.inputs[SLOTS], ph__builder_declaration(builder, node.inputs[TABLE]),
+        &lookup[PH_LOOKUP_UNIQUE], &lookup[PH_LOOKUP_ORDER]);
+    if (attributes->pooling == PH_POOL_SUM)
+        lookup[PH_LOOKUP_LENGTHS] = 0;
+    lookup[PH_LOOKUP_GRADIENT] = gradient->output_gradients[0];
+    lookup[PH_LOOKUP_WEIGHTS] = node.inputs[WEIGHTS];
+    gradient->input_gradients[TABLE] =
+        ph__emit1(builder, &ph__op_embedding_gradient, NULL, NULL, 0, PH_LOOKUP_INPUTS, lookup);
+}
+
+/* a multiplication and an addition for each number of each row that is read */
+static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const double positions = (double)call->inputs[SLOTS].shape.dims[1];
+    const double dim = (double)call->inputs[TABLE].shape.dims[1];
+    const double weights = call->inputs[WEIGHTS].data != NULL ? positions : 0;
+    cost_out->flops = 2 * positions * dim;
+    cost_out->bytes =
+        (positions * dim + weights + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real) +
+        (positions + (double)call->inputs[SLOTS].shape.dims[0]) * sizeof(uint32_t);
+}
+
+/* Task: one block of samples of one feature. */
+static void embedding_bag_task(void *argument, size_t task, size_t worker)
+{
+    const struct ph_call *call = argument;
+    const struct embedding_bag_attributes *attributes = call->attributes;
+    const struct ph_operand *slots = &call->inputs[SLOTS], *output = &call->outputs[0];
+    const size_t num_samples = output->shape.dims[0], num_features = output->shape.dims[1];
+    const size_t dim = output->shape.dims[2];
+    const size_t feature = task % num_features, first = task / num_features * BLOCK_SAMPLES;
+    const size_t last = first + BLOCK_SAMPLES < num_samples ? first + BLOCK_SAMPLES : num_samples;
+    (void)worker;
+    const struct ph_embedding_bag_args args = {
+        .table = call->inputs[TABLE].data,
+        .dim = dim,
+        .slots = slots->data,
+        .weights = call->inputs[WEIGHTS].data,
+        .offsets = slots->index + feature * num_samples + first,
+        .num_bags = last - first,
+        .out_stride = num_features * dim,
+        .is_mean = attributes->pooling == PH_POOL_MEAN,
+        .out = (ph_real *)output->data + (first * num_features + feature) * dim,
+    };
+    call->backend->kernels->embedding_bag(&args);
+}
+
+static ph_status embedding_bag_run(struct ph_call *call)
+{
+    const struct ph_shape *shape = &call->outputs[0].shape;
+    const size_t num_blocks = (shape->dims[0] + BLOCK_SAMPLES - 1) / BLOCK_SAMPLES;
+    ph__parallel_for(call->backend->team, num_blocks * shape->dims[1], embedding_bag_task, call);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_embedding_bag = {
+    .name = "embedding_bag",
+    .infer = embedding_bag_infer,
+    .gradient = embedding_bag_gradient,
+    .cost = embedding_bag_cost,
+    .run = embedding_bag_run,
+};
+
+/* The declaration of `table` if its slices are those of the features of `ids`; NULL after failure. */
+static const struct ph_declaration *check_table(struct ph_builder *builder, ph_value ids, ph_value table)
+{
+    if (ph_builder_status(builder) != PH_OK)
+        return NULL;
+    const struct ph_type type = ph_value_type(builder, ids);
+    const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
+    if (type.kind != PH_JAGGED || type.dtype != PH_I64) {
+        ph__builder_fail(
+            builder, PH_ERROR_CONFIG, "embedding_bag: '%s' is not jagged ids", ph_value_name(builder, ids));
+        return NULL;
+    }
+    if (declaration == NULL || !declaration->is_table) {
+        ph__builder_fail(
+            builder, PH_ERROR_CONFIG, "embedding_bag: '%s' is no table", ph_value_name(builder, table));
+        return NULL;
+    }
+    if (declaration->num_slices == 0 || declaration->num_slices != type.dims[0].extent) {
+        ph__builder_fail(builder, PH_ERROR_CONFIG,
+            "embedding_bag: table '%s' has %zu slices for %zu features", declaration->name,
+            declaration->num_slices, type.dims[0].extent);
+        return NULL;
+    }
+    return declaration;
+}
+
+ph_value ph_embedding_bag(
+    struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights)
+{
+    const struct embedding_bag_attributes attributes = {pooling};
+    const struct ph_declaration *declaration = check_table(builder, ids, table);
+    if (declaration == NULL)
+        return 0;
+    const ph_value inputs[NUM_INPUTS] = {ph__slots(builder, ids, declaration), table, id_weights};
+    return ph__emit1(
+        builder, &ph__op_embedding_bag, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs);
+}

@@ -1,0 +1,89 @@
+/* embedding_update: the gradient of a lookup and the update of the rows it touches, in one sweep.
+ *
+ * Each distinct slot's gradient is summed into a row of scratch and stepped into the table at once, so that the
+ * gradient of the table never exists in memory. Same kernels, same order, same bits as embedding_gradient followed by
+ * update_table. Arises from those two by update_table's fuse rule; no builder function adds it. */
+#include "op/op_update.h"
+
+#include "base/memory.h"
+
+/* Inputs: as update_table's, with the lookup's in place of the gradient. */
+#define LOOKUP PH_UPDATE_GRADIENT
+
+static ph_status embedding_update_infer(struct ph_infer *infer)
+{
+    infer->outputs[0] = ph__token_type();
+    return PH_OK;
+}
+
+static void embedding_update_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const struct ph_operand *lookup = &call->inputs[LOOKUP], *dy = &lookup[PH_LOOKUP_GRADIENT];
+    const double dim = (double)dy->shape.dims[2];
+    const double unique = (double)ph__rows(&lookup[PH_LOOKUP_UNIQUE]);
+    const double positions = (double)lookup[PH_LOOKUP_ORDER].shape.dims[1];
+    ph__update_cost(call, unique * dim, cost_out);
+    cost_out->flops += 2 * positions * dim;
+    cost_out->bytes += ((double)ph__elements(dy) - unique * dim) * sizeof(ph_real) +
+                       (2 * positions + 2 * unique) * sizeof(uint32_t);
+}
+
+/* One row of scratch a thread, each on cache lines of its own. */
+static size_t row_bytes(size_t dim)
+{
+    const size_t bytes = dim * sizeof(ph_real);
+    return (bytes + PH_ALIGNMENT - 1) / PH_ALIGNMENT * PH_ALIGNMENT;
+}
+
+static size_t embedding_update_scratch_bytes(const struct ph_call *call)
+{
+    const size_t dim = call->inputs[LOOKUP + PH_LOOKUP_GRADIENT].shape.dims[2];
+    return ph__team_num_threads(call->backend->team) * row_bytes(dim);
+}
+
+struct fused_job {
+    const struct ph_call *call;
+    struct ph_embedding_update_args args;
+};
+
+static void update_merged(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct fused_job *job = argument;
+    void *row = (char *)job->call->scratch + worker * row_bytes(job->args.source->dim);
+    ph__embedding_update(job->call->backend->kernels, &job->args, first, last, row);
+}
+
+static ph_status embedding_update_run(struct ph_call *call)
+{
+    const struct ph_operand *lookup = &call->inputs[LOOKUP];
+    const struct ph_embedding_gradient_source source = ph__gradient_source(lookup);
+    const struct ph_update_target target = ph__update_target(call);
+    struct fused_job job = {
+        .call = call,
+        .args =
+            {
+                .source = &source,
+                .step = &target.step,
+                .unique = lookup[PH_LOOKUP_UNIQUE].data,
+                .starts = lookup[PH_LOOKUP_ORDER].index,
+                .num_unique = lookup[PH_LOOKUP_ORDER].shape.dims[0],
+                .table = target.weight,
+                .m = target.m,
+                .s = target.s,
+            },
+    };
+    ph__for_merged(call->backend, &lookup[PH_LOOKUP_ORDER], update_merged, &job);
+    call->inputs[PH_UPDATE_PARAMETER].parameter->version++;
+    return PH_OK;
+}
+
+const struct ph_op ph__op_embedding_update = {
+    .name = "embedding_update",
+    .traits = PH_OP_HAS_EFFECT,
+    .infer = embedding_update_infer,
+    .cost = embedding_update_cost,
+    .scratch_bytes = embedding_update_scratch_bytes,
+    .prepare = ph__update_prepare,
+    .slot_bytes = ph__update_slot_bytes,
+    .run = embedding_update_run,
+};

@@ -1,0 +1,90 @@
+/* Helpers of the table operators: row bases, the kernel's view of a lookup, walks over rows. */
+#include "op/op_table.h"
+
+enum { BLOCK_POSITIONS = 2048 };
+
+const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_declaration *table)
+{
+    uint64_t *bases = ph__arena_alloc_array(&builder->graph.arena, table->num_slices + 1, sizeof *bases);
+    if (bases == NULL) {
+        ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
+        return NULL;
+    }
+    for (size_t i = 0; i < table->num_slices; i++)
+        bases[i + 1] = bases[i] + table->slices[i].num_rows;
+    return bases;
+}
+
+struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup)
+{
+    const struct ph_operand *gradient = &lookup[PH_LOOKUP_GRADIENT];
+    const size_t num_features = gradient->shape.dims[1], dim = gradient->shape.dims[2];
+    return (struct ph_embedding_gradient_source){
+        .order = lookup[PH_LOOKUP_ORDER].data,
+        .num_entries = lookup[PH_LOOKUP_ORDER].shape.dims[1],
+        .bags = lookup[PH_LOOKUP_BAGS].data,
+        .grad = gradient->data,
+        .num_samples = gradient->shape.dims[0],
+        .sample_stride = num_features * dim,
+        .feature_stride = dim,
+        .dim = dim,
+        .weights = lookup[PH_LOOKUP_WEIGHTS].data,
+        .lengths = lookup[PH_LOOKUP_LENGTHS].data,
+    };
+}
+
+/* First of count ascending items that is not less than key. */
+static size_t lower_bound(const uint32_t *items, size_t count, size_t key)
+{
+    size_t first = 0;
+    while (count > 0) {
+        const size_t half = count / 2;
+        if (items[first + half] < key) {
+            first += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return first;
+}
+
+struct merged_job {
+    const uint32_t *starts;
+    size_t num_unique;
+    ph_range_task task;
+    void *argument;
+};
+
+static void run_positions(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct merged_job *job = argument;
+    const size_t begin = lower_bound(job->starts, job->num_unique, first);
+    const size_t end = lower_bound(job->starts, job->num_unique, last);
+    if (begin < end)
+        job->task(job->argument, begin, end, worker);
+}
+
+void ph__for_merged(
+    const struct ph_backend *backend, const struct ph_operand *order, ph_range_task task, void *argument)
+{
+    struct merged_job job = {order->index, order->shape.dims[0], task, argument};
+    ph__for_blocks(backend, order->shape.dims[1], BLOCK_POSITIONS, run_positions, &job);
+}
+
+void ph__visit_rows(
+    const struct ph_operand *gradient, size_t first, size_t last, ph_row_visit visit, void *argument)
+{
+    const size_t num_slots = gradient->data != NULL ? gradient->shape.dims[0] : 0;
+    const size_t dim = gradient->data != NULL ? gradient->shape.dims[1] : 0;
+    const uint32_t *slots = gradient->index;
+    size_t row = first;
+    for (size_t i = lower_bound(slots, num_slots, first); i < num_slots && slots[i] < last; i++) {
+        if (row < slots[i])
+            visit(argument, row, slots[i] - row, NULL);
+        visit(argument, slots[i], 1, (const ph_real *)gradient->data + i * dim);
+        row = (size_t)slots[i] + 1;
+    }
+    if (row < last)
+        visit(argument, row, last - row, NULL);
+}

@@ -1,0 +1,52 @@
+/* What the operators of embedding tables share.
+ *
+ * A lookup is slots -> embedding_bag; its gradient is bags and merge -> embedding_gradient, a sparse_rows value; and
+ * that value flows into update_table, or becomes one sweep with it: embedding_update. */
+#ifndef PH_OP_OP_TABLE_H
+#define PH_OP_OP_TABLE_H
+
+#include "op/operator.h"
+
+/* ---- from ids to merged slots ----------------------------------------------------------------------------- */
+
+/* Row bases of the table's slices, num_slices + 1, in the program's memory; NULL after failure. */
+const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_declaration *table);
+
+/* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. */
+ph_value ph__slots(struct ph_builder *builder, ph_value ids, const struct ph_declaration *table);
+/* Bag of each position (N) u32, and the length of each bag (bags) i32. */
+void ph__bags(struct ph_builder *builder, ph_value slots, ph_value *bags_out, ph_value *lengths_out);
+/* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
+void ph__merge(struct ph_builder *builder, ph_value slots, const struct ph_declaration *table,
+    ph_value *unique_out, ph_value *order_out);
+
+/* ---- the gradient of a lookup ----------------------------------------------------------------------------- */
+
+/* Inputs of embedding_gradient, and of embedding_update behind those that every update has. */
+enum {
+    PH_LOOKUP_UNIQUE,
+    PH_LOOKUP_ORDER,
+    PH_LOOKUP_BAGS,
+    PH_LOOKUP_LENGTHS,  /* 0: sum pooling */
+    PH_LOOKUP_GRADIENT, /* (B,F,D), of the lookup's output */
+    PH_LOOKUP_WEIGHTS,  /* 0: none */
+    PH_LOOKUP_INPUTS
+};
+
+/* The kernel's view of these inputs. */
+struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup);
+
+/* Runs task over the distinct slots in blocks that hold about equally many positions: task(argument, first, last,
+ * worker) covers [first, last) of unique. The blocks depend on the batch alone. */
+void ph__for_merged(
+    const struct ph_backend *backend, const struct ph_operand *order, ph_range_task task, void *argument);
+
+/* ---- rows and their gradients ----------------------------------------------------------------------------- */
+
+/* Calls visit for all rows [first, last) of a table in order: rows with a gradient one by one, runs of rows without at
+ * once (gradient NULL). gradient: a sparse_rows operand; without data all rows are without. */
+typedef void (*ph_row_visit)(void *argument, size_t row, size_t num_rows, const ph_real *gradient);
+void ph__visit_rows(
+    const struct ph_operand *gradient, size_t first, size_t last, ph_row_visit visit, void *argument);
+
+#endif

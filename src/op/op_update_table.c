@@ -1,0 +1,114 @@
+/* update_table: one optimizer step on a table from a sparse_rows gradient.
+ *
+ * Touched rows: each distinct slot's row once. Whole table: every row every step, as a dense gradient would, so that
+ * moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where nobody else reads the
+ * gradient and only touched rows are updated, lookup gradient and update become one sweep, embedding_update. */
+#include "op/op_update.h"
+
+enum { PREFETCH_ROWS = 16 /* ahead */, LINE_BYTES = 64 };
+
+static ph_status update_table_infer(struct ph_infer *infer)
+{
+    const struct ph_type *table = &infer->inputs[PH_UPDATE_PARAMETER];
+    const struct ph_type *gradient = &infer->inputs[PH_UPDATE_GRADIENT];
+    if (gradient->kind != PH_TOKEN &&
+        (gradient->kind != PH_SPARSE_ROWS || !ph__dim_equal(gradient->dims[1], table->dims[1])))
+        return ph__infer_fail(infer, "a sparse_rows gradient of the table's width or none");
+    infer->outputs[0] = ph__token_type();
+    return PH_OK;
+}
+
+static void update_table_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const struct ph_optimizer *optimizer = call->attributes;
+    const struct ph_operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
+    const size_t weights = optimizer->is_whole_table ? call->inputs[PH_UPDATE_PARAMETER].parameter->elements
+                                                     : ph__elements(gradient);
+    ph__update_cost(call, (double)weights, cost_out);
+}
+
+struct table_job {
+    const struct ph_kernels *kernels;
+    struct ph_update_target target;
+    const struct ph_operand *gradient;
+};
+
+static void prefetch_row(const struct ph_update_target *target, size_t row)
+{
+    const char *weights = (const char *)(target->weight + row * target->columns);
+    for (size_t byte = 0; byte < target->columns * sizeof(ph_real); byte += LINE_BYTES)
+        __builtin_prefetch(weights + byte, 1);
+}
+
+static void update_touched(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct table_job *job = argument;
+    const uint32_t *slots = job->gradient->index;
+    const ph_real *rows = job->gradient->data;
+    (void)worker;
+    for (size_t i = first; i < last; i++) {
+        if (i + PREFETCH_ROWS < last)
+            prefetch_row(&job->target, slots[i + PREFETCH_ROWS]);
+        ph__update_rows(job->kernels, &job->target, slots[i], 1, rows + i * job->target.columns);
+    }
+}
+
+static void update_visited(void *argument, size_t row, size_t num_rows, const ph_real *gradient)
+{
+    const struct table_job *job = argument;
+    ph__update_rows(job->kernels, &job->target, row, num_rows, gradient);
+}
+
+static void update_every(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct table_job *job = argument;
+    (void)worker;
+    ph__visit_rows(job->gradient, first, last, update_visited, argument);
+}
+
+static ph_status update_table_run(struct ph_call *call)
+{
+    const struct ph_optimizer *optimizer = call->attributes;
+    const struct ph_operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
+    struct table_job job = {call->backend->kernels, ph__update_target(call), gradient};
+    const size_t block = ph__block_rows(job.target.columns);
+    if (optimizer->is_whole_table)
+        ph__for_blocks(call->backend, job.target.rows, block, update_every, &job);
+    else
+        ph__for_blocks(call->backend, ph__rows(gradient), block, update_touched, &job);
+    call->inputs[PH_UPDATE_PARAMETER].parameter->version++;
+    return PH_OK;
+}
+
+/* gradient <- embedding_gradient(lookup) becomes embedding_update(.., lookup). */
+static bool update_table_fuse(
+    struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+{
+    const struct ph_optimizer *optimizer = node->attributes;
+    if (optimizer->is_whole_table || producer->op != &ph__op_embedding_gradient)
+        return false;
+    ph_value inputs[PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS];
+    for (size_t i = 0; i < PH_UPDATE_GRADIENT; i++)
+        inputs[i] = node->inputs[i];
+    for (size_t i = 0; i < PH_LOOKUP_INPUTS; i++)
+        inputs[PH_UPDATE_GRADIENT + i] = producer->inputs[i];
+    ph_value *copy = ph__builder_copy(builder, inputs, sizeof inputs);
+    if (copy == NULL)
+        return false;
+    node->op = &ph__op_embedding_update;
+    node->inputs = copy;
+    node->num_inputs = PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS;
+    return true;
+}
+
+const struct ph_op ph__op_update_table = {
+    .name = "update_table",
+    .traits = PH_OP_HAS_EFFECT,
+    .infer = update_table_infer,
+    .cost = update_table_cost,
+    .prepare = ph__update_prepare,
+    .slot_bytes = ph__update_slot_bytes,
+    .run = update_table_run,
+    .fuse = update_table_fuse,
+    .fusible_input = PH_UPDATE_GRADIENT,
+};
