@@ -113,21 +113,35 @@ static bool parse_variable(
     return true;
 }
 
+/* What stands for the '$' and what follows it: "$" for "$$", the variable's value otherwise. */
+static ph_status value_at(
+    struct ph_arena *arena, const char *path, const char *dollar, const char **value_out, const char **end_out)
+{
+    if (dollar[1] == '$') {
+        *value_out = "$";
+        *end_out = dollar + 2;
+        return PH_OK;
+    }
+    const char *name = NULL;
+    size_t length = 0;
+    if (!parse_variable(dollar + 1, &name, &length, end_out))
+        return ph_fail(PH_ERROR_CONFIG, "%s: '$' without the name of a variable", path);
+    const char *variable = ph__arena_printf(arena, "%.*s", (int)length, name);
+    if (variable == NULL)
+        return PH_ERROR_MEMORY;
+    *value_out = getenv(variable);
+    if (*value_out == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "%s: the environment variable %s is not set", path, variable);
+    return PH_OK;
+}
+
 ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out)
 {
     const char *expanded = "";
     const char *at = path;
     for (const char *dollar = strchr(at, '$'); dollar != NULL; dollar = strchr(at, '$')) {
-        const char *name = NULL, *end = NULL;
-        size_t length = 0;
-        if (!parse_variable(dollar + 1, &name, &length, &end))
-            return ph_fail(PH_ERROR_CONFIG, "%s: '$' without the name of a variable", path);
-        char *variable = ph__arena_printf(arena, "%.*s", (int)length, name);
-        if (variable == NULL)
-            return PH_ERROR_MEMORY;
-        const char *value = getenv(variable);
-        if (value == NULL)
-            return ph_fail(PH_ERROR_CONFIG, "%s: the environment variable %s is not set", path, variable);
+        const char *value = NULL, *end = NULL;
+        PH_TRY(value_at(arena, path, dollar, &value, &end));
         expanded = ph__arena_printf(arena, "%s%.*s%s", expanded, (int)(dollar - at), at, value);
         if (expanded == NULL)
             return PH_ERROR_MEMORY;

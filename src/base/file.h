@@ -14,7 +14,7 @@ ph_status ph__file_size(const char *path, uint64_t *size_out);
 ph_status ph__directory_create(const char *path); /* and its parents; fine when it exists */
 ph_status ph__directory_is_empty(const char *path, bool *is_empty_out); /* a missing one is empty */
 
-/* $NAME and ${NAME} replaced; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
+/* $NAME and ${NAME} replaced, $$ is one $; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
 ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
 const char *ph__path_join(
     struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */

@@ -16,6 +16,8 @@ void ph__trace_destroy(struct ph_trace *trace);
 /* A complete event; `name` and `category` are borrowed until the trace is written. NULL trace: nothing. */
 void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
     uint64_t start_ns, uint64_t duration_ns);
+
+/* When no thread adds any more. The number of dropped events stands under otherData. */
 ph_status ph__trace_write(const struct ph_trace *trace, const char *path);
 
 #endif

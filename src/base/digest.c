@@ -1,0 +1,56 @@
+/* SHA-256 over libcrypto's EVP interface. */
+#include "base/digest.h"
+
+#include <stdlib.h>
+
+#include <openssl/evp.h>
+
+#define DIGEST_BYTES 32
+
+struct ph_digest {
+    EVP_MD_CTX *context;
+};
+
+ph_status ph__digest_create(struct ph_digest **digest_out)
+{
+    struct ph_digest *digest = calloc(1, sizeof *digest);
+    if (digest != NULL)
+        digest->context = EVP_MD_CTX_new();
+    if (digest == NULL || digest->context == NULL ||
+        EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1) {
+        ph__digest_destroy(digest);
+        return ph_fail(PH_ERROR_MEMORY, "cannot begin a SHA-256 sum");
+    }
+    *digest_out = digest;
+    return PH_OK;
+}
+
+ph_status ph__digest_update(struct ph_digest *digest, const void *bytes, size_t size)
+{
+    if (EVP_DigestUpdate(digest->context, bytes, size) != 1)
+        return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot take more bytes");
+    return PH_OK;
+}
+
+ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65])
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    if (EVP_DigestFinal_ex(digest->context, bytes, &length) != 1 || length != DIGEST_BYTES)
+        return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot be finished");
+    for (size_t i = 0; i < DIGEST_BYTES; i++) {
+        hex_out[2 * i] = hex[bytes[i] >> 4];
+        hex_out[2 * i + 1] = hex[bytes[i] & 15];
+    }
+    hex_out[2 * DIGEST_BYTES] = '\0';
+    return PH_OK;
+}
+
+void ph__digest_destroy(struct ph_digest *digest)
+{
+    if (digest == NULL)
+        return;
+    EVP_MD_CTX_free(digest->context);
+    free(digest);
+}
