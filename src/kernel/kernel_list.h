@@ -9,32 +9,32 @@
 #include "kernel/kernel.h"
 
 /* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table) */
-#define PH_KERNEL_LIST(X)                 \
-    X(embedding_bag, ref, ref)            \
-    X(embedding_gradient_row, ref, ref)   \
-    X(optimizer_update, ref, ref)         \
-    X(rowwise_adagrad_update, ref, ref)   \
-    X(sum_of_squares, ref, ref)           \
-    X(fm_forward, ref, ref)               \
-    X(fm_backward, ref, ref)              \
-    X(dot_forward, ref, ref)              \
-    X(dot_backward, ref, ref)             \
-    X(relu, ref, ref)                     \
-    X(relu_backward, ref, ref)            \
-    X(sigmoid, ref, ref)                  \
-    X(sigmoid_backward, ref, ref)         \
-    X(add, ref, ref)                      \
-    X(multiply, ref, ref)                 \
-    X(scale, ref, ref)                    \
-    X(add_rows, ref, ref)                 \
-    X(dropout, ref, ref)                  \
-    X(dropout_backward, ref, ref)         \
-    X(batch_norm_sums, ref, ref)          \
-    X(batch_norm_apply, ref, ref)         \
-    X(batch_norm_gradient_sums, ref, ref) \
-    X(batch_norm_backward, ref, ref)      \
-    X(bce, ref, ref)                      \
-    X(bce_backward, ref, ref)
+#define PH_KERNEL_LIST(X)                     \
+    X(embedding_bag, avx2, avx512)            \
+    X(embedding_gradient_row, avx2, avx512)   \
+    X(optimizer_update, avx2, avx512)         \
+    X(rowwise_adagrad_update, avx2, avx512)   \
+    X(sum_of_squares, avx2, avx512)           \
+    X(fm_forward, avx2, avx512)               \
+    X(fm_backward, avx2, avx512)              \
+    X(dot_forward, avx2, avx512)              \
+    X(dot_backward, avx2, avx512)             \
+    X(relu, avx2, avx512)                     \
+    X(relu_backward, avx2, avx512)            \
+    X(sigmoid, avx2, avx512)                  \
+    X(sigmoid_backward, avx2, avx512)         \
+    X(add, avx2, avx512)                      \
+    X(multiply, avx2, avx512)                 \
+    X(scale, avx2, avx512)                    \
+    X(add_rows, avx2, avx512)                 \
+    X(dropout, avx2, avx512)                  \
+    X(dropout_backward, avx2, avx512)         \
+    X(batch_norm_sums, avx2, avx512)          \
+    X(batch_norm_apply, avx2, avx512)         \
+    X(batch_norm_gradient_sums, avx2, avx512) \
+    X(batch_norm_backward, avx2, avx512)      \
+    X(bce, avx2, avx512)                      \
+    X(bce_backward, avx2, avx512)
 
 #define PH_KERNEL_DECLARE(name, avx2, avx512)                                              \
     __typeof__(*((const struct ph_kernels *)0)->name) ph__##name##_ref, ph__##name##_avx2, \

@@ -1,0 +1,263 @@
+/* Vectors of 8 floats and 4 doubles for the kernel bodies in this folder. Only files in avx2/ include it.
+ * The same words as simd_avx512.h; each is explained there. */
+#ifndef PH_KERNEL_SIMD_AVX2_H
+#define PH_KERNEL_SIMD_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel_list.h"
+
+#define PH_SIMD(name) ph__##name##_avx2
+#define VF_WIDTH 8
+#define VD_WIDTH 4
+#define VF_REGISTERS 16
+
+typedef __m256 vf;
+typedef __m256d vd;
+typedef __m256i vu;
+typedef __m256i vmask;
+
+static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline vf vf_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+static inline vf vf_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+static inline vf vf_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+
+static inline void vf_store(float *p, vf x)
+{
+    _mm256_storeu_ps(p, x);
+}
+
+static inline vf vf_load_mask(const float *p, vmask mask)
+{
+    return _mm256_maskload_ps(p, mask);
+}
+
+static inline void vf_store_mask(float *p, vmask mask, vf x)
+{
+    _mm256_maskstore_ps(p, mask, x);
+}
+
+static inline vf vf_keep_lanes(vmask mask, vf x) /* the masked lanes, zero elsewhere */
+{
+    return _mm256_and_ps(_mm256_castsi256_ps(mask), x);
+}
+
+static inline vf vf_add(vf a, vf b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+static inline vf vf_sub(vf a, vf b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+static inline vf vf_mul(vf a, vf b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+static inline vf vf_div(vf a, vf b)
+{
+    return _mm256_div_ps(a, b);
+}
+
+static inline vf vf_sqrt(vf a)
+{
+    return _mm256_sqrt_ps(a);
+}
+
+static inline vf vf_fma(vf a, vf b, vf c) /* a b + c */
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+static inline vf vf_fnma(vf a, vf b, vf c) /* c - a b */
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+
+static inline vf vf_max(vf a, vf b) /* b where either is NaN */
+{
+    return _mm256_max_ps(a, b);
+}
+
+static inline vf vf_abs(vf a)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), a);
+}
+
+static inline vf vf_round(vf a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline vf vf_exp2_integer(vf k) /* 2^k for integral k of a normal result */
+{
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127)), 23));
+}
+
+static inline vf vf_where_negative(vf x, vf yes, vf no) /* x < 0 ? yes : no */
+{
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ));
+}
+
+static inline vf vf_where_positive(vf x, vf yes) /* x > 0 ? yes : 0 */
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), yes);
+}
+
+/* Sums of each of 8 vectors: lane k is the sum of x[k]. A transposition that adds as it goes. */
+static inline vf vf_sums(const vf x[VF_WIDTH])
+{
+    vf half[4];
+    for (int k = 0; k < 4; k++) /* low half of lanes from x[k], high half from x[k + 4] */
+        half[k] = vf_add(_mm256_blend_ps(x[k], x[k + 4], 0xF0), _mm256_permute2f128_ps(x[k], x[k + 4], 0x21));
+    const vf a = vf_add(_mm256_unpacklo_ps(half[0], half[1]), _mm256_unpackhi_ps(half[0], half[1]));
+    const vf b = vf_add(_mm256_unpacklo_ps(half[2], half[3]), _mm256_unpackhi_ps(half[2], half[3]));
+    return vf_add(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xEE));
+}
+
+static inline float vf_sum(vf x)
+{
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+}
+
+static inline vd vd_zero(void)
+{
+    return _mm256_setzero_pd();
+}
+
+static inline vd vd_set1(double x)
+{
+    return _mm256_set1_pd(x);
+}
+
+static inline vd vd_load(const double *p)
+{
+    return _mm256_loadu_pd(p);
+}
+
+static inline void vd_store(double *p, vd x)
+{
+    _mm256_storeu_pd(p, x);
+}
+
+static inline vd vd_low(vf x)
+{
+    return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+}
+
+static inline vd vd_high(vf x)
+{
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+}
+
+static inline vd vd_add(vd a, vd b)
+{
+    return _mm256_add_pd(a, b);
+}
+
+static inline vd vd_sub(vd a, vd b)
+{
+    return _mm256_sub_pd(a, b);
+}
+
+static inline vd vd_mul(vd a, vd b)
+{
+    return _mm256_mul_pd(a, b);
+}
+
+static inline vd vd_fma(vd a, vd b, vd c) /* a b + c */
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+
+static inline double vd_sum(vd x)
+{
+    const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+
+static inline vu vu_set1(uint32_t x)
+{
+    return _mm256_set1_epi32((int)x);
+}
+
+static inline vu vu_add(vu a, vu b)
+{
+    return _mm256_add_epi32(a, b);
+}
+
+static inline vu vu_xor3(vu a, vu b, vu c)
+{
+    return _mm256_xor_si256(a, _mm256_xor_si256(b, c));
+}
+
+/* 64-bit products of 32-bit lanes, as their low and high words */
+static inline vu vu_multiply(vu a, vu b, vu *high_out)
+{
+    const vu even = _mm256_mul_epu32(a, b);
+    const vu odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+    *high_out = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+}
+
+/* Numbers of the lanes such that, after vu_interleave, four words of block k stand at 4 k .. 4 k + 3. */
+static inline vu vu_block_numbers(void)
+{
+    return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+}
+
+/* In every 128-bit lane the 4x4 matrix of words is transposed. */
+static inline void vu_interleave(vu word[4])
+{
+    const vu a = _mm256_unpacklo_epi32(word[0], word[1]);
+    const vu b = _mm256_unpackhi_epi32(word[0], word[1]);
+    const vu c = _mm256_unpacklo_epi32(word[2], word[3]);
+    const vu d = _mm256_unpackhi_epi32(word[2], word[3]);
+    word[0] = _mm256_unpacklo_epi64(a, c);
+    word[1] = _mm256_unpackhi_epi64(a, c);
+    word[2] = _mm256_unpacklo_epi64(b, d);
+    word[3] = _mm256_unpackhi_epi64(b, d);
+}
+
+/* Lanes where word >= threshold: their floats are kept, the others zero; bytes get 1 or 0. */
+static inline vf vf_keep_from(vu word, vu threshold, vf x, uint8_t *bytes_out)
+{
+    const __m256i kept = _mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word);
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1));
+    const __m128i bytes = _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1));
+    _mm_storel_epi64((__m128i *)(void *)bytes_out, bytes);
+    return _mm256_and_ps(_mm256_castsi256_ps(kept), x);
+}
+
+static inline vf vf_keep_bytes(const uint8_t *bytes, vf x) /* lanes whose byte is not zero */
+{
+    const __m256i words = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
+    return _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(words, _mm256_setzero_si256())), x);
+}
+
+#include "kernel/simd/simd_math.h"
+
+#endif

@@ -1,0 +1,273 @@
+/* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. Only files in avx512/ include it.
+ *
+ * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vmask a tail of lanes.
+ * Masked loads fill with zeros and touch no memory beyond the mask. */
+#ifndef PH_KERNEL_SIMD_AVX512_H
+#define PH_KERNEL_SIMD_AVX512_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel_list.h"
+
+#define PH_SIMD(name) ph__##name##_avx512
+#define VF_WIDTH 16
+#define VD_WIDTH 8
+#define VF_REGISTERS 32
+
+typedef __m512 vf;
+typedef __m512d vd;
+typedef __m512i vu;
+typedef __mmask16 vmask;
+
+static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
+{
+    return (vmask)((1u << n) - 1);
+}
+
+static inline vf vf_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+static inline vf vf_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+static inline vf vf_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+static inline void vf_store(float *p, vf x)
+{
+    _mm512_storeu_ps(p, x);
+}
+
+static inline vf vf_load_mask(const float *p, vmask mask)
+{
+    return _mm512_maskz_loadu_ps(mask, p);
+}
+
+static inline void vf_store_mask(float *p, vmask mask, vf x)
+{
+    _mm512_mask_storeu_ps(p, mask, x);
+}
+
+static inline vf vf_keep_lanes(vmask mask, vf x) /* the masked lanes, zero elsewhere */
+{
+    return _mm512_maskz_mov_ps(mask, x);
+}
+
+static inline vf vf_add(vf a, vf b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+static inline vf vf_sub(vf a, vf b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static inline vf vf_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static inline vf vf_div(vf a, vf b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+static inline vf vf_sqrt(vf a)
+{
+    return _mm512_sqrt_ps(a);
+}
+
+static inline vf vf_fma(vf a, vf b, vf c) /* a b + c */
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline vf vf_fnma(vf a, vf b, vf c) /* c - a b */
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+static inline vf vf_max(vf a, vf b) /* b where either is NaN */
+{
+    return _mm512_max_ps(a, b);
+}
+
+static inline vf vf_abs(vf a)
+{
+    return _mm512_abs_ps(a);
+}
+
+static inline vf vf_round(vf a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline vf vf_exp2_integer(vf k) /* 2^k for integral k of a normal result */
+{
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(k), _mm512_set1_epi32(127)), 23));
+}
+
+static inline vf vf_where_negative(vf x, vf yes, vf no) /* x < 0 ? yes : no */
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), no, yes);
+}
+
+static inline vf vf_where_positive(vf x, vf yes) /* x > 0 ? yes : 0 */
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), yes);
+}
+
+/* Sums of each of 16 vectors: lane k is the sum of x[k]. A transposition that adds as it goes. */
+static inline vf vf_sums(const vf x[VF_WIDTH])
+{
+    vf half[8], quarter[4];
+    for (int k = 0; k < 8; k++) /* low half of lanes from x[k], high half from x[k + 8] */
+        half[k] =
+            vf_add(_mm512_mask_blend_ps(0xFF00, x[k], x[k + 8]), _mm512_shuffle_f32x4(x[k], x[k + 8], 0x4E));
+    for (int k = 0; k < 4; k++) { /* 128-bit lanes from x[k], x[k + 4], x[k + 8], x[k + 12] */
+        const vf straight = _mm512_mask_blend_ps(0xF0F0, half[k], half[k + 4]);
+        const vf crossed = _mm512_mask_blend_ps(0x0F0F, half[k], half[k + 4]);
+        quarter[k] = vf_add(straight, _mm512_shuffle_f32x4(crossed, crossed, 0xB1));
+    }
+    const vf a =
+        vf_add(_mm512_unpacklo_ps(quarter[0], quarter[1]), _mm512_unpackhi_ps(quarter[0], quarter[1]));
+    const vf b =
+        vf_add(_mm512_unpacklo_ps(quarter[2], quarter[3]), _mm512_unpackhi_ps(quarter[2], quarter[3]));
+    return vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
+}
+
+static inline float vf_sum(vf x)
+{
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+}
+
+static inline vd vd_zero(void)
+{
+    return _mm512_setzero_pd();
+}
+
+static inline vd vd_set1(double x)
+{
+    return _mm512_set1_pd(x);
+}
+
+static inline vd vd_load(const double *p)
+{
+    return _mm512_loadu_pd(p);
+}
+
+static inline void vd_store(double *p, vd x)
+{
+    _mm512_storeu_pd(p, x);
+}
+
+static inline vd vd_low(vf x)
+{
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+}
+
+static inline vd vd_high(vf x)
+{
+    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+}
+
+static inline vd vd_add(vd a, vd b)
+{
+    return _mm512_add_pd(a, b);
+}
+
+static inline vd vd_sub(vd a, vd b)
+{
+    return _mm512_sub_pd(a, b);
+}
+
+static inline vd vd_mul(vd a, vd b)
+{
+    return _mm512_mul_pd(a, b);
+}
+
+static inline vd vd_fma(vd a, vd b, vd c) /* a b + c */
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+static inline double vd_sum(vd x)
+{
+    const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd(x, 1));
+    const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+
+static inline vu vu_set1(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+
+static inline vu vu_add(vu a, vu b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
+static inline vu vu_xor3(vu a, vu b, vu c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0x96);
+}
+
+/* 64-bit products of 32-bit lanes, as their low and high words */
+static inline vu vu_multiply(vu a, vu b, vu *high_out)
+{
+    const vu even = _mm512_mul_epu32(a, b);
+    const vu odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
+    *high_out = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+    return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+}
+
+/* Numbers of the lanes such that, after vu_interleave, four words of block k stand at 4 k .. 4 k + 3. */
+static inline vu vu_block_numbers(void)
+{
+    return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+}
+
+/* In every 128-bit lane the 4x4 matrix of words is transposed. */
+static inline void vu_interleave(vu word[4])
+{
+    const vu a = _mm512_unpacklo_epi32(word[0], word[1]);
+    const vu b = _mm512_unpackhi_epi32(word[0], word[1]);
+    const vu c = _mm512_unpacklo_epi32(word[2], word[3]);
+    const vu d = _mm512_unpackhi_epi32(word[2], word[3]);
+    word[0] = _mm512_unpacklo_epi64(a, c);
+    word[1] = _mm512_unpackhi_epi64(a, c);
+    word[2] = _mm512_unpacklo_epi64(b, d);
+    word[3] = _mm512_unpackhi_epi64(b, d);
+}
+
+/* Lanes where word >= threshold: their floats are kept, the others zero; bytes get 1 or 0. */
+static inline vf vf_keep_from(vu word, vu threshold, vf x, uint8_t *bytes_out)
+{
+    const __mmask16 kept = _mm512_cmpge_epu32_mask(word, threshold);
+    _mm_storeu_si128((__m128i *)(void *)bytes_out, _mm_maskz_set1_epi8(kept, 1));
+    return _mm512_maskz_mov_ps(kept, x);
+}
+
+static inline vf vf_keep_bytes(const uint8_t *bytes, vf x) /* lanes whose byte is not zero */
+{
+    const __m128i mask = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+    return _mm512_maskz_mov_ps(_mm_test_epi8_mask(mask, mask), x);
+}
+
+#include "kernel/simd/simd_math.h"
+
+#endif

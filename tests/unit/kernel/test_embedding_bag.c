@@ -1,0 +1,171 @@
+#include "kernel_test.h"
+
+enum { ROWS = 37, BAGS = 29, GAP = 3 };
+
+struct bags {
+    struct ph_embedding_bag_args args;
+    size_t num_slots;
+};
+
+/* Bags of 0 to 5 slots; every ninth is empty. */
+static struct bags random_bags(size_t dim, int is_weighted, int is_mean)
+{
+    uint32_t *offsets = new_array(BAGS + 1, sizeof *offsets);
+    offsets[0] = 0;
+    for (size_t bag = 0; bag < BAGS; bag++)
+        offsets[bag + 1] = offsets[bag] + (bag % 9 == 0 ? 0 : random_word() % 6);
+    const size_t num_slots = offsets[BAGS];
+    uint32_t *slots = new_array(num_slots, sizeof *slots);
+    for (size_t j = 0; j < num_slots; j++)
+        slots[j] = random_word() % ROWS;
+    return (struct bags){
+        .num_slots = num_slots,
+        .args = {.table = random_floats(ROWS * dim, -1, 1),
+            .dim = dim,
+            .slots = slots,
+            .weights = is_weighted ? random_floats(num_slots, -2, 2) : NULL,
+            .offsets = offsets,
+            .num_bags = BAGS,
+            .out_stride = dim + GAP,
+            .is_mean = is_mean,
+            .out = filled_floats((BAGS - 1) * (dim + GAP) + dim, 77)},
+    };
+}
+
+static double pooled(const struct ph_embedding_bag_args *args, size_t bag, size_t d)
+{
+    const size_t first = args->offsets[bag];
+    const size_t last = args->offsets[bag + 1];
+    double sum = 0;
+    for (size_t j = first; j < last; j++)
+        sum += (args->weights != NULL ? (double)args->weights[j] : 1) *
+               (double)args->table[args->slots[j] * args->dim + d];
+    return args->is_mean && last > first ? sum / (double)(last - first) : sum;
+}
+
+static void check_bags(const struct ph_kernels *kernels, const struct ph_embedding_bag_args *args)
+{
+    kernels->embedding_bag(args);
+    for (size_t bag = 0; bag < args->num_bags; bag++) {
+        for (size_t d = 0; d < args->dim; d++)
+            assert_near((double)args->out[bag * args->out_stride + d], pooled(args, bag, d), 2e-6, 0);
+        for (size_t d = args->dim; d < args->out_stride && bag + 1 < args->num_bags; d++)
+            assert_true(args->out[bag * args->out_stride + d] == 77);
+    }
+}
+
+static void check_every_dimension(const struct ph_kernels *kernels)
+{
+    for (size_t dim = 1; dim <= 280; dim += dim < 34 ? 1 : dim % 16 == 0 ? 15 : 1) {
+        for (int choice = 0; choice < 4; choice++) {
+            reset_arrays(NULL);
+            const struct bags bags = random_bags(dim, choice & 1, choice >> 1);
+            check_bags(kernels, &bags.args);
+        }
+    }
+}
+
+static void embedding_bag_pools_as_the_formula_says(void **state)
+{
+    (void)state;
+    on_every_isa(check_every_dimension);
+}
+
+static void check_empty(const struct ph_kernels *kernels)
+{
+    const uint32_t offsets[] = {5, 5, 5, 5};
+    const float table[16] = {1};
+    float out[3 * 16];
+    for (size_t i = 0; i < 48; i++)
+        out[i] = NAN;
+    struct ph_embedding_bag_args args = {.table = table,
+        .dim = 16,
+        .offsets = offsets,
+        .num_bags = 3,
+        .out_stride = 16,
+        .is_mean = 1,
+        .out = out};
+    kernels->embedding_bag(&args);
+    for (size_t i = 0; i < 48; i++)
+        assert_true(out[i] == 0);
+    out[0] = 5;
+    args.num_bags = 0;
+    kernels->embedding_bag(&args);
+    assert_true(out[0] == 5);
+}
+
+static void embedding_bag_of_no_ids_is_zero(void **state)
+{
+    (void)state;
+    on_every_isa(check_empty);
+}
+
+static void check_equal_ids(const struct ph_kernels *kernels)
+{
+    enum { DIM = 64, LENGTH = 100 };
+    const uint32_t offsets[] = {0, LENGTH};
+    const uint32_t slots[LENGTH] = {0};
+    const float *table = random_floats(DIM, -1, 1);
+    float *out = filled_floats(DIM, 0);
+    kernels->embedding_bag(&(struct ph_embedding_bag_args){.table = table,
+        .dim = DIM,
+        .slots = slots,
+        .offsets = offsets,
+        .num_bags = 1,
+        .out_stride = DIM,
+        .is_mean = 1,
+        .out = out});
+    for (size_t d = 0; d < DIM; d++)
+        assert_near((double)out[d], (double)table[d], 1e-5, 1e-5);
+}
+
+static void mean_of_equal_ids_is_their_row(void **state)
+{
+    (void)state;
+    on_every_isa(check_equal_ids);
+}
+
+static void check_offset_start(const struct ph_kernels *kernels)
+{
+    struct bags bags = random_bags(64, 1, 0);
+    bags.args.offsets += 10;
+    bags.args.num_bags = 5;
+    check_bags(kernels, &bags.args);
+}
+
+static void offsets_index_slots_and_weights_absolutely(void **state)
+{
+    (void)state;
+    on_every_isa(check_offset_start);
+}
+
+static void check_nan(const struct ph_kernels *kernels)
+{
+    struct bags bags = random_bags(24, 0, 0);
+    const uint32_t slot = bags.args.slots[0];
+    ((float *)(uintptr_t)bags.args.table)[slot * 24 + 23] = NAN;
+    kernels->embedding_bag(&bags.args);
+    for (size_t bag = 0; bag < BAGS; bag++)
+        assert_int_equal(
+            isnan(bags.args.out[bag * bags.args.out_stride + 23]), isnan(pooled(&bags.args, bag, 23)));
+}
+
+static void nan_reaches_exactly_the_bags_that_look_it_up(void **state)
+{
+    (void)state;
+    on_every_isa(check_nan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(embedding_bag_pools_as_the_formula_says, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(embedding_bag_of_no_ids_is_zero, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(mean_of_equal_ids_is_their_row, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            offsets_index_slots_and_weights_absolutely, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            nan_reaches_exactly_the_bags_that_look_it_up, reset_arrays, reset_arrays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
