@@ -1,0 +1,533 @@
+/* How products are cut into tasks. Forward and backward-data are cut into slices of rows, which share the packed
+ * weights. The weight gradient is cut into tiles of dW and, where those are few, into parts of the batch too, whose
+ * partial sums are then added in order; it is computed as dW^T = X^T dY where dW is much taller than wide, because
+ * libraries are fast along long rows.
+ *
+ * All sizes below follow from the shape alone. Rows that do not fill a slice are cut into powers of two down to
+ * MIN_SLICE and a rest, so that a shape needs a bounded number of primitives whatever the numbers of rows. */
+#include "kernel/gemm.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "kernel/gemm_library.h"
+#include "kernel/kernel.h"
+
+#define NARROW 4          /* out_features up to which plain loops beat a library */
+#define MIN_SLICE 16      /* rows */
+#define MAX_SLICE 512     /* rows */
+#define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
+#define WANTED_TASKS 8    /* of one product, before slices get smaller or the batch is cut */
+#define MAX_TAIL 7        /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */
+#define SUM_COLUMNS 64    /* of dY for one task of the bias gradient */
+#define COMBINE_REALS 16384 /* of dW for one task that adds partial sums */
+#define COMBINE_COLUMNS 16  /* rows of dW, which are columns of dW^T: one cache line */
+
+struct ph_gemm {
+    struct ph_team *team; /* borrowed */
+    bool is_fast;
+    struct ph_gemm_library *library;
+    const struct ph_kernels *kernels;
+};
+
+ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **gemm_out)
+{
+    enum ph_isa isa;
+    PH_TRY(ph__cpu_isa(&isa));
+    struct ph_gemm *gemm = malloc(sizeof *gemm);
+    if (gemm == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
+    *gemm = (struct ph_gemm){.team = team, .is_fast = is_fast, .kernels = ph__kernels_for(isa)};
+    const ph_status status = ph__gemm_library_create(ph__team_num_threads(team), &gemm->library);
+    if (status != PH_OK) {
+        free(gemm);
+        return status;
+    }
+    *gemm_out = gemm;
+    return PH_OK;
+}
+
+void ph__gemm_destroy(struct ph_gemm *gemm)
+{
+    if (gemm == NULL)
+        return;
+    ph__gemm_library_destroy(gemm->library);
+    free(gemm);
+}
+
+uint64_t ph__gemm_creations(const struct ph_gemm *gemm)
+{
+    return ph__gemm_library_creations(gemm->library);
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool is_narrow(size_t out_features)
+{
+    return out_features <= NARROW;
+}
+
+static ph_status prepare(struct ph_gemm *gemm, const struct ph_product *product, bool is_plain,
+    const void *packed, struct ph_prepared *prepared_out)
+{
+    if (!is_plain)
+        return ph__gemm_library_prepare(gemm->library, product, packed, prepared_out);
+    *prepared_out = (struct ph_prepared){.product = *product};
+    return PH_OK;
+}
+
+static ph_status run(
+    const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands)
+{
+    if (prepared->entry != NULL)
+        return ph__gemm_library_run(prepared, worker, operands);
+    ph__plain_product(&prepared->product, operands);
+    return PH_OK;
+}
+
+static ph_status finish(int status)
+{
+    return status == PH_OK ? PH_OK
+                           : ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
+}
+
+/* ---- packing -------------------------------------------------------------------------------------------------- */
+
+/* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
+static size_t packed_inner(const struct ph_gemm_weight_shape *shape)
+{
+    return shape->is_transposed ? shape->out_features : shape->in_features;
+}
+
+static size_t packed_columns(const struct ph_gemm_weight_shape *shape)
+{
+    return shape->is_transposed ? shape->in_features : shape->out_features;
+}
+
+ph_status ph__gemm_packed_bytes(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out)
+{
+    if (!is_narrow(shape->out_features))
+        return ph__gemm_library_packed_bytes(
+            gemm->library, packed_inner(shape), packed_columns(shape), !shape->is_transposed, bytes_out);
+    *bytes_out = shape->out_features * shape->in_features * sizeof(ph_real);
+    return PH_OK;
+}
+
+ph_status ph__gemm_pack(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed)
+{
+    if (!is_narrow(shape->out_features))
+        return ph__gemm_library_pack(
+            gemm->library, packed_inner(shape), packed_columns(shape), !shape->is_transposed, weight, packed);
+    memcpy(packed, weight, shape->out_features * shape->in_features * sizeof *weight);
+    return PH_OK;
+}
+
+/* ---- cutting a length ----------------------------------------------------------------------------------------- */
+
+/* A length as num_full pieces of `full`, then num_tail shrinking ones. */
+struct cut {
+    size_t full, num_full, num_tail;
+    size_t tail[MAX_TAIL + 1];
+};
+
+struct piece {
+    size_t first, count;
+    size_t kind; /* 0: a full one, else 1 + its place in the tail */
+};
+
+/* full is a power of two, at most MIN_SLICE * 2^MAX_TAIL, or the length itself. */
+static struct cut cut_length(size_t length, size_t full)
+{
+    struct cut cut = {.full = full, .num_full = length / full};
+    size_t rest = length % full;
+    for (size_t size = full / 2; size >= MIN_SLICE; size /= 2) {
+        if (rest >= size) {
+            cut.tail[cut.num_tail++] = size;
+            rest -= size;
+        }
+    }
+    if (rest > 0)
+        cut.tail[cut.num_tail++] = rest;
+    return cut;
+}
+
+static size_t cut_pieces(const struct cut *cut)
+{
+    return cut->num_full + cut->num_tail;
+}
+
+static struct piece cut_piece(const struct cut *cut, size_t index)
+{
+    if (index < cut->num_full)
+        return (struct piece){.first = index * cut->full, .count = cut->full};
+    struct piece piece = {.first = cut->num_full * cut->full, .kind = index - cut->num_full + 1};
+    for (size_t i = 0; i + 1 < piece.kind; i++)
+        piece.first += cut->tail[i];
+    piece.count = cut->tail[piece.kind - 1];
+    return piece;
+}
+
+/* ---- forward and backward-data: slices of rows ------------------------------------------------------------------ */
+
+struct row_job {
+    struct ph_gemm *gemm;
+    struct cut cut;
+    struct ph_prepared prepared[MAX_TAIL + 2]; /* by kind of piece */
+    struct ph_product_operands operands;
+    enum ph_activation activation;
+    _Atomic int status;
+};
+
+/* The power of two that gives WANTED_TASKS slices, none too small to be fast or too large for the cache. */
+static size_t slice_rows(size_t rows, size_t columns)
+{
+    size_t slice = 2 * MIN_SLICE;
+    while (slice < MAX_SLICE && 2 * slice * WANTED_TASKS <= rows &&
+           (slice < 128 || 2 * slice * columns <= SLICE_REALS))
+        slice *= 2;
+    return slice;
+}
+
+static void activate(const struct ph_gemm *gemm, enum ph_activation activation, size_t n, ph_real *y)
+{
+    if (activation == PH_RELU)
+        gemm->kernels->relu(n, y, y);
+    else if (activation == PH_SIGMOID)
+        gemm->kernels->sigmoid(n, y, y);
+}
+
+static void row_task(void *argument, size_t task, size_t worker)
+{
+    struct row_job *job = argument;
+    const struct piece piece = cut_piece(&job->cut, task);
+    const struct ph_prepared *prepared = &job->prepared[piece.kind];
+    struct ph_product_operands operands = job->operands;
+    operands.a += piece.first * prepared->product.a_stride;
+    operands.c += piece.first * prepared->product.c_stride;
+    const ph_status status = run(prepared, worker, &operands);
+    if (status != PH_OK)
+        atomic_store(&job->status, status);
+    activate(job->gemm, job->activation, piece.count * prepared->product.columns, operands.c);
+}
+
+static void activation_task(void *argument, size_t task, size_t worker)
+{
+    (void)worker;
+    const struct row_job *job = argument;
+    const size_t columns = job->prepared[0].product.columns;
+    const struct piece piece = cut_piece(&job->cut, task);
+    activate(job->gemm, job->activation, piece.count * columns, job->operands.c + piece.first * columns);
+}
+
+static ph_status run_rows_threaded(struct row_job *job, size_t rows, struct ph_product product)
+{
+    product.rows = rows;
+    product.flags |= PH_PRODUCT_THREADED;
+    PH_TRY(prepare(job->gemm, &product, false, job->operands.b, &job->prepared[0]));
+    PH_TRY(finish(run(&job->prepared[0], 0, &job->operands)));
+    if (job->activation != PH_IDENTITY)
+        ph__parallel_for(job->gemm->team, cut_pieces(&job->cut), activation_task, job);
+    return PH_OK;
+}
+
+static ph_status run_rows(struct row_job *job, size_t rows, struct ph_product product, bool is_plain)
+{
+    if (rows == 0)
+        return PH_OK;
+    job->cut = cut_length(rows, slice_rows(rows, product.columns));
+    if (job->gemm->is_fast && !is_plain)
+        return run_rows_threaded(job, rows, product);
+    for (size_t kind = job->cut.num_full > 0 ? 0 : 1; kind <= job->cut.num_tail; kind++) {
+        product.rows = kind == 0 ? job->cut.full : job->cut.tail[kind - 1];
+        PH_TRY(prepare(job->gemm, &product, is_plain, job->operands.b, &job->prepared[kind]));
+    }
+    ph__parallel_for(job->gemm->team, cut_pieces(&job->cut), row_task, job);
+    return finish(atomic_load(&job->status));
+}
+
+ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
+    const ph_real *x, const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y)
+{
+    assert(!shape->is_transposed);
+    const size_t n = shape->out_features, k = shape->in_features;
+    struct row_job job = {
+        .gemm = gemm, .operands = {.a = x, .b = packed, .bias = bias, .c = y}, .activation = activation};
+    const struct ph_product product = {.columns = n,
+        .inner = k,
+        .a_stride = k,
+        .c_stride = n,
+        .flags = PH_PRODUCT_B_PACKED | PH_PRODUCT_B_TRANSPOSED | (bias != NULL ? PH_PRODUCT_BIAS : 0)};
+    return run_rows(&job, rows, product, is_narrow(n));
+}
+
+ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
+    const ph_real *dy, const void *packed, ph_real *dx)
+{
+    assert(shape->is_transposed);
+    const size_t n = shape->out_features, k = shape->in_features;
+    struct row_job job = {
+        .gemm = gemm, .operands = {.a = dy, .b = packed, .c = dx}, .activation = PH_IDENTITY};
+    const struct ph_product product = {
+        .columns = k, .inner = n, .a_stride = n, .c_stride = k, .flags = PH_PRODUCT_B_PACKED};
+    return run_rows(&job, rows, product, is_narrow(n));
+}
+
+/* ---- backward-weight: tiles of dW, parts of the batch ----------------------------------------------------------- */
+
+/* The product C (rows, columns) is dW (N,K), or dW^T (K,N) when is_transposed. */
+struct weight_plan {
+    bool is_transposed;
+    size_t rows, columns;           /* of C */
+    size_t tile_rows, tile_columns; /* of a tile, but for the last ones */
+    size_t row_tiles, column_tiles;
+    struct cut cut; /* of the batch */
+    size_t num_parts;
+};
+
+static void set_tiles(struct weight_plan *plan, size_t most_rows, size_t most_columns)
+{
+    plan->row_tiles = divide_up(plan->rows, most_rows);
+    plan->tile_rows = divide_up(plan->rows, plan->row_tiles);
+    plan->column_tiles = divide_up(plan->columns, most_columns);
+    plan->tile_columns = divide_up(divide_up(plan->columns, plan->column_tiles), 16) * 16;
+    plan->column_tiles = divide_up(plan->columns, plan->tile_columns);
+}
+
+static struct weight_plan plan_weight(size_t rows, size_t out_features, size_t in_features)
+{
+    const bool is_transposed = 2 * in_features <= out_features && !is_narrow(out_features);
+    struct weight_plan plan = {.is_transposed = is_transposed,
+        .rows = is_transposed ? in_features : out_features,
+        .columns = is_transposed ? out_features : in_features};
+    if (is_transposed)
+        set_tiles(&plan, 256, 256);
+    else
+        set_tiles(&plan, 128, 512);
+    plan.cut = cut_length(rows, out_features * in_features <= 32768 ? 512 : 1024);
+    const size_t wanted_parts = divide_up(WANTED_TASKS, plan.row_tiles * plan.column_tiles);
+    plan.num_parts = plan.cut.num_full == 0 ? 1 : min_size(wanted_parts, plan.cut.num_full);
+    return plan;
+}
+
+/* The fast mode's plan: one tile, one part, one piece. */
+static struct weight_plan plan_whole_weight(size_t rows, size_t out_features, size_t in_features)
+{
+    struct weight_plan plan = plan_weight(rows, out_features, in_features);
+    plan.row_tiles = plan.column_tiles = plan.num_parts = 1;
+    plan.tile_rows = plan.rows;
+    plan.tile_columns = plan.columns;
+    plan.cut = cut_length(rows, rows);
+    return plan;
+}
+
+static bool has_partial_sums(const struct weight_plan *plan)
+{
+    return plan->is_transposed || plan->num_parts > 1;
+}
+
+size_t ph__gemm_weight_scratch_bytes(size_t rows, size_t out_features, size_t in_features)
+{
+    const struct weight_plan plan = plan_weight(rows, out_features, in_features);
+    return has_partial_sums(&plan) ? plan.num_parts * out_features * in_features * sizeof(ph_real) : 0;
+}
+
+struct weight_job {
+    struct ph_gemm *gemm;
+    struct weight_plan plan;
+    size_t rows, out_features, in_features;
+    const ph_real *x, *dy;
+    ph_real *dw, *db;
+    ph_real *partial; /* (num_parts, rows of C, columns of C): scratch, or dw itself */
+    size_t num_tiles; /* tasks [0, num_tiles * num_parts) are products, the others bias gradients */
+    /* by: last row tile, last column tile, added to C, kind of piece */
+    struct ph_prepared prepared[2][2][2][MAX_TAIL + 2];
+    _Atomic int status;
+};
+
+static struct ph_product weight_product(const struct weight_job *job, int is_last_row, int is_last_column)
+{
+    const struct weight_plan *plan = &job->plan;
+    return (struct ph_product){
+        .rows = is_last_row ? plan->rows - (plan->row_tiles - 1) * plan->tile_rows : plan->tile_rows,
+        .columns = is_last_column ? plan->columns - (plan->column_tiles - 1) * plan->tile_columns
+                                  : plan->tile_columns,
+        .a_stride = plan->rows,
+        .b_stride = plan->columns,
+        .c_stride = plan->columns,
+        .flags = PH_PRODUCT_A_TRANSPOSED};
+}
+
+static ph_status prepare_pieces(
+    struct weight_job *job, struct ph_product product, int is_last_row, int is_last_column, bool is_plain)
+{
+    const struct cut *cut = &job->plan.cut;
+    for (size_t kind = 0; kind <= cut->num_tail; kind++) {
+        product.inner = kind == 0 ? cut->full : cut->tail[kind - 1];
+        const bool is_first = kind == 0 ? cut->num_full > 0 : cut->num_full == 0 && kind == 1;
+        const bool is_later = kind == 0 ? cut->num_full > job->plan.num_parts : !is_first;
+        struct ph_prepared(*prepared)[MAX_TAIL + 2] = job->prepared[is_last_row][is_last_column];
+        if (is_first)
+            PH_TRY(prepare(job->gemm, &product, is_plain, NULL, &prepared[0][kind]));
+        struct ph_product added = product;
+        added.flags |= PH_PRODUCT_ADDED;
+        if (is_later)
+            PH_TRY(prepare(job->gemm, &added, is_plain, NULL, &prepared[1][kind]));
+    }
+    return PH_OK;
+}
+
+static ph_status prepare_tiles(struct weight_job *job, bool is_plain)
+{
+    const size_t threaded = job->gemm->is_fast && !is_plain ? PH_PRODUCT_THREADED : 0;
+    for (int is_last_row = job->plan.row_tiles == 1; is_last_row < 2; is_last_row++) {
+        for (int is_last_column = job->plan.column_tiles == 1; is_last_column < 2; is_last_column++) {
+            struct ph_product product = weight_product(job, is_last_row, is_last_column);
+            product.flags |= threaded;
+            PH_TRY(prepare_pieces(job, product, is_last_row, is_last_column, is_plain));
+        }
+    }
+    return PH_OK;
+}
+
+/* The pieces of part p: full ones [p F / P, (p + 1) F / P), and the tail for the last part. */
+static size_t first_piece(const struct weight_plan *plan, size_t part)
+{
+    return part == plan->num_parts ? cut_pieces(&plan->cut) : part * plan->cut.num_full / plan->num_parts;
+}
+
+/* One tile of one part: C = sum over its pieces of A^T B. */
+static void product_task(struct weight_job *job, size_t tile, size_t part, size_t worker)
+{
+    const struct weight_plan *plan = &job->plan;
+    const size_t row_tile = tile / plan->column_tiles, column_tile = tile % plan->column_tiles;
+    const size_t row = row_tile * plan->tile_rows, column = column_tile * plan->tile_columns;
+    const ph_real *a = plan->is_transposed ? job->x : job->dy, *b = plan->is_transposed ? job->dy : job->x;
+    struct ph_prepared(*prepared)[MAX_TAIL + 2] =
+        job->prepared[row_tile + 1 == plan->row_tiles][column_tile + 1 == plan->column_tiles];
+    ph_real *c = job->partial + part * plan->rows * plan->columns + row * plan->columns + column;
+    const size_t first = first_piece(plan, part), last = first_piece(plan, part + 1);
+    for (size_t i = first; i < last; i++) {
+        const struct piece piece = cut_piece(&plan->cut, i);
+        const struct ph_product_operands operands = {
+            .a = a + piece.first * plan->rows + row, .b = b + piece.first * plan->columns + column, .c = c};
+        const ph_status status = run(&prepared[i > first][piece.kind], worker, &operands);
+        if (status != PH_OK)
+            atomic_store(&job->status, status);
+    }
+}
+
+static void bias_task(const struct weight_job *job, size_t block)
+{
+    const size_t first = block * SUM_COLUMNS, columns = min_size(SUM_COLUMNS, job->out_features - first);
+    ph__plain_column_sums(job->rows, columns, job->out_features, job->dy + first, job->db + first);
+}
+
+static void weight_task(void *argument, size_t task, size_t worker)
+{
+    struct weight_job *job = argument;
+    const size_t num_products = job->num_tiles * job->plan.num_parts;
+    if (task < num_products)
+        product_task(job, task % job->num_tiles, task / job->num_tiles, worker);
+    else
+        bias_task(job, task - num_products);
+}
+
+/* dw[i] = sum over parts of partial[part][i] */
+static void combine_plain_task(void *argument, size_t task, size_t worker)
+{
+    (void)worker;
+    const struct weight_job *job = argument;
+    const size_t size = job->out_features * job->in_features, first = task * COMBINE_REALS;
+    const size_t count = min_size(COMBINE_REALS, size - first);
+    ph_real *dw = job->dw + first;
+    memcpy(dw, job->partial + first, count * sizeof *dw);
+    for (size_t part = 1; part < job->plan.num_parts; part++) {
+        const ph_real *partial = job->partial + part * size + first;
+        for (size_t i = 0; i < count; i++)
+            dw[i] += partial[i];
+    }
+}
+
+/* dw[n][k] = sum over parts of partial[part][k][n], for COMBINE_COLUMNS of the n */
+static void combine_transposed_task(void *argument, size_t task, size_t worker)
+{
+    (void)worker;
+    const struct weight_job *job = argument;
+    const size_t out_features = job->out_features, in_features = job->in_features;
+    const size_t first = task * COMBINE_COLUMNS, count = min_size(COMBINE_COLUMNS, out_features - first);
+    for (size_t k = 0; k < in_features; k++) {
+        ph_real sums[COMBINE_COLUMNS];
+        memcpy(sums, job->partial + k * out_features + first, count * sizeof *sums);
+        for (size_t part = 1; part < job->plan.num_parts; part++) {
+            const ph_real *partial = job->partial + (part * in_features + k) * out_features + first;
+            for (size_t j = 0; j < count; j++)
+                sums[j] += partial[j];
+        }
+        for (size_t j = 0; j < count; j++)
+            job->dw[(first + j) * in_features + k] = sums[j];
+    }
+}
+
+static void combine(struct weight_job *job)
+{
+    struct ph_team *team = job->gemm->team;
+    if (job->plan.is_transposed)
+        ph__parallel_for(team, divide_up(job->out_features, COMBINE_COLUMNS), combine_transposed_task, job);
+    else if (job->plan.num_parts > 1)
+        ph__parallel_for(
+            team, divide_up(job->out_features * job->in_features, COMBINE_REALS), combine_plain_task, job);
+}
+
+static ph_status run_weight(struct weight_job *job, bool is_plain)
+{
+    PH_TRY(prepare_tiles(job, is_plain));
+    const size_t bias_tasks = job->db != NULL ? divide_up(job->out_features, SUM_COLUMNS) : 0;
+    if (job->gemm->is_fast && !is_plain) {
+        product_task(job, 0, 0, 0);
+        job->num_tiles = 0;
+        ph__parallel_for(job->gemm->team, bias_tasks, weight_task, job);
+    } else {
+        job->num_tiles = job->plan.row_tiles * job->plan.column_tiles;
+        ph__parallel_for(
+            job->gemm->team, job->num_tiles * job->plan.num_parts + bias_tasks, weight_task, job);
+    }
+    combine(job);
+    return finish(atomic_load(&job->status));
+}
+
+ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, size_t rows, size_t out_features, size_t in_features,
+    const ph_real *x, const ph_real *dy, ph_real *dw, ph_real *db, void *scratch)
+{
+    if (rows == 0) {
+        memset(dw, 0, out_features * in_features * sizeof *dw);
+        if (db != NULL)
+            memset(db, 0, out_features * sizeof *db);
+        return PH_OK;
+    }
+    const bool is_plain = is_narrow(out_features);
+    struct weight_job job = {.gemm = gemm,
+        .plan = gemm->is_fast && !is_plain ? plan_whole_weight(rows, out_features, in_features)
+                                           : plan_weight(rows, out_features, in_features),
+        .rows = rows,
+        .out_features = out_features,
+        .in_features = in_features,
+        .x = x,
+        .dy = dy,
+        .dw = dw,
+        .db = db};
+    job.partial = has_partial_sums(&job.plan) ? scratch : dw;
+    return run_weight(&job, is_plain);
+}

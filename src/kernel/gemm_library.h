@@ -1,0 +1,72 @@
+/* What gemm.c needs of a matrix library: single products, prepared once, run by one worker at a time.
+ *
+ * gemm_onednn.c and gemm_reference.c implement it; gemm.c alone calls it. All of it but ph__gemm_library_run is for
+ * the thread that owns the context, outside of parallel regions. */
+#ifndef PH_KERNEL_GEMM_LIBRARY_H
+#define PH_KERNEL_GEMM_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+#include "phloem/tensor.h"
+
+enum ph_product_flag {
+    PH_PRODUCT_A_TRANSPOSED = 1, /* A is stored (inner, rows) */
+    PH_PRODUCT_B_TRANSPOSED = 2, /* B is stored, or was before it was packed, (columns, inner) */
+    PH_PRODUCT_B_PACKED = 4,     /* B is in the library's layout */
+    PH_PRODUCT_BIAS = 8,         /* + bias (columns), the same for each row */
+    PH_PRODUCT_ADDED = 16,       /* C += instead of C =; not together with a bias */
+    PH_PRODUCT_THREADED = 32,    /* the library may use its own threads, and give bits up */
+};
+
+/* C (rows, columns) = A (rows, inner) B (inner, columns). A stride is the distance in reals between the rows of a
+ * matrix as it is stored; b_stride is 0 for a packed B. Only size_t members: compared as bytes. */
+struct ph_product {
+    size_t rows, columns, inner;
+    size_t a_stride, b_stride, c_stride;
+    size_t flags; /* of enum ph_product_flag */
+};
+
+struct ph_product_operands {
+    const ph_real *a;
+    const void *b;
+    const ph_real *bias;
+    ph_real *c;
+};
+
+/* A product that can be run. Without an entry it is computed by ph__plain_product. */
+struct ph_prepared {
+    struct ph_product product;
+    struct ph_library_entry *entry; /* owned by the library */
+};
+
+struct ph_gemm_library;
+
+/* num_workers: how many may run products at once, and the threads of a PH_PRODUCT_THREADED one. */
+ph_status ph__gemm_library_create(size_t num_workers, struct ph_gemm_library **library_out);
+void ph__gemm_library_destroy(struct ph_gemm_library *library);
+uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library);
+
+/* Finds or makes what runs `product`. packed: the B of the coming runs when the product is packed, else NULL. */
+ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct ph_product *product,
+    const void *packed, struct ph_prepared *prepared_out);
+
+/* In a task of the team, or, when PH_PRODUCT_THREADED, outside of one with worker 0. worker < num_workers, no two at
+ * once with the same worker. Fails only by a bug, and records no text. */
+ph_status ph__gemm_library_run(
+    const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands);
+
+/* Packing B (inner, columns), which is stored (columns, inner) when is_transposed. */
+ph_status ph__gemm_library_packed_bytes(
+    struct ph_gemm_library *library, size_t inner, size_t columns, int is_transposed, size_t *bytes_out);
+ph_status ph__gemm_library_pack(struct ph_gemm_library *library, size_t inner, size_t columns,
+    int is_transposed, const ph_real *matrix, void *packed);
+
+/* Any product by plain loops, for which packed means copied as it is stored. plain_product.c, in every build. */
+void ph__plain_product(const struct ph_product *product, const struct ph_product_operands *operands);
+
+/* sums (columns) = the sum over rows of x, whose rows stand `stride` reals apart; in blocks of rows, then of blocks. */
+void ph__plain_column_sums(size_t rows, size_t columns, size_t stride, const ph_real *x, ph_real *sums);
+
+#endif

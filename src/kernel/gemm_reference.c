@@ -1,0 +1,73 @@
+/* The GEMM library that is none: every product by plain loops. For the thread-sanitizer preset, whose tool does not
+ * see into a library, and for the build in double. Nothing is prepared; packing is copying. */
+#include "kernel/gemm_library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/gemm.h"
+
+struct ph_gemm_library {
+    size_t num_workers;
+};
+
+const char *ph__gemm_library(void)
+{
+    return "reference";
+}
+
+ph_status ph__gemm_library_create(size_t num_workers, struct ph_gemm_library **library_out)
+{
+    struct ph_gemm_library *library = malloc(sizeof *library);
+    if (library == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
+    library->num_workers = num_workers;
+    *library_out = library;
+    return PH_OK;
+}
+
+void ph__gemm_library_destroy(struct ph_gemm_library *library)
+{
+    free(library);
+}
+
+uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library)
+{
+    (void)library;
+    return 0;
+}
+
+ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct ph_product *product,
+    const void *packed, struct ph_prepared *prepared_out)
+{
+    (void)library;
+    (void)packed;
+    *prepared_out = (struct ph_prepared){.product = *product};
+    return PH_OK;
+}
+
+ph_status ph__gemm_library_run(
+    const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands)
+{
+    (void)worker;
+    ph__plain_product(&prepared->product, operands);
+    return PH_OK;
+}
+
+ph_status ph__gemm_library_packed_bytes(
+    struct ph_gemm_library *library, size_t inner, size_t columns, int is_transposed, size_t *bytes_out)
+{
+    (void)library;
+    (void)is_transposed;
+    *bytes_out = inner * columns * sizeof(ph_real);
+    return PH_OK;
+}
+
+ph_status ph__gemm_library_pack(struct ph_gemm_library *library, size_t inner, size_t columns,
+    int is_transposed, const ph_real *matrix, void *packed)
+{
+    (void)library;
+    (void)is_transposed;
+    memcpy(packed, matrix, inner * columns * sizeof(ph_real));
+    return PH_OK;
+}

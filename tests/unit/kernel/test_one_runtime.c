@@ -1,0 +1,79 @@
+/* One pool of threads: after regions of the team and a product that oneDNN threads itself, the process has exactly
+ * the team's threads. Under clang this would fail if oneDNN's libgomp and clang's libomp were both at work. */
+#include "support/test_support.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "kernel/gemm.h"
+
+#define NUM_THREADS 3
+
+static size_t count_threads(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    size_t count = 0;
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+static void count_task(void *argument, size_t task, size_t worker)
+{
+    (void)task;
+    (void)worker;
+    atomic_fetch_add((atomic_size_t *)argument, 1);
+}
+
+static void run_product(struct ph_team *team, bool is_fast)
+{
+    const size_t rows = 512, features = 128;
+    const struct ph_gemm_weight_shape shape = {features, features, false};
+    struct ph_gemm *gemm;
+    assert_ok(ph__gemm_create(team, is_fast, &gemm));
+    float *x = calloc(rows * features, sizeof *x), *y = calloc(rows * features, sizeof *y);
+    size_t size;
+    assert_ok(ph__gemm_packed_bytes(gemm, &shape, &size));
+    void *packed;
+    assert_ok(ph__memory_alloc(size, "packed", &packed));
+    assert_ok(ph__gemm_pack(gemm, &shape, x, packed));
+    assert_ok(ph__gemm_forward(gemm, &shape, rows, x, packed, NULL, PH_IDENTITY, y));
+    free(x);
+    free(y);
+    ph__memory_free(packed, size);
+    ph__gemm_destroy(gemm);
+}
+
+static void team_and_library_share_one_pool_of_threads(void **state)
+{
+    (void)state;
+    const size_t before = count_threads();
+    struct ph_team *team;
+    assert_ok(ph__team_create(NUM_THREADS, &team));
+    atomic_size_t count = 0;
+    ph__parallel_for(team, 100, count_task, &count);
+    assert_int_equal(atomic_load(&count), 100);
+    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    run_product(team, false);
+    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    run_product(team, true);
+    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    ph__parallel_for(team, 100, count_task, &count);
+    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    ph__team_destroy(team);
+}
+
+int main(void)
+{
+    if (strcmp(ph__gemm_library(), "reference") == 0)
+        test_skip("the reference GEMM has no threads of its own");
+    if (strcmp(ph__parallel_backend(), "openmp") != 0)
+        test_skip("the team is not OpenMP's");
+    const struct CMUnitTest tests[] = {cmocka_unit_test(team_and_library_share_one_pool_of_threads)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
