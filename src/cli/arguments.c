@@ -1,0 +1,121 @@
+#include "cli/arguments.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/option.h"
+
+#define MAX_FLAGS 16
+
+ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known)
+{
+    const char *nearest = ph__nearest_word(word, known, num_known);
+    if (nearest == NULL)
+        return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; see phloem --help", what, word);
+    return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; did you mean '%s'?", what, word, nearest);
+}
+
+static void print_help(const struct cli_command *command)
+{
+    printf("usage: phloem %s %s", command->verb, command->positional);
+    for (size_t i = 0; i < command->num_flags; i++) {
+        const struct cli_flag *flag = &command->flags[i];
+        bool has_value = flag->type != CLI_SWITCH;
+        printf(" [%s%s%s]%s", flag->name, has_value ? " " : "", has_value ? flag->value : "",
+            flag->type == CLI_TEXTS ? "..." : "");
+    }
+    printf("\n\n%s\n\n", command->summary);
+    for (size_t i = 0; i < command->num_flags; i++) {
+        const struct cli_flag *flag = &command->flags[i];
+        char name[64];
+        snprintf(name, sizeof name, "%s %s", flag->name, flag->type != CLI_SWITCH ? flag->value : "");
+        printf("  %-22s %s\n", name, flag->help);
+    }
+}
+
+static const struct cli_flag *find_flag(const struct cli_command *command, const char *text, size_t length)
+{
+    for (size_t i = 0; i < command->num_flags; i++)
+        if (strlen(command->flags[i].name) == length && memcmp(command->flags[i].name, text, length) == 0)
+            return &command->flags[i];
+    return NULL;
+}
+
+static ph_status unknown_flag(const struct cli_command *command, const char *word)
+{
+    const char *known[MAX_FLAGS];
+    size_t num_known = 0;
+    for (size_t i = 0; i < command->num_flags && i < MAX_FLAGS; i++)
+        known[num_known++] = command->flags[i].name;
+    return cli_unknown("flag", word, known, num_known);
+}
+
+static ph_status add_text(const struct cli_flag *flag, const char *value)
+{
+    struct cli_texts *texts = flag->target;
+    if (texts->count == PH_CLI_MAX_SETS)
+        return ph_fail(PH_ERROR_USAGE, "%s is given more than %d times", flag->name, PH_CLI_MAX_SETS);
+    texts->items[texts->count++] = value;
+    return PH_OK;
+}
+
+/* Takes argv[*at] and, where it needs one, the value behind it. */
+static ph_status take_flag(const struct cli_command *command, int argc, char **argv, int *at)
+{
+    const char *text = argv[*at];
+    size_t length = strcspn(text, "=");
+    const struct cli_flag *flag = find_flag(command, text, length);
+    if (flag == NULL)
+        return unknown_flag(command, text);
+    const char *value = text[length] == '=' ? text + length + 1 : NULL;
+    if (flag->type == CLI_SWITCH) {
+        if (value != NULL)
+            return ph_fail(PH_ERROR_USAGE, "%s takes no value", flag->name);
+        *(bool *)flag->target = true;
+        return PH_OK;
+    }
+    if (value == NULL && *at + 1 < argc)
+        value = argv[++*at];
+    if (value == NULL)
+        return ph_fail(PH_ERROR_USAGE, "%s needs a value: %s %s", flag->name, flag->name, flag->value);
+    if (flag->type == CLI_TEXTS)
+        return add_text(flag, value);
+    *(const char **)flag->target = value;
+    return PH_OK;
+}
+
+static ph_status take_positional(
+    const struct cli_command *command, const char *text, struct cli_arguments *arguments)
+{
+    if (arguments->num_positional == command->max_positional)
+        return ph_fail(PH_ERROR_USAGE, "one argument too many: '%s'; usage: phloem %s %s", text,
+            command->verb, command->positional);
+    arguments->positional[arguments->num_positional++] = text;
+    return PH_OK;
+}
+
+ph_status cli_parse(
+    const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out)
+{
+    struct cli_arguments arguments = {0};
+    bool has_flags = true;
+    for (int i = 1; i < argc; i++) {
+        if (has_flags && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+            print_help(command);
+            arguments.has_printed_help = true;
+            *arguments_out = arguments;
+            return PH_OK;
+        }
+        if (has_flags && strcmp(argv[i], "--") == 0)
+            has_flags = false;
+        else if (has_flags && argv[i][0] == '-' && argv[i][1] != '\0')
+            PH_TRY(take_flag(command, argc, argv, &i));
+        else
+            PH_TRY(take_positional(command, argv[i], &arguments));
+    }
+    if (arguments.num_positional < command->min_positional)
+        return ph_fail(PH_ERROR_USAGE, "an argument is missing; usage: phloem %s %s", command->verb,
+            command->positional);
+    *arguments_out = arguments;
+    return PH_OK;
+}

@@ -1,0 +1,55 @@
+/* Command lines: flags by table, positional arguments, and help made from the same table. */
+#ifndef PH_CLI_ARGUMENTS_H
+#define PH_CLI_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+#define PH_CLI_MAX_SETS 256
+#define PH_CLI_MAX_POSITIONAL 4
+
+struct cli_texts { /* zero-initialised is empty; borrowed from argv */
+    size_t count;
+    const char *items[PH_CLI_MAX_SETS];
+};
+
+enum cli_flag_type {
+    CLI_SWITCH, /* bool */
+    CLI_TEXT,   /* const char * */
+    CLI_TEXTS,  /* struct cli_texts: may be given again */
+};
+
+struct cli_flag {
+    const char *name; /* "--out" */
+    enum cli_flag_type type;
+    void *target;
+    const char *value; /* how help calls the value: "DIR" */
+    const char *help;
+};
+
+struct cli_command {
+    const char *verb;
+    const char *summary;
+    const char *positional; /* how help calls the positional arguments: "CONFIG" */
+    size_t min_positional, max_positional;
+    const struct cli_flag *flags;
+    size_t num_flags;
+};
+
+struct cli_arguments {
+    size_t num_positional;
+    const char *positional[PH_CLI_MAX_POSITIONAL];
+    bool has_printed_help; /* --help was among them: nothing is left to do */
+};
+
+/* argv[0] is the verb. "--flag value" and "--flag=value" alike; "--" ends the flags. PH_ERROR_USAGE names what it does
+ * not know, and the nearest that it does. */
+ph_status cli_parse(
+    const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
+
+/* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest of known where one is near. */
+ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);
+
+#endif

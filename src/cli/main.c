@@ -1,0 +1,57 @@
+/* phloem: the program. Finds the verb, runs it, and turns a status into one line and an exit code. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/verb.h"
+
+struct verb {
+    const char *name;
+    const char *summary;
+    cli_verb_function *run;
+};
+
+static const struct verb verbs[] = {
+#define VERB(name, summary) {#name, summary, verb_##name},
+#include "cli/verbs.def"
+#undef VERB
+};
+
+#define NUM_VERBS (sizeof verbs / sizeof *verbs)
+
+static void print_usage(void)
+{
+    printf("usage: phloem VERB [ARGUMENTS]\n\nPhloem trains recommendation models.\n\n");
+    for (size_t i = 0; i < NUM_VERBS; i++)
+        printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
+    printf("\nphloem VERB --help tells more. Every config key: phloem config --docs.\n");
+}
+
+static ph_status run_verb(int argc, char **argv)
+{
+    const char *known[NUM_VERBS];
+    for (size_t i = 0; i < NUM_VERBS; i++) {
+        known[i] = verbs[i].name;
+        if (strcmp(argv[0], verbs[i].name) == 0)
+            return verbs[i].run(argc, argv);
+    }
+    return cli_unknown("verb", argv[0], known, NUM_VERBS);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_usage();
+        return argc < 2 ? ph_status_exit_code(PH_ERROR_USAGE) : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("phloem %s\n", PH_VERSION);
+        return 0;
+    }
+    ph_status status = run_verb(argc - 1, argv + 1);
+    if (status == PH_OK && fflush(stdout) != 0)
+        status = ph_fail(PH_ERROR_DISK, "standard output cannot be written");
+    if (status != PH_OK)
+        fprintf(stderr, "phloem: error: %s\n", ph_error_text());
+    return ph_status_exit_code(status);
+}

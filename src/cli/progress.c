@@ -1,0 +1,91 @@
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+struct cli_progress cli_progress_on(FILE *file)
+{
+    return (struct cli_progress){.file = file, .is_live = isatty(fileno(file)) == 1};
+}
+
+static void format_time(double seconds, char *text, size_t size)
+{
+    if (!isfinite(seconds)) {
+        snprintf(text, size, "-");
+        return;
+    }
+    uint64_t whole = (uint64_t)(seconds + 0.5);
+    if (whole >= 3600)
+        snprintf(
+            text, size, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        snprintf(text, size, "%" PRIu64 ":%02" PRIu64, whole / 60, whole % 60);
+}
+
+static void format_number(double number, char *text, size_t size)
+{
+    if (isnan(number))
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "%.4f", number);
+}
+
+static void format_step(const struct ph_train_progress *progress, char *text, size_t size)
+{
+    if (progress->total_steps > 0)
+        snprintf(text, size, "%" PRIu64 "/%" PRIu64, progress->step, progress->total_steps);
+    else
+        snprintf(text, size, "%" PRIu64, progress->step);
+}
+
+static void format_evaluation(const struct ph_train_progress *progress, char *line, size_t size)
+{
+    const struct ph_metrics *valid = progress->valid;
+    char auc[32], logloss[32];
+    format_number(valid->auc, auc, sizeof auc);
+    format_number(valid->logloss, logloss, sizeof logloss);
+    snprintf(line, size, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "  valid auc %s  logloss %s%s",
+        progress->epoch, progress->epochs, progress->step, auc, logloss,
+        progress->is_best ? "  (best so far)" : "");
+}
+
+void cli_progress_format(const struct ph_train_progress *progress, char *line, size_t size)
+{
+    if (progress->valid != NULL) {
+        format_evaluation(progress, line, size);
+        return;
+    }
+    char step[64], loss[32], auc[32], left[32];
+    format_step(progress, step, sizeof step);
+    format_number(progress->loss, loss, sizeof loss);
+    format_number(progress->auc, auc, sizeof auc);
+    format_time(progress->seconds_left, left, sizeof left);
+    snprintf(line, size, "epoch %" PRIu64 "/%" PRIu64 "  step %s  %.0f samples/s  loss %s  auc %s  left %s",
+        progress->epoch, progress->epochs, step, progress->samples_per_s, loss, auc, left);
+}
+
+ph_status cli_progress_show(void *context, const struct ph_train_progress *progress)
+{
+    struct cli_progress *shown = context;
+    char line[256];
+    cli_progress_format(progress, line, sizeof line);
+    if (!shown->is_live) {
+        fprintf(shown->file, "%s\n", line);
+    } else {
+        int length = fprintf(shown->file, "\r%-*s", (int)shown->line_length, line);
+        shown->line_length = length > 0 ? (size_t)length - 1 : 0;
+        if (progress->valid != NULL)
+            cli_progress_end(shown);
+    }
+    if (fflush(shown->file) != 0)
+        return ph_fail(PH_ERROR_DISK, "the progress cannot be written");
+    return PH_OK;
+}
+
+void cli_progress_end(struct cli_progress *progress)
+{
+    if (progress->is_live && progress->line_length > 0)
+        fprintf(progress->file, "\n");
+    progress->line_length = 0;
+}

@@ -1,0 +1,14 @@
+/* The verbs of the phloem program: one file a verb, one line in verbs.def. */
+#ifndef PH_CLI_VERB_H
+#define PH_CLI_VERB_H
+
+#include "phloem/status.h"
+
+/* argv[0] is the verb. */
+typedef ph_status cli_verb_function(int argc, char **argv);
+
+#define VERB(name, summary) cli_verb_function verb_##name;
+#include "cli/verbs.def"
+#undef VERB
+
+#endif

@@ -1,0 +1,34 @@
+/* phloem config [CONFIG] */
+#include "cli/job_config.h"
+#include "cli/verb.h"
+
+static ph_status print_effective(const char *path, const struct cli_texts *sets)
+{
+    struct cli_job_config config = {0};
+    ph_status status = cli_job_config_read(&config, path, sets);
+    if (status == PH_OK)
+        status = cli_job_config_write(&config, "-");
+    cli_job_config_fini(&config);
+    return status;
+}
+
+ph_status verb_config(int argc, char **argv)
+{
+    struct cli_texts sets = {0};
+    bool is_markdown = false, is_text = false;
+    const struct cli_flag flags[] = {
+        {"--keys", CLI_SWITCH, &is_text, NULL, "every key with its type, default and meaning"},
+        {"--docs", CLI_SWITCH, &is_markdown, NULL, "the same as Markdown: docs/CONFIG.md"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+    };
+    const struct cli_command command = {"config",
+        "Prints CONFIG with all defaults filled in (without CONFIG: the defaults), or explains the keys.",
+        "[CONFIG]", 0, 1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return cli_job_config_describe(false);
+    if (is_markdown || is_text)
+        return cli_job_config_describe(is_markdown);
+    return print_effective(arguments.num_positional > 0 ? arguments.positional[0] : NULL, &sets);
+}

@@ -1,0 +1,62 @@
+/* phloem eval DIR [FILE] */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "cli/model_folder.h"
+#include "cli/verb.h"
+#include "train/report.h"
+
+/* One object for one task, an array for several. */
+static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_tasks)
+{
+    struct ph_json *json = num_tasks == 1 ? ph__metrics_json(metrics) : ph__json_array();
+    for (size_t task = 0; num_tasks > 1 && task < num_tasks; task++)
+        ph__json_append(json, ph__metrics_json(&metrics[task]));
+    char *text = NULL;
+    ph_status status = ph__json_text(json, 2, &text);
+    if (status == PH_OK)
+        printf("%s\n", text);
+    free(text);
+    ph__json_destroy(json);
+    return status;
+}
+
+static ph_status evaluate(struct cli_model_folder *model, const char *path)
+{
+    size_t num_tasks = ph_encoder_num_tasks(model->encoder);
+    if (path == NULL)
+        path = model->config.data.test;
+    if (path == NULL)
+        return ph_fail(PH_ERROR_USAGE, "the config names no data.test: name a file to measure on");
+    struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
+    if (metrics == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+    ph_status status = ph_scorer_evaluate(model->scorer, path, metrics);
+    if (status == PH_OK)
+        status = print_metrics(metrics, num_tasks);
+    free(metrics);
+    return status;
+}
+
+ph_status verb_eval(int argc, char **argv)
+{
+    struct cli_texts sets = {0};
+    const struct cli_flag flags[] = {
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+    };
+    const struct cli_command command = {"eval",
+        "Measures the model in DIR on FILE (default: data.test of its config) and prints its metrics as "
+        "JSON.",
+        "DIR [FILE]", 1, 2, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    struct cli_model_folder model;
+    ph_status status = cli_model_folder_open(&model, arguments.positional[0], &sets);
+    if (status == PH_OK)
+        status = evaluate(&model, arguments.num_positional > 1 ? arguments.positional[1] : NULL);
+    cli_model_folder_close(&model);
+    return status;
+}

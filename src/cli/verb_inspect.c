@@ -1,0 +1,77 @@
+/* phloem inspect [data|checkpoint|config|model] PATH */
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/inspect.h"
+#include "cli/verb.h"
+
+static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
+enum kind { KIND_DATA, KIND_CHECKPOINT, KIND_CONFIG, KIND_MODEL, NUM_KINDS };
+
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+    return length >= size && strcmp(text + length - size, ending) == 0;
+}
+
+static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kind_out)
+{
+    if (arguments->num_positional == 1) {
+        *kind_out = ends_in(arguments->positional[0], ".safetensors") ? KIND_CHECKPOINT : KIND_MODEL;
+        return PH_OK;
+    }
+    for (size_t i = 0; i < NUM_KINDS; i++) {
+        if (strcmp(arguments->positional[0], kinds[i]) == 0) {
+            *kind_out = (enum kind)i;
+            return PH_OK;
+        }
+    }
+    return cli_unknown("kind of thing to inspect", arguments->positional[0], kinds, NUM_KINDS);
+}
+
+static ph_status inspect_config(const char *path, const struct cli_texts *sets)
+{
+    struct cli_job_config config = {0};
+    ph_status status = cli_job_config_read(&config, path, sets);
+    if (status == PH_OK)
+        status = cli_job_config_write(&config, "-");
+    cli_job_config_fini(&config);
+    return status;
+}
+
+static ph_status inspect_source(enum kind kind, const char *path, const struct cli_texts *sets, bool is_dot)
+{
+    struct cli_source source;
+    ph_status status = cli_source_open(&source, path, sets);
+    if (status == PH_OK)
+        status = kind == KIND_DATA ? cli_inspect_data(&source) : cli_inspect_model(&source, is_dot);
+    cli_source_close(&source);
+    return status;
+}
+
+ph_status verb_inspect(int argc, char **argv)
+{
+    struct cli_texts sets = {0};
+    bool is_dot = false;
+    const struct cli_flag flags[] = {
+        {"--dot", CLI_SWITCH, &is_dot, NULL, "model: its graph as Graphviz text"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+    };
+    const struct cli_command command = {"inspect",
+        "Shows data (CONFIG or DIR), a checkpoint (FILE), a config (CONFIG) or a model (CONFIG or DIR). DIR "
+        "is a "
+        "folder that phloem train made.",
+        "[data|checkpoint|config|model] PATH", 1, 2, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    enum kind kind;
+    PH_TRY(find_kind(&arguments, &kind));
+    const char *path = arguments.positional[arguments.num_positional - 1];
+    if (kind == KIND_CHECKPOINT)
+        return cli_inspect_checkpoint(path);
+    if (kind == KIND_CONFIG)
+        return inspect_config(path, &sets);
+    return inspect_source(kind, path, &sets, is_dot);
+}

@@ -1,0 +1,89 @@
+/* phloem predict DIR FILE --out PREDICTIONS.csv|.npy */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/model_folder.h"
+#include "cli/prediction_file.h"
+#include "cli/verb.h"
+#include "train/metrics.h"
+
+static ph_status predict_batch(struct cli_model_folder *model, const struct ph_batch *batch,
+    float *probabilities, struct cli_prediction_file *file)
+{
+    const ph_real *logits; /* (B,T) */
+    PH_TRY(ph_scorer_score(model->scorer, batch, &logits));
+    for (size_t b = 0; b < batch->num_samples; b++) {
+        for (size_t task = 0; task < file->num_tasks; task++)
+            probabilities[task] = (float)ph__sigmoid((double)logits[b * file->num_tasks + task]);
+        PH_TRY(cli_prediction_file_row(file, probabilities));
+    }
+    return PH_OK;
+}
+
+static ph_status predict_batches(
+    struct cli_model_folder *model, struct ph_batches *batches, struct cli_prediction_file *file)
+{
+    float *probabilities = calloc(file->num_tasks, sizeof *probabilities);
+    if (probabilities == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", file->num_tasks);
+    ph_status status = PH_OK;
+    while (status == PH_OK) {
+        const struct ph_batch *batch = NULL;
+        status = ph_batches_next(batches, &batch);
+        if (status != PH_OK || batch == NULL)
+            break;
+        status = predict_batch(model, batch, probabilities, file);
+    }
+    free(probabilities);
+    return status;
+}
+
+static ph_status predict(struct cli_model_folder *model, const char *path, const char *out)
+{
+    struct cli_prediction_file file;
+    struct ph_batches *batches;
+    struct ph_batches_options options = {
+        .batch_size = (size_t)model->config.train.batch_size,
+        .num_prefetched = (size_t)model->config.data.num_prefetched,
+        .needs_no_labels = true,
+    };
+    PH_TRY(ph_batches_open(model->encoder, path, &options, &batches));
+    ph_status status = cli_prediction_file_open(out, ph_encoder_num_tasks(model->encoder), &file);
+    if (status == PH_OK) {
+        status = predict_batches(model, batches, &file);
+        if (status == PH_OK)
+            status = cli_prediction_file_finish(&file);
+        cli_prediction_file_abandon(&file);
+    }
+    ph_batches_close(batches);
+    if (status == PH_OK)
+        printf("%s: %" PRIu64 " predictions\n", out, file.num_rows);
+    return status;
+}
+
+ph_status verb_predict(int argc, char **argv)
+{
+    struct cli_texts sets = {0};
+    const char *out = NULL;
+    const struct cli_flag flags[] = {
+        {"--out", CLI_TEXT, &out, "FILE", "predictions, .csv or .npy (required)"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+    };
+    const struct cli_command command = {"predict",
+        "Writes the predicted probability of each row of FILE, in order, by the model in DIR. Labels are not "
+        "needed.",
+        "DIR FILE", 2, 2, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    if (out == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--out FILE is missing: where shall the predictions go?");
+    struct cli_model_folder model;
+    ph_status status = cli_model_folder_open(&model, arguments.positional[0], &sets);
+    if (status == PH_OK)
+        status = predict(&model, arguments.positional[1], out);
+    cli_model_folder_close(&model);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* phloem synth [CONFIG] --out DIR */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/job_config.h"
+#include "cli/verb.h"
+
+static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
+{
+    static const char *const names[PH_SYNTH_FILE_COUNT] = {"train", "valid", "test"};
+    printf("The true model, which drew the labels, on them:\n");
+    for (size_t i = 0; i < PH_SYNTH_FILE_COUNT; i++)
+        if (truth[i].num_rows > 0)
+            printf("%-5s  %" PRIu64 " rows, positives %.4f, auc %.5f, logloss %.5f, ne %.4f\n", names[i],
+                truth[i].num_rows, truth[i].base_rate, truth[i].auc, truth[i].logloss, truth[i].ne);
+}
+
+static ph_status synthesise(
+    struct cli_job_config *config, const char *path, const struct cli_texts *sets, const char *folder)
+{
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    PH_TRY(cli_job_config_read(config, path, sets));
+    PH_TRY(ph_synth_write(&config->synth, folder, truth));
+    print_truth(truth);
+    printf(
+        "data: %s (truth.json holds the figures above, synth.yaml the data section of a config)\n", folder);
+    return PH_OK;
+}
+
+ph_status verb_synth(int argc, char **argv)
+{
+    struct cli_texts sets = {0};
+    const char *folder = NULL;
+    const struct cli_flag flags[] = {
+        {"--out", CLI_TEXT, &folder, "DIR", "where the files go (required)"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE",
+            "in place of the config's value: --set synth.train_rows=1000"},
+    };
+    const struct cli_command command = {"synth",
+        "Writes train, valid and test data whose labels a known model draws, by the section \"synth\" of "
+        "CONFIG.",
+        "[CONFIG]", 0, 1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    if (folder == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the data go?");
+    struct cli_job_config config = {0};
+    ph_status status = synthesise(&config, arguments.positional[0], &sets, folder);
+    cli_job_config_fini(&config);
+    return status;
+}

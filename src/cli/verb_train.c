@@ -1,0 +1,156 @@
+/* phloem train CONFIG --out DIR */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/job_config.h"
+#include "cli/progress.h"
+#include "cli/verb.h"
+#include "train/memory_check.h"
+
+struct request {
+    const char *config, *folder, *threads, *trace;
+    struct cli_texts sets;
+    bool has_profile, is_quiet;
+};
+
+static volatile int stop_signal; /* set by the handler alone */
+
+static void remember_signal(int number)
+{
+    stop_signal = number;
+}
+
+/* The first signal ends the training cleanly, the second one at once. */
+static void install_handlers(void)
+{
+    struct sigaction action = {.sa_handler = remember_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
+{
+    const struct cli_flag flags[] = {
+        {"--out", CLI_TEXT, &request->folder, "DIR", "where model and reports go (required)"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
+        {"--profile", CLI_SWITCH, &request->has_profile, NULL,
+            "print time, GFLOP/s and GB/s of each operator"},
+        {"--trace", CLI_TEXT, &request->trace, "FILE", "write a Chrome trace"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
+    };
+    const struct cli_command command = {"train", "Trains a model and keeps the best one in DIR.", "CONFIG", 1,
+        1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    *is_done = arguments.has_printed_help;
+    if (*is_done)
+        return PH_OK;
+    if (request->folder == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the model go?");
+    request->config = arguments.positional[0];
+    return PH_OK;
+}
+
+static ph_status read_config(struct request *request, struct cli_job_config *config)
+{
+    char threads[64];
+    if (request->threads != NULL) {
+        snprintf(threads, sizeof threads, "threads=%s", request->threads);
+        if (request->sets.count == PH_CLI_MAX_SETS)
+            return ph_fail(PH_ERROR_USAGE, "--set is given more than %d times", PH_CLI_MAX_SETS - 1);
+        request->sets.items[request->sets.count++] = threads;
+    }
+    PH_TRY(cli_job_config_read(config, request->config, &request->sets));
+    if (config->data.train == NULL)
+        return ph_fail(
+            PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", request->config);
+    return PH_OK;
+}
+
+static void print_metrics(const char *what, const struct ph_metrics *metrics)
+{
+    printf("%-5s  auc %.5f  logloss %.5f  ne %.4f  calibration %.4f  (%llu samples)\n", what, metrics->auc,
+        metrics->logloss, metrics->ne, metrics->calibration, (unsigned long long)metrics->num_samples);
+}
+
+static void print_memory(const struct ph_train_memory *memory)
+{
+    char peak[32], limit[32], baseline[32], parameters[32], slots[32], plan[32], no_reuse[32];
+    uint64_t limit_bytes = ph__memory_limit(memory);
+    printf("memory: peak anonymous %s, %s the limit of %s = baseline %s + parameters %s + slots %s + plan %s "
+           "(%s without reuse) + 64 MiB\n",
+        ph__bytes_text(memory->peak_anonymous_bytes, peak),
+        memory->peak_anonymous_bytes <= limit_bytes ? "within" : "ABOVE", ph__bytes_text(limit_bytes, limit),
+        ph__bytes_text(memory->baseline_bytes, baseline), ph__bytes_text(memory->parameter_bytes, parameters),
+        ph__bytes_text(memory->slot_bytes, slots), ph__bytes_text(memory->plan_bytes, plan),
+        ph__bytes_text(memory->no_reuse_bytes, no_reuse));
+}
+
+static void print_summary(const struct ph_train_summary *summary, const char *folder)
+{
+    printf("trained %llu steps in %.1f s, %.0f samples/s, %llu parameters; best epoch %llu\n",
+        (unsigned long long)summary->steps, summary->train_seconds, summary->samples_per_s,
+        (unsigned long long)summary->parameters, (unsigned long long)summary->best_epoch);
+    if (summary->skipped_steps > 0)
+        printf("skipped %llu steps whose loss or gradients were not finite\n",
+            (unsigned long long)summary->skipped_steps);
+    if (summary->has_valid)
+        print_metrics("valid", &summary->valid);
+    if (summary->has_test)
+        print_metrics("test", &summary->test);
+    print_memory(&summary->memory);
+    printf("model: %s (sha256 %.16s...)\nmetrics: %s/summary.json\n", summary->checkpoint_path,
+        summary->checkpoint_sha256, folder);
+}
+
+static ph_status train(
+    const struct request *request, struct cli_job_config *config, struct ph_encoder *encoder)
+{
+    struct cli_progress progress = cli_progress_on(stdout);
+    struct ph_train_observer observer = {&progress, cli_progress_show};
+    struct ph_train_job job = cli_job_config_job(config);
+    job.encoder = encoder;
+    job.folder = request->folder;
+    job.observer = request->is_quiet ? NULL : &observer;
+    job.profile_file = request->has_profile ? stdout : NULL;
+    job.trace_path = request->trace;
+    job.stop_signal = &stop_signal;
+    struct ph_train_summary summary;
+    ph_status status = ph_train(&job, &summary);
+    cli_progress_end(&progress);
+    if (status == PH_OK)
+        print_summary(&summary, request->folder);
+    return status;
+}
+
+static ph_status prepare_and_train(struct request *request, struct cli_job_config *config)
+{
+    struct ph_encoder *encoder;
+    PH_TRY(read_config(request, config));
+    PH_TRY(ph__directory_create(request->folder));
+    const char *path = ph__path_join(&config->arena, request->folder, "config.yaml");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(cli_job_config_write(config, path));
+    PH_TRY(ph_encoder_create(&config->data, &encoder));
+    ph_status status = train(request, config, encoder);
+    ph_encoder_destroy(encoder);
+    return status;
+}
+
+ph_status verb_train(int argc, char **argv)
+{
+    struct request request = {0};
+    bool is_done;
+    PH_TRY(parse(argc, argv, &request, &is_done));
+    if (is_done)
+        return PH_OK;
+    install_handlers();
+    struct cli_job_config config = {0};
+    ph_status status = prepare_and_train(&request, &config);
+    cli_job_config_fini(&config);
+    return status;
+}
