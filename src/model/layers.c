@@ -118,21 +118,20 @@ ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model
     const struct ph_model_features *features)
 {
     size_t num_tasks = features->num_tasks;
-    ph_builder_push_scope(builder, "linear");
-    ph_value bias = ph_parameter(builder, "bias", 1, &num_tasks, zeros);
-    ph_value y = 0;
+    ph_builder_push_scope(builder, "linear_part");
+    ph_value y = ph_parameter(builder, "bias", 1, &num_tasks, zeros);
     if (features->num_dense > 0) {
-        ph_value x = ph_input_dense(builder, features->num_dense);
-        ph_value weight =
-            ph_parameter(builder, "dense", 2, (size_t[]){num_tasks, features->num_dense}, xavier);
-        y = ph_linear(builder, x, weight, bias, PH_IDENTITY);
-    }
-    if (features->num_sparse > 0) {
-        ph_value sum = ph_sum_features(builder, embedding_table(builder, num_tasks, settings, features));
-        y = ph_add(builder, sum, y != 0 ? y : bias);
+        size_t dims[] = {num_tasks, features->num_dense};
+        ph_value weight = ph_parameter(builder, "weight", 2, dims, xavier);
+        y = ph_linear(builder, ph_input_dense(builder, features->num_dense), weight, y, PH_IDENTITY);
     }
     ph_builder_pop_scope(builder);
-    return y;
+    if (features->num_sparse == 0)
+        return y;
+    ph_builder_push_scope(builder, "linear");
+    ph_value weights = embedding_table(builder, num_tasks, settings, features); /* (B,F,T) */
+    ph_builder_pop_scope(builder);
+    return ph_add(builder, ph_sum_features(builder, weights), y);
 }
 
 ph_value ph__layer_fm(struct ph_builder *builder, ph_value x, size_t num_tasks)

@@ -29,7 +29,8 @@ ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_mod
     const struct ph_model_features *features);
 
 /* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:
- * (B,T). Parameters "linear.<feature>", "linear.dense", "linear.bias". */
+ * (B,T). Parameters "linear.<feature>", "linear_part.weight", "linear_part.bias": scopes apart, so that a feature may
+ * have any name. */
 ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 

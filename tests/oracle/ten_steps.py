@@ -64,7 +64,7 @@ def bce(logits, labels):
 
 def lr():
     tables = [fill(f"linear.C{f + 1}", (rows, 1)) for f, rows in enumerate(ROWS)]
-    weight, bias = fill("linear.dense", (1, DENSE)), fill("linear.bias", (1,))
+    weight, bias = fill("linear_part.weight", (1, DENSE)), fill("linear_part.bias", (1,))
     learnt = tables + [weight, bias]
     moments = [np.zeros_like(p) for p in learnt]
     touched_rate, momentum = 0.1, 0.9
