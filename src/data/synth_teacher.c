@@ -71,7 +71,7 @@ static void init_fields(struct ph__synth_teacher *teacher)
     const struct ph_synth_settings *settings = teacher->settings;
     uint64_t seed = (uint64_t)settings->seed;
     for (size_t f = 0; f < teacher->num_fields; f++) {
-        char name[32];
+        char name[48];
         snprintf(name, sizeof name, "synth.teacher.C%zu", f + 1);
         teacher->table_rows[f] = (uint64_t)list_item(&settings->table_rows, f);
         teacher->bag_sizes[f] = (size_t)list_item(&settings->bag_sizes, f);

@@ -1,0 +1,179 @@
+/* The schema as users meet it: ph_encoder_create with fields that fit the file, or do not. */
+#include "data/encoder.h"
+#include "data_fixture.h"
+
+static void a_star_is_every_column_without_an_entry_of_its_own(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("star.csv", "user,click,C1,C2,price\n7,1,a,b,2.5\n"));
+    fixture_field(&fixture, "C*", PH_FIELD_IGNORE);
+    fixture_field(&fixture, "*", PH_FIELD_ID);
+    fixture_field(&fixture, "click", PH_FIELD_LABEL);
+    fixture_field(&fixture, "C2", PH_FIELD_ID);
+    fixture_field(&fixture, "price", PH_FIELD_DENSE);
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_num_tasks(encoder), 1);
+    assert_int_equal(ph_encoder_num_dense(encoder), 1);
+    assert_string_equal(ph_encoder_dense_name(encoder, 0), "price");
+    assert_int_equal(ph_encoder_num_sparse(encoder), 2);
+    assert_string_equal(ph_encoder_sparse(encoder, 0)->name, "user");
+    assert_string_equal(ph_encoder_sparse(encoder, 1)->name, "C2");
+    ph_encoder_destroy(encoder);
+}
+
+static void id_fields_inherit_what_they_do_not_say(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("inherit.csv", "label,a,b,c\n1,1,2,3\n"));
+    fixture.settings.encoding = PH_ENCODING_HASH;
+    fixture.settings.rows = 50;
+    fixture_label_and_ids(&fixture);
+    fixture_field(&fixture, "b", PH_FIELD_ID)->rows = 70;
+    fixture_field(&fixture, "c", PH_FIELD_ID)->encoding = PH_ENCODING_VOCABULARY;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_sparse(encoder, 0)->num_rows, 50);
+    assert_int_equal(ph_encoder_sparse(encoder, 1)->num_rows, 70);
+    assert_int_equal(ph_encoder_sparse(encoder, 2)->num_rows, 2);
+    ph_encoder_destroy(encoder);
+}
+
+static void a_schema_without_vocabulary_or_pattern_needs_no_file(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, NULL);
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "price", PH_FIELD_DENSE);
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_num_dense(encoder), 1);
+    ph_encoder_destroy(encoder);
+}
+
+static void criteo_brings_its_own_schema(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, NULL);
+    fixture.settings.format = PH_DATA_CRITEO;
+    fixture.settings.encoding = PH_ENCODING_HASH;
+    fixture.settings.rows = 1000;
+    fixture_field(&fixture, "C3", PH_FIELD_IGNORE);
+    fixture_field(&fixture, "C2", PH_FIELD_ID)->rows = 9;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_num_dense(encoder), 13);
+    assert_int_equal(ph_encoder_num_sparse(encoder), 25);
+    assert_string_equal(ph_encoder_dense_name(encoder, 12), "I13");
+    assert_int_equal(ph_encoder_sparse(encoder, 0)->num_rows, 1000);
+    assert_int_equal(ph_encoder_sparse(encoder, 1)->num_rows, 9);
+    assert_string_equal(ph_encoder_sparse(encoder, 2)->name, "C4");
+    ph_encoder_destroy(encoder);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------- */
+
+static void assert_refused(struct fixture *fixture, ph_status status, const char *part)
+{
+    struct ph_encoder *encoder = NULL;
+    assert_fails(ph_encoder_create(&fixture->settings, &encoder), status, part);
+    assert_null(encoder);
+}
+
+static void a_schema_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    const char *path = fixture_file("schema.csv", "label,a,b\n1,1,2\n");
+    struct fixture fixture;
+    fixture_init(&fixture, path);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "the schema is missing");
+
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "schema.csv:1: column 'a' has no entry");
+
+    fixture_field(&fixture, "*", PH_FIELD_IGNORE);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "nothing to learn from");
+
+    fixture_field(&fixture, "a", PH_FIELD_ID)->encoding = PH_ENCODING_RAW;
+    assert_refused(&fixture, PH_ERROR_CONFIG, "'a': raw ids need rows");
+
+    fixture.fields[2].rows = 10;
+    fixture_field(&fixture, "ab", PH_FIELD_ID);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "no column 'ab'");
+
+    fixture_init(&fixture, path);
+    fixture_field(&fixture, "*", PH_FIELD_ID);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "no column is a label");
+
+    fixture_init(&fixture, path);
+    fixture_field(&fixture, "label", PH_FIELD_LABEL)->is_list = true;
+    fixture_field(&fixture, "*", PH_FIELD_ID);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "only id fields may be lists");
+
+    fixture_init(&fixture, path);
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "*", PH_FIELD_ID)->is_group = true;
+    assert_refused(&fixture, PH_ERROR_CONFIG, "'b': there is a group already");
+}
+
+static void separators_are_one_plain_character(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("separators.csv", "label,a\n1,1\n"));
+    fixture_label_and_ids(&fixture);
+    fixture.settings.separator = "::";
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.separator");
+    fixture.settings.separator = "\"";
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.separator");
+    fixture.settings.separator = "";
+    fixture.settings.list_separator = ",";
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.list_separator");
+}
+
+static void a_header_that_names_nothing_or_twice_is_refused(void **state)
+{
+    (void)state;
+    const char *const texts[][2] = {
+        {"", "is empty"},
+        {"label,,a\n", "column 2 has no name"},
+        {"label,a,a\n", "two columns are called 'a'"},
+        {"label,\"a\n", "a quote is not closed"},
+        {"label,\xff\n", "not UTF-8"},
+        {"label,a\n", "has no rows"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct fixture fixture;
+        fixture_init(&fixture, fixture_file("header.csv", texts[i][0]));
+        fixture_label_and_ids(&fixture);
+        assert_refused(&fixture, PH_ERROR_DATA, texts[i][1]);
+    }
+}
+
+static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, NULL);
+    fixture_label_and_ids(&fixture);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "'*': a pattern needs data.train");
+    fixture.fields[1].name = "a";
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.train: missing");
+    fixture.settings.train = "/nowhere/train.csv";
+    assert_refused(&fixture, PH_ERROR_DATA, "/nowhere/train.csv");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_star_is_every_column_without_an_entry_of_its_own),
+        cmocka_unit_test(id_fields_inherit_what_they_do_not_say),
+        cmocka_unit_test(a_schema_without_vocabulary_or_pattern_needs_no_file),
+        cmocka_unit_test(criteo_brings_its_own_schema),
+        cmocka_unit_test(a_schema_that_cannot_be_is_refused),
+        cmocka_unit_test(separators_are_one_plain_character),
+        cmocka_unit_test(a_header_that_names_nothing_or_twice_is_refused),
+        cmocka_unit_test(without_a_file_patterns_and_vocabularies_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
