@@ -366,6 +366,11 @@ double ph__json_as_number(const struct ph_json *json, double fallback)
     return json_is_number(const_node(json)) ? json_number_value(const_node(json)) : fallback;
 }
 
+bool ph__json_as_bool(const struct ph_json *json, bool fallback)
+{
+    return json_is_boolean(const_node(json)) ? json_is_true(const_node(json)) : fallback;
+}
+
 bool ph__json_is_array(const struct ph_json *json)
 {
     return json_is_array(const_node(json));

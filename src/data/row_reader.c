@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "data/cell.h"
+#include "data/decimal.h"
 #include "data/header.h"
-#include "data/number.h"
 #include "data/text_hash.h"
 #include "data/vocabulary_pass.h"
 
@@ -167,7 +167,7 @@ static ph_status encode_label(const struct ph__row_reader *reader, const struct 
         label = (double)NAN; /* unknown: masked */
     else if (length == 1 && (cell[0] == '0' || cell[0] == '1'))
         label = cell[0] - '0';
-    else if (!ph__number_parse(cell, length, &label) || label < 0 || label > 1)
+    else if (!ph__decimal_parse(cell, length, &label) || label < 0 || label > 1)
         return fail_cell(reader, column, cell, "is not a label in [0, 1]");
     *word = ph__word_from_float((float)label);
     return PH_OK;
@@ -177,7 +177,7 @@ static ph_status encode_weight(const struct ph__row_reader *reader, const struct
     const char *cell, size_t length, uint32_t *word)
 {
     double weight;
-    if (!ph__number_parse(cell, length, &weight) || weight < 0 || !isfinite((float)weight))
+    if (!ph__decimal_parse(cell, length, &weight) || weight < 0 || !isfinite((float)weight))
         return fail_cell(reader, column, cell, "is not a weight, a finite number of at least 0");
     *word = ph__word_from_float((float)weight);
     return PH_OK;
@@ -196,7 +196,7 @@ static ph_status encode_dense(const struct ph__row_reader *reader, const struct 
     const char *cell, size_t length, uint32_t *word)
 {
     double number = (double)column->missing;
-    if (length != 0 && (!ph__number_parse(cell, length, &number) || !isfinite((float)number)))
+    if (length != 0 && (!ph__decimal_parse(cell, length, &number) || !isfinite((float)number)))
         return fail_cell(reader, column, cell, "is not a finite number");
     bool is_log1p = column->transform == PH_TRANSFORM_LOG1P;
     *word = ph__word_from_float(is_log1p ? log1p_of(reader->encoder, number) : (float)number);
@@ -223,7 +223,7 @@ static ph_status encode_id(const struct ph__row_reader *reader, const struct ph_
     case PH_ENCODING_INHERIT:
         break;
     }
-    if (!ph__number_parse_id(cell, length, &number))
+    if (!ph__decimal_parse_id(cell, length, &number))
         return fail_cell(reader, column, cell, "is not a raw id, a whole number");
     if (number >= column->num_rows)
         return fail_cell(reader, column, cell, "is beyond the rows of the table");

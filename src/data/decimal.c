@@ -1,4 +1,4 @@
-#include "data/number.h"
+#include "data/decimal.h"
 
 #include <math.h>
 
@@ -65,7 +65,7 @@ static double scale(uint64_t mantissa, int64_t exponent)
     return (double)(exponent < 0 ? value / powers[-exponent] : value * powers[exponent]);
 }
 
-bool ph__number_parse(const char *text, size_t length, double *number_out)
+bool ph__decimal_parse(const char *text, size_t length, double *number_out)
 {
     const char *end = text + length;
     bool is_negative = text < end && *text == '-';
@@ -88,7 +88,7 @@ bool ph__number_parse(const char *text, size_t length, double *number_out)
     return true;
 }
 
-bool ph__number_parse_id(const char *text, size_t length, uint64_t *number_out)
+bool ph__decimal_parse_id(const char *text, size_t length, uint64_t *number_out)
 {
     if (length == 0 || length > 18)
         return false;

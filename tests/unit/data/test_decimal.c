@@ -1,4 +1,4 @@
-#include "data/number.h"
+#include "data/decimal.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 static double parse(const char *text)
 {
     double number = (double)NAN;
-    if (!ph__number_parse(text, strlen(text), &number))
+    if (!ph__decimal_parse(text, strlen(text), &number))
         fail_msg("'%s' was refused", text);
     return number;
 }
@@ -20,7 +20,7 @@ static double parse(const char *text)
 static bool is_refused(const char *text)
 {
     double number = 12345;
-    bool is_number = ph__number_parse(text, strlen(text), &number);
+    bool is_number = ph__decimal_parse(text, strlen(text), &number);
     assert_true(is_number || number == 12345); /* outputs are written only on success */
     return !is_number;
 }
@@ -90,12 +90,12 @@ static void ids_are_plain_digits(void **state)
 {
     (void)state;
     uint64_t id = 0;
-    assert_true(ph__number_parse_id("0", 1, &id) && id == 0);
-    assert_true(ph__number_parse_id("999999999999999999", 18, &id) && id == 999999999999999999u);
-    assert_false(ph__number_parse_id("1000000000000000000", 19, &id));
-    assert_false(ph__number_parse_id("", 0, &id));
-    assert_false(ph__number_parse_id("-1", 2, &id));
-    assert_false(ph__number_parse_id("1.0", 3, &id));
+    assert_true(ph__decimal_parse_id("0", 1, &id) && id == 0);
+    assert_true(ph__decimal_parse_id("999999999999999999", 18, &id) && id == 999999999999999999u);
+    assert_false(ph__decimal_parse_id("1000000000000000000", 19, &id));
+    assert_false(ph__decimal_parse_id("", 0, &id));
+    assert_false(ph__decimal_parse_id("-1", 2, &id));
+    assert_false(ph__decimal_parse_id("1.0", 3, &id));
     assert_true(id == 999999999999999999u);
 }
 

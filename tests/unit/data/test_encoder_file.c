@@ -1,0 +1,157 @@
+/* Saving and loading encoders: what comes back encodes the same, and nothing else is taken for one. */
+#include <stdio.h>
+
+#include "data_fixture.h"
+
+static const char rows[] = "label,w,user,tags,h,r,d,g,skip\n"
+                           "1,1,u1,a|b,x,3,2.5,g1,?\n"
+                           "0,2,u2,b,y,4,,g2,?\n"
+                           "1,1,u1,,x,0,1e2,g1,?\n"
+                           "0,1,\"q,\"\"\xc3\xa9\",b|c,z,9,-3,g3,?\n";
+
+static struct ph_encoder *rich_encoder(const char *path)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, path);
+    fixture_field(&fixture, "*", PH_FIELD_ID);
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "w", PH_FIELD_WEIGHT);
+    struct ph_field_settings *tags = fixture_field(&fixture, "tags", PH_FIELD_ID);
+    tags->is_list = true;
+    tags->max_length = 5;
+    struct ph_field_settings *hashed = fixture_field(&fixture, "h", PH_FIELD_ID);
+    hashed->encoding = PH_ENCODING_HASH;
+    hashed->rows = 1000;
+    hashed->hash_seed = 7;
+    struct ph_field_settings *raw = fixture_field(&fixture, "r", PH_FIELD_ID);
+    raw->encoding = PH_ENCODING_RAW;
+    raw->rows = 10;
+    raw->is_group = true;
+    struct ph_field_settings *dense = fixture_field(&fixture, "d", PH_FIELD_DENSE);
+    dense->transform = PH_TRANSFORM_LOG1P;
+    dense->missing = 0.1;
+    fixture_field(&fixture, "skip", PH_FIELD_IGNORE);
+    return fixture_encoder(&fixture);
+}
+
+static void assert_same_batch(const struct ph_batch *a, const struct ph_batch *b)
+{
+    assert_int_equal(a->num_samples, b->num_samples);
+    assert_int_equal(a->num_ids, b->num_ids);
+    assert_memory_equal(a->dense, b->dense, a->num_samples * a->num_dense * sizeof *a->dense);
+    assert_memory_equal(a->labels, b->labels, a->num_samples * sizeof *a->labels);
+    assert_memory_equal(a->weights, b->weights, a->num_samples * sizeof *a->weights);
+    assert_memory_equal(a->groups, b->groups, a->num_samples * sizeof *a->groups);
+    assert_memory_equal(a->lengths, b->lengths, a->num_samples * a->num_sparse * sizeof *a->lengths);
+    assert_memory_equal(a->ids, b->ids, a->num_ids * sizeof *a->ids);
+}
+
+static void a_loaded_encoder_encodes_as_the_saved_one(void **state)
+{
+    (void)state;
+    const char *path = fixture_file("rich.csv", rows);
+    const char *saved = fixture_file("encoder.json", "");
+    struct ph_encoder *encoder = rich_encoder(path), *loaded = NULL;
+    assert_ok(ph_encoder_save(encoder, saved));
+    assert_ok(ph_encoder_load(saved, &loaded));
+    assert_int_equal(ph_encoder_num_training_rows(loaded), 4);
+    assert_int_equal(ph_encoder_num_sparse(loaded), ph_encoder_num_sparse(encoder));
+    for (size_t f = 0; f < ph_encoder_num_sparse(encoder); f++) {
+        assert_string_equal(ph_encoder_sparse(loaded, f)->name, ph_encoder_sparse(encoder, f)->name);
+        assert_int_equal(ph_encoder_sparse(loaded, f)->num_rows, ph_encoder_sparse(encoder, f)->num_rows);
+    }
+    const struct ph_batches_options options = {.batch_size = 10};
+    struct ph_batches *a = fixture_open(encoder, path, &options);
+    struct ph_batches *b = fixture_open(loaded, path, &options);
+    assert_same_batch(fixture_next(a), fixture_next(b));
+    ph_batches_close(a);
+    ph_batches_close(b);
+    ph_encoder_destroy(encoder);
+    ph_encoder_destroy(loaded);
+}
+
+static void saving_twice_writes_the_same_bytes(void **state)
+{
+    (void)state;
+    const char *path = fixture_file("rich.csv", rows);
+    const char *names[2] = {fixture_file("first.json", ""), fixture_file("second.json", "")};
+    char texts[2][4096] = {{0}};
+    struct ph_encoder *encoder = rich_encoder(path), *loaded = NULL;
+    assert_ok(ph_encoder_save(encoder, names[0]));
+    assert_ok(ph_encoder_load(names[0], &loaded));
+    assert_ok(ph_encoder_save(loaded, names[1]));
+    for (size_t i = 0; i < 2; i++) {
+        FILE *file = fopen(names[i], "rb");
+        assert_in_range(fread(texts[i], 1, sizeof texts[i] - 1, file), 100, sizeof texts[i] - 2);
+        fclose(file);
+    }
+    assert_string_equal(texts[0], texts[1]);
+    ph_encoder_destroy(encoder);
+    ph_encoder_destroy(loaded);
+}
+
+#define HEAD "{\"format\":\"phloem-encoder\",\"version\":1,\"data_format\":\"csv\",\"separator\":\",\","
+#define TAIL "\"list_separator\":\"|\",\"has_header\":true,\"training_rows\":1,\"columns\":["
+#define LABEL "{\"name\":\"label\",\"kind\":\"label\"},"
+#define ID "{\"name\":\"a\",\"kind\":\"id\",\"list\":false,\"max_length\":0,\"group\":false,"
+
+static void files_that_are_no_encoder_are_refused(void **state)
+{
+    (void)state;
+    const char *const cases[][2] = {
+        {"", ""},
+        {"{", ""},
+        {"[1]", "is no encoder"},
+        {"{\"format\":\"other\"}", "is no encoder"},
+        {"{\"format\":\"phloem-encoder\",\"version\":2}", "version 2"},
+        {"{\"format\":\"phloem-encoder\",\"version\":1}", "'data_format'"},
+        {HEAD "\"list_separator\":\"\"}", "'list_separator'"},
+        {HEAD "\"list_separator\":\",\"}", "'list_separator'"},
+        {HEAD TAIL "]}", "no column is a label"},
+        {HEAD TAIL LABEL "{\"name\":\"\",\"kind\":\"id\"}]}", "'name'"},
+        {HEAD TAIL LABEL "{\"name\":\"a\",\"kind\":\"odd\"}]}", "'kind'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"inherit\"}]}", "'encoding'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":0}]}", "'rows'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":1e30}]}", "'rows'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"hash\",\"rows\":10}]}", "'hash_seed'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1}]}", "'words'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1,\"words\":\"x\\ny\\nx\"}]}",
+            "'words'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1,\"words\":\"x\\n\\ny\"}]}",
+            "'words'"},
+        {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":5}," ID "\"encoding\":\"raw\",\"rows\":5}]}",
+            "two columns"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ph_encoder *encoder = NULL;
+        const char *path = fixture_file("foreign.json", cases[i][0]);
+        assert_fails(ph_encoder_load(path, &encoder), PH_ERROR_CHECKPOINT, cases[i][1]);
+        assert_null(encoder);
+    }
+    struct ph_encoder *encoder = NULL;
+    assert_fails(
+        ph_encoder_load("/nowhere/encoder.json", &encoder), PH_ERROR_CHECKPOINT, "/nowhere/encoder.json");
+    assert_null(encoder);
+}
+
+static void vocabulary_ids_must_be_text(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("bytes.csv", "label,a\n1,x\n1,\xc3\n"));
+    fixture_label_and_ids(&fixture);
+    struct ph_encoder *encoder = NULL;
+    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA,
+        "bytes.csv:3: field 'a': the id is not");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loaded_encoder_encodes_as_the_saved_one),
+        cmocka_unit_test(saving_twice_writes_the_same_bytes),
+        cmocka_unit_test(files_that_are_no_encoder_are_refused),
+        cmocka_unit_test(vocabulary_ids_must_be_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* Synthetic data as written: its truth against the files themselves, its shape, and that it can be read. */
+#include "data/synth_options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "data/synth_teacher.h"
+#include "data_fixture.h"
+
+static struct ph_synth_settings small_settings(void)
+{
+    return (struct ph_synth_settings){
+        .train_rows = 4000,
+        .valid_rows = 500,
+        .test_rows = 1000,
+        .num_dense = 3,
+        .num_sparse = 5,
+        .table_rows = {1, {40}},
+        .bag_sizes = {1, {1}},
+        .exponent = 1.05,
+        .num_planted = 3,
+        .num_planted_dense = 2,
+        .order = 2,
+        .latent_dim = 4,
+        .scale = 2,
+        .base_rate = 0.25,
+        .seed = (int64_t)test_seed(),
+    };
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[400];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    return path;
+}
+
+static char *read_text(const char *path, struct ph_arena *arena)
+{
+    char *text;
+    size_t size;
+    assert_ok(ph__file_read(arena, path, 1 << 26, &text, &size));
+    return text;
+}
+
+static void the_same_seed_writes_the_same_files(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph_arena arena = {0};
+    assert_ok(ph_synth_write(&settings, in_folder("one"), NULL));
+    assert_ok(ph_synth_write(&settings, in_folder("two"), NULL));
+    settings.train_rows = 100;
+    settings.seed++;
+    assert_ok(ph_synth_write(&settings, in_folder("three"), NULL));
+    const char *first = read_text(in_folder("one/test.tsv"), &arena);
+    assert_string_equal(first, read_text(in_folder("two/test.tsv"), &arena));
+    assert_string_not_equal(first, read_text(in_folder("three/test.tsv"), &arena));
+    ph__arena_fini(&arena);
+}
+
+static void files_do_not_depend_on_how_many_rows_others_have(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph_arena arena = {0};
+    assert_ok(ph_synth_write(&settings, in_folder("long"), NULL));
+    settings.train_rows = 10;
+    settings.valid_rows = 0;
+    assert_ok(ph_synth_write(&settings, in_folder("short"), NULL));
+    assert_string_equal(
+        read_text(in_folder("long/test.tsv"), &arena), read_text(in_folder("short/test.tsv"), &arena));
+    assert_false(ph__file_exists(in_folder("short/valid.tsv")));
+    ph__arena_fini(&arena);
+}
+
+/* Reads with the schema that synth.yaml states, written out by hand. */
+static struct ph_encoder *encoder_of(const struct ph_synth_settings *settings, const char *train)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, train);
+    fixture.settings.format = PH_DATA_TSV;
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "I*", PH_FIELD_DENSE)->transform = PH_TRANSFORM_LOG1P;
+    struct ph_field_settings *id = fixture_field(&fixture, "C*", PH_FIELD_ID);
+    id->encoding = PH_ENCODING_RAW;
+    id->rows = settings->table_rows.items[0];
+    id->is_list = settings->bag_sizes.items[0] > 1;
+    return fixture_encoder(&fixture);
+}
+
+static void the_reader_takes_what_was_written(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    settings.bag_sizes.items[0] = 3;
+    settings.compression = PH_SYNTH_ZST;
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    assert_ok(ph_synth_write(&settings, in_folder("read"), truth));
+    struct ph_encoder *encoder = encoder_of(&settings, in_folder("read/train.tsv.zst"));
+    const struct ph_batches_options options = {.batch_size = 100000};
+    struct ph_batches *batches = fixture_open(encoder, in_folder("read/train.tsv.zst"), &options);
+    const struct ph_batch *batch = fixture_next(batches);
+    assert_int_equal(batch->num_samples, 4000);
+    assert_int_equal(batch->num_dense, 3);
+    assert_int_equal(batch->num_ids, 4000 * 5 * 3);
+    double positives = 0;
+    for (size_t b = 0; b < batch->num_samples; b++)
+        positives += (double)batch->labels[b];
+    assert_near(positives / 4000, truth[PH_SYNTH_TRAIN].base_rate, 1e-12, 0);
+    assert_near(positives / 4000, 0.25, 0.04, 0);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+}
+
+static void the_truth_is_written_beside_the_files(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    assert_ok(ph_synth_write(&settings, in_folder("truth"), truth));
+    struct ph_arena arena = {0};
+    struct ph_json *json;
+    const char *text = read_text(in_folder("truth/truth.json"), &arena);
+    assert_ok(ph__json_parse(text, strlen(text), "truth.json", PH_ERROR_DATA, &json));
+    const struct ph_json *test = ph__json_get(json, "test");
+    assert_int_equal(ph__json_as_integer(ph__json_get(test, "rows"), 0), 1000);
+    assert_near(ph__json_as_number(ph__json_get(test, "auc"), 0), truth[PH_SYNTH_TEST].auc, 0, 1e-15);
+    assert_near(
+        ph__json_as_number(ph__json_get(test, "expected_ne"), 0), truth[PH_SYNTH_TEST].expected_ne, 0, 1e-15);
+    ph__json_destroy(json);
+    ph__arena_fini(&arena);
+}
+
+/* Labels drawn again by other seeds of the rows' own label numbers: over many files of the same distribution the
+ * measured figures scatter around the stated ones. */
+static void measured_figures_scatter_around_the_stated_ones(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    settings.train_rows = 20000;
+    settings.valid_rows = 20000;
+    settings.test_rows = 20000;
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    assert_ok(ph_synth_write(&settings, in_folder("scatter"), truth));
+    for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++) {
+        assert_near(truth[file].auc, truth[file].expected_auc, 0.02, 0);
+        assert_near(truth[file].logloss, truth[file].expected_logloss, 0.02, 0);
+        assert_near(truth[file].base_rate, 0.25, 0.03, 0);
+        assert_in_range((uint64_t)(truth[file].expected_auc * 1000), 600, 950);
+    }
+}
+
+static void labels_are_drawn_with_the_stated_probability(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph__synth_teacher teacher;
+    struct ph__synth_row row;
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    assert_ok(ph__synth_row_init(&row, &teacher));
+    enum { BINS = 10, ROWS = 100000 };
+    double expected[BINS] = {0}, positives[BINS] = {0};
+    for (uint64_t i = 0; i < ROWS; i++) {
+        ph__synth_row_draw(&teacher, 1, i, &row);
+        size_t bin = (size_t)(row.probability * BINS * 0.999999);
+        expected[bin] += row.probability;
+        positives[bin] += row.label;
+    }
+    for (size_t bin = 0; bin < BINS; bin++)
+        assert_near(positives[bin], expected[bin], 5 * sqrt(expected[bin] + 1), 0);
+    ph__synth_row_fini(&row);
+}
+
+/* Over many teachers the logit's variance is scale^2, whatever the order. */
+static void parts_of_all_orders_have_the_stated_scale(void **state)
+{
+    (void)state;
+    for (int64_t order = 1; order <= 3; order++) {
+        double squares = 0, sum = 0;
+        int count = 0;
+        for (int trial = 0; trial < 40; trial++) {
+            struct ph_synth_settings settings = small_settings();
+            settings.order = order;
+            settings.exponent = 0;
+            settings.seed += trial;
+            struct ph__synth_teacher teacher;
+            struct ph__synth_row row;
+            assert_ok(ph__synth_teacher_init(&teacher, &settings));
+            assert_ok(ph__synth_row_init(&row, &teacher));
+            for (uint64_t i = 0; i < 200; i++, count++) {
+                ph__synth_row_draw(&teacher, 1, i, &row);
+                double logit = log(row.probability / (1 - row.probability)) - teacher.bias;
+                sum += logit;
+                squares += logit * logit;
+            }
+            ph__synth_row_fini(&row);
+        }
+        assert_near(sum / count, 0, 0.4, 0);
+        assert_near(sqrt(squares / count), 2, 0.3, 0);
+    }
+}
+
+static void ids_cover_their_table_by_the_power_law(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph__synth_teacher teacher;
+    struct ph__synth_row row;
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    assert_ok(ph__synth_row_init(&row, &teacher));
+    enum { ROWS = 100000, IDS = 40 };
+    double counts[IDS] = {0};
+    for (uint64_t i = 0; i < ROWS; i++) {
+        ph__synth_row_draw(&teacher, 1, i, &row);
+        assert_in_range(row.ids[4], 0, IDS - 1);
+        counts[row.ids[4]]++;
+    }
+    double total = 0;
+    for (int k = 1; k <= IDS; k++)
+        total += pow(k, -1.05);
+    for (uint64_t k = 1; k <= IDS; k++) { /* the id of rank k */
+        double expected = ROWS * pow((double)k, -1.05) / total;
+        assert_near(counts[k * teacher.scatter[4] % IDS], expected, 5 * sqrt(expected), 0);
+    }
+    ph__synth_row_fini(&row);
+}
+
+static void criteo_files_have_criteos_columns(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    settings.num_dense = 13;
+    settings.num_sparse = 26;
+    settings.format = PH_SYNTH_CRITEO;
+    settings.compression = PH_SYNTH_GZ;
+    assert_ok(ph_synth_write(&settings, in_folder("criteo"), NULL));
+    struct fixture fixture;
+    fixture_init(&fixture, in_folder("criteo/train.tsv.gz"));
+    fixture.settings.format = PH_DATA_CRITEO;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_num_training_rows(encoder), 4000);
+    for (size_t f = 0; f < 26; f++)
+        assert_int_equal(ph_encoder_sparse(encoder, f)->num_rows, 41); /* all 40 ids, and row 0 */
+    ph_encoder_destroy(encoder);
+}
+
+static void settings_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    settings.table_rows.count = 3;
+    assert_fails(
+        ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "synth.table_rows: 3 numbers");
+    settings = small_settings();
+    settings.order = 4;
+    assert_fails(ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "synth.order");
+    settings = small_settings();
+    settings.num_planted = 6;
+    assert_fails(ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "synth.planted:");
+    settings = small_settings();
+    settings.format = PH_SYNTH_CRITEO;
+    assert_fails(ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "criteo has 13 dense");
+    assert_false(ph__file_exists(in_folder("bad")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_writes_the_same_files),
+        cmocka_unit_test(files_do_not_depend_on_how_many_rows_others_have),
+        cmocka_unit_test(the_reader_takes_what_was_written),
+        cmocka_unit_test(the_truth_is_written_beside_the_files),
+        cmocka_unit_test(measured_figures_scatter_around_the_stated_ones),
+        cmocka_unit_test(labels_are_drawn_with_the_stated_probability),
+        cmocka_unit_test(parts_of_all_orders_have_the_stated_scale),
+        cmocka_unit_test(ids_cover_their_table_by_the_power_law),
+        cmocka_unit_test(criteo_files_have_criteos_columns),
+        cmocka_unit_test(settings_that_contradict_each_other_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
