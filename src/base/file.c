@@ -114,8 +114,8 @@ static bool parse_variable(
 }
 
 /* What stands for the '$' and what follows it: "$" for "$$", the variable's value otherwise. */
-static ph_status value_at(
-    struct ph_arena *arena, const char *path, const char *dollar, const char **value_out, const char **end_out)
+static ph_status value_at(struct ph_arena *arena, const char *path, const char *dollar,
+    const char **value_out, const char **end_out)
 {
     if (dollar[1] == '$') {
         *value_out = "$";

@@ -1,0 +1,82 @@
+/* The effective config as YAML. */
+#include <string.h>
+
+#include "base/option.h"
+#include "base/option_value.h"
+
+static ph_status write_quoted(struct ph_writer *writer, const char *text)
+{
+    PH_TRY(ph__writer_write(writer, "\"", 1));
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            PH_TRY(ph__writer_printf(writer, "\\%c", *at));
+        else if (*at < 0x20 || *at == 0x7f)
+            PH_TRY(ph__writer_printf(writer, "\\x%02x", *at));
+        else
+            PH_TRY(ph__writer_write(writer, at, 1));
+    }
+    return ph__writer_write(writer, "\"", 1);
+}
+
+/* " value" behind the colon; not for RECORDS. */
+static ph_status write_value(struct ph_writer *writer, const struct ph_option *option, void *settings)
+{
+    struct ph_arena arena = {0};
+    const char *text = ph__option_text(option, ph__option_member(option, settings), &arena);
+    ph_status status = PH_ERROR_MEMORY;
+    if (text != NULL) {
+        bool is_text = option->type == PH_OPTION_TEXT || option->type == PH_OPTION_PATH;
+        if (is_text)
+            status = write_quoted(writer, text);
+        else
+            status = ph__writer_printf(writer, option->type == PH_OPTION_INTEGERS ? "[%s]" : "%s", text);
+    }
+    ph__arena_fini(&arena);
+    return status;
+}
+
+static ph_status write_records(
+    struct ph_writer *writer, const struct ph_option *option, void *settings, const char *indent)
+{
+    const struct ph_option_table *records = option->records;
+    const struct ph_record_list *list = ph__option_member(option, settings);
+    if (list->count == 0)
+        return ph__writer_printf(writer, "%s%s: []\n", indent, option->key);
+    PH_TRY(ph__writer_printf(writer, "%s%s:\n", indent, option->key));
+    for (size_t r = 0; r < list->count; r++) {
+        void *record = (char *)list->items + r * records->settings_size;
+        for (size_t i = 0; i < records->num_options; i++) {
+            const struct ph_option *inner = &records->options[i];
+            PH_TRY(ph__writer_printf(writer, "%s  %s %s: ", indent, i == 0 ? "-" : " ", inner->key));
+            PH_TRY(write_value(writer, inner, record));
+            PH_TRY(ph__writer_printf(writer, "\n"));
+        }
+    }
+    return PH_OK;
+}
+
+static ph_status write_section(struct ph_writer *writer, const struct ph_section *section)
+{
+    const struct ph_option_table *table = section->table;
+    const char *indent = table->section[0] != '\0' ? "  " : "";
+    if (table->section[0] != '\0')
+        PH_TRY(ph__writer_printf(writer, "%s:\n", table->section));
+    for (size_t i = 0; i < table->num_options; i++) {
+        const struct ph_option *option = &table->options[i];
+        if (option->type == PH_OPTION_RECORDS) {
+            PH_TRY(write_records(writer, option, section->settings, indent));
+            continue;
+        }
+        PH_TRY(ph__writer_printf(writer, "%s%s: ", indent, option->key));
+        PH_TRY(write_value(writer, option, section->settings));
+        PH_TRY(ph__writer_printf(writer, "\n"));
+    }
+    return PH_OK;
+}
+
+ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections)
+{
+    for (size_t s = 0; s < num_sections; s++)
+        PH_TRY(write_section(writer, &sections[s]));
+    return PH_OK;
+}
