@@ -97,7 +97,7 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
         ph_value value = node->outputs[k];
         if (!is_planned(&graph->values[value]))
             continue;
-        size_t index_bytes, data_bytes;
+        size_t index_bytes = 0, data_bytes = 0;
         PH_TRY(output_size(&call, k, &index_bytes, &data_bytes));
         planner->data_bytes[value] = data_bytes;
         planner->plan->report.no_reuse_bytes += data_bytes + index_bytes;

@@ -62,7 +62,7 @@ ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_v
 {
     ph_builder_push_scope(builder, name);
     for (size_t i = 0; i < num_units; i++) {
-        char index[16];
+        char index[24];
         snprintf(index, sizeof index, "%zu", i);
         ph_builder_push_scope(builder, index);
         x = hidden_layer(builder, x, (size_t)units[i], settings);
