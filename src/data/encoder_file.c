@@ -155,8 +155,8 @@ static ph_status get_words(const struct ph_json *json, const char *path, struct 
 
 static ph_status get_id(const struct ph_json *json, const char *path, struct ph__column *column)
 {
-    int encoding;
-    uint64_t max_length;
+    int encoding = 0;
+    uint64_t max_length = 0;
     PH_TRY(get_word(json, path, "encoding", PH_ENCODING_WORDS, &encoding));
     PH_TRY(get_integer(json, path, "max_length", 0, INT32_MAX, &max_length));
     column->encoding = (enum ph_field_encoding)encoding;
@@ -179,12 +179,12 @@ static ph_status get_column(const struct ph_json *json, const char *path, struct
     if (name[0] == '\0')
         return fail_key(path, "name");
     struct ph__column *column;
-    int kind;
+    int kind = 0;
     PH_TRY(get_word(json, path, "kind", PH_FIELD_KIND_WORDS, &kind));
     PH_TRY(ph__encoder_add_column(encoder, name, &column));
     column->kind = (enum ph_field_kind)kind;
     if (column->kind == PH_FIELD_DENSE) {
-        int transform;
+        int transform = 0;
         PH_TRY(get_word(json, path, "transform", PH_TRANSFORM_WORDS, &transform));
         column->transform = (enum ph_dense_transform)transform;
         column->missing = (float)ph__json_as_number(ph__json_get(json, "missing"), 0);
@@ -202,7 +202,7 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
         return ph_fail(PH_ERROR_CHECKPOINT,
             "%s: version %lld of the encoder's file is not %d, the one known here", path, (long long)version,
             FILE_VERSION);
-    int data_format;
+    int data_format = 0;
     PH_TRY(get_word(json, path, "data_format", PH_DATA_FORMAT_WORDS, &data_format));
     encoder->format = (enum ph_data_format)data_format;
     PH_TRY(get_separator(json, path, "separator", &encoder->separator));
