@@ -53,7 +53,7 @@ static ph_status create_scorer(struct cli_model_folder *model)
 ph_status cli_model_folder_open(
     struct cli_model_folder *model, const char *folder, const struct cli_texts *sets)
 {
-    const char *encoder_path, *checkpoint_path;
+    const char *encoder_path = NULL, *checkpoint_path = NULL;
     *model = (struct cli_model_folder){0};
     PH_TRY(read_config(model, folder, sets));
     PH_TRY(find_file(model, folder, "encoder.json", &encoder_path));

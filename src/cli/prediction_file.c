@@ -20,16 +20,17 @@ static bool ends_in(const char *text, const char *ending)
 
 static ph_status write_npy_header(const struct cli_prediction_file *file)
 {
-    char header[NPY_HEADER_BYTES + 1];
-    char description[NPY_HEADER_BYTES];
-    snprintf(description, sizeof description,
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRIu64 ", %zu), }", file->num_rows,
-        file->num_tasks);
-    int length = NPY_HEADER_BYTES - 10;
+    char header[NPY_HEADER_BYTES];
+    char text[NPY_HEADER_BYTES];
+    int length =
+        snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRIu64 ", %zu), }",
+            file->num_rows, file->num_tasks);
+    memset(header, ' ', sizeof header);
     memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (char)length;
+    header[8] = NPY_HEADER_BYTES - 10;
     header[9] = 0;
-    snprintf(header + 10, sizeof header - 10, "%-*s\n", length - 1, description);
+    memcpy(header + 10, text, (size_t)length);
+    header[NPY_HEADER_BYTES - 1] = '\n';
     return fwrite(header, 1, NPY_HEADER_BYTES, file->file) == NPY_HEADER_BYTES ? PH_OK : cannot_write(file);
 }
 

@@ -1,0 +1,53 @@
+#include "support/test_support.h"
+
+#include "train/memory_check.h"
+
+#define MIB (1ull << 20)
+
+static const struct ph_train_memory job = {.baseline_bytes = 5 * MIB,
+    .parameter_bytes = 100 * MIB,
+    .slot_bytes = 200 * MIB,
+    .plan_bytes = 36 * MIB};
+
+static void job_that_fits_exactly_passes(void **state)
+{
+    (void)state;
+    assert_ok(ph__memory_check(&job, 400 * MIB));
+}
+
+static void job_that_does_not_fit_is_refused_with_the_sum(void **state)
+{
+    (void)state;
+    assert_fails(ph__memory_check(&job, 400 * MIB - 1), PH_ERROR_MEMORY,
+        "needs 400.0 MiB: parameters 100.0 MiB + optimizer slots 200.0 MiB + plan of a batch 36.0 MiB + "
+        "allowance 64.0 MiB");
+    assert_int_equal(ph_status_exit_code(PH_ERROR_MEMORY), 5);
+}
+
+static void limit_adds_the_baseline(void **state)
+{
+    (void)state;
+    assert_int_equal(ph__memory_limit(&job), 405 * MIB);
+}
+
+static void bytes_are_written_in_binary_units(void **state)
+{
+    (void)state;
+    char text[32];
+    assert_string_equal(ph__bytes_text(0, text), "0 B");
+    assert_string_equal(ph__bytes_text(1023, text), "1023 B");
+    assert_string_equal(ph__bytes_text(1536, text), "1.5 KiB");
+    assert_string_equal(ph__bytes_text(3ull << 30, text), "3.0 GiB");
+    assert_string_equal(ph__bytes_text(UINT64_MAX, text), "16.0 EiB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(job_that_fits_exactly_passes),
+        cmocka_unit_test(job_that_does_not_fit_is_refused_with_the_sum),
+        cmocka_unit_test(limit_adds_the_baseline),
+        cmocka_unit_test(bytes_are_written_in_binary_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
