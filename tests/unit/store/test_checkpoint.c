@@ -1,0 +1,295 @@
+#include "phloem/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/safetensors.h"
+#include "store/store.h"
+#include "support/test_support.h"
+
+struct model {
+    struct ph_store *store;
+    struct ph_state *state;
+};
+
+static const struct ph_init normal = {PH_INIT_NORMAL, 1};
+static const struct ph_table_slice slices[] = {{"embedding.user", 7}, {"embedding.item", 5}};
+
+static void add_dense(struct model *model, const char *name, size_t rows, size_t columns)
+{
+    struct ph_parameter *parameter;
+    const struct ph_declaration declaration = {.name = name, .shape = {2, {rows, columns}}, .init = normal};
+    assert_ok(ph__store_add(model->store, &declaration, NULL, &parameter));
+}
+
+static void add_table(struct model *model)
+{
+    struct ph_parameter *parameter;
+    const struct ph_declaration declaration = {.name = "embedding",
+        .is_table = true,
+        .shape = {2, {12, 3}},
+        .init = normal,
+        .num_slices = 2,
+        .slices = slices};
+    assert_ok(ph__store_add(model->store, &declaration, NULL, &parameter));
+}
+
+static void add_state(struct model *model, const char *name)
+{
+    ph_real *data;
+    assert_ok(ph__state_add(model->state, name, 4, 0.5, &data));
+}
+
+static struct model empty_model(uint64_t seed)
+{
+    struct model model;
+    assert_ok(ph_store_create(seed, &model.store));
+    assert_ok(ph_state_create(&model.state));
+    return model;
+}
+
+static struct model make_model(uint64_t seed)
+{
+    struct model model = empty_model(seed);
+    add_dense(&model, "deep.weight", 3, 4);
+    add_table(&model);
+    add_state(&model, "norm.mean");
+    return model;
+}
+
+static void destroy_model(struct model *model)
+{
+    ph_store_destroy(model->store);
+    ph_state_destroy(model->state);
+}
+
+static const char *digest_of(const struct model *model)
+{
+    static char digests[2][65];
+    static size_t next;
+    char *digest = digests[next++ % 2];
+    assert_ok(ph_checkpoint_digest(model->store, model->state, digest));
+    return digest;
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    return path;
+}
+
+static const char *saved(const struct model *model)
+{
+    const char *path = path_of("model.safetensors");
+    assert_ok(ph_checkpoint_save(path, model->store, model->state, NULL));
+    return path;
+}
+
+static void a_loaded_model_is_the_saved_one(void **state)
+{
+    (void)state;
+    struct model model = make_model(1), other = make_model(2);
+    *(ph_real *)ph_state_tensor(model.state, 0).data = 9;
+    assert_string_not_equal(digest_of(&model), digest_of(&other));
+    assert_ok(ph_checkpoint_load(saved(&model), other.store, other.state));
+    assert_string_equal(digest_of(&model), digest_of(&other));
+    assert_true(*(ph_real *)ph_state_tensor(other.state, 0).data == 9);
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void the_file_holds_logical_slices_and_metadata(void **state)
+{
+    (void)state;
+    struct model model = make_model(1);
+    const char *metadata[] = {"format", "phloem", "seed", "1", NULL};
+    const char *path = path_of("slices.safetensors");
+    assert_ok(ph_checkpoint_save(path, model.store, model.state, metadata));
+    struct ph_safetensors *file;
+    assert_ok(ph__safetensors_open(path, &file));
+    static const char *const names[] = {"deep.weight", "embedding.item", "embedding.user", "norm.mean"};
+    assert_int_equal(ph__safetensors_num_tensors(file), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(ph__safetensors_tensor(file, i).name, names[i]);
+    assert_string_equal(ph__safetensors_metadata(file, "format"), "phloem");
+    ph__safetensors_close(file);
+    destroy_model(&model);
+}
+
+static void loading_makes_packed_copies_stale(void **state)
+{
+    (void)state;
+    struct model model = make_model(1);
+    struct ph_parameter *parameter;
+    const struct ph_declaration declaration = {.name = "deep.weight", .shape = {2, {3, 4}}, .init = normal};
+    assert_ok(ph__store_add(model.store, &declaration, NULL, &parameter));
+    const uint64_t before = parameter->version;
+    assert_ok(ph_checkpoint_load(saved(&model), model.store, model.state));
+    assert_true(parameter->version > before);
+    destroy_model(&model);
+}
+
+static void digest_does_not_depend_on_the_order_of_creation(void **state)
+{
+    (void)state;
+    struct model model = make_model(1), other = empty_model(1);
+    add_state(&other, "norm.mean");
+    add_table(&other);
+    add_dense(&other, "deep.weight", 3, 4);
+    assert_string_equal(digest_of(&model), digest_of(&other));
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void digest_sees_every_bit_name_and_shape(void **state)
+{
+    (void)state;
+    struct model model = make_model(1);
+    char before[65];
+    assert_ok(ph_checkpoint_digest(model.store, model.state, before));
+    assert_int_equal(strlen(before), 64);
+    struct ph_tensor tensor;
+    assert_ok(ph_store_find(model.store, "embedding.item", &tensor));
+    unsigned char *bytes = tensor.data;
+    bytes[0] ^= 1;
+    assert_string_not_equal(digest_of(&model), before);
+    bytes[0] ^= 1;
+    assert_string_equal(digest_of(&model), before);
+    destroy_model(&model);
+
+    struct model wide = empty_model(1), tall = empty_model(1), named = empty_model(1);
+    add_dense(&wide, "w", 2, 6);
+    add_dense(&tall, "w", 6, 2);
+    add_dense(&named, "v", 2, 6);
+    struct model *models[] = {&wide, &tall, &named};
+    for (size_t i = 0; i < 3; i++)
+        memset(ph_store_tensor(models[i]->store, 0).data, 0, 12 * sizeof(ph_real));
+    assert_string_not_equal(digest_of(&wide), digest_of(&tall));
+    assert_string_not_equal(digest_of(&wide), digest_of(&named));
+    destroy_model(&wide);
+    destroy_model(&tall);
+    destroy_model(&named);
+}
+
+/* Loads model's checkpoint into other, which must refuse and stay as it is. */
+static void assert_not_loaded(const struct model *model, const struct model *other, const char *part)
+{
+    char before[65];
+    assert_ok(ph_checkpoint_digest(other->store, other->state, before));
+    assert_fails(ph_checkpoint_load(saved(model), other->store, other->state), PH_ERROR_CHECKPOINT, part);
+    assert_non_null(strstr(ph_error_text(), "model.safetensors"));
+    assert_string_equal(digest_of(other), before);
+}
+
+static void a_missing_tensor_is_refused(void **state)
+{
+    (void)state;
+    struct model model = make_model(1), other = make_model(2);
+    add_dense(&other, "top.weight", 2, 2);
+    assert_not_loaded(&model, &other, "'top.weight' is missing");
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void a_surplus_tensor_is_refused(void **state)
+{
+    (void)state;
+    struct model model = make_model(1), other = make_model(2);
+    add_state(&model, "norm.variance");
+    assert_not_loaded(&model, &other, "the model has no tensor 'norm.variance'");
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void a_misshapen_tensor_is_refused(void **state)
+{
+    (void)state;
+    struct model model = empty_model(1), other = empty_model(2);
+    add_dense(&model, "a.weight", 3, 3);
+    add_dense(&model, "deep.weight", 4, 3);
+    add_dense(&other, "a.weight", 3, 3);
+    add_dense(&other, "deep.weight", 3, 4);
+    assert_not_loaded(&model, &other, "'deep.weight' is F32 (4,3), but the model's is F32 (3,4)");
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void a_truncated_file_is_refused(void **state)
+{
+    (void)state;
+    struct model model = make_model(1), other = make_model(2);
+    const char *path = path_of("model.safetensors");
+    char before[65];
+    assert_ok(ph_checkpoint_digest(other.store, other.state, before));
+    for (off_t size = 0; size < 600; size += 37) {
+        saved(&model);
+        assert_int_equal(truncate(path, size), 0);
+        assert_fails(ph_checkpoint_load(path, other.store, other.state), PH_ERROR_CHECKPOINT, path);
+        assert_string_equal(digest_of(&other), before);
+    }
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void a_missing_file_is_refused(void **state)
+{
+    (void)state;
+    struct model model = make_model(1);
+    assert_fails(ph_checkpoint_load("/no/such/model", model.store, model.state), PH_ERROR_CHECKPOINT,
+        "/no/such/model");
+    destroy_model(&model);
+}
+
+static void a_failed_save_keeps_the_former_checkpoint(void **state)
+{
+    (void)state;
+    struct model model = make_model(1);
+    const char *path = path_of("missing/model.safetensors");
+    assert_fails(ph_checkpoint_save(path, model.store, model.state, NULL), PH_ERROR_DISK, "missing/model");
+    if (access("/dev/full", W_OK) == 0) {
+        path = saved(&model);
+        char temporary[520];
+        snprintf(temporary, sizeof temporary, "%s.tmp", path);
+        assert_int_equal(symlink("/dev/full", temporary), 0);
+        assert_fails(ph_checkpoint_save(path, model.store, model.state, NULL), PH_ERROR_DISK, path);
+        unlink(temporary);
+        assert_ok(ph_checkpoint_load(path, model.store, model.state));
+    }
+    destroy_model(&model);
+}
+
+static void a_model_without_state_is_saved_and_loaded(void **state)
+{
+    (void)state;
+    struct model model = empty_model(1), other = empty_model(2);
+    add_dense(&model, "w", 2, 2);
+    add_dense(&other, "w", 2, 2);
+    const char *path = path_of("stateless.safetensors");
+    assert_ok(ph_checkpoint_save(path, model.store, NULL, NULL));
+    assert_ok(ph_checkpoint_load(path, other.store, NULL));
+    assert_string_equal(digest_of(&model), digest_of(&other));
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loaded_model_is_the_saved_one),
+        cmocka_unit_test(the_file_holds_logical_slices_and_metadata),
+        cmocka_unit_test(loading_makes_packed_copies_stale),
+        cmocka_unit_test(digest_does_not_depend_on_the_order_of_creation),
+        cmocka_unit_test(digest_sees_every_bit_name_and_shape),
+        cmocka_unit_test(a_missing_tensor_is_refused),
+        cmocka_unit_test(a_surplus_tensor_is_refused),
+        cmocka_unit_test(a_misshapen_tensor_is_refused),
+        cmocka_unit_test(a_truncated_file_is_refused),
+        cmocka_unit_test(a_missing_file_is_refused),
+        cmocka_unit_test(a_failed_save_keeps_the_former_checkpoint),
+        cmocka_unit_test(a_model_without_state_is_saved_and_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+#include "store/safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/test_support.h"
+
+static const char *path_of(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    return path;
+}
+
+static unsigned char *read_all(const char *path, size_t *size_out)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    unsigned char *bytes = calloc(1, 4096);
+    assert_non_null(bytes);
+    *size_out = fread(bytes, 1, 4095, file);
+    fclose(file);
+    return bytes;
+}
+
+/* Two single bytes and two floats: floats first, then by name, whatever order they are given in. */
+static void the_bytes_are_those_of_the_format(void **state)
+{
+    (void)state;
+    uint8_t one = 'A', two = 'B';
+    float numbers[2] = {1, -2};
+    const struct ph_tensor tensors[] = {
+        {"zwei", PH_U8, {1, {1}}, &two},
+        {"eins", PH_U8, {0, {0}}, &one},
+        {"floats", PH_F32, {2, {1, 2}}, numbers},
+    };
+    const char *metadata[] = {"model", "LR", NULL};
+    const char *path = path_of("bytes.safetensors");
+    assert_ok(ph__safetensors_write(path, 3, tensors, metadata));
+
+    size_t size;
+    unsigned char *bytes = read_all(path, &size);
+    const size_t length = bytes[0] + (size_t)bytes[1] * 256;
+    for (size_t i = 2; i < 8; i++)
+        assert_int_equal(bytes[i], 0);
+    assert_int_equal(length % 8, 0);
+    assert_int_equal(size, 8 + length + 10);
+    static const unsigned char data[] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 'A', 'B'};
+    assert_memory_equal(bytes + 8 + length, data, sizeof data);
+    const char *header = (const char *)bytes + 8;
+    assert_int_equal(header[0], '{');
+    assert_non_null(strstr(header, "__metadata__"));
+    assert_true(strstr(header, "\"floats\"") < strstr(header, "\"eins\""));
+    assert_true(strstr(header, "\"eins\"") < strstr(header, "\"zwei\""));
+    free(bytes);
+}
+
+static void a_written_file_is_read_back(void **state)
+{
+    (void)state;
+    double wide[3] = {1.5, -0.0, 1e300};
+    int64_t integers[2] = {INT64_MIN, INT64_MAX};
+    const struct ph_tensor tensors[] = {
+        {"a \"quoted\" name\n", PH_F64, {1, {3}}, wide},
+        {"integers", PH_I64, {2, {2, 1}}, integers},
+        {"empty", PH_F32, {2, {0, 9}}, NULL},
+    };
+    const char *path = path_of("back.safetensors");
+    assert_ok(ph__safetensors_write(path, 3, tensors, NULL));
+    struct ph_safetensors *file;
+    assert_ok(ph__safetensors_open(path, &file));
+    double wide_back[3];
+    int64_t integers_back[2];
+    assert_ok(ph__safetensors_read(file, ph__safetensors_find(file, tensors[0].name), wide_back));
+    assert_ok(ph__safetensors_read(file, ph__safetensors_find(file, "integers"), integers_back));
+    assert_memory_equal(wide, wide_back, sizeof wide);
+    assert_memory_equal(integers, integers_back, sizeof integers);
+    assert_int_equal(ph__safetensors_tensor(file, ph__safetensors_find(file, "empty")).shape.dims[1], 9);
+    ph__safetensors_close(file);
+}
+
+static void two_tensors_of_one_name_are_refused(void **state)
+{
+    (void)state;
+    uint8_t byte = 0;
+    float number = 0;
+    const struct ph_tensor tensors[] = {
+        {"a", PH_U8, {0, {0}}, &byte}, {"b", PH_U8, {0, {0}}, &byte}, {"a", PH_F32, {0, {0}}, &number}};
+    const char *path = path_of("twice.safetensors");
+    assert_fails(ph__safetensors_write(path, 3, tensors, NULL), PH_ERROR_BUG, "'a'");
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void an_unwritable_folder_is_named(void **state)
+{
+    (void)state;
+    uint8_t byte = 0;
+    const struct ph_tensor tensor = {"a", PH_U8, {0, {0}}, &byte};
+    const char *path = path_of("no/such/folder.safetensors");
+    assert_fails(ph__safetensors_write(path, 1, &tensor, NULL), PH_ERROR_DISK, "no/such/folder");
+    if (geteuid() == 0)
+        return; /* permissions bind nobody else */
+    assert_int_equal(mkdir(path_of("closed"), 0500), 0);
+    path = path_of("closed/a.safetensors");
+    assert_fails(ph__safetensors_write(path, 1, &tensor, NULL), PH_ERROR_DISK, "closed/a");
+}
+
+/* The temporary file is a link to a device that is always full. */
+static void a_full_disk_leaves_the_old_file(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        test_skip("/dev/full cannot be written here");
+    uint8_t old = 1;
+    uint8_t *large = calloc(1, 1 << 20);
+    const struct ph_tensor small = {"a", PH_U8, {0, {0}}, &old};
+    const struct ph_tensor tensor = {"a", PH_U8, {1, {1 << 20}}, large};
+    char path[512], temporary[520];
+    snprintf(path, sizeof path, "%s", path_of("full.safetensors"));
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    assert_ok(ph__safetensors_write(path, 1, &small, NULL));
+    assert_int_equal(symlink("/dev/full", temporary), 0);
+    assert_fails(ph__safetensors_write(path, 1, &tensor, NULL), PH_ERROR_DISK, path);
+    unlink(temporary);
+    struct ph_safetensors *file;
+    assert_ok(ph__safetensors_open(path, &file));
+    assert_int_equal(ph__safetensors_tensor(file, 0).shape.rank, 0);
+    ph__safetensors_close(file);
+    free(large);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bytes_are_those_of_the_format),
+        cmocka_unit_test(a_written_file_is_read_back),
+        cmocka_unit_test(two_tensors_of_one_name_are_refused),
+        cmocka_unit_test(an_unwritable_folder_is_named),
+        cmocka_unit_test(a_full_disk_leaves_the_old_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+#include "store/store.h"
+
+#include <string.h>
+
+#include "support/test_support.h"
+
+static const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
+static const struct ph_init normal = {PH_INIT_NORMAL, 1};
+
+static struct ph_declaration dense(const char *name, size_t rows, size_t columns)
+{
+    return (struct ph_declaration){.name = name, .shape = {2, {rows, columns}}, .init = normal};
+}
+
+static struct ph_declaration table(const char *name, size_t dim)
+{
+    return (struct ph_declaration){.name = name,
+        .is_table = true,
+        .shape = {2, {50, dim}},
+        .init = normal,
+        .num_slices = 2,
+        .slices = slices};
+}
+
+static struct ph_store *make_store(void)
+{
+    struct ph_store *store;
+    assert_ok(ph_store_create(test_seed(), &store));
+    return store;
+}
+
+static void a_table_lists_its_slices_as_tensors(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *weight, *embedding;
+    const struct ph_declaration first = dense("deep.weight", 3, 4), second = table("embedding", 8);
+    assert_ok(ph__store_add(store, &first, NULL, &weight));
+    assert_ok(ph__store_add(store, &second, NULL, &embedding));
+
+    assert_int_equal(ph_store_num_tensors(store), 3);
+    assert_string_equal(ph_store_tensor(store, 0).name, "deep.weight");
+    const struct ph_tensor user = ph_store_tensor(store, 1), item = ph_store_tensor(store, 2);
+    assert_string_equal(user.name, "embedding.user");
+    assert_int_equal(user.shape.dims[0], 30);
+    assert_ptr_equal(user.data, embedding->data);
+    assert_string_equal(item.name, "embedding.item");
+    assert_int_equal(item.shape.dims[0], 20);
+    assert_int_equal(item.shape.dims[1], 8);
+    assert_ptr_equal(item.data, embedding->data + 30 * 8);
+    assert_int_equal(ph_store_parameter_count(store), 12 + 400);
+    assert_int_equal(ph_store_parameter_bytes(store), 412 * sizeof(ph_real));
+
+    struct ph_tensor found;
+    assert_ok(ph_store_find(store, "embedding.item", &found));
+    assert_ptr_equal(found.data, item.data);
+    assert_fails(ph_store_find(store, "embedding", &found), PH_ERROR_USAGE, "'embedding'");
+    ph_store_destroy(store);
+}
+
+static void a_slice_starts_the_same_in_any_table(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store(), *other = make_store();
+    const struct ph_table_slice alone[] = {{"embedding.item", 20}};
+    struct ph_declaration whole = table("embedding", 8), part = table("other", 8);
+    part.shape.dims[0] = 20;
+    part.num_slices = 1;
+    part.slices = alone;
+    struct ph_parameter *a, *b;
+    assert_ok(ph__store_add(store, &whole, NULL, &a));
+    assert_ok(ph__store_add(other, &part, NULL, &b));
+    assert_memory_equal(a->data + 30 * 8, b->data, 20 * 8 * sizeof *b->data);
+    ph_store_destroy(store);
+    ph_store_destroy(other);
+}
+
+static void adding_again_finds_and_keeps(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *first, *second;
+    const struct ph_declaration declaration = table("embedding", 8);
+    assert_int_equal(ph__store_missing_bytes(store, &declaration), 400 * sizeof(ph_real));
+    assert_ok(ph__store_add(store, &declaration, NULL, &first));
+    first->data[5] = 42;
+    assert_ok(ph__store_add(store, &declaration, NULL, &second));
+    assert_ptr_equal(first, second);
+    assert_true(second->data[5] == 42);
+    assert_int_equal(ph__store_missing_bytes(store, &declaration), 0);
+    ph_store_destroy(store);
+}
+
+static void another_shape_under_a_known_name_is_refused(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *parameter;
+    struct ph_declaration declaration = table("embedding", 8);
+    assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
+
+    struct ph_declaration wider = table("embedding", 9);
+    assert_fails(ph__store_add(store, &wider, NULL, &parameter), PH_ERROR_CONFIG, "'embedding'");
+    struct ph_declaration plain = dense("embedding", 50, 8);
+    assert_fails(ph__store_add(store, &plain, NULL, &parameter), PH_ERROR_CONFIG, "'embedding'");
+    const struct ph_table_slice swapped[] = {{"embedding.item", 20}, {"embedding.user", 30}};
+    declaration.slices = swapped;
+    assert_fails(ph__store_add(store, &declaration, NULL, &parameter), PH_ERROR_CONFIG, "other slices");
+    ph_store_destroy(store);
+}
+
+static void two_tensors_of_one_name_are_refused(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *parameter;
+    struct ph_declaration first = table("embedding", 8), second = table("again", 4),
+                          plain = dense("embedding.user", 2, 2);
+    assert_ok(ph__store_add(store, &first, NULL, &parameter));
+    assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "'embedding.user'");
+    assert_fails(ph__store_add(store, &plain, NULL, &parameter), PH_ERROR_CONFIG, "'embedding.user'");
+    const struct ph_table_slice twice[] = {{"x.a", 25}, {"x.a", 25}};
+    second.slices = twice;
+    assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "'x.a'");
+    assert_int_equal(ph_store_num_tensors(store), 2);
+    ph_store_destroy(store);
+}
+
+static void a_parameter_larger_than_memory_is_refused(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *parameter;
+    struct ph_declaration huge = dense("huge", SIZE_MAX / 2, 16);
+    assert_fails(ph__store_add(store, &huge, NULL, &parameter), PH_ERROR_MEMORY, "'huge'");
+    assert_true(ph__store_missing_bytes(store, &huge) == UINT64_MAX);
+    assert_int_equal(ph_store_num_tensors(store), 0);
+    ph_store_destroy(store);
+}
+
+static void slots_are_zero_and_counted(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *parameter;
+    const struct ph_declaration declaration = table("embedding", 8);
+    assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
+    struct ph_slot *m, *s, *again;
+    assert_ok(ph__store_add_slot(store, parameter, "m", false, &m));
+    assert_ok(ph__store_add_slot(store, parameter, "s", true, &s));
+    assert_int_equal(m->elements, 400);
+    assert_int_equal(s->elements, 50);
+    for (size_t i = 0; i < m->elements; i++)
+        assert_true(m->data[i] == 0);
+    assert_int_equal(ph_store_slot_bytes(store), 450 * sizeof(ph_real));
+
+    m->data[3] = 1;
+    assert_ok(ph__store_add_slot(store, parameter, "m", false, &again));
+    assert_ptr_equal(again, m);
+    assert_true(again->data[3] == 1);
+    assert_fails(ph__store_add_slot(store, parameter, "s", false, &again), PH_ERROR_CONFIG, "slot 's'");
+    ph_store_destroy(store);
+}
+
+static void touching_the_store_makes_every_parameter_newer(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *parameter;
+    const struct ph_declaration declaration = dense("w", 2, 2);
+    assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
+    const uint64_t before = parameter->version;
+    ph_store_touch(store);
+    assert_true(parameter->version > before);
+    ph_store_destroy(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_lists_its_slices_as_tensors),
+        cmocka_unit_test(a_slice_starts_the_same_in_any_table),
+        cmocka_unit_test(adding_again_finds_and_keeps),
+        cmocka_unit_test(another_shape_under_a_known_name_is_refused),
+        cmocka_unit_test(two_tensors_of_one_name_are_refused),
+        cmocka_unit_test(a_parameter_larger_than_memory_is_refused),
+        cmocka_unit_test(slots_are_zero_and_counted),
+        cmocka_unit_test(touching_the_store_makes_every_parameter_newer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
