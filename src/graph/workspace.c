@@ -36,7 +36,9 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
         break;
     case PH_STORAGE_WORKSPACE:
         operand->data = (char *)workspace->memory + workspace->plan.data_offset[root];
-        operand->index = (uint32_t *)(void *)((char *)workspace->memory + workspace->plan.index_offset[root]);
+        if (info->type.kind == PH_JAGGED || info->type.kind == PH_SPARSE_ROWS)
+            operand->index =
+                (uint32_t *)(void *)((char *)workspace->memory + workspace->plan.index_offset[root]);
         break;
     case PH_STORAGE_INPUT:
     case PH_STORAGE_NONE:

@@ -136,7 +136,7 @@ static void losses_of_lr_are_those_of_numpy(void **state)
         .learning_rate = 0.1,
         .momentum = 0.9,
         .embedding_learning_rate_factor = 1,
-        .embedding_scope = PH_L2_WHOLE};
+        .embedding_scope = PH_SCOPE_WHOLE};
     const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
     check_model(&job, "lr");
 }
@@ -158,7 +158,7 @@ static void losses_of_dnn_are_those_of_numpy(void **state)
         .epsilon = 1e-8,
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 0.05,
-        .embedding_scope = PH_L2_WHOLE};
+        .embedding_scope = PH_SCOPE_WHOLE};
     const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
     check_model(&job, "dnn");
 }

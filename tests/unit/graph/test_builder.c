@@ -1,6 +1,7 @@
 #include "support/test_support.h"
 #include "toy_ops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct ph_builder *new_builder(void)
