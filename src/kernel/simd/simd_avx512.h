@@ -131,14 +131,14 @@ static inline vf vf_where_positive(vf x, vf yes) /* x > 0 ? yes : 0 */
 static inline vf vf_sums(const vf x[VF_WIDTH])
 {
     vf half[8], quarter[4];
-    for (int k = 0; k < 8; k++) /* low half of lanes from x[k], high half from x[k + 8] */
-        half[k] =
-            vf_add(_mm512_mask_blend_ps(0xFF00, x[k], x[k + 8]), _mm512_shuffle_f32x4(x[k], x[k + 8], 0x4E));
-    for (int k = 0; k < 4; k++) { /* 128-bit lanes from x[k], x[k + 4], x[k + 8], x[k + 12] */
-        const vf straight = _mm512_mask_blend_ps(0xF0F0, half[k], half[k + 4]);
-        const vf crossed = _mm512_mask_blend_ps(0x0F0F, half[k], half[k + 4]);
-        quarter[k] = vf_add(straight, _mm512_shuffle_f32x4(crossed, crossed, 0xB1));
+    for (int k = 0; k < 8; k++) { /* 128-bit lanes: two of x[a], two of x[a + 4] */
+        const vf p = x[k < 4 ? k : k + 4];
+        const vf q = x[k < 4 ? k + 4 : k + 8];
+        half[k] = vf_add(_mm512_shuffle_f32x4(p, q, 0x88), _mm512_shuffle_f32x4(p, q, 0xDD));
     }
+    for (int k = 0; k < 4; k++) /* 128-bit lanes: x[k], x[k + 4], x[k + 8], x[k + 12] */
+        quarter[k] = vf_add(_mm512_shuffle_f32x4(half[k], half[k + 4], 0x88),
+            _mm512_shuffle_f32x4(half[k], half[k + 4], 0xDD));
     const vf a =
         vf_add(_mm512_unpacklo_ps(quarter[0], quarter[1]), _mm512_unpackhi_ps(quarter[0], quarter[1]));
     const vf b =

@@ -1,0 +1,217 @@
+/* Speed of the kernels, serial, on the shapes of interest: ns, GB/s and GFLOP/s for every ISA that this machine runs,
+ * and how many times faster than the next lower ISA. The ISAs take turns in each round and medians are printed, so a
+ * variant that does not beat its neighbour shows as a ratio below one. Times are the thread's processor time: kernels
+ * never wait, so that is what they cost, whatever else runs on the machine.
+ *
+ * bench_kernels [--rounds N] [--only WORD] [--json FILE]      WORD: part of the names of the cases to run */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "cases.h"
+
+enum { MAX_ROUNDS = 101, DEFAULT_ROUNDS = 11, MAX_NAME = 128 };
+static const double sample_ns = 1e6; /* one sample repeats its call until about this long */
+
+struct bench {
+    size_t rounds;
+    const char *only; /* part of a name, or NULL */
+    struct ph_json *results;
+    enum ph_isa best;
+    double copy_bandwidth, fma_peak;
+};
+
+static void check(ph_status status)
+{
+    if (status == PH_OK)
+        return;
+    fprintf(stderr, "bench_kernels: %s\n", ph_error_text());
+    exit(ph_status_exit_code(status));
+}
+
+void *bench_memory(size_t count, size_t size)
+{
+    void *memory;
+    check(ph__memory_alloc(count * size, "a benchmark's data", &memory));
+    return memory;
+}
+
+float *bench_floats(size_t count)
+{
+    struct ph_rng_sequence rng = {.key = {.seed = count}};
+    float *x = bench_memory(count, sizeof *x);
+    for (size_t i = 0; i < count; i++)
+        x[i] = (float)(2 * ph__rng_next_uniform(&rng) - 1);
+    return x;
+}
+
+uint32_t *bench_words(size_t count, uint32_t bound)
+{
+    struct ph_rng_sequence rng = {.key = {.seed = count, .step = 1}};
+    uint32_t *x = bench_memory(count, sizeof *x);
+    for (size_t i = 0; i < count; i++)
+        x[i] = (uint32_t)ph__rng_below(&rng, bound);
+    return x;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+    return count % 2 != 0 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+typedef void run_function(const struct ph_kernels *kernels, const void *state);
+
+double bench_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static double time_calls(run_function *run, const struct ph_kernels *kernels, const void *state, size_t calls)
+{
+    const double start = bench_clock_ns();
+    for (size_t i = 0; i < calls; i++)
+        run(kernels, state);
+    return (bench_clock_ns() - start) / (double)calls;
+}
+
+static size_t calls_of_a_sample(run_function *run, const struct ph_kernels *kernels, const void *state)
+{
+    const double once = time_calls(run, kernels, state, 1);
+    const double warm = time_calls(run, kernels, state, once > sample_ns ? 1 : 4);
+    return warm < sample_ns ? (size_t)(sample_ns / warm) + 1 : 1;
+}
+
+/* The contender is one ISA's table, or the peer of the case. */
+struct contender {
+    const char *name;
+    run_function *run;
+    const struct ph_kernels *kernels;
+    size_t calls;
+    double ns[MAX_ROUNDS], median_ns;
+};
+
+static double limit_of(const struct bench *bench, const struct bench_case *c, char text[MAX_NAME])
+{
+    if (c->limit == LIMIT_MEMORY) {
+        snprintf(text, MAX_NAME, "%.0f bytes at a copy's %.1f GB/s", c->bytes, bench->copy_bandwidth);
+        return c->bytes / bench->copy_bandwidth;
+    }
+    if (c->limit == LIMIT_FMA && bench->fma_peak > 0) {
+        snprintf(text, MAX_NAME, "%.0f FLOP at %.1f GFLOP/s of FMA", c->flops, bench->fma_peak);
+        return c->flops / bench->fma_peak;
+    }
+    return 0;
+}
+
+static void record(struct bench *bench, const struct bench_case *c, const struct contender *ours,
+    const struct contender *peer, int is_last)
+{
+    char name[MAX_NAME], limit[MAX_NAME];
+    snprintf(name, sizeof name, "kernel.%s.%s", c->name, ours->name);
+    const double limit_ns = limit_of(bench, c, limit);
+    const double ratio = peer != NULL ? peer->median_ns / ours->median_ns : NAN;
+    printf("%-34s %-7s %12.0f ns %7.2f GB/s %7.2f GFLOP/s", c->name, ours->name, ours->median_ns,
+        c->bytes / ours->median_ns, c->flops / ours->median_ns);
+    if (peer != NULL)
+        printf("  %5.2fx %s", ratio, peer->name);
+    if (limit_ns > 0)
+        printf("  %3.0f%% of limit", 100 * limit_ns / ours->median_ns);
+    printf(is_last ? "\n\n" : "\n");
+    fflush(stdout);
+
+    struct ph_json *entry = ph__json_object();
+    ph__json_set_text(entry, "name", name);
+    ph__json_set_text(entry, "unit", "ns");
+    ph__json_set_number(entry, "value", ours->median_ns);
+    ph__json_set_text(entry, "peer", peer != NULL ? peer->name : NULL);
+    ph__json_set_number(entry, "peer_value", peer != NULL ? peer->median_ns : NAN);
+    ph__json_set_number(entry, "ratio", ratio);
+    ph__json_set_text(entry, "limit", limit_ns > 0 ? limit : NULL);
+    ph__json_set_number(entry, "of_limit", limit_ns > 0 ? limit_ns / ours->median_ns : NAN);
+    ph__json_set_text(entry, "label", "measured");
+    ph__json_append(bench->results, entry);
+}
+
+void bench_measure(struct bench *bench, const struct bench_case *c)
+{
+    struct contender contenders[PH_ISA_COUNT + 1];
+    size_t count = 0;
+    if (bench->only != NULL && strstr(c->name, bench->only) == NULL)
+        return;
+    if (c->peer != NULL)
+        contenders[count++] = (struct contender){.name = c->peer_name, .run = c->peer};
+    const int last_isa = c->peer != NULL ? 0 : (int)bench->best;
+    for (int isa = 0; isa <= last_isa; isa++)
+        contenders[count++] =
+            (struct contender){.name = c->peer != NULL ? "ours" : ph__isa_name((enum ph_isa)isa),
+                .run = c->run,
+                .kernels = ph__kernels_for((enum ph_isa)isa)};
+
+    for (size_t i = 0; i < count; i++)
+        contenders[i].calls = calls_of_a_sample(contenders[i].run, contenders[i].kernels, c->state);
+    for (size_t round = 0; round < bench->rounds; round++)
+        for (size_t i = 0; i < count; i++)
+            contenders[i].ns[round] =
+                time_calls(contenders[i].run, contenders[i].kernels, c->state, contenders[i].calls);
+    for (size_t i = 0; i < count; i++) {
+        contenders[i].median_ns = median(contenders[i].ns, bench->rounds);
+        record(bench, c, &contenders[i], i > 0 ? &contenders[i - 1] : NULL, i + 1 == count);
+    }
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: bench_kernels [--rounds 1..%d] [--only WORD] [--json FILE]\n", MAX_ROUNDS);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = {.rounds = DEFAULT_ROUNDS};
+    const char *json = NULL;
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 == argc)
+            return usage();
+        if (strcmp(argv[i], "--rounds") == 0)
+            bench.rounds = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0)
+            bench.only = argv[i + 1];
+        else if (strcmp(argv[i], "--json") == 0)
+            json = argv[i + 1];
+        else
+            return usage();
+    }
+    if (bench.rounds < 1 || bench.rounds > MAX_ROUNDS)
+        return usage();
+
+    check(ph__cpu_isa(&bench.best));
+    ph__cpu_flush_subnormals();
+    bench.results = ph__json_array();
+    bench.copy_bandwidth = bench_copy_bandwidth();
+    bench.fma_peak = bench_fma_peak(bench.best);
+    printf("limits of one thread here: copy %.1f GB/s, multiply-add %.1f GFLOP/s\n\n", bench.copy_bandwidth,
+        bench.fma_peak);
+    bench_embedding(&bench);
+    bench_optimizer(&bench);
+    bench_interaction(&bench);
+    bench_elementwise(&bench);
+    if (json != NULL)
+        check(ph__json_write(bench.results, json));
+    ph__json_destroy(bench.results);
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* What the parts of bench_kernels share: a case is one kernel on one shape, run on the table of every ISA. */
+#ifndef PH_BENCH_KERNEL_CASES_H
+#define PH_BENCH_KERNEL_CASES_H
+
+#include <stddef.h>
+
+#include "kernel/kernel.h"
+
+enum bench_limit { LIMIT_NONE, LIMIT_MEMORY, LIMIT_FMA };
+
+struct bench_case {
+    const char *name;       /* kernel.shape */
+    double bytes, flops;    /* moved and done by one call; 0: not told */
+    enum bench_limit limit; /* what it cannot beat on this machine */
+    void (*run)(const struct ph_kernels *kernels, const void *state); /* one call */
+    const void *state;
+    void (*peer)(const struct ph_kernels *kernels, const void *state); /* measured beside it, or NULL */
+    const char *peer_name;
+};
+
+struct bench; /* the rounds and the results so far */
+
+/* Measures one case: rounds in which the ISAs take turns; prints and records medians. */
+void bench_measure(struct bench *bench, const struct bench_case *bench_case);
+
+void bench_embedding(struct bench *bench);
+void bench_interaction(struct bench *bench);
+void bench_elementwise(struct bench *bench);
+void bench_optimizer(struct bench *bench);
+
+double bench_clock_ns(void); /* processor time of this thread */
+
+/* Zeroed memory, and memory filled with numbers in (-1, 1) or words below a bound; ends the program when there is none.
+ * It is kept until the program ends. */
+void *bench_memory(size_t count, size_t size);
+float *bench_floats(size_t count);
+uint32_t *bench_words(size_t count, uint32_t bound);
+
+/* The machine's limits, measured: GB/s read from a buffer far larger than the caches plus written to another, and
+ * GFLOP/s of independent fused multiply-adds in registers with the widest vectors (0 where this is not x86-64). */
+double bench_copy_bandwidth(void);
+double bench_fma_peak(enum ph_isa isa);
+
+#endif

@@ -1,0 +1,172 @@
+/* Embedding lookups, merging of ids, gradient rows and the fused update, on tables larger than the caches. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cases.h"
+
+enum { BATCH = 2048 };
+
+static void run_bag(const struct ph_kernels *kernels, const void *state)
+{
+    kernels->embedding_bag(state);
+}
+
+/* Bags of `pooling` ids each, uniform over the rows. */
+static void measure_bag(struct bench *bench, const char *name, size_t rows, size_t dim, size_t pooling)
+{
+    const size_t num_ids = BATCH * pooling;
+    uint32_t *offsets = bench_memory(BATCH + 1, sizeof *offsets);
+    for (size_t bag = 0; bag <= BATCH; bag++)
+        offsets[bag] = (uint32_t)(bag * pooling);
+    const struct ph_embedding_bag_args args = {
+        .table = bench_floats(rows * dim),
+        .dim = dim,
+        .slots = bench_words(num_ids, (uint32_t)rows),
+        .offsets = offsets,
+        .num_bags = BATCH,
+        .out_stride = dim,
+        .out = bench_memory(BATCH * dim, sizeof(float)),
+    };
+    const double row_bytes = (double)(dim * sizeof(float));
+    bench_measure(bench, &(struct bench_case){.name = name,
+                             .bytes = (double)num_ids * (row_bytes + 4) + BATCH * row_bytes,
+                             .flops = (double)(num_ids * dim),
+                             .limit = rows * dim > 4000000 ? LIMIT_MEMORY : LIMIT_NONE,
+                             .run = run_bag,
+                             .state = &args});
+}
+
+struct merge {
+    uint32_t *slots, *order, *unique, *starts;
+    size_t count, rows, num_unique;
+    void *scratch;
+    uint64_t *items; /* for the peer */
+    struct ph_embedding_gradient_source source;
+    struct ph_embedding_update_args update;
+    float *row;
+};
+
+static void run_sort(const struct ph_kernels *kernels, const void *state)
+{
+    const struct merge *merge = state;
+    (void)kernels;
+    ph__slot_sort(merge->slots, merge->count, 0, (uint32_t)merge->rows, 0, merge->order, merge->unique,
+        merge->starts, merge->scratch);
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void run_qsort(const struct ph_kernels *kernels, const void *state)
+{
+    const struct merge *merge = state;
+    (void)kernels;
+    for (size_t i = 0; i < merge->count; i++)
+        merge->items[i] = (uint64_t)merge->slots[i] << 32 | i;
+    qsort(merge->items, merge->count, sizeof *merge->items, compare_items);
+}
+
+static void run_gradient_rows(const struct ph_kernels *kernels, const void *state)
+{
+    const struct merge *merge = state;
+    for (size_t r = 0; r < merge->num_unique; r++) {
+        const size_t end = r + 1 < merge->num_unique ? merge->starts[r + 1] : merge->count;
+        kernels->embedding_gradient_row(&merge->source, merge->starts[r], end, merge->row);
+    }
+}
+
+static void run_update(const struct ph_kernels *kernels, const void *state)
+{
+    const struct merge *merge = state;
+    ph__embedding_update(kernels, &merge->update, 0, merge->num_unique, merge->row);
+}
+
+/* BATCH bags of `pooling` uniform ids, merged. */
+static void make_merge(
+    struct merge *merge, const struct ph_optimizer_step *step, size_t rows, size_t dim, size_t pooling)
+{
+    const size_t count = BATCH * pooling;
+    uint32_t *bags = bench_memory(count, sizeof *bags);
+    for (size_t i = 0; i < count; i++)
+        bags[i] = (uint32_t)(i / pooling);
+    *merge = (struct merge){
+        .slots = bench_words(count, (uint32_t)rows),
+        .order = bench_memory(count, sizeof(uint32_t)),
+        .unique = bench_memory(count, sizeof(uint32_t)),
+        .starts = bench_memory(count, sizeof(uint32_t)),
+        .count = count,
+        .rows = rows,
+        .scratch = bench_memory(ph__slot_sort_scratch_bytes(count), 1),
+        .items = bench_memory(count, sizeof(uint64_t)),
+        .row = bench_memory(dim, sizeof(float)),
+    };
+    merge->num_unique = ph__slot_sort(merge->slots, count, 0, (uint32_t)rows, 0, merge->order, merge->unique,
+        merge->starts, merge->scratch);
+    merge->source = (struct ph_embedding_gradient_source){
+        .order = merge->order,
+        .num_entries = count,
+        .bags = bags,
+        .grad = bench_floats(BATCH * dim),
+        .num_samples = BATCH,
+        .sample_stride = dim,
+        .dim = dim,
+    };
+    merge->update = (struct ph_embedding_update_args){
+        .source = &merge->source,
+        .step = step,
+        .unique = merge->unique,
+        .starts = merge->starts,
+        .num_unique = merge->num_unique,
+        .table = bench_floats(rows * dim),
+        .s = bench_floats(rows * dim),
+    };
+}
+
+static void measure_merge(struct bench *bench, size_t pooling)
+{
+    const struct ph_optimizer_step step = {
+        .kind = PH_ADAGRAD, .learning_rate = 1e-6f, .gradient_scale = 1, .epsilon = 1e-8f};
+    struct merge merge;
+    char name[64];
+    const size_t rows = 100000, dim = 64;
+    make_merge(&merge, &step, rows, dim, pooling);
+    for (size_t i = 0; i < rows * dim; i++)
+        merge.update.s[i] += 2;
+
+    const double row_bytes = (double)(dim * sizeof(float));
+    snprintf(name, sizeof name, "slot_sort.pool%zu", pooling);
+    bench_measure(bench, &(struct bench_case){.name = name,
+                             .bytes = 4 * (double)merge.count,
+                             .run = run_sort,
+                             .state = &merge,
+                             .peer = run_qsort,
+                             .peer_name = "qsort"});
+    snprintf(name, sizeof name, "embedding_gradient_row.pool%zu", pooling);
+    bench_measure(bench, &(struct bench_case){.name = name,
+                             .bytes = (double)merge.count * row_bytes,
+                             .flops = (double)(merge.count * dim),
+                             .run = run_gradient_rows,
+                             .state = &merge});
+    snprintf(name, sizeof name, "embedding_update.adagrad.pool%zu", pooling);
+    bench_measure(bench, &(struct bench_case){.name = name,
+                             .bytes = ((double)merge.count + 4 * (double)merge.num_unique) * row_bytes,
+                             .limit = LIMIT_MEMORY,
+                             .run = run_update,
+                             .state = &merge});
+}
+
+void bench_embedding(struct bench *bench)
+{
+    measure_bag(bench, "embedding_bag.800kx64.pool1", 800000, 64, 1);
+    measure_bag(bench, "embedding_bag.800kx64.pool20", 800000, 64, 20);
+    measure_bag(bench, "embedding_bag.400kx128.pool20", 400000, 128, 20);
+    measure_bag(bench, "embedding_bag.800kx16.pool20", 800000, 16, 20);
+    measure_bag(bench, "embedding_bag.5kx10.pool1", 5000, 10, 1);
+    measure_bag(bench, "embedding_bag.5kx1.pool10", 5000, 1, 10);
+    measure_merge(bench, 1);
+    measure_merge(bench, 20);
+}
