@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "cases.h"
+#include "bench_kernels/cases.h"
 
 enum { MAX_ROUNDS = 101, DEFAULT_ROUNDS = 11, MAX_NAME = 128 };
 static const double sample_ns = 1e6; /* one sample repeats its call until about this long */
@@ -23,7 +23,7 @@ struct bench {
     const char *only; /* part of a name, or NULL */
     struct ph_json *results;
     enum ph_isa best;
-    double copy_bandwidth, fma_peak;
+    double memory_bandwidth, fma_peak;
 };
 
 static void check(ph_status status)
@@ -108,8 +108,8 @@ struct contender {
 static double limit_of(const struct bench *bench, const struct bench_case *c, char text[MAX_NAME])
 {
     if (c->limit == LIMIT_MEMORY) {
-        snprintf(text, MAX_NAME, "%.0f bytes at a copy's %.1f GB/s", c->bytes, bench->copy_bandwidth);
-        return c->bytes / bench->copy_bandwidth;
+        snprintf(text, MAX_NAME, "%.0f bytes at %.1f GB/s of memory", c->bytes, bench->memory_bandwidth);
+        return c->bytes / bench->memory_bandwidth;
     }
     if (c->limit == LIMIT_FMA && bench->fma_peak > 0) {
         snprintf(text, MAX_NAME, "%.0f FLOP at %.1f GFLOP/s of FMA", c->flops, bench->fma_peak);
@@ -202,10 +202,10 @@ int main(int argc, char **argv)
     check(ph__cpu_isa(&bench.best));
     ph__cpu_flush_subnormals();
     bench.results = ph__json_array();
-    bench.copy_bandwidth = bench_copy_bandwidth();
+    bench.memory_bandwidth = bench_memory_bandwidth(ph__kernels_for(bench.best));
     bench.fma_peak = bench_fma_peak(bench.best);
-    printf("limits of one thread here: copy %.1f GB/s, multiply-add %.1f GFLOP/s\n\n", bench.copy_bandwidth,
-        bench.fma_peak);
+    printf("limits of one thread here: memory %.1f GB/s, multiply-add %.1f GFLOP/s\n\n",
+        bench.memory_bandwidth, bench.fma_peak);
     bench_embedding(&bench);
     bench_optimizer(&bench);
     bench_interaction(&bench);
