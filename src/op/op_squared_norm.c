@@ -90,7 +90,8 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
     const ph_real *gradient = job->gradient->data;
     struct row_sum sum = {.job = job};
     (void)worker;
-    if (job->gradient->index == NULL || (job->is_touched && job->l2 == 0)) {
+    const bool is_sparse = job->gradient->type->kind == PH_SPARSE_ROWS;
+    if (!is_sparse || (job->is_touched && job->l2 == 0)) {
         add_rows(&sum, first, last - first, gradient != NULL ? gradient + first * job->columns : NULL);
     } else if (!job->is_touched) {
         ph__visit_rows(job->gradient, first, last, add_rows, &sum);
