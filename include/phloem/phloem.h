@@ -1,0 +1,16 @@
+/* Everything: the public headers of all rooms. */
+#ifndef PHLOEM_PHLOEM_H
+#define PHLOEM_PHLOEM_H
+
+#include "phloem/data.h"
+#include "phloem/graph.h"
+#include "phloem/kernel.h"
+#include "phloem/model.h"
+#include "phloem/op.h"
+#include "phloem/status.h"
+#include "phloem/store.h"
+#include "phloem/tensor.h"
+#include "phloem/train.h"
+#include "phloem/version.h"
+
+#endif
