@@ -145,7 +145,7 @@ static ph_status get_words(const struct ph_json *json, const char *path, struct 
         size_t length = strcspn(at, "\n");
         int is_new = 0;
         if (length > 0)
-            PH_TRY(ph__vocabulary_count(vocabulary, at, length, &is_new));
+            PH_TRY(ph__vocabulary_count(vocabulary, at, length, ph__vocabulary_hash(at, length), &is_new));
         if (!is_new)
             return fail_key(path, "words");
         at += length + (at[length] == '\n');

@@ -139,6 +139,7 @@ void ph__row_reader_close(struct ph__row_reader *reader)
     ph__reader_close(reader->reader);
     free(reader->columns);
     free(reader->lists);
+    free(reader->lookups.items);
     memset(reader, 0, sizeof *reader);
 }
 
@@ -203,21 +204,25 @@ static ph_status encode_dense(const struct ph__row_reader *reader, const struct 
     return PH_OK;
 }
 
-static ph_status encode_id(const struct ph__row_reader *reader, const struct ph__column *column,
-    const char *cell, size_t length, uint32_t *word)
+/* The id goes to word `target` of the row: at once, or from a vocabulary when all cells of the row are cut. */
+static ph_status encode_id(struct ph__row_reader *reader, const struct ph__column *column, const char *cell,
+    size_t length, struct row *row, size_t target)
 {
     uint64_t number;
     if (length == 0) {
-        *word = 0;
+        row->words[target] = 0;
         return PH_OK;
     }
     switch (column->encoding) {
     case PH_ENCODING_VOCABULARY:
-        *word = ph__vocabulary_row(&column->vocabulary, cell, length);
-        return PH_OK;
+        return ph__lookups_add(&reader->lookups, &column->vocabulary,
+            (struct ph__lookup){.word = cell,
+                .length = length,
+                .column = (size_t)(column - reader->encoder->columns),
+                .target = target});
     case PH_ENCODING_HASH:
-        *word = 1 + (uint32_t)ph__text_hash_below(
-                        ph__text_hash(cell, length, column->hash_seed), column->num_rows - 1);
+        row->words[target] = 1 + (uint32_t)ph__text_hash_below(
+                                     ph__text_hash(cell, length, column->hash_seed), column->num_rows - 1);
         return PH_OK;
     case PH_ENCODING_RAW:
     case PH_ENCODING_INHERIT:
@@ -227,11 +232,22 @@ static ph_status encode_id(const struct ph__row_reader *reader, const struct ph_
         return fail_cell(reader, column, cell, "is not a raw id, a whole number");
     if (number >= column->num_rows)
         return fail_cell(reader, column, cell, "is beyond the rows of the table");
-    *word = (uint32_t)number;
+    row->words[target] = (uint32_t)number;
     return PH_OK;
 }
 
-static ph_status encode_list(const struct ph__row_reader *reader, const struct ph__column *column, char *cell,
+static void look_up_ids(struct ph__row_reader *reader, struct row *row)
+{
+    for (size_t i = 0; i < reader->lookups.count; i++) {
+        const struct ph__lookup *lookup = &reader->lookups.items[i];
+        const struct ph__vocabulary *vocabulary = &reader->encoder->columns[lookup->column].vocabulary;
+        row->words[lookup->target] =
+            ph__vocabulary_row(vocabulary, lookup->word, lookup->length, lookup->hash);
+    }
+    reader->lookups.count = 0;
+}
+
+static ph_status encode_list(struct ph__row_reader *reader, const struct ph__column *column, char *cell,
     size_t length, struct row *row)
 {
     /* no more ids than half the cell, and one */
@@ -248,7 +264,7 @@ static ph_status encode_list(const struct ph__row_reader *reader, const struct p
         ph__cell_next(&cursor, reader->encoder->list_separator, false, &word, &length);
         if (length == 0)
             continue;
-        PH_TRY(encode_id(reader, column, word, length, &row->words[row->num_words++]));
+        PH_TRY(encode_id(reader, column, word, length, row, row->num_words++));
         num_ids++;
     }
     row->words[reader->encoder->sparse_word + column->slot] = num_ids;
@@ -262,7 +278,7 @@ static void encode_group(const struct ph_encoder *encoder, const char *cell, siz
     row->words[encoder->group_word + 1] = (uint32_t)(group >> 32);
 }
 
-static ph_status encode_cell(const struct ph__row_reader *reader, const struct ph__column *column, char *cell,
+static ph_status encode_cell(struct ph__row_reader *reader, const struct ph__column *column, char *cell,
     size_t length, struct row *row)
 {
     const struct ph_encoder *encoder = reader->encoder;
@@ -281,7 +297,7 @@ static ph_status encode_cell(const struct ph__row_reader *reader, const struct p
             encode_group(encoder, cell, length, row);
         if (column->is_list)
             return encode_list(reader, column, cell, length, row);
-        return encode_id(reader, column, cell, length, &row->words[encoder->sparse_word + column->slot]);
+        return encode_id(reader, column, cell, length, row, encoder->sparse_word + column->slot);
     case PH_FIELD_IGNORE:
         break;
     }
@@ -354,6 +370,7 @@ ph_status ph__row_reader_next(struct ph__row_reader *reader, struct ph__rows *ro
     if (encoder->has_weight)
         row.words[encoder->weight_word] = ph__word_from_float(1.0f);
     PH_TRY(encode_line(reader, line, &row));
+    look_up_ids(reader, &row);
     commit_row(rows, row.num_words);
     *is_end_out = false;
     return PH_OK;

@@ -25,6 +25,7 @@ struct ph__row_reader {
     size_t num_columns;
     size_t *lists; /* sparse slots of list columns, in the file's order */
     size_t num_lists;
+    struct ph__lookups lookups; /* of the row in the making; target: its word in the row */
     bool needs_no_labels;
     bool is_unmatched; /* a file without a header whose first row decides whether it has labels */
 };

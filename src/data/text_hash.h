@@ -30,7 +30,7 @@ static inline uint64_t ph__text_hash(const char *text, size_t length, uint64_t s
     uint64_t hash = ph__text_mix(seed + 0x9e3779b97f4a7c15u);
     for (; length > 8; text += 8, length -= 8)
         hash = ph__text_mix(hash ^ ph__text_word(text, 8));
-    return ph__text_mix(hash ^ ph__text_word(text, length));
+    return ph__text_mix(hash ^ (length == 8 ? ph__text_word(text, 8) : ph__text_word(text, length)));
 }
 
 /* A hash scaled to [0, bound): the high word of hash * bound, without a division. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/text_hash.h"
 
 #define MAX_WORDS ((size_t)UINT32_MAX - 1)
 
@@ -33,9 +32,9 @@ static ph_status reserve_slots(struct ph__vocabulary *vocabulary, size_t num_wor
     size_t num_slots = vocabulary->num_slots == 0 ? 64 : vocabulary->num_slots * 2;
     while (num_words > num_slots / 4 * 3)
         num_slots *= 2;
-    struct ph__vocabulary_slot *slots = calloc(num_slots, sizeof *slots);
-    if (slots == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "vocabulary: no memory for %zu slots", num_slots);
+    void *memory;
+    PH_TRY(ph__memory_alloc(num_slots * sizeof *vocabulary->slots, "a vocabulary", &memory));
+    struct ph__vocabulary_slot *slots = memory;
     size_t mask = num_slots - 1;
     for (size_t i = 0; i < vocabulary->num_slots; i++) {
         if (vocabulary->slots[i].row == 0)
@@ -45,7 +44,7 @@ static ph_status reserve_slots(struct ph__vocabulary *vocabulary, size_t num_wor
             at = (at + 1) & mask;
         slots[at] = vocabulary->slots[i];
     }
-    free(vocabulary->slots);
+    ph__memory_free(vocabulary->slots, vocabulary->num_slots * sizeof *slots);
     vocabulary->slots = slots;
     vocabulary->num_slots = num_slots;
     return PH_OK;
@@ -76,10 +75,22 @@ static ph_status append_word(
     return PH_OK;
 }
 
-ph_status ph__vocabulary_count(
-    struct ph__vocabulary *vocabulary, const char *word, size_t length, int *is_new_out)
+ph_status ph__lookups_add(
+    struct ph__lookups *lookups, const struct ph__vocabulary *vocabulary, struct ph__lookup lookup)
 {
-    uint64_t hash = ph__text_hash(word, length, 0);
+    if (lookups->count == lookups->capacity)
+        PH_TRY(ph__array_reserve(
+            (void **)&lookups->items, &lookups->capacity, lookups->count + 1, sizeof *lookups->items));
+    lookup.hash = ph__vocabulary_hash(lookup.word, lookup.length);
+    if (vocabulary->num_slots != 0)
+        __builtin_prefetch(&vocabulary->slots[lookup.hash & (vocabulary->num_slots - 1)]);
+    lookups->items[lookups->count++] = lookup;
+    return PH_OK;
+}
+
+ph_status ph__vocabulary_count(
+    struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash, int *is_new_out)
+{
     uint32_t row = 0;
     if (vocabulary->num_slots != 0)
         row = find_slot(vocabulary, hash, word, length)->row;
@@ -100,7 +111,7 @@ ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_
             continue;
         size_t length;
         const char *word = ph__vocabulary_word(vocabulary, i, &length);
-        ph_status status = append_word(&kept, ph__text_hash(word, length, 0), word, length, 1);
+        ph_status status = append_word(&kept, ph__vocabulary_hash(word, length), word, length, 1);
         if (status != PH_OK) {
             ph__vocabulary_fini(&kept);
             return status;
@@ -114,11 +125,12 @@ ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_
     return PH_OK;
 }
 
-uint32_t ph__vocabulary_row(const struct ph__vocabulary *vocabulary, const char *word, size_t length)
+uint32_t ph__vocabulary_row(
+    const struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash)
 {
     if (vocabulary->num_slots == 0)
         return 0;
-    return find_slot(vocabulary, ph__text_hash(word, length, 0), word, length)->row;
+    return find_slot(vocabulary, hash, word, length)->row;
 }
 
 const char *ph__vocabulary_word(const struct ph__vocabulary *vocabulary, size_t index, size_t *length_out)
@@ -130,7 +142,7 @@ const char *ph__vocabulary_word(const struct ph__vocabulary *vocabulary, size_t 
 
 void ph__vocabulary_fini(struct ph__vocabulary *vocabulary)
 {
-    free(vocabulary->slots);
+    ph__memory_free(vocabulary->slots, vocabulary->num_slots * sizeof *vocabulary->slots);
     free(vocabulary->text);
     free(vocabulary->starts);
     free(vocabulary->counts);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/text_hash.h"
 #include "phloem/status.h"
 
 struct ph__vocabulary_slot {
@@ -31,15 +32,39 @@ struct ph__vocabulary { /* zero-initialised is empty */
     size_t counts_capacity;
 };
 
+/* A word to be looked up or counted. */
+struct ph__lookup {
+    const char *word; /* borrowed: from the line being read */
+    size_t length;
+    uint64_t hash;
+    size_t column; /* of the encoder, whose vocabulary it is */
+    size_t target; /* where the row goes, for whoever collects */
+};
+
+struct ph__lookups { /* zero-initialised is empty; free(items) at the end */
+    struct ph__lookup *items;
+    size_t count, capacity;
+};
+
+static inline uint64_t ph__vocabulary_hash(const char *word, size_t length)
+{
+    return ph__text_hash(word, length, 0);
+}
+
+/* Appends a lookup, but for its hash, which is set here, and prefetches. */
+ph_status ph__lookups_add(
+    struct ph__lookups *lookups, const struct ph__vocabulary *vocabulary, struct ph__lookup lookup);
+
 /* Counts a word, at most UINT32_MAX times; `is_new_out` (may be NULL) tells its first appearance. */
 ph_status ph__vocabulary_count(
-    struct ph__vocabulary *vocabulary, const char *word, size_t length, int *is_new_out);
+    struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash, int *is_new_out);
 
 /* Ends counting: only words counted at least min_count times stay. */
 ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);
 
 /* The row of a word, 0 when it is not there. Any number of threads once it is finished. */
-uint32_t ph__vocabulary_row(const struct ph__vocabulary *vocabulary, const char *word, size_t length);
+uint32_t ph__vocabulary_row(
+    const struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash);
 
 /* Word `index` < num_words, not NUL-terminated, borrowed. */
 const char *ph__vocabulary_word(const struct ph__vocabulary *vocabulary, size_t index, size_t *length_out);

@@ -7,12 +7,13 @@
 
 static void count(struct ph__vocabulary *vocabulary, const char *word)
 {
-    assert_ok(ph__vocabulary_count(vocabulary, word, strlen(word), NULL));
+    assert_ok(
+        ph__vocabulary_count(vocabulary, word, strlen(word), ph__vocabulary_hash(word, strlen(word)), NULL));
 }
 
 static uint32_t row(const struct ph__vocabulary *vocabulary, const char *word)
 {
-    return ph__vocabulary_row(vocabulary, word, strlen(word));
+    return ph__vocabulary_row(vocabulary, word, strlen(word), ph__vocabulary_hash(word, strlen(word)));
 }
 
 static void rows_follow_first_appearance_and_start_at_one(void **state)
@@ -66,7 +67,8 @@ static void many_words_are_all_found_after_growing(void **state)
     for (int i = 0; i < 50000; i++) {
         snprintf(word, sizeof word, i % 3 == 0 ? "a long word with number %d" : "%d", i);
         int is_new = 0;
-        assert_ok(ph__vocabulary_count(&vocabulary, word, strlen(word), &is_new));
+        assert_ok(ph__vocabulary_count(
+            &vocabulary, word, strlen(word), ph__vocabulary_hash(word, strlen(word)), &is_new));
         assert_true(is_new);
     }
     assert_ok(ph__vocabulary_finish(&vocabulary, 1));
