@@ -22,7 +22,9 @@
 #define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
 #define WANTED_TASKS 8    /* of one product, before slices get smaller or the batch is cut */
 #define MAX_TAIL 7        /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */
-#define SUM_COLUMNS 64    /* of dY for one task of the bias gradient */
+#define TILE_ROWS 256     /* of C in one task of a weight gradient, at most */
+#define TILE_COLUMNS 512
+#define SUM_COLUMNS 512     /* of dY for one task of the bias gradient */
 #define COMBINE_REALS 16384 /* of dW for one task that adds partial sums */
 #define COMBINE_COLUMNS 16  /* rows of dW, which are columns of dW^T: one cache line */
 
@@ -297,11 +299,11 @@ struct weight_plan {
     size_t num_parts;
 };
 
-static void set_tiles(struct weight_plan *plan, size_t most_rows, size_t most_columns)
+static void set_tiles(struct weight_plan *plan)
 {
-    plan->row_tiles = divide_up(plan->rows, most_rows);
+    plan->row_tiles = divide_up(plan->rows, TILE_ROWS);
     plan->tile_rows = divide_up(plan->rows, plan->row_tiles);
-    plan->column_tiles = divide_up(plan->columns, most_columns);
+    plan->column_tiles = divide_up(plan->columns, TILE_COLUMNS);
     plan->tile_columns = divide_up(divide_up(plan->columns, plan->column_tiles), 16) * 16;
     plan->column_tiles = divide_up(plan->columns, plan->tile_columns);
 }
@@ -312,10 +314,7 @@ static struct weight_plan plan_weight(size_t rows, size_t out_features, size_t i
     struct weight_plan plan = {.is_transposed = is_transposed,
         .rows = is_transposed ? in_features : out_features,
         .columns = is_transposed ? out_features : in_features};
-    if (is_transposed)
-        set_tiles(&plan, 256, 256);
-    else
-        set_tiles(&plan, 128, 512);
+    set_tiles(&plan);
     plan.cut = cut_length(rows, out_features * in_features <= 32768 ? 512 : 1024);
     const size_t wanted_parts = divide_up(WANTED_TASKS, plan.row_tiles * plan.column_tiles);
     plan.num_parts = plan.cut.num_full == 0 ? 1 : min_size(wanted_parts, plan.cut.num_full);

@@ -9,6 +9,7 @@
 #define LANES 16
 #define BLOCK 64         /* of the inner dimension, or of the rows of a column sum */
 #define COLUMN_BLOCK 256 /* of the columns when B is read row by row */
+#define SUM_COLUMNS 512  /* of a column sum: two kilobytes, and a stretch of memory worth prefetching */
 #define DOT_COLUMNS 32   /* rows of a transposed B kept in cache */
 
 static ph_real dot(size_t n, const ph_real *x, const ph_real *y)
@@ -104,20 +105,24 @@ void ph__plain_product(const struct ph_product *product, const struct ph_product
     product_of_dots(product, b_stride, operands);
 }
 
+/* total (columns <= SUM_COLUMNS) = the column sums of x, in blocks of rows whose sums stay in the first cache */
+static void sum_columns(size_t rows, size_t columns, size_t stride, const ph_real *x, ph_real *total)
+{
+    memset(total, 0, columns * sizeof *total);
+    for (size_t first = 0; first < rows; first += BLOCK) {
+        const size_t last = rows - first < BLOCK ? rows : first + BLOCK;
+        ph_real block[SUM_COLUMNS];
+        memcpy(block, x + first * stride, columns * sizeof *block);
+        for (size_t i = first + 1; i < last; i++)
+            for (size_t j = 0; j < columns; j++)
+                block[j] += x[i * stride + j];
+        for (size_t j = 0; j < columns; j++)
+            total[j] += block[j];
+    }
+}
+
 void ph__plain_column_sums(size_t rows, size_t columns, size_t stride, const ph_real *x, ph_real *sums)
 {
-    for (size_t j = 0; j < columns; j += BLOCK) {
-        const size_t width = columns - j < BLOCK ? columns - j : BLOCK;
-        ph_real total[BLOCK] = {0};
-        for (size_t first = 0; first < rows; first += BLOCK) {
-            const size_t last = rows - first < BLOCK ? rows : first + BLOCK;
-            ph_real block[BLOCK] = {0};
-            for (size_t i = first; i < last; i++)
-                for (size_t k = 0; k < width; k++)
-                    block[k] += x[i * stride + j + k];
-            for (size_t k = 0; k < width; k++)
-                total[k] += block[k];
-        }
-        memcpy(sums + j, total, width * sizeof *sums);
-    }
+    for (size_t j = 0; j < columns; j += SUM_COLUMNS)
+        sum_columns(rows, columns - j < SUM_COLUMNS ? columns - j : SUM_COLUMNS, stride, x + j, sums + j);
 }
