@@ -1,0 +1,43 @@
+#!/bin/sh
+# Each kind of failure has its exit code and one line that says where it is.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+make_small_job
+succeeds train job.yaml --out run --quiet
+
+# 2: usage or config.
+fails 2 'model.kind' train job.yaml --out x --set model.kind=oracle
+fails 2 'data.train' train job.yaml --out x --set data.train=
+fails 2 'PH_TEST_NOT_SET' train job.yaml --out x --set "data.train=\$PH_TEST_NOT_SET/train.tsv"
+
+# 3: data; file and line are named.
+fails 3 'data/absent.tsv' train job.yaml --out x --set data.train=data/absent.tsv
+head -n 20 data/train.tsv >broken.tsv
+printf '1\t1\t2\n' >>broken.tsv
+fails 3 'broken.tsv:21' train job.yaml --out x --set data.train=broken.tsv
+sed '3s/^[01]/maybe/' data/train.tsv >label.tsv
+fails 3 'label.tsv:3' train job.yaml --out x --set data.train=label.tsv
+fails 3 'label.tsv:3' eval run label.tsv
+: >empty.tsv
+fails 3 'empty.tsv' train job.yaml --out x --set data.train=empty.tsv
+
+# 4: a checkpoint that is not whole, or no checkpoint at all.
+fails 4 'nowhere' eval nowhere
+cp -R run cut
+head -c 1000 run/model.safetensors >cut/model.safetensors
+fails 4 'cut/model.safetensors' eval cut
+fails 4 'cut/model.safetensors' inspect cut/model.safetensors
+cp -R run changed
+echo 'not JSON' >changed/encoder.json
+fails 4 'changed/encoder.json' eval changed
+# A config that asks for another model than the checkpoint holds.
+fails 4 'run/model.safetensors' eval run --set model.embedding_dim=8
+
+# 5: memory that the machine does not have, said before the first step; a folder that cannot be written.
+fails 5 'GiB' train job.yaml --out x --set model.embedding_dim=65536 --set data.encoding=hash \
+    --set data.rows=100000000
+echo 'a file' >taken
+fails 5 'taken' train job.yaml --out taken
+fails 5 'taken' synth job.yaml --out taken
+fails 5 'taken' predict run data/test.tsv --out taken/test.csv

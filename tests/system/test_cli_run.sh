@@ -1,0 +1,64 @@
+#!/bin/sh
+# One job from data to predictions, and what each verb leaves.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+make_small_job
+for file in train.tsv valid.tsv test.tsv truth.json synth.yaml; do
+    [ -s "data/$file" ] || complain "synth left no data/$file"
+done
+contains stdout 'auc'
+
+# Paths may name the environment; --set wins over the file.
+export PH_TEST_DATA="$work/data"
+succeeds train job.yaml --out run --set seed=7 --set "data.train=\$PH_TEST_DATA/train.tsv"
+for file in summary.json metrics.jsonl model.safetensors encoder.json config.yaml; do
+    [ -s "run/$file" ] || complain "train left no run/$file"
+done
+for key in model seed world_size threads epochs samples_per_s peak_rss_bytes parameters flops_per_sample valid test \
+    auc logloss ne calibration checkpoint checkpoint_sha256; do
+    contains run/summary.json "\"$key\":"
+done
+contains run/summary.json '"model": "dlrm"'
+contains run/summary.json '"seed": 7'
+[ "$(value run/summary.json checkpoint)" = run/model.safetensors ] || complain 'the summary names another checkpoint'
+
+# Where the output is no terminal, progress is plain lines.
+contains stdout 'samples/s'
+if LC_ALL=C grep -q "$(printf '[\033\r]')" stdout; then
+    complain 'progress to a file holds control characters'
+fi
+succeeds train job.yaml --out quiet --quiet
+[ "$(grep -c 'samples/s  loss' stdout)" -eq 0 ] || complain '--quiet shows progress'
+
+# A metric that the config names no data for is null.
+succeeds train job.yaml --out untested --set data.test= --quiet
+contains untested/summary.json '"test": null'
+
+# The config that a run leaves trains the same model again.
+succeeds train run/config.yaml --out again --quiet
+[ "$(value run/summary.json checkpoint_sha256)" = "$(value again/summary.json checkpoint_sha256)" ] ||
+    complain 'the config of a run gives another model'
+
+# The trained model measures as it did when it was trained.
+succeeds eval run
+[ "$(value stdout auc)" = "$(value run/summary.json auc | tail -n 1)" ] || complain 'eval and train disagree on test'
+succeeds eval run data/valid.tsv
+
+succeeds predict run data/test.tsv --out test.csv
+[ "$(grep -c '^[01]\.[0-9]\|^[0-9.]*e-' test.csv)" -eq 1000 ] || complain 'not one prediction a row'
+succeeds predict run data/test.tsv --out test.npy
+[ "$(head -c 6 test.npy | tail -c 5)" = NUMPY ] || complain 'test.npy is no npy file'
+
+succeeds inspect run/model.safetensors
+contains stdout 'embedding.C26'
+succeeds inspect model run
+succeeds inspect model run --dot
+contains stdout 'digraph'
+succeeds inspect data job.yaml
+contains stdout 'C26'
+succeeds inspect config job.yaml
+contains stdout 'embedding_dim: 4'
+succeeds train job.yaml --out profiled --quiet --profile --trace trace.json
+contains stdout 'GFLOP/s'
+contains trace.json 'traceEvents'

@@ -1,0 +1,26 @@
+#!/bin/sh
+# What the program says before it does anything.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+succeeds --version
+contains stdout "$(sed -n 's/^project(phloem VERSION \([0-9.]*\).*/\1/p' "$PH_SOURCE_DIR/CMakeLists.txt")"
+
+succeeds --help
+for verb in synth train eval predict inspect config; do
+    contains stdout "  $verb"
+done
+for verb in synth train eval predict inspect config; do
+    succeeds "$verb" --help
+    contains stdout "usage: phloem $verb"
+done
+
+phloem
+[ "$status" -eq 2 ] || complain "without a verb the program ended with $status; wanted 2"
+contains stdout 'usage: phloem'
+fails 2 'train' trian
+fails 2 'CONFIG' train
+fails 2 '--out' train nowhere.yaml
+fails 2 '--profile' train --profil
+fails 2 'nowhere.yaml' train nowhere.yaml --out run
+[ ! -e run ] || complain 'a train that could not start left its folder'
