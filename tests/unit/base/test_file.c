@@ -1,0 +1,124 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "support/test_support.h"
+
+static struct ph_arena arena;
+
+static const char *in_folder(const char *name)
+{
+    return ph__path_join(&arena, test_folder(), name);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ph__arena_fini(&arena);
+    return 0;
+}
+
+static void folders_are_made_with_their_parents(void **state)
+{
+    (void)state;
+    struct stat status;
+    const char *path = in_folder("a/b//c");
+    assert_ok(ph__directory_create(path));
+    assert_ok(ph__directory_create(path));
+    assert_ok(ph__directory_create(in_folder("a/d/")));
+    assert_ok(ph__directory_create("/"));
+    assert_int_equal(stat(in_folder("a/d"), &status), 0);
+    assert_int_equal(stat(path, &status), 0);
+    test_write_file("file", "x");
+    assert_fails(ph__directory_create(in_folder("file/below")), PH_ERROR_DISK, "file/below: cannot create");
+    assert_fails(ph__directory_create(in_folder("file")), PH_ERROR_DISK, "cannot create");
+}
+
+static void an_empty_folder_is_told_from_a_full_one(void **state)
+{
+    (void)state;
+    bool is_empty = false;
+    assert_ok(ph__directory_is_empty(in_folder("missing"), &is_empty));
+    assert_true(is_empty);
+    assert_ok(ph__directory_create(in_folder("full")));
+    assert_ok(ph__directory_is_empty(in_folder("full"), &is_empty));
+    assert_true(is_empty);
+    test_write_file("full/x", "x");
+    assert_ok(ph__directory_is_empty(in_folder("full"), &is_empty));
+    assert_false(is_empty);
+    assert_fails(ph__directory_is_empty(in_folder("full/x"), &is_empty), PH_ERROR_DISK, "full/x");
+}
+
+static void sizes_are_of_files_only(void **state)
+{
+    (void)state;
+    uint64_t size = 0;
+    const char *path = test_write_file("sized", "12345");
+    assert_true(ph__file_exists(path));
+    assert_ok(ph__file_size(path, &size));
+    assert_int_equal(size, 5);
+    assert_false(ph__file_exists(in_folder("missing")));
+    assert_fails(ph__file_size(in_folder("missing"), &size), PH_ERROR_DATA, "missing");
+    assert_fails(ph__file_size(test_folder(), &size), PH_ERROR_DATA, "not a file");
+}
+
+static void paths_join_with_one_slash(void **state)
+{
+    (void)state;
+    assert_string_equal(ph__path_join(&arena, "a", "b"), "a/b");
+    assert_string_equal(ph__path_join(&arena, "a/", "b"), "a/b");
+    assert_string_equal(ph__path_join(&arena, "", "b"), "b");
+    assert_string_equal(ph__path_join(&arena, "a", "/b"), "/b");
+}
+
+static void variables_in_paths_are_expanded(void **state)
+{
+    (void)state;
+    const char *path = NULL;
+    setenv("PH_TEST_A", "/data", 1);
+    setenv("PH_TEST_EMPTY", "", 1);
+    unsetenv("PH_TEST_NONE");
+    assert_ok(ph__path_expand(&arena, "$PH_TEST_A/x.${PH_TEST_A}y$PH_TEST_EMPTY", &path));
+    assert_string_equal(path, "/data/x./datay");
+    assert_ok(ph__path_expand(&arena, "plain", &path));
+    assert_string_equal(path, "plain");
+    assert_ok(ph__path_expand(&arena, "a$$PH_TEST_A", &path));
+    assert_string_equal(path, "a$PH_TEST_A");
+    assert_fails(
+        ph__path_expand(&arena, "$PH_TEST_NONE/x", &path), PH_ERROR_CONFIG, "PH_TEST_NONE is not set");
+    assert_fails(ph__path_expand(&arena, "a/$", &path), PH_ERROR_CONFIG, "without the name");
+    assert_fails(ph__path_expand(&arena, "${PH_TEST_A", &path), PH_ERROR_CONFIG, "without the name");
+    assert_fails(ph__path_expand(&arena, "$1", &path), PH_ERROR_CONFIG, "without the name");
+}
+
+static void a_whole_file_is_read_up_to_its_limit(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = test_write_file("whole", "hello");
+    assert_ok(ph__file_read(&arena, path, 5, &text, &size));
+    assert_string_equal(text, "hello");
+    assert_int_equal(size, 5);
+    assert_fails(ph__file_read(&arena, path, 4, &text, &size), PH_ERROR_DATA, "larger than 4 bytes");
+    assert_fails(
+        ph__file_read(&arena, in_folder("missing"), 4, &text, &size), PH_ERROR_DATA, "missing: cannot open");
+    assert_fails(ph__file_read(&arena, test_folder(), 4, &text, &size), PH_ERROR_DATA, "Is a directory");
+    assert_ok(ph__file_read(&arena, test_write_file("none", ""), 5, &text, &size));
+    assert_string_equal(text, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_are_made_with_their_parents),
+        cmocka_unit_test(an_empty_folder_is_told_from_a_full_one),
+        cmocka_unit_test(sizes_are_of_files_only),
+        cmocka_unit_test(paths_join_with_one_slash),
+        cmocka_unit_test(variables_in_paths_are_expanded),
+        cmocka_unit_test(a_whole_file_is_read_up_to_its_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, tear_down);
+}

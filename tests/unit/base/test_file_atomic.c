@@ -1,0 +1,119 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "support/test_support.h"
+
+static struct ph_arena arena;
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ph__arena_fini(&arena);
+    return 0;
+}
+
+static const char *text_of(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    assert_ok(ph__file_read(&arena, path, 1000, &text, &size));
+    return text;
+}
+
+static bool has_temporary_file(const char *path)
+{
+    return ph__file_exists(ph__arena_printf(&arena, "%s.tmp", path));
+}
+
+static void a_file_is_replaced_only_by_a_commit(void **state)
+{
+    (void)state;
+    const char *path = test_write_file("replaced", "former");
+    struct ph_atomic_file file;
+    assert_ok(ph__atomic_file_open(path, &file));
+    assert_ok(ph__atomic_file_write(&file, "ne", 2));
+    assert_ok(ph__atomic_file_write(&file, "w", 1));
+    assert_string_equal(text_of(path), "former");
+    assert_ok(ph__atomic_file_commit(&file));
+    assert_string_equal(text_of(path), "new");
+    assert_false(has_temporary_file(path));
+    assert_int_equal(file.descriptor, -1);
+}
+
+static void an_abandoned_file_leaves_no_trace(void **state)
+{
+    (void)state;
+    const char *path = test_write_file("kept", "former");
+    struct ph_atomic_file file;
+    assert_ok(ph__atomic_file_open(path, &file));
+    assert_ok(ph__atomic_file_write(&file, "new", 3));
+    ph__atomic_file_abandon(&file);
+    assert_string_equal(text_of(path), "former");
+    assert_false(has_temporary_file(path));
+    ph__atomic_file_abandon(&file);
+}
+
+static void a_commit_that_fails_keeps_the_former_file(void **state)
+{
+    (void)state;
+    const char *path = ph__path_join(&arena, test_folder(), "in_the_way");
+    assert_ok(ph__directory_create(ph__path_join(&arena, path, "inner")));
+    struct ph_atomic_file file;
+    assert_ok(ph__atomic_file_open(path, &file));
+    assert_ok(ph__atomic_file_write(&file, "new", 3));
+    assert_fails(ph__atomic_file_commit(&file), PH_ERROR_DISK, "in_the_way: cannot write");
+    assert_false(has_temporary_file(path));
+    assert_int_equal(file.descriptor, -1);
+}
+
+static void a_folder_that_is_missing_or_closed_is_named(void **state)
+{
+    (void)state;
+    struct ph_atomic_file file;
+    assert_fails(
+        ph__atomic_file_open("/nowhere/x", &file), PH_ERROR_DISK, "/nowhere/x: cannot write: No such");
+    const char *folder = ph__path_join(&arena, test_folder(), "closed");
+    assert_ok(ph__directory_create(folder));
+    assert_int_equal(chmod(folder, 0500), 0);
+    if (geteuid() == 0) /* root may write anywhere */
+        return;
+    assert_fails(
+        ph__file_write_text(ph__path_join(&arena, folder, "x"), "x"), PH_ERROR_DISK, "Permission denied");
+}
+
+static void a_full_disk_is_reported_while_writing(void **state)
+{
+    (void)state;
+    const char *path = ph__path_join(&arena, test_folder(), "full");
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    assert_int_equal(symlink("/dev/full", ph__arena_printf(&arena, "%s.tmp", path)), 0);
+    assert_fails(ph__file_write_text(path, "text"), PH_ERROR_DISK, "full: cannot write: No space");
+    assert_false(ph__file_exists(path));
+    assert_false(has_temporary_file(path));
+}
+
+static void a_text_is_written_at_once(void **state)
+{
+    (void)state;
+    const char *path = ph__path_join(&arena, test_folder(), "text");
+    assert_ok(ph__file_write_text(path, "one\n"));
+    assert_ok(ph__file_write_text(path, "two\n"));
+    assert_string_equal(text_of(path), "two\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_replaced_only_by_a_commit),
+        cmocka_unit_test(an_abandoned_file_leaves_no_trace),
+        cmocka_unit_test(a_commit_that_fails_keeps_the_former_file),
+        cmocka_unit_test(a_folder_that_is_missing_or_closed_is_named),
+        cmocka_unit_test(a_full_disk_is_reported_while_writing),
+        cmocka_unit_test(a_text_is_written_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, tear_down);
+}

@@ -1,0 +1,293 @@
+/* Reading. Compressed files are made with the libraries directly, so that they are not our own writer's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/stream.h"
+#include "support/test_support.h"
+
+#define TEXT "alpha\nbeta\r\n\ngamma"
+
+static const char *write_bytes(const char *name, const void *bytes, size_t size)
+{
+    const char *path = test_write_file(name, "");
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* One gzip member; returns its size. */
+static size_t gzip(const char *text, unsigned char *out, size_t capacity)
+{
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    char *copy = strdup(text);
+    stream.next_in = (unsigned char *)copy;
+    stream.avail_in = (uInt)strlen(text);
+    stream.next_out = out;
+    stream.avail_out = (uInt)capacity;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t size = stream.total_out;
+    deflateEnd(&stream);
+    free(copy);
+    return size;
+}
+
+static size_t zstd(const char *text, unsigned char *out, size_t capacity)
+{
+    size_t size = ZSTD_compress(out, capacity, text, strlen(text), 3);
+    assert_false(ZSTD_isError(size));
+    return size;
+}
+
+static void expect_lines(const char *path, const char *const *lines, size_t count)
+{
+    struct ph_reader *reader = NULL;
+    char *line = NULL;
+    size_t length = 0;
+    assert_ok(ph__reader_open(path, &reader));
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(ph__reader_line(reader, &line, &length));
+        assert_non_null(line);
+        assert_string_equal(line, lines[i]);
+        assert_int_equal(length, strlen(lines[i]));
+        assert_int_equal(ph__reader_line_number(reader), i + 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_ok(ph__reader_line(reader, &line, &length));
+        assert_null(line);
+    }
+    ph__reader_close(reader);
+}
+
+/* Reads lines until one fails. */
+static void expect_failure(const char *path, const char *part)
+{
+    struct ph_reader *reader = NULL;
+    ph_status status = ph__reader_open(path, &reader);
+    char *line = "";
+    size_t length = 0;
+    while (status == PH_OK && line != NULL)
+        status = ph__reader_line(reader, &line, &length);
+    assert_fails(status, PH_ERROR_DATA, part);
+    assert_non_null(strstr(ph_error_text(), path));
+    ph__reader_close(reader);
+}
+
+static const char *const text_lines[] = {"alpha", "beta", "", "gamma"};
+
+static void lines_end_with_lf_or_crlf_or_the_file(void **state)
+{
+    (void)state;
+    expect_lines(test_write_file("plain.txt", TEXT), text_lines, 4);
+    expect_lines(test_write_file("ended.txt", TEXT "\n"), text_lines, 4);
+    expect_lines(test_write_file("empty.txt", ""), NULL, 0);
+    static const char *const blank[] = {""};
+    expect_lines(test_write_file("blank.txt", "\n"), blank, 1);
+    static const char *const inner[] = {"a\rb", "c\r"};
+    expect_lines(test_write_file("inner.txt", "a\rb\r\nc\r"), inner, 2);
+}
+
+static void compressed_lines_are_the_same_whatever_the_name(void **state)
+{
+    (void)state;
+    unsigned char bytes[4096];
+    size_t size = gzip(TEXT, bytes, sizeof bytes);
+    expect_lines(write_bytes("a.gz", bytes, size), text_lines, 4);
+    expect_lines(write_bytes("a.csv", bytes, size), text_lines, 4);
+    size = zstd(TEXT, bytes, sizeof bytes);
+    expect_lines(write_bytes("a.zst", bytes, size), text_lines, 4);
+}
+
+static void members_and_frames_follow_one_another(void **state)
+{
+    (void)state;
+    unsigned char bytes[4096];
+    size_t size = gzip("alpha\nbe", bytes, sizeof bytes);
+    size += gzip("", bytes + size, sizeof bytes - size);
+    size += gzip("ta\r\n\ngamma", bytes + size, sizeof bytes - size);
+    memset(bytes + size, 0, 100); /* padding, as tapes have it */
+    expect_lines(write_bytes("members.gz", bytes, size + 100), text_lines, 4);
+    static const unsigned char skipped[] = {0x52, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'x', 'y', 'z'};
+    memcpy(bytes, skipped, sizeof skipped);
+    size = sizeof skipped;
+    size += zstd("alpha\nbe", bytes + size, sizeof bytes - size);
+    size += zstd("", bytes + size, sizeof bytes - size);
+    size += zstd("ta\r\n\ngamma", bytes + size, sizeof bytes - size);
+    expect_lines(write_bytes("frames.zst", bytes, size), text_lines, 4);
+}
+
+static void every_cut_of_a_compressed_file_is_noticed(void **state)
+{
+    (void)state;
+    unsigned char bytes[4096];
+    size_t size = gzip(TEXT, bytes, sizeof bytes);
+    for (size_t cut = 2; cut < size; cut++)
+        expect_failure(write_bytes("cut.gz", bytes, cut), "cut off");
+    size = zstd(TEXT, bytes, sizeof bytes);
+    for (size_t cut = 4; cut < size; cut++)
+        expect_failure(write_bytes("cut.zst", bytes, cut), "cut off");
+}
+
+static void corrupt_data_is_reported_with_path_and_line(void **state)
+{
+    (void)state;
+    unsigned char bytes[4096];
+    size_t size = gzip(TEXT, bytes, sizeof bytes);
+    bytes[size - 6] ^= 0xff; /* the checksum, read when the text is out */
+    expect_failure(write_bytes("sum.gz", bytes, size), "sum.gz:");
+    size = zstd(TEXT, bytes, sizeof bytes);
+    bytes[5] ^= 0xff;
+    expect_failure(write_bytes("bad.zst", bytes, size), "bad.zst:1: corrupt zstd data");
+    size = gzip(TEXT "\n", bytes, sizeof bytes);
+    memcpy(bytes + size, "junk", 4);
+    expect_failure(write_bytes("junk.gz", bytes, size + 4), "junk.gz:5: bytes that are not gzip");
+    size = zstd(TEXT "\n", bytes, sizeof bytes);
+    memcpy(bytes + size, "junk", 4);
+    expect_failure(write_bytes("junk.zst", bytes, size + 4), "junk.zst:5: corrupt zstd");
+}
+
+static void random_corruption_never_does_worse_than_an_error(void **state)
+{
+    (void)state;
+    unsigned char good[4096], bytes[4096];
+    for (int format = 0; format < 2; format++) {
+        size_t size = format == 0 ? gzip(TEXT, good, sizeof good) : zstd(TEXT, good, sizeof good);
+        for (size_t i = 4; i < size; i++) {
+            memcpy(bytes, good, size);
+            bytes[i] ^= 0x55;
+            const char *path = write_bytes("random", bytes, size);
+            struct ph_reader *reader = NULL;
+            char *line = "";
+            size_t length = 0;
+            assert_ok(ph__reader_open(path, &reader));
+            while (line != NULL && ph__reader_line(reader, &line, &length) == PH_OK) {
+            }
+            ph__reader_close(reader);
+        }
+    }
+}
+
+static void a_nul_byte_is_not_text(void **state)
+{
+    (void)state;
+    static const char bytes[] = "one\ntw\0o\nthree\n";
+    expect_failure(write_bytes("nul.txt", bytes, sizeof bytes - 1), "nul.txt:2: a NUL byte");
+}
+
+static void lines_longer_than_the_buffer_are_whole(void **state)
+{
+    (void)state;
+    size_t size = (3u << 20) + 17;
+    char *text = malloc(size + 8);
+    memset(text, 'x', size);
+    memcpy(text + size, "\nlast", 6);
+    struct ph_reader *reader = NULL;
+    char *line = NULL;
+    size_t length = 0;
+    assert_ok(ph__reader_open(test_write_file("long.txt", text), &reader));
+    assert_ok(ph__reader_line(reader, &line, &length));
+    assert_int_equal(length, size);
+    assert_int_equal(line[size - 1], 'x');
+    assert_ok(ph__reader_line(reader, &line, &length));
+    assert_string_equal(line, "last");
+    ph__reader_close(reader);
+    free(text);
+}
+
+static void a_line_without_an_end_is_refused(void **state)
+{
+    (void)state;
+    const char *path = test_write_file("endless.txt", "short\n");
+    assert_int_equal(truncate(path, (off_t)150 << 20), 0); /* zeros, sparse */
+    expect_failure(path, "endless.txt:2: a line of more than 64 MiB");
+}
+
+static void many_lines_keep_their_numbers(void **state)
+{
+    (void)state;
+    enum { COUNT = 200000 };
+    char *text = malloc((size_t)COUNT * 12), *end = text;
+    for (int i = 0; i < COUNT; i++)
+        end += sprintf(end, "row%d\n", i);
+    struct ph_reader *reader = NULL;
+    assert_ok(ph__reader_open(test_write_file("many.txt", text), &reader));
+    for (int i = 0; i < COUNT; i++) {
+        char *line = NULL, wanted[20];
+        size_t length = 0;
+        assert_ok(ph__reader_line(reader, &line, &length));
+        snprintf(wanted, sizeof wanted, "row%d", i);
+        assert_string_equal(line, wanted);
+    }
+    assert_int_equal(ph__reader_line_number(reader), COUNT);
+    ph__reader_close(reader);
+    free(text);
+}
+
+static void bytes_can_be_read_after_lines(void **state)
+{
+    (void)state;
+    struct ph_reader *reader = NULL;
+    char *line = NULL, buffer[64];
+    size_t length = 0, count = 0;
+    const char *path = test_write_file("mixed.txt", "header\nbody bytes");
+    assert_ok(ph__reader_open(path, &reader));
+    assert_string_equal(ph__reader_path(reader), path);
+    assert_ok(ph__reader_line(reader, &line, &length));
+    assert_ok(ph__reader_read(reader, buffer, 4, &count));
+    assert_int_equal(count, 4);
+    assert_memory_equal(buffer, "body", 4);
+    assert_ok(ph__reader_read(reader, buffer, sizeof buffer, &count));
+    assert_int_equal(count, 6);
+    assert_ok(ph__reader_read(reader, buffer, sizeof buffer, &count));
+    assert_int_equal(count, 0);
+    ph__reader_close(reader);
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    struct ph_reader *reader = NULL;
+    assert_fails(
+        ph__reader_open("/nowhere/a.csv", &reader), PH_ERROR_DATA, "/nowhere/a.csv: cannot open: No such");
+    assert_fails(ph__reader_open(test_folder(), &reader), PH_ERROR_DATA, "is a folder");
+    assert_null(reader);
+    ph__reader_close(NULL);
+}
+
+static void a_dash_is_standard_input(void **state)
+{
+    (void)state;
+    int saved = dup(STDIN_FILENO);
+    assert_non_null(freopen(test_write_file("stdin.txt", TEXT), "rb", stdin));
+    expect_lines("-", text_lines, 4);
+    assert_true(dup2(saved, STDIN_FILENO) >= 0);
+    close(saved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_end_with_lf_or_crlf_or_the_file),
+        cmocka_unit_test(compressed_lines_are_the_same_whatever_the_name),
+        cmocka_unit_test(members_and_frames_follow_one_another),
+        cmocka_unit_test(every_cut_of_a_compressed_file_is_noticed),
+        cmocka_unit_test(corrupt_data_is_reported_with_path_and_line),
+        cmocka_unit_test(random_corruption_never_does_worse_than_an_error),
+        cmocka_unit_test(a_nul_byte_is_not_text),
+        cmocka_unit_test(lines_longer_than_the_buffer_are_whole),
+        cmocka_unit_test(a_line_without_an_end_is_refused),
+        cmocka_unit_test(many_lines_keep_their_numbers),
+        cmocka_unit_test(bytes_can_be_read_after_lines),
+        cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(a_dash_is_standard_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
