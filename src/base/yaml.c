@@ -88,10 +88,12 @@ static ph_status refuse_extras(struct parsing *parsing, const yaml_event_t *even
     return PH_OK;
 }
 
+/* `line` is where the node's key stands, or its own beginning when it is an item. */
 static ph_status parse_node(
-    struct parsing *parsing, const yaml_event_t *event, const char *key, size_t depth);
+    struct parsing *parsing, const yaml_event_t *event, const char *key, size_t line, size_t depth);
 
-static ph_status parse_scalar(struct parsing *parsing, const yaml_event_t *event, const char *key)
+static ph_status parse_scalar(
+    struct parsing *parsing, const yaml_event_t *event, const char *key, size_t line)
 {
     const char *text = NULL;
     PH_TRY(copy_scalar(parsing, event, &text));
@@ -99,16 +101,15 @@ static ph_status parse_scalar(struct parsing *parsing, const yaml_event_t *event
     if (is_plain && (strcmp(text, "~") == 0 || strcmp(text, "null") == 0))
         text = "";
     size_t index = 0;
-    struct ph_yaml_node node = {.kind = PH_YAML_SCALAR, .key = key, .text = text, .line = line_of(event)};
+    struct ph_yaml_node node = {.kind = PH_YAML_SCALAR, .key = key, .text = text, .line = line};
     return add_node(parsing, node, &index);
 }
 
-static ph_status parse_sequence(
-    struct parsing *parsing, const yaml_event_t *start, const char *key, size_t depth)
+static ph_status parse_sequence(struct parsing *parsing, const char *key, size_t line, size_t depth)
 {
     size_t index = 0, count = 0;
-    PH_TRY(add_node(parsing,
-        (struct ph_yaml_node){.kind = PH_YAML_SEQUENCE, .key = key, .line = line_of(start)}, &index));
+    PH_TRY(
+        add_node(parsing, (struct ph_yaml_node){.kind = PH_YAML_SEQUENCE, .key = key, .line = line}, &index));
     for (;;) {
         yaml_event_t event;
         PH_TRY(next_event(parsing, &event));
@@ -118,8 +119,9 @@ static ph_status parse_sequence(
             return PH_OK;
         }
         const char *item_key = ph__arena_printf(parsing->arena, "%s[%zu]", key, count++);
-        ph_status status =
-            item_key != NULL ? parse_node(parsing, &event, item_key, depth + 1) : PH_ERROR_MEMORY;
+        ph_status status = item_key != NULL
+                               ? parse_node(parsing, &event, item_key, line_of(&event), depth + 1)
+                               : PH_ERROR_MEMORY;
         yaml_event_delete(&event);
         PH_TRY(status);
     }
@@ -142,11 +144,11 @@ static ph_status join_key(
 }
 
 /* The value of a key whose own event has been consumed. */
-static ph_status parse_member(struct parsing *parsing, const char *key, size_t depth)
+static ph_status parse_member(struct parsing *parsing, const char *key, size_t line, size_t depth)
 {
     yaml_event_t event;
     PH_TRY(next_event(parsing, &event));
-    ph_status status = parse_node(parsing, &event, key, depth + 1);
+    ph_status status = parse_node(parsing, &event, key, line, depth + 1);
     yaml_event_delete(&event);
     return status;
 }
@@ -157,28 +159,30 @@ static ph_status parse_members(struct parsing *parsing, const char *parent, size
         yaml_event_t event;
         PH_TRY(next_event(parsing, &event));
         bool is_over = event.type == YAML_MAPPING_END_EVENT;
+        size_t line = line_of(&event);
         const char *key = NULL;
         ph_status status = is_over ? PH_OK : join_key(parsing, &event, parent, &key);
         yaml_event_delete(&event);
         PH_TRY(status);
         if (is_over)
             return PH_OK;
-        PH_TRY(parse_member(parsing, key, depth));
+        PH_TRY(parse_member(parsing, key, line, depth));
     }
 }
 
-static ph_status parse_node(struct parsing *parsing, const yaml_event_t *event, const char *key, size_t depth)
+static ph_status parse_node(
+    struct parsing *parsing, const yaml_event_t *event, const char *key, size_t line, size_t depth)
 {
     PH_TRY(refuse_extras(parsing, event));
     if (depth > PH_YAML_DEPTH_MAX)
         return fail_at(parsing, line_of(event), "nested too deeply");
     if (event->type == YAML_SCALAR_EVENT)
-        return parse_scalar(parsing, event, key);
+        return parse_scalar(parsing, event, key, line);
     if (event->type == YAML_SEQUENCE_START_EVENT)
-        return parse_sequence(parsing, event, key, depth);
+        return parse_sequence(parsing, key, line, depth);
     size_t index = 0;
-    PH_TRY(add_node(
-        parsing, (struct ph_yaml_node){.kind = PH_YAML_MAPPING, .key = key, .line = line_of(event)}, &index));
+    PH_TRY(
+        add_node(parsing, (struct ph_yaml_node){.kind = PH_YAML_MAPPING, .key = key, .line = line}, &index));
     return parse_members(parsing, key, depth);
 }
 

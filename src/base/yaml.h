@@ -28,7 +28,7 @@ struct ph_yaml_node {
     const char *key;  /* "train.epochs" */
     const char *text; /* SCALAR: its text, "" for nothing, null or ~; NULL otherwise */
     size_t num_items; /* SEQUENCE */
-    size_t line;      /* from 1 */
+    size_t line;      /* from 1: of its key, or where an item begins */
 };
 
 /* Nodes in the order of the file; a mapping or sequence comes before what it holds. PH_ERROR_CONFIG: "path:line: …". */
