@@ -27,17 +27,16 @@
 static const struct layer {
     const char *model;
     size_t rows, in_features, out_features;
+    size_t count; /* how often it stands in the model */
 } layers[] = {
-    {"dlrm", 2048, 13, 512},
-    {"dlrm", 2048, 512, 256},
-    {"dlrm", 2048, 256, 64},
-    {"dlrm", 2048, 415, 512},
-    {"dlrm", 2048, 512, 256},
-    {"dlrm", 2048, 256, 1},
-    {"frappe", 4096, 100, 400},
-    {"frappe", 4096, 400, 400},
-    {"frappe", 4096, 400, 400},
-    {"frappe", 4096, 400, 1},
+    {"dlrm", 2048, 13, 512, 1},
+    {"dlrm", 2048, 512, 256, 2},
+    {"dlrm", 2048, 256, 64, 1},
+    {"dlrm", 2048, 415, 512, 1},
+    {"dlrm", 2048, 256, 1, 1},
+    {"frappe", 4096, 100, 400, 1},
+    {"frappe", 4096, 400, 400, 2},
+    {"frappe", 4096, 400, 1, 1},
 };
 #define NUM_LAYERS (sizeof layers / sizeof *layers)
 
@@ -288,7 +287,8 @@ static void measure_layer(const struct layer *layer, struct ph_team *team, struc
     const struct operands operands = make_operands(layer);
     const struct mode modes[2] = {
         make_mode(team, false, layer, &operands), make_mode(team, true, layer, &operands)};
-    const double flops = 2.0 * (double)layer->rows * (double)layer->in_features * (double)layer->out_features;
+    const double flops = 2.0 * (double)layer->count * (double)layer->rows * (double)layer->in_features *
+                         (double)layer->out_features;
     for (int product = 0; product < NUM_PRODUCTS; product++) {
         const struct result result =
             measure(layer, (enum product)product, team, peak, modes, &operands, rounds);
