@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "phloem/graph.h"
+#include "phloem/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

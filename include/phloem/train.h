@@ -104,7 +104,7 @@ void ph_scorer_destroy(struct ph_scorer *scorer);
 ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
 /* Metrics of each task over a file: metrics_out[0 .. T). */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
-uint64_t ph_scorer_planned_bytes(const struct ph_scorer *scorer);
+struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 
 /* ---- training
  * ---------------------------------------------------------------------------------------------- */
@@ -161,8 +161,8 @@ struct ph_train_memory {
     uint64_t baseline_bytes;  /* anonymous memory before the graph was built */
     uint64_t parameter_bytes; /* parameters and carried state */
     uint64_t slot_bytes;
-    uint64_t plan_bytes; /* workspaces of training and evaluation, buffers reused */
-    uint64_t no_reuse_bytes;
+    uint64_t plan_bytes;           /* workspaces of training and evaluation, buffers reused */
+    uint64_t no_reuse_bytes;       /* what the plan would be without reuse */
     uint64_t peak_anonymous_bytes; /* the most seen */
     uint64_t num_growths;          /* batches that outgrew the capacity */
 };

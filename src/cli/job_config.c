@@ -73,6 +73,11 @@ ph_status cli_job_config_write(struct cli_job_config *config, const char *path)
     return status;
 }
 
+static const char title[] =
+    "# Config keys\n\n"
+    "Made by `phloem config --docs` from the tables that the program reads configs by.\n"
+    "A config is YAML; `--set key=value` on the command line goes before it.\n";
+
 ph_status cli_job_config_describe(bool is_markdown)
 {
     struct cli_job_config none = {0};
@@ -83,7 +88,9 @@ ph_status cli_job_config_describe(bool is_markdown)
     for (size_t i = 0; i < NUM_SECTIONS; i++)
         tables[i] = sections[i].table;
     PH_TRY(ph__writer_open("-", &writer));
-    ph_status status = ph__config_describe(writer, tables, NUM_SECTIONS, is_markdown);
+    ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;
+    if (status == PH_OK)
+        status = ph__config_describe(writer, tables, NUM_SECTIONS, is_markdown);
     if (status == PH_OK)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);

@@ -103,7 +103,7 @@ ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct 
     return status;
 }
 
-uint64_t ph_scorer_planned_bytes(const struct ph_scorer *scorer)
+struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer)
 {
-    return ph_workspace_memory(scorer->workspace).planned_bytes;
+    return ph_workspace_memory(scorer->workspace);
 }

@@ -90,7 +90,9 @@ static ph_status create_scorer(struct ph__trainer *trainer)
         .num_prefetched = job->num_prefetched,
     };
     PH_TRY(ph_scorer_create(&options, &trainer->scorer));
-    trainer->summary.memory.plan_bytes += ph_scorer_planned_bytes(trainer->scorer);
+    struct ph_memory_report plan = ph_scorer_memory(trainer->scorer);
+    trainer->summary.memory.plan_bytes += plan.planned_bytes;
+    trainer->summary.memory.no_reuse_bytes += plan.no_reuse_bytes;
     return PH_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "graph/executor.h"
 
-#define MAX_WRT 16
+#define MAX_WRT 32
 #define STEP 1e-5
 #define TOLERANCE 1e-6
 

@@ -4,10 +4,8 @@
 
 #define MIB (1ull << 20)
 
-static const struct ph_train_memory job = {.baseline_bytes = 5 * MIB,
-    .parameter_bytes = 100 * MIB,
-    .slot_bytes = 200 * MIB,
-    .plan_bytes = 36 * MIB};
+static const struct ph_train_memory job = {
+    .baseline_bytes = 5 * MIB, .parameter_bytes = 100 * MIB, .slot_bytes = 200 * MIB, .plan_bytes = 36 * MIB};
 
 static void job_that_fits_exactly_passes(void **state)
 {

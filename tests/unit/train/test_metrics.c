@@ -69,13 +69,15 @@ static void nothing_measured_is_all_undefined(void **state)
 {
     (void)state;
     struct ph_metrics metrics = measure(0, NULL, NULL);
-    assert_true(isnan(metrics.auc) && isnan(metrics.logloss) && isnan(metrics.ne) && isnan(metrics.calibration));
+    assert_true(
+        isnan(metrics.auc) && isnan(metrics.logloss) && isnan(metrics.ne) && isnan(metrics.calibration));
 }
 
 static void predictions_keep_known_labels_of_one_task(void **state)
 {
     (void)state;
-    const ph_real logits[] = {1, 10, 2, 20, 3, 30}, labels[] = {0, 1, 0, 1, 1, 0}, mask[] = {1, 1, 1, 0, 1, 1};
+    const ph_real logits[] = {1, 10, 2, 20, 3, 30}, labels[] = {0, 1, 0, 1, 1, 0},
+                  mask[] = {1, 1, 1, 0, 1, 1};
     const int64_t groups[] = {7, 8, 9};
     struct ph_batch batch = {
         .num_samples = 3, .num_tasks = 2, .labels = labels, .label_mask = mask, .groups = groups};
