@@ -33,19 +33,20 @@ static const char *range_name(const struct ph_option *option, struct ph_arena *a
 /* What Markdown would take for emphasis, a tag or the end of a cell is escaped. */
 static ph_status write_cell(struct ph_writer *writer, const char *text)
 {
+    PH_TRY(ph__writer_write(writer, " ", 1));
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("|*<\\", *at) != NULL)
             PH_TRY(ph__writer_write(writer, "\\", 1));
         PH_TRY(ph__writer_write(writer, at, 1));
     }
-    return ph__writer_write(writer, " | ", 3);
+    return ph__writer_write(writer, " |", 2);
 }
 
 /* | key | type | default | range | meaning | */
 static ph_status write_row(
     struct ph_writer *writer, const struct ph_option *option, const char *prefix, const char *range)
 {
-    PH_TRY(ph__writer_printf(writer, "| `%s%s` | ", prefix, option->key));
+    PH_TRY(ph__writer_printf(writer, "| `%s%s` |", prefix, option->key));
     PH_TRY(write_cell(writer, type_name(option->type)));
     PH_TRY(write_cell(writer, default_name(option)));
     PH_TRY(write_cell(writer, range));
