@@ -73,23 +73,10 @@ ph_status cli_job_config_write(struct cli_job_config *config, const char *path)
     return status;
 }
 
-<<<<<<< HEAD
 static const char title[] =
     "# Config keys\n\n"
     "Made by `phloem config --docs` from the tables that the program reads configs by.\n"
     "A config is YAML; `--set key=value` on the command line goes before it.\n";
-=======
-static const char page_head[] =
-    "# Every key of a config\n"
-    "\n"
-    "A config is a YAML file; `train.epochs` is the key `epochs` of the mapping `train`. What a config does "
-    "not say is\n"
-    "as the column *default* says, and `--set KEY=VALUE` on the command line comes last. `phloem config "
-    "CONFIG` prints\n"
-    "a config with everything filled in. Paths may name environment variables: `$NAME`, `${NAME}`.\n"
-    "\n"
-    "This page is what `phloem config --docs` prints.\n";
->>>>>>> fbc86aa (Generate docs/CONFIG.md and check that it is up to date)
 
 ph_status cli_job_config_describe(bool is_markdown)
 {
@@ -101,11 +88,7 @@ ph_status cli_job_config_describe(bool is_markdown)
     for (size_t i = 0; i < NUM_SECTIONS; i++)
         tables[i] = sections[i].table;
     PH_TRY(ph__writer_open("-", &writer));
-<<<<<<< HEAD
     ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;
-=======
-    ph_status status = is_markdown ? ph__writer_printf(writer, "%s", page_head) : PH_OK;
->>>>>>> fbc86aa (Generate docs/CONFIG.md and check that it is up to date)
     if (status == PH_OK)
         status = ph__config_describe(writer, tables, NUM_SECTIONS, is_markdown);
     if (status == PH_OK)
