@@ -8,7 +8,7 @@
 #include "base/rng.h"
 
 #define MAX_COUNT 1e6
-#define BIAS_ROWS 20000
+#define BIAS_ROWS 10000
 
 /* ---- shape ------------------------------------------------------------------------------------------------ */
 
@@ -212,17 +212,23 @@ void ph__synth_row_fini(struct ph__synth_row *row)
     *row = (struct ph__synth_row){0};
 }
 
+static void draw_features(
+    const struct ph__synth_teacher *teacher, struct ph_rng_sequence *random, struct ph__synth_row *row)
+{
+    for (size_t j = 0; j < (size_t)teacher->settings->num_dense; j++)
+        row->counts[j] = (uint64_t)count_of(ph__rng_next_normal(random));
+    uint64_t *id = row->ids;
+    for (size_t f = 0; f < teacher->num_fields; f++)
+        for (size_t i = 0; i < teacher->bag_sizes[f]; i++)
+            *id++ = ph__zipf_draw(&teacher->zipf[f], random) * teacher->scatter[f] % teacher->table_rows[f];
+}
+
 void ph__synth_row_draw(
     const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, struct ph__synth_row *row)
 {
     struct ph_rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .step = index, .stream = stream}};
-    for (size_t j = 0; j < (size_t)teacher->settings->num_dense; j++)
-        row->counts[j] = (uint64_t)count_of(ph__rng_next_normal(&random));
-    uint64_t *id = row->ids;
-    for (size_t f = 0; f < teacher->num_fields; f++)
-        for (size_t i = 0; i < teacher->bag_sizes[f]; i++)
-            *id++ = ph__zipf_draw(&teacher->zipf[f], &random) * teacher->scatter[f] % teacher->table_rows[f];
+    draw_features(teacher, &random, row);
     row->probability = sigmoid(logit_of(teacher, row));
     row->label = ph__rng_next_uniform(&random) < row->probability;
 }
@@ -247,13 +253,14 @@ static ph_status find_bias(struct ph__synth_teacher *teacher)
         ph__synth_row_fini(&row);
         return ph_fail(PH_ERROR_MEMORY, "synth: no memory for %d logits", BIAS_ROWS);
     }
-    uint64_t stream = ph__hash_name("synth.bias");
+    struct ph_rng_sequence random = {
+        .key = {.seed = (uint64_t)teacher->settings->seed, .stream = ph__hash_name("synth.bias")}};
     for (size_t i = 0; i < BIAS_ROWS; i++) {
-        ph__synth_row_draw(teacher, stream, i, &row);
+        draw_features(teacher, &random, &row);
         logits[i] = logit_of(teacher, &row);
     }
     double low = -1000, high = 1000;
-    for (int step = 0; step < 100; step++) {
+    for (int step = 0; step < 60; step++) {
         double middle = (low + high) / 2;
         if (mean_probability(logits, BIAS_ROWS, middle) < teacher->settings->base_rate)
             low = middle;

@@ -137,15 +137,13 @@ static void the_truth_is_written_beside_the_files(void **state)
     ph__arena_fini(&arena);
 }
 
-/* Labels drawn again by other seeds of the rows' own label numbers: over many files of the same distribution the
- * measured figures scatter around the stated ones. */
 static void measured_figures_scatter_around_the_stated_ones(void **state)
 {
     (void)state;
     struct ph_synth_settings settings = small_settings();
-    settings.train_rows = 20000;
-    settings.valid_rows = 20000;
-    settings.test_rows = 20000;
+    settings.train_rows = 10000;
+    settings.valid_rows = 10000;
+    settings.test_rows = 10000;
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     assert_ok(ph_synth_write(&settings, in_folder("scatter"), truth));
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++) {
@@ -164,7 +162,7 @@ static void labels_are_drawn_with_the_stated_probability(void **state)
     struct ph__synth_row row;
     assert_ok(ph__synth_teacher_init(&teacher, &settings));
     assert_ok(ph__synth_row_init(&row, &teacher));
-    enum { BINS = 10, ROWS = 100000 };
+    enum { BINS = 10, ROWS = 40000 };
     double expected[BINS] = {0}, positives[BINS] = {0};
     for (uint64_t i = 0; i < ROWS; i++) {
         ph__synth_row_draw(&teacher, 1, i, &row);
@@ -184,7 +182,7 @@ static void parts_of_all_orders_have_the_stated_scale(void **state)
     for (int64_t order = 1; order <= 3; order++) {
         double squares = 0, sum = 0;
         int count = 0;
-        for (int trial = 0; trial < 40; trial++) {
+        for (int trial = 0; trial < 24; trial++) {
             struct ph_synth_settings settings = small_settings();
             settings.order = order;
             settings.exponent = 0;
@@ -201,8 +199,8 @@ static void parts_of_all_orders_have_the_stated_scale(void **state)
             }
             ph__synth_row_fini(&row);
         }
-        assert_near(sum / count, 0, 0.4, 0);
-        assert_near(sqrt(squares / count), 2, 0.3, 0);
+        assert_near(sum / count, 0, 0.5, 0);
+        assert_near(sqrt(squares / count), 2, 0.4, 0);
     }
 }
 
@@ -214,7 +212,7 @@ static void ids_cover_their_table_by_the_power_law(void **state)
     struct ph__synth_row row;
     assert_ok(ph__synth_teacher_init(&teacher, &settings));
     assert_ok(ph__synth_row_init(&row, &teacher));
-    enum { ROWS = 100000, IDS = 40 };
+    enum { ROWS = 40000, IDS = 40 };
     double counts[IDS] = {0};
     for (uint64_t i = 0; i < ROWS; i++) {
         ph__synth_row_draw(&teacher, 1, i, &row);
