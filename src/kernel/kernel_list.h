@@ -11,8 +11,8 @@
 /* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table) */
 #define PH_KERNEL_LIST(X)                     \
     X(embedding_bag, avx2, avx512)            \
-    X(embedding_gradient_row, avx2, avx512)   \
-    X(optimizer_update, avx2, avx512)         \
+    X(embedding_gradient_row, avx2, avx2)     \
+    X(optimizer_update, avx2, avx2)           \
     X(rowwise_adagrad_update, avx2, avx512)   \
     X(sum_of_squares, avx2, avx512)           \
     X(fm_forward, avx2, avx512)               \
