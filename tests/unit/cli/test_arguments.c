@@ -1,0 +1,95 @@
+#include "support/test_support.h"
+
+#include "cli/arguments.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool is_loud;
+static const char *out;
+static struct cli_texts sets;
+
+static const struct cli_flag flags[] = {
+    {"--loud", CLI_SWITCH, &is_loud, NULL, "say more"},
+    {"--out", CLI_TEXT, &out, "DIR", "where to"},
+    {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "a value"},
+};
+static const struct cli_command command = {"train", "Trains.", "CONFIG [FILE]", 1, 2, flags, COUNT(flags)};
+
+static ph_status parse(struct cli_arguments *arguments, int count, ...)
+{
+    char *argv[16] = {(char *)"train"};
+    va_list texts;
+    is_loud = false;
+    out = NULL;
+    sets = (struct cli_texts){0};
+    va_start(texts, count);
+    for (int i = 0; i < count; i++)
+        argv[1 + i] = va_arg(texts, char *);
+    va_end(texts);
+    return cli_parse(&command, 1 + count, argv, arguments);
+}
+
+static void flags_take_values_behind_them_or_after_an_equals_sign(void **state)
+{
+    (void)state;
+    struct cli_arguments arguments;
+    assert_ok(parse(&arguments, 7, "--out", "dir", "--set=a.b=1", "config", "--set", "c=2", "--loud"));
+    assert_string_equal(out, "dir");
+    assert_int_equal(sets.count, 2);
+    assert_string_equal(sets.items[0], "a.b=1");
+    assert_string_equal(sets.items[1], "c=2");
+    assert_true(is_loud);
+    assert_int_equal(arguments.num_positional, 1);
+    assert_string_equal(arguments.positional[0], "config");
+    assert_false(arguments.has_printed_help);
+}
+
+static void two_dashes_end_the_flags(void **state)
+{
+    (void)state;
+    struct cli_arguments arguments;
+    assert_ok(parse(&arguments, 3, "--", "--out", "-"));
+    assert_int_equal(arguments.num_positional, 2);
+    assert_string_equal(arguments.positional[0], "--out");
+    assert_null(out);
+}
+
+static void one_dash_is_a_positional_argument(void **state)
+{
+    (void)state;
+    struct cli_arguments arguments;
+    assert_ok(parse(&arguments, 1, "-"));
+    assert_string_equal(arguments.positional[0], "-");
+}
+
+static void wrong_use_is_refused_by_name(void **state)
+{
+    (void)state;
+    struct cli_arguments arguments;
+    assert_fails(parse(&arguments, 1, "--oust"), PH_ERROR_USAGE, "did you mean '--out'?");
+    assert_fails(parse(&arguments, 2, "config", "--out"), PH_ERROR_USAGE, "--out needs a value");
+    assert_fails(parse(&arguments, 2, "config", "--loud=1"), PH_ERROR_USAGE, "--loud takes no value");
+    assert_fails(parse(&arguments, 0), PH_ERROR_USAGE, "usage: phloem train CONFIG [FILE]");
+    assert_fails(parse(&arguments, 3, "a", "b", "c"), PH_ERROR_USAGE, "one argument too many: 'c'");
+}
+
+static void unknown_words_without_a_neighbour_point_at_the_help(void **state)
+{
+    (void)state;
+    const char *const known[] = {"train", "eval"};
+    assert_fails(cli_unknown("verb", "trian", known, 2), PH_ERROR_USAGE,
+        "unknown verb 'trian'; did you mean 'train'?");
+    assert_fails(cli_unknown("verb", "xylophone", known, 2), PH_ERROR_USAGE, "see phloem --help");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flags_take_values_behind_them_or_after_an_equals_sign),
+        cmocka_unit_test(two_dashes_end_the_flags),
+        cmocka_unit_test(one_dash_is_a_positional_argument),
+        cmocka_unit_test(wrong_use_is_refused_by_name),
+        cmocka_unit_test(unknown_words_without_a_neighbour_point_at_the_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+#include "support/test_support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/progress.h"
+
+static const struct ph_train_progress report = {.epoch = 2,
+    .epochs = 10,
+    .step = 150,
+    .total_steps = 1000,
+    .samples_per_s = 12345.6,
+    .loss = 0.25,
+    .auc = 0.875,
+    .seconds_left = 3725.2};
+
+static void report_names_epoch_step_speed_loss_auc_and_time_left(void **state)
+{
+    (void)state;
+    char line[256];
+    cli_progress_format(&report, line, sizeof line);
+    assert_string_equal(
+        line, "epoch 2/10  step 150/1000  12346 samples/s  loss 0.2500  auc 0.8750  left 1:02:05");
+}
+
+static void what_is_unknown_is_a_dash(void **state)
+{
+    (void)state;
+    struct ph_train_progress progress = report;
+    progress.total_steps = 0;
+    progress.auc = progress.seconds_left = (double)NAN;
+    char line[256];
+    cli_progress_format(&progress, line, sizeof line);
+    assert_string_equal(line, "epoch 2/10  step 150  12346 samples/s  loss 0.2500  auc -  left -");
+}
+
+static void evaluation_says_whether_it_is_the_best(void **state)
+{
+    (void)state;
+    struct ph_metrics valid = {.auc = 0.9, .logloss = 0.3};
+    struct ph_train_progress progress = report;
+    progress.valid = &valid;
+    progress.is_best = true;
+    char line[256];
+    cli_progress_format(&progress, line, sizeof line);
+    assert_string_equal(line, "epoch 2/10  step 150  valid auc 0.9000  logloss 0.3000  (best so far)");
+}
+
+static void show(bool is_live, char *text, size_t size)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    struct cli_progress progress = {.file = file, .is_live = is_live};
+    struct ph_train_progress shorter = report;
+    shorter.step = 7;
+    assert_ok(cli_progress_show(&progress, &report));
+    assert_ok(cli_progress_show(&progress, &shorter));
+    cli_progress_end(&progress);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void file_gets_a_plain_line_a_report(void **state)
+{
+    (void)state;
+    char text[1024];
+    show(false, text, sizeof text);
+    assert_null(strchr(text, '\r'));
+    assert_non_null(strstr(text, "left 1:02:05\nepoch 2/10  step 7/1000"));
+}
+
+static void terminal_gets_one_line_written_over(void **state)
+{
+    (void)state;
+    char text[1024];
+    show(true, text, sizeof text);
+    assert_int_equal(text[0], '\r');
+    char *second = strchr(text + 1, '\r');
+    assert_non_null(second);
+    char *end = strchr(text, '\n');
+    assert_non_null(end);
+    assert_true(end > second && end[1] == '\0');
+    assert_int_equal(end - second, second - text); /* the shorter line covers the longer one */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(report_names_epoch_step_speed_loss_auc_and_time_left),
+        cmocka_unit_test(what_is_unknown_is_a_dash),
+        cmocka_unit_test(evaluation_says_whether_it_is_the_best),
+        cmocka_unit_test(file_gets_a_plain_line_a_report),
+        cmocka_unit_test(terminal_gets_one_line_written_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
