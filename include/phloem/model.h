@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "phloem/graph.h"
-#include "phloem/kernel.h"
+#include "phloem/op.h"
 
 #ifdef __cplusplus
 extern "C" {
