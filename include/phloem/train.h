@@ -95,6 +95,7 @@ struct ph_scorer_options {
     struct ph_state *state;
     struct ph_backend *backend;
     size_t batch_size;
+    size_t num_ids;        /* expected in a batch; 0: one in each bag */
     size_t num_prefetched; /* batches made ahead while evaluating */
 };
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);

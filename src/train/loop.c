@@ -245,7 +245,7 @@ static ph_status finish(struct ph__trainer *trainer)
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
     ph__trainer_observe_memory(trainer);
     summary->peak_rss_bytes = ph__memory_peak_rss_bytes();
-    summary->memory.num_growths = ph_workspace_memory(trainer->workspace).num_growths;
+    ph__trainer_observe_plans(trainer);
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
     PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), path));
     return write_profile(trainer);

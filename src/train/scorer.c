@@ -21,8 +21,8 @@ static ph_status create_workspace(struct ph_scorer *scorer, size_t num_sparse)
     const struct ph_scorer_options *options = &scorer->options;
     PH_TRY(ph_executor_create(
         scorer->program, options->store, options->state, options->backend, &scorer->executor));
-    return ph_workspace_create(
-        scorer->executor, options->batch_size, options->batch_size * num_sparse, &scorer->workspace);
+    size_t num_ids = options->num_ids > 0 ? options->num_ids : options->batch_size * num_sparse;
+    return ph_workspace_create(scorer->executor, options->batch_size, num_ids, &scorer->workspace);
 }
 
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out)

@@ -17,6 +17,22 @@ void ph__trainer_observe_memory(struct ph__trainer *trainer)
         trainer->summary.memory.peak_anonymous_bytes = now;
 }
 
+static void add_plan(struct ph_train_memory *memory, struct ph_memory_report plan)
+{
+    memory->plan_bytes += plan.planned_bytes;
+    memory->no_reuse_bytes += plan.no_reuse_bytes;
+    memory->num_growths += plan.num_growths;
+}
+
+void ph__trainer_observe_plans(struct ph__trainer *trainer)
+{
+    struct ph_train_memory *memory = &trainer->summary.memory;
+    memory->plan_bytes = memory->no_reuse_bytes = memory->num_growths = 0;
+    add_plan(memory, ph_workspace_memory(trainer->workspace));
+    if (trainer->scorer != NULL)
+        add_plan(memory, ph_scorer_memory(trainer->scorer));
+}
+
 static ph_status prepare_folder(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
@@ -52,7 +68,7 @@ static ph_status estimate_ids(const struct ph__trainer *trainer, size_t *num_ids
     return status;
 }
 
-static ph_status create_learner(struct ph__trainer *trainer, uint64_t available_bytes)
+static ph_status create_learner(struct ph__trainer *trainer, size_t num_ids, uint64_t available_bytes)
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_train_memory *memory = &trainer->summary.memory;
@@ -64,18 +80,13 @@ static ph_status create_learner(struct ph__trainer *trainer, uint64_t available_
     PH_TRY(ph__memory_check(memory, available_bytes));
     PH_TRY(ph_executor_create(
         trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
-    size_t num_ids = 0;
-    PH_TRY(estimate_ids(trainer, &num_ids));
     PH_TRY(
         ph_workspace_create(trainer->executor, (size_t)job->train->batch_size, num_ids, &trainer->workspace));
-    struct ph_memory_report plan = ph_workspace_memory(trainer->workspace);
-    memory->plan_bytes = plan.planned_bytes;
-    memory->no_reuse_bytes = plan.no_reuse_bytes;
     trainer->summary.parameters = ph_store_parameter_count(trainer->store);
     return PH_OK;
 }
 
-static ph_status create_scorer(struct ph__trainer *trainer)
+static ph_status create_scorer(struct ph__trainer *trainer, size_t num_ids)
 {
     const struct ph_train_job *job = trainer->job;
     if (job->valid_path == NULL && job->test_path == NULL)
@@ -87,13 +98,10 @@ static ph_status create_scorer(struct ph__trainer *trainer)
         .state = trainer->state,
         .backend = trainer->backend,
         .batch_size = (size_t)job->train->batch_size,
+        .num_ids = num_ids,
         .num_prefetched = job->num_prefetched,
     };
-    PH_TRY(ph_scorer_create(&options, &trainer->scorer));
-    struct ph_memory_report plan = ph_scorer_memory(trainer->scorer);
-    trainer->summary.memory.plan_bytes += plan.planned_bytes;
-    trainer->summary.memory.no_reuse_bytes += plan.no_reuse_bytes;
-    return PH_OK;
+    return ph_scorer_create(&options, &trainer->scorer);
 }
 
 static ph_status create_all(struct ph__trainer *trainer)
@@ -112,8 +120,11 @@ static ph_status create_all(struct ph__trainer *trainer)
     struct ph_backend_options options = {job->num_threads, !job->train->deterministic};
     PH_TRY(ph_backend_create(&options, &trainer->backend));
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
-    PH_TRY(create_learner(trainer, available_bytes));
-    PH_TRY(create_scorer(trainer));
+    size_t num_ids = 0;
+    PH_TRY(estimate_ids(trainer, &num_ids));
+    PH_TRY(create_learner(trainer, num_ids, available_bytes));
+    PH_TRY(create_scorer(trainer, num_ids));
+    ph__trainer_observe_plans(trainer);
     PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
     PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));

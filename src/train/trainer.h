@@ -46,5 +46,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer);
 
 /* Takes what the process uses now into the peak. */
 void ph__trainer_observe_memory(struct ph__trainer *trainer);
+/* Takes the plans of both workspaces as they are now, grown or not, into the summary. */
+void ph__trainer_observe_plans(struct ph__trainer *trainer);
 
 #endif
