@@ -18,8 +18,8 @@ ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
     builder->mode = mode;
     builder->scope = "";
     graph->num_values = 1; /* value 0 means none */
-    graph->symbols[PH_SYMBOL_BATCH] = (struct ph_symbol){"batch", PH_SYMBOL_BATCH, 1};
-    graph->symbols[PH_SYMBOL_IDS] = (struct ph_symbol){"ids", PH_SYMBOL_IDS, 1};
+    graph->symbols[PH_SYMBOL_BATCH] = (struct ph_symbol){"batch", PH_SYMBOL_BATCH, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_IDS] = (struct ph_symbol){"ids", PH_SYMBOL_IDS, 1, SIZE_MAX};
     graph->num_symbols = 3;
     graph->entries[0] = "forward";
     graph->num_entries = 1;
@@ -156,13 +156,14 @@ void ph_builder_pop_scope(struct ph_builder *builder)
         builder->scope = builder->scopes[--builder->num_scopes];
 }
 
-uint32_t ph__builder_symbol(struct ph_builder *builder, const char *name, uint32_t bound, size_t factor)
+uint32_t ph__builder_symbol(
+    struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit)
 {
     struct ph_graph *graph = &builder->graph;
     if (graph->num_symbols == PH_MAX_SYMBOLS)
         return ph__builder_fail(builder, PH_ERROR_CONFIG, "more than %d run-time dimensions", PH_MAX_SYMBOLS);
     assert(bound != 0 && bound < graph->num_symbols && factor > 0);
-    graph->symbols[graph->num_symbols] = (struct ph_symbol){copy_text(builder, name), bound, factor};
+    graph->symbols[graph->num_symbols] = (struct ph_symbol){copy_text(builder, name), bound, factor, limit};
     return (uint32_t)graph->num_symbols++;
 }
 

@@ -35,7 +35,7 @@ static ph_status accumulate_infer(struct ph_infer *infer)
     infer->outputs[0] = *a;
     if (a->kind == PH_SPARSE_ROWS && b->kind == PH_SPARSE_ROWS && ph__dim_equal(a->dims[1], b->dims[1])) {
         size_t factor = 2; /* both are bounded by the ids of the batch, so their union by twice that */
-        uint32_t symbol = ph__builder_symbol(infer->builder, "union", a->dims[0].symbol, factor);
+        uint32_t symbol = ph__builder_symbol(infer->builder, "union", a->dims[0].symbol, factor, SIZE_MAX);
         infer->outputs[0].dims[0] = ph__dim_of(1, symbol);
         return ph_builder_status(infer->builder);
     }

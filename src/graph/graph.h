@@ -68,6 +68,7 @@ struct ph_symbol {
     const char *name;
     uint32_t bound; /* symbol whose capacity it takes; itself for the batch's own symbols */
     size_t factor;  /* times this */
+    size_t limit;   /* and never more than this */
 };
 
 /* Growable arrays, in the order of creation. values[0] is unused so that 0 can mean none. */

@@ -124,8 +124,10 @@ ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const cha
 ph_value ph__builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
     PH_PRINTF(3, 4);
 
-/* A new symbol whose run-time value never exceeds factor times `bound`'s (unique slots <= ids). */
-uint32_t ph__builder_symbol(struct ph_builder *builder, const char *name, uint32_t bound, size_t factor);
+/* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
+ * are no more than the ids of the batch and the rows of the table. */
+uint32_t ph__builder_symbol(
+    struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit);
 /* The value that an equal node (same op, inputs and attributes) already in the graph gives as output
  * `output`, 0 if none: for packs and merges that several operators share. */
 ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *op, const void *attributes,

@@ -50,8 +50,11 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
 static ph_status plan_workspace(struct ph_workspace *workspace)
 {
     const struct ph_graph *graph = graph_of(workspace);
-    for (size_t i = PH_SYMBOL_IDS + 1; i < graph->num_symbols; i++)
-        workspace->capacities[i] = workspace->capacities[graph->symbols[i].bound] * graph->symbols[i].factor;
+    for (size_t i = PH_SYMBOL_IDS + 1; i < graph->num_symbols; i++) {
+        const struct ph_symbol *symbol = &graph->symbols[i];
+        uint64_t bound = workspace->capacities[symbol->bound] * symbol->factor;
+        workspace->capacities[i] = bound < symbol->limit ? bound : symbol->limit;
+    }
     struct ph_memory_plan plan = {0};
     PH_TRY(ph__plan_memory(
         workspace->executor->program, workspace->executor->backend, workspace->capacities, &plan));

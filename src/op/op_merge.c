@@ -22,7 +22,10 @@ struct merge_job {
 static ph_status merge_infer(struct ph_infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[0];
-    const uint32_t symbol = ph__builder_symbol(infer->builder, "unique", slots->dims[1].symbol, 1);
+    const uint64_t *bases = infer->attributes;
+    const size_t table_rows = (size_t)bases[slots->dims[0].extent];
+    const uint32_t symbol =
+        ph__builder_symbol(infer->builder, "unique", slots->dims[1].symbol, 1, table_rows);
     if (symbol == 0)
         return ph_builder_status(infer->builder);
     const struct ph_dim unique = ph__dim_of(1, symbol);

@@ -118,7 +118,7 @@ static const struct ph_op toy_sum = {.name = "sum",
 /* ---- positive: the positive elements of a (B,1) value, how many is known at run time only -------------------- */
 static inline ph_status toy_positive_infer(struct ph_infer *infer)
 {
-    uint32_t symbol = ph__builder_symbol(infer->builder, "positive", PH_SYMBOL_BATCH, 1);
+    uint32_t symbol = ph__builder_symbol(infer->builder, "positive", PH_SYMBOL_BATCH, 1, SIZE_MAX);
     infer->outputs[0] = ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, symbol)});
     return ph_builder_status(infer->builder);
 }
