@@ -1,40 +1,46 @@
 #!/bin/sh
 # The demo behind ./run demo: makes a synthetic data set whose best possible model is known, trains a small DLRM on it,
 # and shows the test metrics beside that bound. Called at the root of the tree, after the build.
+#
+# usage: demo.sh [ARGUMENTS OF PHLOEM TRAIN...]
 set -eu
 
 phloem=build/release/phloem
+config=configs/demo/dlrm.yaml
 data=build/demo
 out=runs/demo
 
-# number FILE KEY KEY: the number at two nested keys of a JSON file that phloem wrote, one key a line.
-number() {
-    sed -n "/^ *\"$2\": *{/,/}/ s/^ *\"$3\": *\([-+.0-9eE]*\),*\$/\1/p" "$1"
+# test_number FILE KEY: from the object "test" of a JSON file that phloem wrote, one member a line.
+test_number() {
+    sed -n "/^ *\"test\": {/,/}/ s/^ *\"$2\": \([-+.0-9eE]*\),\{0,1\}\$/\1/p" "$1"
 }
 
-if [ ! -e "$data/truth.json" ]; then
-    echo "demo: making a Criteo-like data set in $data"
-    "$phloem" synth --out "$data" --set synth.format=criteo
+# The data is made once; a changed config makes it anew.
+if ! cmp -s "$config" "$data/made_by.yaml"; then
+    echo "demo: making Criteo-like data in $data: a known model draws the labels"
+    rm -rf "$data"
+    "$phloem" synth "$config" --out "$data"
+    cp "$config" "$data/made_by.yaml"
+    echo
 fi
 
-echo "demo: training the DLRM of configs/demo/dlrm.yaml"
-"$phloem" train configs/demo/dlrm.yaml --out "$out"
+echo "demo: training by $config"
+"$phloem" train "$config" --out "$out" "$@"
 
-auc=$(number "$out/summary.json" test auc)
-logloss=$(number "$out/summary.json" test logloss)
-best_auc=$(number "$data/truth.json" test auc)
-best_logloss=$(number "$data/truth.json" test logloss)
+ours=$out/summary.json best=$data/truth.json
 cat <<END
 
-On the test rows        AUC      logloss
-  this model         $(printf '%.4f   %.4f' "$auc" "$logloss")
-  the true model     $(printf '%.4f   %.4f' "$best_auc" "$best_logloss")   (which drew the labels: nothing can do better for long)
+On the test rows          AUC   logloss
+  this model           $(printf '%.4f    %.4f' "$(test_number "$ours" auc)" "$(test_number "$ours" logloss)")
+  the true model       $(printf '%.4f    %.4f' "$(test_number "$best" auc)" "$(test_number "$best" logloss)")   it drew the labels: nothing can do better but by luck
 
-The model is in       $out/model.safetensors
-the metrics are in    $out/summary.json and $out/metrics.jsonl
+model    $out/model.safetensors
+metrics  $out/summary.json, and $out/metrics.jsonl as it went
 
 What to try next
-  $phloem train configs/demo/dlrm.yaml --out runs/deepfm --set model.kind=deepfm
-  $phloem inspect $out/model.safetensors
-  $phloem config --help
+  $phloem train $config --out runs/deepfm --set model.kind=deepfm
+  $phloem train $config --out runs/profiled --profile
+  $phloem eval $out $data/valid.tsv
+  $phloem inspect model $out
+  $phloem config --docs
 END
