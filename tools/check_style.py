@@ -18,6 +18,7 @@ SAME_NAME_IS_FINE = {"main.c", "CMakeLists.txt", "README.md"}  # one in each exa
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|mnt)/\w")
 OPERATOR = re.compile(r"const struct ph_op ph__op_\w+ =")
+CONFLICT = re.compile(r"(<{7}|>{7}) ")
 ISA = {"ref", "avx2", "avx512", "cuda"}  # folders of src/kernel
 
 
@@ -37,6 +38,8 @@ def text_problems(path, lines):
         match = UNFINISHED.search(line)
         if match:
             yield number, f"{match[1]}: finish it, or write an issue"
+        if CONFLICT.match(line):
+            yield number, "a conflict that was not resolved"
         match = MACHINE_PATH.search(line)
         if match:
             yield number, f"a path of one machine: {match[0]}..."
