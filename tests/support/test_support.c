@@ -54,8 +54,32 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
+/* The paths that test_write_file has given out, kept until the program ends. */
+struct kept_path {
+    struct kept_path *next;
+    char text[];
+};
+static struct kept_path *kept_paths;
+
+static const char *keep_path(const char *name)
+{
+    size_t size = strlen(test_folder()) + strlen(name) + 2;
+    struct kept_path *path = malloc(sizeof *path + size);
+    if (path == NULL)
+        fail_msg("out of memory");
+    snprintf(path->text, size, "%s/%s", test_folder(), name);
+    path->next = kept_paths;
+    kept_paths = path;
+    return path->text;
+}
+
 static void remove_folder(void)
 {
+    while (kept_paths != NULL) {
+        struct kept_path *next = kept_paths->next;
+        free(kept_paths);
+        kept_paths = next;
+    }
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -73,9 +97,7 @@ const char *test_folder(void)
 
 const char *test_write_file(const char *name, const char *text)
 {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", test_folder(), name) < 0)
-        fail_msg("out of memory");
+    const char *path = keep_path(name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));

@@ -30,14 +30,14 @@ static void markdown_has_a_table_for_each_section(void **state)
     struct ph_arena arena = {0};
     const char *text = describe(&arena, true);
     expect_part(text, "\n## top level\n\nFor the whole run.\n\n| key | type | default | range | meaning |\n"
-                      "|---|---|---|---|---|\n| `seed` | integer | 1 |  | Of everything random. | \n");
-    expect_part(text, "| `train.epochs` | integer | required | 1 to 1000 | Passes over the data. | \n");
+                      "|---|---|---|---|---|\n| `seed` | integer | 1 |  | Of everything random. |\n");
+    expect_part(text, "| `train.epochs` | integer | required | 1 to 1000 | Passes over the data. |\n");
     expect_part(text, "| `train.schedule` | choice | constant | constant, cosine, step | ");
     expect_part(text, "| `train.learning_rate` | number | 1e-3 | 0 to 10 | ");
     expect_part(text, "| `train.title` | text | \"\" |  | ");
     expect_part(text, "| `data.train` | path | none |  | ");
     expect_part(text, "\n### data.fields[]\n\nOne column; '*' is any | all.\n");
-    expect_part(text, "| `data.fields[].rows` | integer | 10 | 1 to 4294967295 | Of its table. | \n");
+    expect_part(text, "| `data.fields[].rows` | integer | 10 | 1 to 4294967295 | Of its table. |\n");
     ph__arena_fini(&arena);
 }
 
