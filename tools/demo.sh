@@ -10,10 +10,6 @@ config=configs/demo/dlrm.yaml
 data=build/demo
 out=runs/demo
 
-# Threads that wait for each other spin for a moment only: on a machine that does other work too, the long default of
-# the OpenMP runtime costs most of the speed.
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}"
-
 # test_number FILE KEY: from the object "test" of a JSON file that phloem wrote, one member a line.
 test_number() {
     sed -n "/^ *\"test\": {/,/}/ s/^ *\"$2\": \([-+.0-9eE]*\),\{0,1\}\$/\1/p" "$1"

@@ -1,6 +1,8 @@
 /* phloem: the program. Finds the verb, runs it, and turns a status into one line and an exit code. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/verb.h"
@@ -38,8 +40,20 @@ static ph_status run_verb(int argc, char **argv)
     return cli_unknown("verb", argv[0], known, NUM_VERBS);
 }
 
+/* Threads that wait for each other spin for a fraction of a millisecond, then sleep. The OpenMP runtime's own default
+ * spins for many milliseconds, which costs most of the speed on a machine that does other work too. It reads its
+ * environment before main begins, so the program starts itself once more unless the user has set either variable. */
+static void spin_briefly(char **argv)
+{
+    if (getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL)
+        return;
+    if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0)
+        execv("/proc/self/exe", argv); /* where that fails, the default spinning is only slower */
+}
+
 int main(int argc, char **argv)
 {
+    spin_briefly(argv);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_usage();
         return argc < 2 ? ph_status_exit_code(PH_ERROR_USAGE) : 0;
