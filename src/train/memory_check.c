@@ -38,3 +38,17 @@ ph_status ph__memory_check(const struct ph_train_memory *memory, uint64_t availa
         ph__bytes_text(memory->slot_bytes, slots), ph__bytes_text(memory->plan_bytes, plan),
         ph__bytes_text(PH_TRAIN_ALLOWANCE_BYTES, allowance), ph__bytes_text(available_bytes, available));
 }
+
+ph_status ph__memory_plan_failed(
+    ph_status status, const struct ph_train_memory *memory, uint64_t available_bytes)
+{
+    char reason[128], parameters[32], slots[32], available[32];
+    if (status != PH_ERROR_MEMORY)
+        return status;
+    snprintf(reason, sizeof reason, "%s", ph_error_text());
+    return ph_fail(PH_ERROR_MEMORY,
+        "this job needs more than there is: parameters %s + optimizer slots %s + plan of a batch (%s); %s "
+        "are free",
+        ph__bytes_text(memory->parameter_bytes, parameters), ph__bytes_text(memory->slot_bytes, slots),
+        reason, ph__bytes_text(available_bytes, available));
+}

@@ -7,6 +7,11 @@
 /* PH_ERROR_MEMORY with the sum when parameters, slots, plan and allowance exceed `available_bytes`. */
 ph_status ph__memory_check(const struct ph_train_memory *memory, uint64_t available_bytes);
 
+/* For a plan so large that there is no memory even to lay it out: the rest of the sum, and the recorded error as the
+ * plan's part. Any other status is passed on. */
+ph_status ph__memory_plan_failed(
+    ph_status status, const struct ph_train_memory *memory, uint64_t available_bytes);
+
 /* The most that the run may use: baseline + parameters + slots + plan + allowance. */
 uint64_t ph__memory_limit(const struct ph_train_memory *memory);
 

@@ -80,8 +80,9 @@ static ph_status create_learner(struct ph__trainer *trainer, size_t num_ids, uin
     PH_TRY(ph__memory_check(memory, available_bytes));
     PH_TRY(ph_executor_create(
         trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
-    PH_TRY(
-        ph_workspace_create(trainer->executor, (size_t)job->train->batch_size, num_ids, &trainer->workspace));
+    ph_status status =
+        ph_workspace_create(trainer->executor, (size_t)job->train->batch_size, num_ids, &trainer->workspace);
+    PH_TRY(ph__memory_plan_failed(status, memory, available_bytes));
     trainer->summary.parameters = ph_store_parameter_count(trainer->store);
     return PH_OK;
 }

@@ -22,6 +22,16 @@ static void job_that_does_not_fit_is_refused_with_the_sum(void **state)
     assert_int_equal(ph_status_exit_code(PH_ERROR_MEMORY), 5);
 }
 
+static void plan_that_cannot_be_laid_out_is_named_in_the_sum(void **state)
+{
+    (void)state;
+    ph_status status = ph_fail(PH_ERROR_MEMORY, "no 9 bytes");
+    assert_fails(ph__memory_plan_failed(status, &job, 7 * MIB), PH_ERROR_MEMORY,
+        "parameters 100.0 MiB + optimizer slots 200.0 MiB + plan of a batch (no 9 bytes); 7.0 MiB are free");
+    assert_int_equal(ph__memory_plan_failed(PH_OK, &job, 0), PH_OK);
+    assert_int_equal(ph__memory_plan_failed(PH_ERROR_BUG, &job, 0), PH_ERROR_BUG);
+}
+
 static void limit_adds_the_baseline(void **state)
 {
     (void)state;
@@ -44,6 +54,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_that_fits_exactly_passes),
         cmocka_unit_test(job_that_does_not_fit_is_refused_with_the_sum),
+        cmocka_unit_test(plan_that_cannot_be_laid_out_is_named_in_the_sum),
         cmocka_unit_test(limit_adds_the_baseline),
         cmocka_unit_test(bytes_are_written_in_binary_units),
     };
