@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "graph/executor.h"
 
@@ -279,9 +280,13 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
     if (!workspace->is_bound)
         return ph_fail(PH_ERROR_USAGE, "entry '%s' is run before a batch is bound", entry);
     const uint32_t *begin = workspace->executor->program->entry_begin;
-    for (size_t node = begin[index]; node < begin[index + 1]; node++)
-        PH_TRY(run_node(workspace, node));
-    return PH_OK;
+    const uint32_t float_control = ph__cpu_float_control();
+    ph__cpu_flush_subnormals(); /* for this thread and the team's tasks; the caller's arithmetic stays as it was */
+    ph_status status = PH_OK;
+    for (size_t node = begin[index]; status == PH_OK && node < begin[index + 1]; node++)
+        status = run_node(workspace, node);
+    ph__cpu_set_float_control(float_control);
+    return status;
 }
 
 static ph_status find_output(const struct ph_workspace *workspace, const char *name, ph_value *value_out)

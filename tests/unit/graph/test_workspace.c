@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
+
 /* ---- interposed malloc: counts what is allocated while it is armed ------------------------------------------ */
 
 extern void *__libc_malloc(size_t size);
@@ -203,6 +205,25 @@ static void nothing_is_allocated_after_the_first_run(void **state)
     toy_machine_stop(&machine);
 }
 
+static void subnormals_are_zero_inside_and_kept_outside(void **state)
+{
+    (void)state;
+    if (ph__cpu_float_control() == 0)
+        return print_message("the processor has no such control\n");
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    const ph_real tiny[] = {(ph_real)1e-39, (ph_real)1e-39};
+    struct ph_batch batch = toy_batch(2, 1, tiny);
+    assert_ok(ph_workspace_bind(machine.workspace, &batch, 0, 0));
+    assert_ok(ph_workspace_run(machine.workspace, "forward"));
+    double loss = 1;
+    assert_ok(ph_workspace_scalar(machine.workspace, "loss", &loss));
+    assert_true(loss == 0);
+    volatile float outside = 1e-39f;
+    assert_true(outside * 2 > 0);
+    toy_machine_stop(&machine);
+}
+
 static void profile_adds_up_calls_and_costs(void **state)
 {
     (void)state;
@@ -235,6 +256,7 @@ int main(void)
         cmocka_unit_test(kept_result_is_made_anew_when_its_parameter_changes),
         cmocka_unit_test(wrong_use_is_one_clear_line),
         cmocka_unit_test(nothing_is_allocated_after_the_first_run),
+        cmocka_unit_test(subnormals_are_zero_inside_and_kept_outside),
         cmocka_unit_test(profile_adds_up_calls_and_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
