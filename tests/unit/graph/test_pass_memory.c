@@ -87,8 +87,9 @@ static void reuse_never_changes_a_result(void **state)
         TOY_MACHINE_START(&machine, builder, 5);
         ph_real dense[7 * WIDTH];
         for (size_t i = 0; i < 7 * WIDTH; i++)
-            dense[i] = (ph_real)(ph__rng_next_uniform(&rng) - 0.5);
-        const size_t rows[] = {5, 2, 0, 7}; /* full, smaller, none, outgrown */
+            dense[i] =
+                (ph_real)(1 + ph__rng_next_uniform(&rng)); /* results only grow: none is flushed to zero */
+        const size_t rows[] = {5, 2, 0, 7};                /* full, smaller, none, outgrown */
         for (size_t i = 0; i < 4; i++) {
             struct ph_batch batch = toy_batch(rows[i], WIDTH, dense);
             assert_ok(ph_workspace_bind(machine.workspace, &batch, 0, 0));

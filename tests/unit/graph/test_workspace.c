@@ -1,50 +1,12 @@
 #include "support/test_support.h"
+
+#include "support/count_allocations.h"
 #include "toy_ops.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
-
-/* ---- interposed malloc: counts what is allocated while it is armed ------------------------------------------ */
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *pointer, size_t size);
-static atomic_bool is_armed;
-static atomic_uint num_allocations;
-
-static void count_allocation(void)
-{
-    if (atomic_load(&is_armed))
-        atomic_fetch_add(&num_allocations, 1);
-}
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define COUNTS_ALLOCATIONS 1
-void *malloc(size_t size)
-{
-    count_allocation();
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    count_allocation();
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *pointer, size_t size)
-{
-    count_allocation();
-    return __libc_realloc(pointer, size);
-}
-#else
-#define COUNTS_ALLOCATIONS 0
-#endif
-
-/* ---- tests --------------------------------------------------------------------------------------------------- */
 
 static const struct ph_init zeros = {PH_INIT_CONSTANT, 0};
 static const ph_real dense[] = {1, -2, 3, 4, -5, 6, 7, 8};
@@ -183,25 +145,25 @@ static void wrong_use_is_one_clear_line(void **state)
 static void nothing_is_allocated_after_the_first_run(void **state)
 {
     (void)state;
-    if (!COUNTS_ALLOCATIONS)
+    if (!allocations_are_counted())
         return print_message("a sanitizer owns malloc: not counted\n");
     struct toy_machine machine = {0};
     start_small_machine(&machine);
     assert_ok(ph_executor_profile(machine.executor, true, 1000));
     for (size_t step = 0; step < 5; step++) {
-        atomic_store(&is_armed, step > 0);
+        count_allocations(step > 0);
         bind(&machine, 4 - step % 2);
         ph_status forward = ph_workspace_run(machine.workspace, "forward");
         ph_status update = ph_workspace_run(machine.workspace, "update");
-        atomic_store(&is_armed, false);
+        count_allocations(false);
         assert_ok(forward);
         assert_ok(update);
     }
-    assert_int_equal(atomic_load(&num_allocations), 0);
-    atomic_store(&is_armed, true);
+    assert_int_equal(atomic_load(&allocations_ours), 0);
+    count_allocations(true);
     bind(&machine, 8); /* growth allocates: the counter works */
-    atomic_store(&is_armed, false);
-    assert_true(atomic_load(&num_allocations) > 0);
+    count_allocations(false);
+    assert_true(atomic_load(&allocations_ours) > 0);
     toy_machine_stop(&machine);
 }
 

@@ -1,54 +1,8 @@
-/* A whole training step of DLRM allocates nothing once it is warm: malloc is interposed, and what is called while a
- * step runs is counted by whose code asks. oneDNN's C API makes an argument map for each primitive it executes; those
- * calls (from libdnnl, and libstdc++ on its behalf) are counted apart. */
+/* A whole training step of DLRM allocates nothing once it is warm. */
 #include "support/test_support.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "support/count_allocations.h"
 #include "train/training_program.h"
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *pointer, size_t size);
-static atomic_bool is_armed;
-static atomic_uint num_ours, num_of_libraries;
-
-static void count_allocation(const void *caller)
-{
-    Dl_info info;
-    if (!atomic_load(&is_armed))
-        return;
-    bool is_library =
-        dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
-        (strstr(info.dli_fname, "libdnnl") != NULL || strstr(info.dli_fname, "libstdc++") != NULL);
-    atomic_fetch_add(is_library ? &num_of_libraries : &num_ours, 1);
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNTS_ALLOCATIONS 0
-#else
-#define COUNTS_ALLOCATIONS 1
-void *malloc(size_t size)
-{
-    count_allocation(__builtin_return_address(0));
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    count_allocation(__builtin_return_address(0));
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *pointer, size_t size)
-{
-    count_allocation(__builtin_return_address(0));
-    return __libc_realloc(pointer, size);
-}
-#endif
 
 #define MAX_BATCH 300
 #define NUM_DENSE 5
@@ -147,23 +101,23 @@ static void warm_training_step_allocates_nothing(void **state)
     const size_t sizes[] = {256, 100}; /* full batches, and the last of an epoch */
     for (size_t step = 1; step <= 10; step++) {
         struct ph_batch batch = make_batch(&memory, sizes[step % 2], step);
-        atomic_store(&is_armed, step > 2);
+        count_allocations(step > 2);
         ph_status status = run_step(workspace, &batch, step);
-        atomic_store(&is_armed, false);
+        count_allocations(false);
         assert_ok(status);
     }
-    print_message("allocations in 8 warm steps: %u ours, %u of libraries\n", atomic_load(&num_ours),
-        atomic_load(&num_of_libraries));
-    assert_int_equal(atomic_load(&num_ours), 0);
+    print_message("allocations in 8 warm steps: %u ours, %u of libraries\n", atomic_load(&allocations_ours),
+        atomic_load(&allocations_of_libraries));
+    assert_int_equal(atomic_load(&allocations_ours), 0);
     assert_int_equal(ph_workspace_memory(workspace).num_growths, 0);
     struct ph_batch larger = make_batch(&memory, MAX_BATCH, 11);
-    atomic_store(&is_armed, true);
+    count_allocations(true);
     ph_status status = run_step(workspace, &larger, 11);
-    atomic_store(&is_armed, false);
+    count_allocations(false);
     assert_ok(status);
     assert_int_equal(ph_workspace_memory(workspace).num_growths, 1); /* growth is counted, */
-    if (COUNTS_ALLOCATIONS)
-        assert_true(atomic_load(&num_ours) > 0); /* and the interposed malloc sees it */
+    if (allocations_are_counted())
+        assert_true(atomic_load(&allocations_ours) > 0); /* and the interposed malloc sees it */
     ph_workspace_destroy(workspace);
     ph_executor_destroy(executor);
     ph_backend_destroy(backend);

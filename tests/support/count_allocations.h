@@ -1,0 +1,79 @@
+/* Interposes malloc, calloc and realloc in the test program that includes this file (one source file only), and counts
+ * calls while armed, by whose code asks: oneDNN's C API makes an argument map for each primitive that it executes;
+ * those calls (from libdnnl, and from libstdc++ on its behalf) are counted apart.
+ *
+ * Under a sanitizer, which owns malloc itself, nothing is interposed: allocations_are_counted() says so. */
+#ifndef PH_TEST_COUNT_ALLOCATIONS_H
+#define PH_TEST_COUNT_ALLOCATIONS_H
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_bool allocations_armed;
+static atomic_uint allocations_ours, allocations_of_libraries;
+
+static inline void count_allocations(bool is_on)
+{
+    atomic_store(&allocations_armed, is_on);
+}
+
+#if defined(__has_feature)
+#define PH_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define PH_HAS_FEATURE(feature) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || PH_HAS_FEATURE(address_sanitizer) || \
+    PH_HAS_FEATURE(thread_sanitizer)
+
+static inline bool allocations_are_counted(void)
+{
+    return false;
+}
+
+#else
+
+static inline bool allocations_are_counted(void)
+{
+    return true;
+}
+
+static inline void count_allocation(const void *caller)
+{
+    Dl_info info;
+    if (!atomic_load(&allocations_armed))
+        return;
+    bool is_library =
+        dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
+        (strstr(info.dli_fname, "libdnnl") != NULL || strstr(info.dli_fname, "libstdc++") != NULL);
+    atomic_fetch_add(is_library ? &allocations_of_libraries : &allocations_ours, 1);
+}
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *pointer, size_t size);
+
+void *malloc(size_t size)
+{
+    count_allocation(__builtin_return_address(0));
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    count_allocation(__builtin_return_address(0));
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *pointer, size_t size)
+{
+    count_allocation(__builtin_return_address(0));
+    return __libc_realloc(pointer, size);
+}
+
+#endif
+#endif
