@@ -7,6 +7,7 @@
 set -eu
 
 built=build/release/bench
+export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}" # as the phloem program sets it; a peer keeps its own default
 results=build/bench
 
 # bench_room ROOM ARGUMENTS...

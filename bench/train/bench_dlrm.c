@@ -241,6 +241,7 @@ static void exec_peer(const char *command, const int *to, const int *from)
     close(to[1]);
     close(from[0]);
     /* As its users tune it: large blocks stay in the heap instead of being mapped anew each step. */
+    unsetenv("GOMP_SPINCOUNT");
     setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 1);
     setenv("MALLOC_TRIM_THRESHOLD_", "2147483648", 1);
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);

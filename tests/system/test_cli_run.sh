@@ -23,6 +23,10 @@ contains run/summary.json '"model": "dlrm"'
 contains run/summary.json '"seed": 7'
 [ "$(value run/summary.json checkpoint)" = run/model.safetensors ] || complain 'the summary names another checkpoint'
 
+peak=$(value run/summary.json peak_anonymous_bytes)
+limit=$(value run/summary.json limit_bytes)
+[ "$peak" -le "$limit" ] || complain "peak anonymous memory $peak is above the promised $limit"
+
 # Where the output is no terminal, progress is plain lines.
 contains stdout 'samples/s'
 if LC_ALL=C grep -q "$(printf '[\033\r]')" stdout; then
