@@ -13,8 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum allocator { ALLOCATOR_OURS, ALLOCATOR_LIBRARY };
+
 static atomic_bool allocations_armed;
-static atomic_uint allocations_ours, allocations_of_libraries;
+static atomic_uint allocations_by[2];
+
+static inline unsigned num_allocations(enum allocator who)
+{
+    return atomic_load(&allocations_by[who]);
+}
 
 static inline void count_allocations(bool is_on)
 {
@@ -50,7 +57,7 @@ static inline void count_allocation(const void *caller)
     bool is_library =
         dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
         (strstr(info.dli_fname, "libdnnl") != NULL || strstr(info.dli_fname, "libstdc++") != NULL);
-    atomic_fetch_add(is_library ? &allocations_of_libraries : &allocations_ours, 1);
+    atomic_fetch_add(&allocations_by[is_library ? ALLOCATOR_LIBRARY : ALLOCATOR_OURS], 1);
 }
 
 extern void *__libc_malloc(size_t size);
