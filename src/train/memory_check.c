@@ -1,5 +1,6 @@
 #include "train/memory_check.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 const char *ph__bytes_text(uint64_t bytes, char buffer[32])
@@ -31,11 +32,13 @@ ph_status ph__memory_check(const struct ph_train_memory *memory, uint64_t availa
     if (needed <= available_bytes)
         return PH_OK;
     char sum[32], parameters[32], slots[32], plan[32], allowance[32], available[32];
+    bool has_plan = memory->plan_bytes > 0; /* parameters and slots are checked before the batch is planned */
     return ph_fail(PH_ERROR_MEMORY,
-        "this job needs %s: parameters %s + optimizer slots %s + plan of a batch %s + allowance %s; %s are "
+        "this job needs %s%s: parameters %s + optimizer slots %s + plan of a batch %s + allowance %s; %s are "
         "free",
-        ph__bytes_text(needed, sum), ph__bytes_text(memory->parameter_bytes, parameters),
-        ph__bytes_text(memory->slot_bytes, slots), ph__bytes_text(memory->plan_bytes, plan),
+        has_plan ? "" : "at least ", ph__bytes_text(needed, sum),
+        ph__bytes_text(memory->parameter_bytes, parameters), ph__bytes_text(memory->slot_bytes, slots),
+        has_plan ? ph__bytes_text(memory->plan_bytes, plan) : "(not laid out yet)",
         ph__bytes_text(PH_TRAIN_ALLOWANCE_BYTES, allowance), ph__bytes_text(available_bytes, available));
 }
 

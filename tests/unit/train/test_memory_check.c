@@ -22,6 +22,17 @@ static void job_that_does_not_fit_is_refused_with_the_sum(void **state)
     assert_int_equal(ph_status_exit_code(PH_ERROR_MEMORY), 5);
 }
 
+static void plan_that_is_not_known_yet_is_not_called_zero(void **state)
+{
+    (void)state;
+    struct ph_train_memory weights = job;
+    weights.plan_bytes = 0;
+    assert_fails(ph__memory_check(&weights, 0), PH_ERROR_MEMORY,
+        "needs at least 364.0 MiB: parameters 100.0 MiB + optimizer slots 200.0 MiB + plan of a batch (not "
+        "laid out "
+        "yet) + allowance 64.0 MiB");
+}
+
 static void plan_that_cannot_be_laid_out_is_named_in_the_sum(void **state)
 {
     (void)state;
@@ -54,6 +65,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_that_fits_exactly_passes),
         cmocka_unit_test(job_that_does_not_fit_is_refused_with_the_sum),
+        cmocka_unit_test(plan_that_is_not_known_yet_is_not_called_zero),
         cmocka_unit_test(plan_that_cannot_be_laid_out_is_named_in_the_sum),
         cmocka_unit_test(limit_adds_the_baseline),
         cmocka_unit_test(bytes_are_written_in_binary_units),
