@@ -29,8 +29,7 @@ struct ph_backend;
 struct ph_executor;
 struct ph_workspace;
 
-/* ---- values
- * ------------------------------------------------------------------------------------------------ */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 typedef uint32_t ph_value; /* a handle into its builder and program; 0 is "none" */
 
@@ -58,8 +57,7 @@ struct ph_type {
     struct ph_dim dims[PH_MAX_RANK];
 };
 
-/* ---- building
- * ---------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------------------ */
 
 enum ph_mode { PH_TRAINING, PH_INFERENCE };
 
@@ -118,16 +116,14 @@ void ph_backward(
  * where nothing else reads them, and orders. The builder can only be destroyed afterwards. */
 ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out);
 
-/* ---- programs
- * ---------------------------------------------------------------------------------------------- */
+/* ---- programs ------------------------------------------------------------------------------------------ */
 
 void ph_program_destroy(struct ph_program *program); /* after its executors */
 size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
 /* Graphviz text of the graph, one cluster an entry. */
 ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
 
-/* ---- running
- * ----------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 struct ph_backend_options {
     size_t num_threads; /* 0: all that this process may use */
@@ -176,8 +172,7 @@ ph_status ph_workspace_scalar(const struct ph_workspace *workspace, const char *
 ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
     const ph_real **data_out, struct ph_shape *shape_out);
 
-/* ---- profile
- * ----------------------------------------------------------------------------------------------- */
+/* ---- profile ------------------------------------------------------------------------------------------- */
 
 /* Starts or stops measuring each operator (off at first); trace_events > 0 also keeps that many trace events.
  */

@@ -62,8 +62,7 @@ ph_value ph_bce_with_logits(
 ph_value ph_weighted_sum(
     struct ph_builder *builder, size_t num_scalars, const ph_value *scalars, const double *factors);
 
-/* ---- updates
- * ----------------------------------------------------------------------------------------------- */
+/* ---- updates ------------------------------------------------------------------------------------------- */
 
 struct ph_optimizer {
     enum ph_optimizer_kind kind;

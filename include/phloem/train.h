@@ -83,8 +83,7 @@ struct ph_metrics {
 ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
     struct ph_metrics *metrics_out);
 
-/* ---- scoring
- * ----------------------------------------------------------------------------------------------- */
+/* ---- scoring ------------------------------------------------------------------------------------------- */
 
 /* A model in inference mode over a store and a state, which may be those of a running training. */
 struct ph_scorer;
@@ -107,8 +106,7 @@ ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 
-/* ---- training
- * ---------------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------------------ */
 
 /* What is known while training runs. */
 struct ph_train_progress {

@@ -45,8 +45,7 @@ struct ph_batches {
     pthread_t thread;
 };
 
-/* ---- making -----------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
 {
@@ -98,8 +97,7 @@ static void *make_all(void *argument)
     return NULL;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static ph_status start(struct ph_batches *batches)
 {
@@ -160,8 +158,7 @@ void ph_batches_close(struct ph_batches *batches)
     free(batches);
 }
 
-/* ---- taking -----------------------------------------------------------------------------------------------
- */
+/* ---- taking -------------------------------------------------------------------------------------------- */
 
 /* Gives the lent buffer back and waits for the next full one. */
 static struct slot *wait_made(struct ph_batches *batches)

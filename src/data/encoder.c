@@ -56,8 +56,7 @@ const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, cons
     return NULL;
 }
 
-/* ---- sealing ----------------------------------------------------------------------------------------------
- */
+/* ---- sealing ------------------------------------------------------------------------------------------- */
 
 static ph_status seal_column(
     struct ph_encoder *encoder, struct ph__column *column, const char *where, ph_status status)
@@ -116,8 +115,7 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
     return list_features(encoder);
 }
 
-/* ---- creation ---------------------------------------------------------------------------------------------
- */
+/* ---- creation ------------------------------------------------------------------------------------------ */
 
 static const struct ph__column *first_vocabulary(const struct ph_encoder *encoder)
 {
@@ -186,8 +184,7 @@ void ph_encoder_destroy(struct ph_encoder *encoder)
     free(encoder);
 }
 
-/* ---- what others ask --------------------------------------------------------------------------------------
- */
+/* ---- what others ask ----------------------------------------------------------------------------------- */
 
 size_t ph_encoder_num_dense(const struct ph_encoder *encoder)
 {

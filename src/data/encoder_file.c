@@ -11,8 +11,7 @@
 #define FILE_VERSION 1
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
 
-/* ---- saving -----------------------------------------------------------------------------------------------
- */
+/* ---- saving -------------------------------------------------------------------------------------------- */
 
 /* The words separated by line feeds, which no id contains: one string instead of a million nodes. */
 static ph_status set_words(struct ph_json *json, const struct ph__vocabulary *vocabulary)
@@ -97,8 +96,7 @@ ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path)
     return status;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------
- */
+/* ---- loading ------------------------------------------------------------------------------------------- */
 
 static ph_status fail_key(const char *path, const char *key)
 {

@@ -12,8 +12,7 @@
 #include "data/text_hash.h"
 #include "data/vocabulary_pass.h"
 
-/* ---- rows -------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 size_t ph__rows_num_words(const struct ph__rows *rows)
 {
@@ -57,8 +56,7 @@ void ph__rows_fini(struct ph__rows *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool is_optional(const struct ph__column *column)
 {
@@ -143,8 +141,7 @@ void ph__row_reader_close(struct ph__row_reader *reader)
     memset(reader, 0, sizeof *reader);
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------
- */
+/* ---- cells --------------------------------------------------------------------------------------------- */
 
 /* A row under construction: its words from the first on; `end` is behind the last id of a list so far. */
 struct row {
@@ -304,8 +301,7 @@ static ph_status encode_cell(struct ph__row_reader *reader, const struct ph__col
     return PH_OK;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------
- */
+/* ---- lines --------------------------------------------------------------------------------------------- */
 
 static size_t count_cells(const char *line, char separator)
 {

@@ -101,8 +101,7 @@ static const char *copy_text(struct ph_builder *builder, const char *text)
     return copy != NULL ? copy : "";
 }
 
-/* ---- entries, scopes, symbols
- * ------------------------------------------------------------------------------ */
+/* ---- entries, scopes, symbols -------------------------------------------------------------------------- */
 
 void ph_builder_begin_entry(struct ph_builder *builder, const char *name)
 {
@@ -167,8 +166,7 @@ uint32_t ph__builder_symbol(
     return (uint32_t)graph->num_symbols++;
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------------------ */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 static ph_value add_value(struct ph_builder *builder, const struct ph_value_info *info)
 {
@@ -290,8 +288,7 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
     return value;
 }
 
-/* ---- what is learnt, what is carried
- * ------------------------------------------------------------------------ */
+/* ---- what is learnt, what is carried ------------------------------------------------------------------- */
 
 static ph_value declare(struct ph_builder *builder, const struct ph_declaration *declaration)
 {
@@ -414,8 +411,7 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
         graph->values[graph->values[value].alias_of].is_output = true;
 }
 
-/* ---- nodes
- * ------------------------------------------------------------------------------------------------- */
+/* ---- nodes --------------------------------------------------------------------------------------------- */
 
 static bool has_node_named(const struct ph_graph *graph, const char *name)
 {

@@ -3,8 +3,7 @@
 
 #include "graph/graph.h"
 
-/* ---- seed: d loss / d loss = 1
- * ------------------------------------------------------------------------------ */
+/* ---- seed: d loss / d loss = 1 ------------------------------------------------------------------------- */
 
 static ph_status seed_infer(struct ph_infer *infer)
 {
@@ -26,8 +25,7 @@ static ph_status seed_run(struct ph_call *call)
 
 const struct ph_op ph__op_seed = {.name = "seed", .infer = seed_infer, .cost = no_cost, .run = seed_run};
 
-/* ---- accumulate: a + b
- * -------------------------------------------------------------------------------------- */
+/* ---- accumulate: a + b --------------------------------------------------------------------------------- */
 
 static ph_status accumulate_infer(struct ph_infer *infer)
 {

@@ -116,8 +116,7 @@ struct ph_program {
 extern const struct ph_op ph__op_seed;
 extern const struct ph_op ph__op_accumulate;
 
-/* ---- passes: graph in, graph out
- * --------------------------------------------------------------------------- */
+/* ---- passes: graph in, graph out ----------------------------------------------------------------------- */
 
 /* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
 ph_status ph__pass_prune(struct ph_graph *graph);
@@ -134,8 +133,7 @@ uint32_t *ph__graph_count_readers(const struct ph_graph *graph);
 /* The value whose memory `value` uses. */
 ph_value ph__graph_root(const struct ph_graph *graph, ph_value value);
 
-/* ---- memory plan
- * ------------------------------------------------------------------------------------------- */
+/* ---- memory plan --------------------------------------------------------------------------------------- */
 struct ph_memory_plan {
     size_t *data_offset;    /* by value: byte offset in the workspace of its data */
     size_t *index_offset;   /* by value: of offsets or slots; SIZE_MAX: none */

@@ -108,8 +108,7 @@ struct ph_op {
     uint32_t fusible_input;
 };
 
-/* ---- for operator files
- * ------------------------------------------------------------------------------------ */
+/* ---- for operator files -------------------------------------------------------------------------------- */
 
 /* Adds a node to the current entry. attributes are copied. An input may be 0 (absent). The node is named
  * scope + op name + a number unless name is given. outputs are 0 when the builder has failed. */

@@ -126,8 +126,7 @@ struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace
     return report;
 }
 
-/* ---- binding a batch
- * ---------------------------------------------------------------------------------------- */
+/* ---- binding a batch ----------------------------------------------------------------------------------- */
 
 static bool grow_capacity(uint64_t *capacity, uint64_t needed)
 {
@@ -216,8 +215,7 @@ ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *na
     return PH_OK;
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------ */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static void load_operand(const struct ph_workspace *workspace, ph_value value, struct ph_operand *operand_out)
 {

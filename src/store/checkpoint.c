@@ -36,8 +36,7 @@ ph_status ph_checkpoint_save(
     return status;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------
- */
+/* ---- loading ------------------------------------------------------------------------------------------- */
 
 static bool same_layout(const struct ph_tensor *a, const struct ph_tensor *b)
 {
@@ -124,8 +123,7 @@ ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph
     return status;
 }
 
-/* ---- digest -----------------------------------------------------------------------------------------------
- */
+/* ---- digest -------------------------------------------------------------------------------------------- */
 
 static int compare_name(const void *a, const void *b)
 {

@@ -34,8 +34,7 @@ struct ph_safetensors {
     size_t num_entries;
 };
 
-/* ---- bytes ------------------------------------------------------------------------------------------------
- */
+/* ---- bytes --------------------------------------------------------------------------------------------- */
 
 static ph_status read_at(const struct ph_safetensors *file, uint64_t offset, void *bytes, size_t size)
 {
@@ -67,8 +66,7 @@ static ph_status open_file(struct ph_safetensors *file, uint64_t *size_out)
     return PH_OK;
 }
 
-/* ---- the header -------------------------------------------------------------------------------------------
- */
+/* ---- the header ---------------------------------------------------------------------------------------- */
 
 static ph_status read_prefix(struct ph_safetensors *file, uint64_t file_bytes, uint64_t *length_out)
 {
@@ -282,8 +280,7 @@ void ph__safetensors_close(struct ph_safetensors *file)
     free(file);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------- */
 
 size_t ph__safetensors_num_tensors(const struct ph_safetensors *file)
 {

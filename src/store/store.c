@@ -50,8 +50,7 @@ void ph_store_destroy(struct ph_store *store)
     free(store);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------
- */
+/* ---- looking ------------------------------------------------------------------------------------------- */
 
 size_t ph_store_num_tensors(const struct ph_store *store)
 {
@@ -117,8 +116,7 @@ static struct ph_parameter *find_parameter(const struct ph_store *store, const c
     return NULL;
 }
 
-/* ---- adding -----------------------------------------------------------------------------------------------
- */
+/* ---- adding -------------------------------------------------------------------------------------------- */
 
 static bool same_shape(const struct ph_shape *a, const struct ph_shape *b)
 {
