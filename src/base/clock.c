@@ -1,4 +1,3 @@
-/* Clocks. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -13,11 +12,4 @@ uint64_t ph__clock_ns(void)
 double ph__clock_seconds(void)
 {
     return (double)ph__clock_ns() * 1e-9;
-}
-
-double ph__clock_unix(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }

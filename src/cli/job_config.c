@@ -78,6 +78,16 @@ static const char title[] =
     "Made by `phloem config --docs` from the tables that the program reads configs by.\n"
     "A config is YAML; `--set key=value` on the command line goes before it.\n";
 
+ph_status cli_job_config_print(const char *path, const struct cli_texts *sets)
+{
+    struct cli_job_config config = {0};
+    ph_status status = cli_job_config_read(&config, path, sets);
+    if (status == PH_OK)
+        status = cli_job_config_write(&config, "-");
+    cli_job_config_fini(&config);
+    return status;
+}
+
 ph_status cli_job_config_describe(bool is_markdown)
 {
     struct cli_job_config none = {0};

@@ -35,6 +35,9 @@ void cli_job_config_fini(struct cli_job_config *config);
 /* The effective config of a training (all but "synth"), as YAML; "-" is standard output. */
 ph_status cli_job_config_write(struct cli_job_config *config, const char *path);
 
+/* Reads a config and prints it as it takes effect, to standard output. */
+ph_status cli_job_config_print(const char *path, const struct cli_texts *sets);
+
 /* Every key: Markdown or plain text, to standard output. */
 ph_status cli_job_config_describe(bool is_markdown);
 

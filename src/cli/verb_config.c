@@ -2,16 +2,6 @@
 #include "cli/job_config.h"
 #include "cli/verb.h"
 
-static ph_status print_effective(const char *path, const struct cli_texts *sets)
-{
-    struct cli_job_config config = {0};
-    ph_status status = cli_job_config_read(&config, path, sets);
-    if (status == PH_OK)
-        status = cli_job_config_write(&config, "-");
-    cli_job_config_fini(&config);
-    return status;
-}
-
 ph_status verb_config(int argc, char **argv)
 {
     struct cli_texts sets = {0};
@@ -30,5 +20,5 @@ ph_status verb_config(int argc, char **argv)
         return cli_job_config_describe(false);
     if (is_markdown || is_text)
         return cli_job_config_describe(is_markdown);
-    return print_effective(arguments.num_positional > 0 ? arguments.positional[0] : NULL, &sets);
+    return cli_job_config_print(arguments.num_positional > 0 ? arguments.positional[0] : NULL, &sets);
 }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/inspect.h"
+#include "cli/job_config.h"
 #include "cli/verb.h"
 
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
@@ -27,16 +28,6 @@ static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kin
         }
     }
     return cli_unknown("kind of thing to inspect", arguments->positional[0], kinds, NUM_KINDS);
-}
-
-static ph_status inspect_config(const char *path, const struct cli_texts *sets)
-{
-    struct cli_job_config config = {0};
-    ph_status status = cli_job_config_read(&config, path, sets);
-    if (status == PH_OK)
-        status = cli_job_config_write(&config, "-");
-    cli_job_config_fini(&config);
-    return status;
 }
 
 static ph_status inspect_source(enum kind kind, const char *path, const struct cli_texts *sets, bool is_dot)
@@ -72,6 +63,6 @@ ph_status verb_inspect(int argc, char **argv)
     if (kind == KIND_CHECKPOINT)
         return cli_inspect_checkpoint(path);
     if (kind == KIND_CONFIG)
-        return inspect_config(path, &sets);
+        return cli_job_config_print(path, &sets);
     return inspect_source(kind, path, &sets, is_dot);
 }
