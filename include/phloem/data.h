@@ -44,6 +44,13 @@ bool ph_encoder_has_groups(const struct ph_encoder *encoder);  /* batches carry 
 uint64_t ph_encoder_num_training_rows(
     const struct ph_encoder *encoder); /* 0: not counted, no vocabulary wanted it */
 
+/* Where a pass over a file stands: numbers to be saved and given back, meaningless to anybody else. All zero: its
+ * beginning. */
+#define PH_POSITION_WORDS 8
+struct ph_position {
+    uint64_t words[PH_POSITION_WORDS];
+};
+
 struct ph_batches_options {
     size_t batch_size;
     bool is_shuffled;     /* by seed and epoch, within a window of shuffle_bytes (0: 32 MiB) */
@@ -51,6 +58,9 @@ struct ph_batches_options {
     uint64_t seed, epoch;
     size_t num_prefetched; /* batches made ahead by a thread; 0: made in ph_batches_next, no thread */
     bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
+    const struct ph_position
+        *start; /* NULL: the beginning; else of ph_batches_position, of the same file by the same
+                                        encoder and options (num_prefetched may differ). Borrowed during open. */
 };
 
 /* Opens one file for one pass. The encoder is borrowed until close and may be shared by several batches. */
@@ -60,6 +70,9 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
 /* The next batch, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
  * only while batches grow. One thread. An error of the reader arrives here, in order. */
 ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
+/* Where the pass stands behind the batch that was returned last: opened again with this start, the next batches are
+ * those that would have followed. */
+void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out);
 void ph_batches_close(struct ph_batches *batches);
 
 /* ---- synthetic data ---- */

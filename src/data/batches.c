@@ -19,6 +19,7 @@
 
 struct slot {
     struct ph__batch_buffer buffer;
+    struct ph_position position; /* behind its rows */
     bool is_end;
     ph_status status;
     char error[1024]; /* of the maker's thread, when status is not PH_OK */
@@ -42,6 +43,7 @@ struct ph_batches {
     bool has_thread;
     bool is_lent; /* buffer num_taken is with the caller */
     bool is_over; /* the end or an error was delivered: slot num_taken says which */
+    struct ph_position position;
     pthread_t thread;
 };
 
@@ -58,6 +60,23 @@ static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
     PH_TRY(
         ph__batch_buffer_fill(&slot->buffer, &batches->window.reader, &batches->staging, batches->num_rows));
     batches->num_rows += batches->staging.num_rows;
+    slot->position.words[0] = batches->num_rows;
+    return PH_OK;
+}
+
+/* Reads again what was given out before `position`. */
+static ph_status skip_to(struct ph_batches *batches, const struct ph_position *position)
+{
+    while (batches->num_rows < position->words[0]) {
+        uint64_t wanted = position->words[0] - batches->num_rows;
+        wanted = wanted < batches->batch_size ? wanted : batches->batch_size;
+        PH_TRY(ph__window_take(&batches->window, (size_t)wanted, &batches->staging));
+        if (batches->staging.num_rows == 0)
+            return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when the pass was left",
+                ph__reader_path(batches->window.reader.reader));
+        batches->num_rows += batches->staging.num_rows;
+    }
+    batches->position = *position;
     return PH_OK;
 }
 
@@ -127,6 +146,8 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
     ph_status status = ph__window_open(&batches->window, encoder, path, options);
+    if (status == PH_OK && options->start != NULL)
+        status = skip_to(batches, options->start);
     if (status == PH_OK && options->num_prefetched > 0)
         status = start(batches);
     if (status != PH_OK) {
@@ -188,6 +209,13 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
     batches->is_lent = !batches->is_over;
     if (slot->status != PH_OK)
         return ph_fail(slot->status, "%s", slot->error);
+    if (!slot->is_end)
+        batches->position = slot->position;
     *batch_out = slot->is_end ? NULL : &slot->buffer.batch;
     return PH_OK;
+}
+
+void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out)
+{
+    *position_out = batches->position;
 }
