@@ -27,8 +27,8 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "plan": {"base", "kernel"},
     "shard": GRAPH_AND_BELOW | {"op", "comm", "plan"},
     "sim": GROUND | {"graph", "comm", "plan"},
-    "train": GRAPH_AND_BELOW | {"op", "model", "data", "comm", "plan", "shard"},
     "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net"},
+    "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard"},
 }
 ALLOWED["cli"] = set(ALLOWED)
 
@@ -42,6 +42,7 @@ PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "op.h": "op",
     "model.h": "model",
     "data.h": "data",
+    "serve.h": "serve",
     "train.h": "train",
     "phloem.h": "cli",  # the umbrella: for programs, not for rooms
 }

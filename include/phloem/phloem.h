@@ -7,6 +7,7 @@
 #include "phloem/kernel.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
+#include "phloem/serve.h"
 #include "phloem/status.h"
 #include "phloem/store.h"
 #include "phloem/tensor.h"

@@ -14,6 +14,7 @@
 #include "phloem/graph.h"
 #include "phloem/kernel.h"
 #include "phloem/model.h"
+#include "phloem/serve.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,28 +84,8 @@ struct ph_metrics {
 ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
     struct ph_metrics *metrics_out);
 
-/* ---- scoring ------------------------------------------------------------------------------------------- */
-
-/* A model in inference mode over a store and a state, which may be those of a running training. */
-struct ph_scorer;
-struct ph_scorer_options {
-    const struct ph_model_settings *model;
-    const struct ph_encoder *encoder; /* all pointers are borrowed until the scorer is destroyed */
-    struct ph_store *store;
-    struct ph_state *state;
-    struct ph_backend *backend;
-    size_t batch_size;
-    size_t num_ids;        /* expected in a batch; 0: one in each bag */
-    size_t num_prefetched; /* batches made ahead while evaluating */
-};
-ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
-void ph_scorer_destroy(struct ph_scorer *scorer);
-
-/* Logits (B,T) of a batch, borrowed until the next call. */
-ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
 /* Metrics of each task over a file: metrics_out[0 .. T). */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
-struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 
 /* ---- training ------------------------------------------------------------------------------------------ */
 

@@ -120,9 +120,25 @@ static bool is_section(const struct ph_config_reading *reading, const char *key)
     return false;
 }
 
+/* Does the node lie in one of the sections? Of top-level keys, those that are no sections themselves. */
+static bool lies_in_section(const struct ph_config_reading *reading, const struct ph_yaml_node *node)
+{
+    bool is_top = strchr(node->key, '.') == NULL && node->kind != PH_YAML_MAPPING;
+    for (size_t s = 0; s < reading->num_sections; s++) {
+        const char *section = reading->sections[s].table->section;
+        size_t length = strlen(section);
+        bool is_below = strncmp(section, node->key, length) == 0 && node->key[length] == '.';
+        if (length == 0 ? is_top : is_below)
+            return true;
+    }
+    return false;
+}
+
 static ph_status read_node(const struct ph_config_reading *reading, const struct ph_yaml_node *node)
 {
     struct ph_config_target target;
+    if (reading->skips_others && !is_section(reading, node->key) && !lies_in_section(reading, node))
+        return PH_OK;
     if (is_section(reading, node->key) && !ph__config_find_option(reading, node->key, &target)) {
         bool is_empty = node->kind == PH_YAML_SCALAR && node->text[0] == '\0';
         if (node->kind == PH_YAML_MAPPING || is_empty)
@@ -229,15 +245,29 @@ static ph_status check_required(const struct ph_config_reading *reading, const c
     return PH_OK;
 }
 
+static ph_status read_config(
+    struct ph_config_reading *reading, const char *path, const char *const *sets, size_t num_sets)
+{
+    reading->where = "defaults";
+    PH_TRY(begin_sections(reading));
+    if (path != NULL)
+        PH_TRY(read_file(reading, path));
+    for (size_t i = 0; i < num_sets; i++)
+        PH_TRY(read_set(reading, sets[i]));
+    return check_required(reading, path);
+}
+
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
     const struct ph_section *sections, size_t num_sections, struct ph_arena *arena)
 {
+    struct ph_config_reading reading = {.sections = sections, .num_sections = num_sections, .arena = arena};
+    return read_config(&reading, path, sets, num_sets);
+}
+
+ph_status ph__config_read_sections(
+    const char *path, const struct ph_section *sections, size_t num_sections, struct ph_arena *arena)
+{
     struct ph_config_reading reading = {
-        .sections = sections, .num_sections = num_sections, .arena = arena, .where = "defaults"};
-    PH_TRY(begin_sections(&reading));
-    if (path != NULL)
-        PH_TRY(read_file(&reading, path));
-    for (size_t i = 0; i < num_sets; i++)
-        PH_TRY(read_set(&reading, sets[i]));
-    return check_required(&reading, path);
+        .sections = sections, .num_sections = num_sections, .arena = arena, .skips_others = true};
+    return read_config(&reading, path, NULL, 0);
 }

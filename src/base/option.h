@@ -70,6 +70,10 @@ struct ph_section {
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
     const struct ph_section *sections, size_t num_sections, struct ph_arena *arena);
 
+/* The same for some sections alone: keys of the file that lie in none of them are not looked at. */
+ph_status ph__config_read_sections(
+    const char *path, const struct ph_section *sections, size_t num_sections, struct ph_arena *arena);
+
 /* The effective config as YAML that ph__config_read gives the same settings for. */
 ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
 

@@ -21,6 +21,7 @@ struct ph_config_reading {
     size_t num_sections;
     struct ph_option_state **states; /* [section][option] */
     struct ph_arena *arena;
+    bool skips_others; /* keys that lie in none of the sections are not looked at */
     const char *where; /* "file:line" or "--set key=value" of what is being read now */
 };
 

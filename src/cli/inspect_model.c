@@ -4,7 +4,7 @@
 
 #include "cli/inspect.h"
 #include "graph/graph.h"
-#include "train/features.h"
+#include "serve/features.h"
 #include "train/memory_check.h"
 #include "train/optimizer_groups.h"
 #include "train/training_program.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "cli/model_folder.h"
+#include "cli/scoring.h"
 #include "cli/verb.h"
 #include "train/report.h"
 
@@ -22,17 +22,17 @@ static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_task
     return status;
 }
 
-static ph_status evaluate(struct cli_model_folder *model, const char *path)
+static ph_status evaluate(struct cli_scoring *scoring, const char *path)
 {
-    size_t num_tasks = ph_encoder_num_tasks(model->encoder);
+    size_t num_tasks = ph_encoder_num_tasks(scoring->model.encoder);
     if (path == NULL)
-        path = model->config.data.test;
+        path = scoring->config.data.test;
     if (path == NULL)
         return ph_fail(PH_ERROR_USAGE, "the config names no data.test: name a file to measure on");
     struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
     if (metrics == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    ph_status status = ph_scorer_evaluate(model->scorer, path, metrics);
+    ph_status status = ph_scorer_evaluate(scoring->scorer, path, metrics);
     if (status == PH_OK)
         status = print_metrics(metrics, num_tasks);
     free(metrics);
@@ -53,10 +53,10 @@ ph_status verb_eval(int argc, char **argv)
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     if (arguments.has_printed_help)
         return PH_OK;
-    struct cli_model_folder model;
-    ph_status status = cli_model_folder_open(&model, arguments.positional[0], &sets);
+    struct cli_scoring scoring;
+    ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets);
     if (status == PH_OK)
-        status = evaluate(&model, arguments.num_positional > 1 ? arguments.positional[1] : NULL);
-    cli_model_folder_close(&model);
+        status = evaluate(&scoring, arguments.num_positional > 1 ? arguments.positional[1] : NULL);
+    cli_scoring_close(&scoring);
     return status;
 }

@@ -3,16 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/model_folder.h"
 #include "cli/prediction_file.h"
+#include "cli/scoring.h"
 #include "cli/verb.h"
-#include "train/metrics.h"
+#include "serve/probability.h"
 
-static ph_status predict_batch(struct cli_model_folder *model, const struct ph_batch *batch,
+static ph_status predict_batch(struct cli_scoring *scoring, const struct ph_batch *batch,
     float *probabilities, struct cli_prediction_file *file)
 {
     const ph_real *logits; /* (B,T) */
-    PH_TRY(ph_scorer_score(model->scorer, batch, &logits));
+    PH_TRY(ph_scorer_score(scoring->scorer, batch, &logits));
     for (size_t b = 0; b < batch->num_samples; b++) {
         for (size_t task = 0; task < file->num_tasks; task++)
             probabilities[task] = (float)ph__sigmoid((double)logits[b * file->num_tasks + task]);
@@ -22,7 +22,7 @@ static ph_status predict_batch(struct cli_model_folder *model, const struct ph_b
 }
 
 static ph_status predict_batches(
-    struct cli_model_folder *model, struct ph_batches *batches, struct cli_prediction_file *file)
+    struct cli_scoring *scoring, struct ph_batches *batches, struct cli_prediction_file *file)
 {
     float *probabilities = calloc(file->num_tasks, sizeof *probabilities);
     if (probabilities == NULL)
@@ -33,25 +33,25 @@ static ph_status predict_batches(
         status = ph_batches_next(batches, &batch);
         if (status != PH_OK || batch == NULL)
             break;
-        status = predict_batch(model, batch, probabilities, file);
+        status = predict_batch(scoring, batch, probabilities, file);
     }
     free(probabilities);
     return status;
 }
 
-static ph_status predict(struct cli_model_folder *model, const char *path, const char *out)
+static ph_status predict(struct cli_scoring *scoring, const char *path, const char *out)
 {
     struct cli_prediction_file file;
     struct ph_batches *batches;
     struct ph_batches_options options = {
-        .batch_size = (size_t)model->config.train.batch_size,
-        .num_prefetched = (size_t)model->config.data.num_prefetched,
+        .batch_size = (size_t)scoring->config.train.batch_size,
+        .num_prefetched = (size_t)scoring->config.data.num_prefetched,
         .needs_no_labels = true,
     };
-    PH_TRY(ph_batches_open(model->encoder, path, &options, &batches));
-    ph_status status = cli_prediction_file_open(out, ph_encoder_num_tasks(model->encoder), &file);
+    PH_TRY(ph_batches_open(scoring->model.encoder, path, &options, &batches));
+    ph_status status = cli_prediction_file_open(out, ph_encoder_num_tasks(scoring->model.encoder), &file);
     if (status == PH_OK) {
-        status = predict_batches(model, batches, &file);
+        status = predict_batches(scoring, batches, &file);
         if (status == PH_OK)
             status = cli_prediction_file_finish(&file);
         cli_prediction_file_abandon(&file);
@@ -80,10 +80,10 @@ ph_status verb_predict(int argc, char **argv)
         return PH_OK;
     if (out == NULL)
         return ph_fail(PH_ERROR_USAGE, "--out FILE is missing: where shall the predictions go?");
-    struct cli_model_folder model;
-    ph_status status = cli_model_folder_open(&model, arguments.positional[0], &sets);
+    struct cli_scoring scoring;
+    ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets);
     if (status == PH_OK)
-        status = predict(&model, arguments.positional[1], out);
-    cli_model_folder_close(&model);
+        status = predict(&scoring, arguments.positional[1], out);
+    cli_scoring_close(&scoring);
     return status;
 }

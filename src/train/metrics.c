@@ -4,14 +4,10 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "serve/probability.h"
 #include "tensor/rank.h"
 
 #define MIN_PROBABILITY 1e-7
-
-double ph__sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 
 static double cross_entropy(double label, double probability)
 {
@@ -76,11 +72,6 @@ ph_status ph__predictions_add(
             predictions->groups[next] = batch->groups[b];
     }
     return PH_OK;
-}
-
-void ph__predictions_clear(struct ph__predictions *predictions)
-{
-    predictions->count = 0;
 }
 
 void ph__predictions_fini(struct ph__predictions *predictions)

@@ -16,9 +16,6 @@ struct ph__predictions {
 /* Adds the known labels of task `task` of a batch; logits (B,T). */
 ph_status ph__predictions_add(
     struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits, size_t task);
-void ph__predictions_clear(struct ph__predictions *predictions); /* keeps the memory */
 void ph__predictions_fini(struct ph__predictions *predictions);
-
-double ph__sigmoid(double x);
 
 #endif

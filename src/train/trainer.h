@@ -3,7 +3,7 @@
 #define PH_TRAIN_TRAINER_H
 
 #include "phloem/train.h"
-#include "train/features.h"
+#include "serve/features.h"
 #include "train/recent.h"
 #include "train/report.h"
 #include "train/schedule.h"

@@ -15,8 +15,4 @@ struct ph__training_program {
 ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
     struct ph__training_program *program_out);
 
-/* The same model for evaluation: entry "forward", output "logits". */
-ph_status ph__scoring_program_build(const struct ph_model_settings *model,
-    const struct ph_model_features *features, struct ph_program **program_out);
-
 #endif

@@ -85,6 +85,23 @@ static void sets_win_over_the_file_in_their_order(void **state)
     ph__arena_fini(&settings.arena);
 }
 
+static void sections_can_be_read_without_the_others(void **state)
+{
+    (void)state;
+    struct settings settings = {0};
+    const struct ph_section sections[] = {{&top_table, &settings.top}, {&data_table, &settings.data}};
+    setenv("PH_TEST_DATA", "/data", 1);
+    assert_ok(ph__config_read_sections(test_write_file("all.yaml", CONFIG), sections, 2, &settings.arena));
+    assert_int_equal(settings.top.seed, 7);
+    assert_string_equal(settings.data.train, "/data/train.csv");
+    assert_int_equal(settings.data.fields.count, 2);
+    assert_int_equal(settings.train.epochs, 0); /* untouched, though its section is there */
+    const char *misspelt = test_write_file("other.yaml", "trian: {epochs: 3}\ndata: {tain: a}\n");
+    assert_fails(ph__config_read_sections(misspelt, sections, 2, &settings.arena), PH_ERROR_CONFIG,
+        "other.yaml:2: unknown key 'data.tain'; did you mean 'data.train'?");
+    ph__arena_fini(&settings.arena);
+}
+
 static void lists_are_set_whole_or_by_item(void **state)
 {
     (void)state;
@@ -218,6 +235,7 @@ int main(void)
         cmocka_unit_test(every_type_is_read),
         cmocka_unit_test(what_is_not_given_has_its_default),
         cmocka_unit_test(sets_win_over_the_file_in_their_order),
+        cmocka_unit_test(sections_can_be_read_without_the_others),
         cmocka_unit_test(lists_are_set_whole_or_by_item),
         cmocka_unit_test(unknown_keys_name_the_nearest),
         cmocka_unit_test(wrong_values_say_what_is_wanted),

@@ -87,8 +87,6 @@ static void predictions_keep_known_labels_of_one_task(void **state)
     assert_true(predictions.scores[0] == 10 && predictions.scores[1] == 30);
     assert_true(predictions.labels[0] == 1 && predictions.labels[1] == 0);
     assert_true(predictions.groups[0] == 7 && predictions.groups[1] == 9);
-    ph__predictions_clear(&predictions);
-    assert_int_equal(predictions.count, 0);
     ph__predictions_fini(&predictions);
 }
 

@@ -1,4 +1,4 @@
-#include "train/features.h"
+#include "serve/features.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The features that an encoder gives, as models want them. */
-#ifndef PH_TRAIN_FEATURES_H
-#define PH_TRAIN_FEATURES_H
+#ifndef PH_SERVE_FEATURES_H
+#define PH_SERVE_FEATURES_H
 
 #include "phloem/data.h"
 #include "phloem/model.h"

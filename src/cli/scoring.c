@@ -1,0 +1,45 @@
+#include "cli/scoring.h"
+
+static ph_status read_config(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets)
+{
+    const char *path = NULL;
+    struct ph_arena arena = {0};
+    ph_status status = ph__model_folder_find(&arena, folder, "config.yaml", &path);
+    if (status == PH_OK)
+        status = cli_job_config_read(&scoring->config, path, sets);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+static ph_status create_scorer(struct cli_scoring *scoring)
+{
+    const struct cli_job_config *config = &scoring->config;
+    struct ph_backend_options backend_options = {(size_t)config->top.threads, !config->train.deterministic};
+    PH_TRY(ph_backend_create(&backend_options, &scoring->backend));
+    struct ph_scorer_options options = {
+        .model = &config->model.settings,
+        .encoder = scoring->model.encoder,
+        .store = scoring->model.store,
+        .state = scoring->model.state,
+        .backend = scoring->backend,
+        .batch_size = (size_t)config->train.batch_size,
+        .num_prefetched = (size_t)config->data.num_prefetched,
+    };
+    return ph_scorer_create(&options, &scoring->scorer);
+}
+
+ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets)
+{
+    *scoring = (struct cli_scoring){0};
+    PH_TRY(read_config(scoring, folder, sets));
+    PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings));
+    return create_scorer(scoring);
+}
+
+void cli_scoring_close(struct cli_scoring *scoring)
+{
+    ph_scorer_destroy(scoring->scorer);
+    ph_backend_destroy(scoring->backend);
+    ph__model_folder_close(&scoring->model);
+    cli_job_config_fini(&scoring->config);
+}

@@ -1,0 +1,19 @@
+/* Scoring files with the model of a folder, under its whole config. */
+#ifndef PH_CLI_SCORING_H
+#define PH_CLI_SCORING_H
+
+#include "cli/job_config.h"
+#include "serve/model_folder.h"
+
+struct cli_scoring { /* zero-initialised is closed */
+    struct cli_job_config config;
+    struct ph__model_folder model;
+    struct ph_backend *backend;
+    struct ph_scorer *scorer;
+};
+
+/* Reads DIR/config.yaml (with sets) and opens the model in DIR. Stays where it is; close it also after a failure. */
+ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets);
+void cli_scoring_close(struct cli_scoring *scoring);
+
+#endif

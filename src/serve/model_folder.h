@@ -1,0 +1,39 @@
+/* A folder that phloem train left: everything needed to score with its best model. */
+#ifndef PH_SERVE_MODEL_FOLDER_H
+#define PH_SERVE_MODEL_FOLDER_H
+
+#include "base/arena.h"
+#include "data/data_options.h"
+#include "model/model_options.h"
+#include "phloem/serve.h"
+
+/* The sections of DIR/config.yaml that scoring needs; what else the file holds is not looked at. Stays where it is:
+ * settings point into it. */
+struct ph__model_config {
+    struct ph_arena arena;
+    struct ph_data_settings data;
+    struct ph_model_section model;
+};
+
+/* The config is finished by ph__model_config_fini also after a failure. */
+ph_status ph__model_config_read(struct ph__model_config *config, const char *folder);
+void ph__model_config_fini(struct ph__model_config *config);
+
+struct ph__model_folder { /* zero-initialised is closed */
+    struct ph_encoder *encoder;
+    struct ph_program *program; /* by ph__scoring_program_build */
+    struct ph_store *store;     /* the weights that the program reads, and no others */
+    struct ph_state *state;
+};
+
+/* Where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */
+ph_status ph__model_folder_find(
+    struct ph_arena *arena, const char *folder, const char *name, const char **path_out);
+
+/* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later.
+ * PH_ERROR_CHECKPOINT for a file that is missing or does not fit. Close it also after a failure. */
+ph_status ph__model_folder_open(
+    struct ph__model_folder *model, const char *folder, const struct ph_model_settings *settings);
+void ph__model_folder_close(struct ph__model_folder *model);
+
+#endif

@@ -1,0 +1,11 @@
+/* The program that scores: entry "forward", output "logits" (B,T). */
+#ifndef PH_SERVE_SCORING_PROGRAM_H
+#define PH_SERVE_SCORING_PROGRAM_H
+
+#include "phloem/graph.h"
+#include "phloem/model.h"
+
+ph_status ph__scoring_program_build(const struct ph_model_settings *model,
+    const struct ph_model_features *features, struct ph_program **program_out);
+
+#endif

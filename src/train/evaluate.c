@@ -1,0 +1,52 @@
+/* A scorer's metrics over a file. */
+#include <stdlib.h>
+
+#include "serve/scorer.h"
+#include "train/metrics.h"
+
+/* predictions (T) */
+static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
+    struct ph__predictions *predictions)
+{
+    for (;;) {
+        const struct ph_batch *batch;
+        PH_TRY(ph_batches_next(batches, &batch));
+        if (batch == NULL)
+            return PH_OK;
+        const ph_real *logits;
+        PH_TRY(ph_scorer_score(scorer, batch, &logits));
+        for (size_t task = 0; task < num_tasks; task++)
+            PH_TRY(ph__predictions_add(&predictions[task], batch, logits, task));
+    }
+}
+
+static ph_status score_file(
+    struct ph_scorer *scorer, const char *path, size_t num_tasks, struct ph__predictions *predictions)
+{
+    const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
+    struct ph_batches_options options = {
+        .batch_size = scorer_options->batch_size, .num_prefetched = scorer_options->num_prefetched};
+    struct ph_batches *batches;
+    PH_TRY(ph_batches_open(scorer_options->encoder, path, &options, &batches));
+    ph_status status = score_all(scorer, batches, num_tasks, predictions);
+    ph_batches_close(batches);
+    return status;
+}
+
+ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
+{
+    size_t num_tasks = ph_encoder_num_tasks(ph__scorer_options(scorer)->encoder);
+    struct ph__predictions *predictions = calloc(num_tasks, sizeof *predictions);
+    if (predictions == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+    ph_status status = score_file(scorer, path, num_tasks, predictions);
+    for (size_t task = 0; task < num_tasks; task++) {
+        const struct ph__predictions *of_task = &predictions[task];
+        if (status == PH_OK)
+            status = ph_metrics_compute(of_task->count, of_task->scores, of_task->labels,
+                of_task->has_groups ? of_task->groups : NULL, &metrics_out[task]);
+        ph__predictions_fini(&predictions[task]);
+    }
+    free(predictions);
+    return status;
+}
