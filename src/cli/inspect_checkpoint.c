@@ -1,4 +1,4 @@
-/* phloem inspect checkpoint: reads tensor by tensor. */
+/* phloem inspect checkpoint: reads tensor by tensor, then compares the file with its seal. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -71,11 +71,25 @@ static ph_status inspect_tensors(const struct ph_safetensors *file)
     return PH_OK;
 }
 
+/* A safetensors file of another program has no seal, and is none the worse for it. */
+static ph_status inspect_seal(const struct ph_safetensors *file)
+{
+    if (!ph__safetensors_is_sealed(file)) {
+        printf("seal: none\n");
+        return PH_OK;
+    }
+    PH_TRY(ph__safetensors_check_seal(file));
+    printf("seal: fits\n");
+    return PH_OK;
+}
+
 ph_status cli_inspect_checkpoint(const char *path)
 {
     struct ph_safetensors *file;
     PH_TRY(ph__safetensors_open(path, &file));
     ph_status status = inspect_tensors(file);
+    if (status == PH_OK)
+        status = inspect_seal(file);
     ph__safetensors_close(file);
     return status;
 }

@@ -94,6 +94,7 @@ static ph_status check_surplus(
 static ph_status load_tensors(const char *path, const struct ph_safetensors *file,
     const struct ph_tensor *tensors, size_t count, size_t *indices)
 {
+    PH_TRY(ph__safetensors_check_seal(file));
     for (size_t i = 0; i < count; i++)
         PH_TRY(check_tensor(path, file, &tensors[i], &indices[i]));
     PH_TRY(check_surplus(path, file, indices, count));

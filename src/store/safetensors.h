@@ -2,22 +2,33 @@
  *
  * The header maps each name to {"dtype", "shape", "data_offsets": [begin, end)}, offsets counting from the
  * end of the header; "__metadata__" maps text to text. Tensors lie without holes or overlap; the header is
- * padded with spaces so that they start on a multiple of 8 bytes. Errors are PH_ERROR_CHECKPOINT (reading) or
- * PH_ERROR_DISK (writing), naming the file and the tensor. A reader is used by one thread at a time. */
+ * padded with spaces so that they start on a multiple of 8 bytes. What is written here is sealed (base/seal.h):
+ * "sha256" is the first key of the metadata, which are the first of the header. Files of others are read, too, but
+ * have no seal. Errors are PH_ERROR_CHECKPOINT (reading) or PH_ERROR_DISK (writing), naming the file and the
+ * tensor. A reader is used by one thread at a time. */
 #ifndef PH_STORE_SAFETENSORS_H
 #define PH_STORE_SAFETENSORS_H
 
+#include "base/seal.h"
 #include "phloem/store.h"
+
+/* What a sealed header begins with, up to the digits. */
+#define PH_SAFETENSORS_SEAL_START "{\"__metadata__\":{\"" PH_SEAL_KEY "\":\""
 
 struct ph_safetensors;
 
-/* Writes the file atomically. metadata: keys and values alternating, NULL-terminated; NULL: none. The order
- * in the file is by size of the element, largest first, then by name, whatever the order of the array. */
+/* Writes the file with its seal, atomically. metadata: keys (none is "sha256") and values alternating,
+ * NULL-terminated; NULL: none. The order in the file is by size of the element, largest first, then by name,
+ * whatever the order of the array. */
 ph_status ph__safetensors_write(
     const char *path, size_t num_tensors, const struct ph_tensor *tensors, const char *const *metadata);
 
 /* Opens and validates the whole header against the format and the file's size; reads no tensor. */
 ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out);
+/* Reads the whole file and compares it with its seal; one without a seal fails. Before this, any byte that the
+ * file gives may be a damaged one. */
+ph_status ph__safetensors_check_seal(const struct ph_safetensors *file);
+bool ph__safetensors_is_sealed(const struct ph_safetensors *file); /* carries one, fitting or not */
 void ph__safetensors_close(struct ph_safetensors *file);
 
 /* Tensors by name, ascending. data is NULL; the name is borrowed until close. */

@@ -28,6 +28,7 @@ struct ph_safetensors {
     const char *path;
     int descriptor;
     uint64_t data_begin, data_bytes; /* in the file */
+    bool is_sealed;                  /* the header begins as a sealed one does */
     struct ph_json *header;          /* owns the names */
     const struct ph_json *metadata;  /* NULL: none */
     struct entry *entries;           /* by name */
@@ -87,6 +88,13 @@ static ph_status read_prefix(struct ph_safetensors *file, uint64_t file_bytes, u
     return PH_OK;
 }
 
+static bool begins_with_seal(const char *header, size_t length)
+{
+    const size_t start = strlen(PH_SAFETENSORS_SEAL_START);
+    return length > start + PH_SEAL_DIGITS && memcmp(header, PH_SAFETENSORS_SEAL_START, start) == 0 &&
+           header[start + PH_SEAL_DIGITS] == '"';
+}
+
 static ph_status read_header(struct ph_safetensors *file, uint64_t length)
 {
     char *text = malloc((size_t)length + 1);
@@ -95,6 +103,7 @@ static ph_status read_header(struct ph_safetensors *file, uint64_t length)
     ph_status status = read_at(file, PREFIX_BYTES, text, (size_t)length);
     if (status == PH_OK)
         status = ph__json_parse(text, (size_t)length, file->path, PH_ERROR_CHECKPOINT, &file->header);
+    file->is_sealed = status == PH_OK && begins_with_seal(text, (size_t)length);
     free(text);
     if (status == PH_OK && !ph__json_is_object(file->header))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: the header is not a JSON object", file->path);
@@ -278,6 +287,24 @@ void ph__safetensors_close(struct ph_safetensors *file)
         close(file->descriptor);
     ph__arena_fini(&file->arena);
     free(file);
+}
+
+/* ---- the seal ------------------------------------------------------------------------------------------ */
+
+bool ph__safetensors_is_sealed(const struct ph_safetensors *file)
+{
+    return file->is_sealed;
+}
+
+ph_status ph__safetensors_check_seal(const struct ph_safetensors *file)
+{
+    if (!file->is_sealed)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the header does not begin with a seal (\"" PH_SEAL_KEY
+            "\"): foreign, of an older version, or damaged",
+            file->path);
+    return ph__seal_check_file(
+        file->descriptor, PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START), file->path, PH_ERROR_CHECKPOINT);
 }
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */

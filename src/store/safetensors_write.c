@@ -1,12 +1,17 @@
-/* Writing safetensors: order, header, bytes, through an atomic file. */
+/* Writing safetensors: order, header, seal, bytes, through an atomic file.
+ *
+ * The seal stands before the bytes that it covers, so that the tensors are gone through twice: once to be summed,
+ * once to be written. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "store/safetensors.h"
 
-enum { HEADER_ALIGNMENT = 8 };
+enum { HEADER_ALIGNMENT = 8, PREFIX_BYTES = 8 };
 
 static uint64_t tensor_bytes(const struct ph_tensor *tensor)
 {
@@ -54,16 +59,17 @@ static struct ph_json *describe_tensor(const struct ph_tensor *tensor, uint64_t 
     return object;
 }
 
-static ph_status make_header(
+/* The JSON text of the header, with a blank for its seal. */
+static ph_status make_json(
     size_t num_tensors, const struct ph_tensor *const *tensors, const char *const *metadata, char **text_out)
 {
-    struct ph_json *header = ph__json_object();
-    if (metadata != NULL && metadata[0] != NULL) {
-        struct ph_json *texts = ph__json_object();
-        for (size_t i = 0; metadata[i] != NULL; i += 2)
-            ph__json_set_text(texts, metadata[i], metadata[i + 1]);
-        ph__json_set(header, "__metadata__", texts);
+    struct ph_json *header = ph__json_object(), *texts = ph__json_object();
+    ph__json_set_text(texts, PH_SEAL_KEY, PH_SEAL_BLANK);
+    for (size_t i = 0; metadata != NULL && metadata[i] != NULL; i += 2) {
+        assert(strcmp(metadata[i], PH_SEAL_KEY) != 0);
+        ph__json_set_text(texts, metadata[i], metadata[i + 1]);
     }
+    ph__json_set(header, "__metadata__", texts);
     uint64_t begin = 0;
     for (size_t i = 0; i < num_tensors; i++) {
         ph__json_set(header, tensors[i]->name, describe_tensor(tensors[i], begin));
@@ -74,30 +80,67 @@ static ph_status make_header(
     return status;
 }
 
-static ph_status write_header(struct ph_atomic_file *file, const char *text)
+/* All that stands before the tensors: length, JSON text, padding. */
+struct header {
+    char *bytes; /* malloc'ed */
+    size_t size;
+};
+
+static ph_status make_header(const char *path, size_t num_tensors, const struct ph_tensor *const *tensors,
+    const char *const *metadata, struct header *header_out)
 {
-    static const char spaces[HEADER_ALIGNMENT + 1] = "        ";
-    const size_t length = strlen(text);
-    const size_t padding = (HEADER_ALIGNMENT - length % HEADER_ALIGNMENT) % HEADER_ALIGNMENT;
-    unsigned char prefix[8];
-    for (size_t i = 0; i < sizeof prefix; i++)
-        prefix[i] = (unsigned char)((uint64_t)(length + padding) >> (8 * i));
-    PH_TRY(ph__atomic_file_write(file, prefix, sizeof prefix));
-    PH_TRY(ph__atomic_file_write(file, text, length));
-    return ph__atomic_file_write(file, spaces, padding);
+    char *text = NULL;
+    PH_TRY(make_json(num_tensors, tensors, metadata, &text));
+    const size_t text_length = strlen(text);
+    const size_t length = (text_length + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
+    char *bytes = malloc(PREFIX_BYTES + length);
+    if (bytes == NULL) {
+        free(text);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", path);
+    }
+    for (size_t i = 0; i < PREFIX_BYTES; i++)
+        bytes[i] = (char)((uint64_t)length >> (8 * i) & 255);
+    memcpy(bytes + PREFIX_BYTES, text, text_length);
+    memset(bytes + PREFIX_BYTES + text_length, ' ', length - text_length);
+    free(text);
+    *header_out = (struct header){bytes, PREFIX_BYTES + length};
+    return PH_OK;
 }
 
-static ph_status write_contents(struct ph_atomic_file *file, const char *header, size_t num_tensors,
+static ph_status sum_contents(struct ph_digest *digest, const struct header *header, size_t num_tensors,
+    const struct ph_tensor *const *tensors, char digits_out[PH_SEAL_DIGITS + 1])
+{
+    PH_TRY(ph__digest_update(digest, header->bytes, header->size));
+    for (size_t i = 0; i < num_tensors; i++)
+        PH_TRY(ph__digest_update(digest, tensors[i]->data, (size_t)tensor_bytes(tensors[i])));
+    return ph__digest_finish(digest, digits_out);
+}
+
+/* Fills in the blank of the header. */
+static ph_status seal_header(
+    const struct header *header, size_t num_tensors, const struct ph_tensor *const *tensors)
+{
+    struct ph_digest *digest;
+    char digits[PH_SEAL_DIGITS + 1];
+    PH_TRY(ph__digest_create(&digest));
+    const ph_status status = sum_contents(digest, header, num_tensors, tensors, digits);
+    ph__digest_destroy(digest);
+    PH_TRY(status);
+    memcpy(header->bytes + PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START), digits, PH_SEAL_DIGITS);
+    return PH_OK;
+}
+
+static ph_status write_contents(struct ph_atomic_file *file, const struct header *header, size_t num_tensors,
     const struct ph_tensor *const *tensors)
 {
-    PH_TRY(write_header(file, header));
+    PH_TRY(ph__atomic_file_write(file, header->bytes, header->size));
     for (size_t i = 0; i < num_tensors; i++)
         PH_TRY(ph__atomic_file_write(file, tensors[i]->data, (size_t)tensor_bytes(tensors[i])));
     return PH_OK;
 }
 
 static ph_status write_file(
-    const char *path, const char *header, size_t num_tensors, const struct ph_tensor *const *tensors)
+    const char *path, const struct header *header, size_t num_tensors, const struct ph_tensor *const *tensors)
 {
     struct ph_atomic_file file;
     PH_TRY(ph__atomic_file_open(path, &file));
@@ -118,13 +161,15 @@ ph_status ph__safetensors_write(
     for (size_t i = 0; i < num_tensors; i++)
         ordered[i] = &tensors[i];
 
-    char *header = NULL;
+    struct header header = {0};
     ph_status status = order_tensors(path, num_tensors, ordered);
     if (status == PH_OK)
-        status = make_header(num_tensors, ordered, metadata, &header);
+        status = make_header(path, num_tensors, ordered, metadata, &header);
     if (status == PH_OK)
-        status = write_file(path, header, num_tensors, ordered);
-    free(header);
+        status = seal_header(&header, num_tensors, ordered);
+    if (status == PH_OK)
+        status = write_file(path, &header, num_tensors, ordered);
+    free(header.bytes);
     free(ordered);
     return status;
 }

@@ -48,6 +48,14 @@ value() {
     sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1"
 }
 
+# is_sealed FILE: the digits that FILE carries are the SHA-256 of its bytes with those digits as zeros.
+is_sealed() {
+    digits=$(LC_ALL=C grep -a -o -m 1 '"sha256": *"[0-9a-f]*"' "$1" | grep -o '[0-9a-f]\{64\}')
+    zeros=$(printf '%064d' 0)
+    sum=$(LC_ALL=C sed "1,2s/$digits/$zeros/" "$1" | sha256sum | cut -c 1-64)
+    [ "$sum" = "$digits" ] || complain "$1 is sealed with '$digits', but its sum is $sum"
+}
+
 # A small Criteo-like data set in ./data, and ./job.yaml, which trains a DLRM on it in a moment.
 make_small_job() {
     cat >job.yaml <<'END'

@@ -28,6 +28,11 @@ cp -R run cut
 head -c 1000 run/model.safetensors >cut/model.safetensors
 fails 4 'cut/model.safetensors' eval cut
 fails 4 'cut/model.safetensors' inspect cut/model.safetensors
+cp -R run flipped
+printf '\377' | dd of=flipped/model.safetensors bs=1 seek=5000 conv=notrunc 2>/dev/null
+fails 4 'flipped/model.safetensors' eval flipped
+fails 4 'flipped/model.safetensors' inspect flipped/model.safetensors
+contains stdout 'embedding.C26'
 cp -R run changed
 echo 'not JSON' >changed/encoder.json
 fails 4 'changed/encoder.json' eval changed

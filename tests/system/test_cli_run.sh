@@ -56,6 +56,8 @@ succeeds predict run data/test.tsv --out test.npy
 
 succeeds inspect run/model.safetensors
 contains stdout 'embedding.C26'
+contains stdout 'seal: fits'
+is_sealed run/model.safetensors
 succeeds inspect model run
 succeeds inspect model run --dot
 contains stdout 'digraph'

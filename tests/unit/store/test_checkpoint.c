@@ -1,5 +1,6 @@
 #include "phloem/store.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,20 +218,90 @@ static void a_misshapen_tensor_is_refused(void **state)
     destroy_model(&other);
 }
 
-static void a_truncated_file_is_refused(void **state)
+/* The file's bytes into 4 KiB. */
+static size_t read_bytes(const char *path, unsigned char bytes[4096])
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, 4096, file);
+    fclose(file);
+    assert_in_range(size, 500, 4095);
+    return size;
+}
+
+/* Over the former file: thousands of new ones would take the file system's time. */
+static void write_bytes(const char *path, const unsigned char *bytes, size_t size)
+{
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(descriptor >= 0);
+    assert_int_equal(pwrite(descriptor, bytes, size, 0), size);
+    assert_int_equal(ftruncate(descriptor, (off_t)size), 0);
+    close(descriptor);
+}
+
+/* Loads a file of these bytes into `other`, which must refuse it and stay as it is. */
+static void assert_damage_is_found(
+    const unsigned char *bytes, size_t size, const struct model *other, const char *digest)
+{
+    const char *path = path_of("damaged.safetensors");
+    write_bytes(path, bytes, size);
+    assert_fails(ph_checkpoint_load(path, other->store, other->state), PH_ERROR_CHECKPOINT, path);
+    assert_string_equal(digest_of(other), digest);
+}
+
+static void a_flip_of_any_byte_is_found(void **state)
 {
     (void)state;
     struct model model = make_model(1), other = make_model(2);
-    const char *path = path_of("model.safetensors");
+    unsigned char bytes[4096];
+    const size_t size = read_bytes(saved(&model), bytes);
     char before[65];
     assert_ok(ph_checkpoint_digest(other.store, other.state, before));
-    for (off_t size = 0; size < 600; size += 37) {
-        saved(&model);
-        assert_int_equal(truncate(path, size), 0);
-        assert_fails(ph_checkpoint_load(path, other.store, other.state), PH_ERROR_CHECKPOINT, path);
-        assert_string_equal(digest_of(&other), before);
-    }
+    static const unsigned char flips[] = {0x01, 0x20, 0x80, 0xff}; /* 0x20: the case of a letter */
+    for (size_t i = 0; i < size; i++)
+        for (size_t j = 0; j < sizeof flips; j++) {
+            bytes[i] ^= flips[j];
+            assert_damage_is_found(bytes, size, &other, before);
+            bytes[i] ^= flips[j];
+        }
+    write_bytes(path_of("damaged.safetensors"), bytes, size);
+    assert_ok(ph_checkpoint_load(path_of("damaged.safetensors"), other.store, other.state));
     destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void a_cut_at_any_length_and_a_surplus_byte_are_found(void **state)
+{
+    (void)state;
+    struct model model = make_model(1), other = make_model(2);
+    unsigned char bytes[4096];
+    const size_t size = read_bytes(saved(&model), bytes);
+    char before[65];
+    assert_ok(ph_checkpoint_digest(other.store, other.state, before));
+    for (size_t length = 0; length < size; length++)
+        assert_damage_is_found(bytes, length, &other, before);
+    bytes[size] = 0;
+    assert_damage_is_found(bytes, size + 1, &other, before);
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+/* What another program writes: the right tensors, but no seal. */
+static void a_file_without_a_seal_is_refused(void **state)
+{
+    (void)state;
+    struct model other = empty_model(2);
+    add_dense(&other, "w", 1, 1);
+    char before[65];
+    assert_ok(ph_checkpoint_digest(other.store, other.state, before));
+    unsigned char bytes[80] = {64};
+    const char *header = sizeof(ph_real) == 4
+                             ? "{\"w\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[0,4]}}"
+                             : "{\"w\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[0,8]}}";
+    memset(bytes + 8, ' ', 64);
+    memcpy(bytes + 8, header, strlen(header));
+    assert_damage_is_found(bytes, 72 + sizeof(ph_real), &other, before);
+    assert_non_null(strstr(ph_error_text(), "does not begin with a seal"));
     destroy_model(&other);
 }
 
@@ -286,7 +357,9 @@ int main(void)
         cmocka_unit_test(a_missing_tensor_is_refused),
         cmocka_unit_test(a_surplus_tensor_is_refused),
         cmocka_unit_test(a_misshapen_tensor_is_refused),
-        cmocka_unit_test(a_truncated_file_is_refused),
+        cmocka_unit_test(a_flip_of_any_byte_is_found),
+        cmocka_unit_test(a_cut_at_any_length_and_a_surplus_byte_are_found),
+        cmocka_unit_test(a_file_without_a_seal_is_refused),
         cmocka_unit_test(a_missing_file_is_refused),
         cmocka_unit_test(a_failed_save_keeps_the_former_checkpoint),
         cmocka_unit_test(a_model_without_state_is_saved_and_loaded),

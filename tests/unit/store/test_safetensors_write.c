@@ -82,6 +82,30 @@ static void a_written_file_is_read_back(void **state)
     ph__safetensors_close(file);
 }
 
+/* The digits were made by sha256sum, of the same file with zeros in their place. */
+static void the_seal_is_the_first_key_and_the_sum_of_the_file(void **state)
+{
+    (void)state;
+    uint8_t byte = 'A';
+    const struct ph_tensor tensor = {"a", PH_U8, {1, {1}}, &byte};
+    const char *metadata[] = {"model", "LR", NULL};
+    const char *path = path_of("sealed.safetensors");
+    assert_ok(ph__safetensors_write(path, 1, &tensor, metadata));
+    static const char expected[] =
+        "{\"__metadata__\":{\"sha256\":\"f1ec0c4efb263472140b638c862034f67404120f7ee15cb69438ff0416527b22\","
+        "\"model\":\"LR\"},"
+        "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+    size_t size;
+    unsigned char *bytes = read_all(path, &size);
+    assert_memory_equal(bytes + 8, expected, sizeof expected - 1);
+    free(bytes);
+    struct ph_safetensors *file;
+    assert_ok(ph__safetensors_open(path, &file));
+    assert_true(ph__safetensors_is_sealed(file));
+    assert_ok(ph__safetensors_check_seal(file));
+    ph__safetensors_close(file);
+}
+
 static void two_tensors_of_one_name_are_refused(void **state)
 {
     (void)state;
@@ -137,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bytes_are_those_of_the_format),
         cmocka_unit_test(a_written_file_is_read_back),
+        cmocka_unit_test(the_seal_is_the_first_key_and_the_sum_of_the_file),
         cmocka_unit_test(two_tensors_of_one_name_are_refused),
         cmocka_unit_test(an_unwritable_folder_is_named),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
