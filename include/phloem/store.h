@@ -74,7 +74,8 @@ struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
  * Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these digits as zeros.
  * Loading fills the store's and the state's existing tensors. A file without a seal or with one that does not fit,
  * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
- * been changed then. */
+ * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and
+ * the error says so. */
 ph_status ph_checkpoint_save(const char *path, const struct ph_store *store, const struct ph_state *state,
     const char *const *metadata);
 ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);

@@ -61,12 +61,15 @@ struct ph_train_settings {
     int64_t patience; /* evaluations in a row without improvement before training stops; 0: never stops */
     int schedule;     /* enum ph_schedule_kind */
     int64_t warmup_steps;
-    int64_t schedule_steps;   /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
-    double schedule_factor;   /* STEP, PLATEAU: factor of a cut; COSINE: factor at the end */
-    double min_learning_rate; /* schedules do not cut below this */
-    double max_gradient_norm; /* 0: not clipped */
-    int non_finite;           /* enum ph_non_finite */
-    double report_seconds;    /* between two reports */
+    int64_t schedule_steps;    /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
+    double schedule_factor;    /* STEP, PLATEAU: factor of a cut; COSINE: factor at the end */
+    double min_learning_rate;  /* schedules do not cut below this */
+    double max_gradient_norm;  /* 0: not clipped */
+    int non_finite;            /* enum ph_non_finite */
+    double report_seconds;     /* between two reports */
+    double checkpoint_seconds; /* between two checkpoints to resume from; 0: none by time */
+    int64_t checkpoint_steps;  /* also one every so many steps; 0: none by steps */
+    int64_t checkpoints_kept;  /* the latest ones, at least 1 */
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */

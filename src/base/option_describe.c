@@ -30,6 +30,13 @@ static const char *range_name(const struct ph_option *option, struct ph_arena *a
     return ph__option_range(option, arena);
 }
 
+/* The help, and whether a resumed training may differ in it. NULL: out of memory. */
+static const char *meaning_of(const struct ph_option *option, struct ph_arena *arena)
+{
+    return option->may_change ? ph__arena_printf(arena, "%s May change on resume.", option->help)
+                              : option->help;
+}
+
 /* What Markdown would take for emphasis, a tag or the end of a cell is escaped. */
 static ph_status write_cell(struct ph_writer *writer, const char *text)
 {
@@ -43,24 +50,24 @@ static ph_status write_cell(struct ph_writer *writer, const char *text)
 }
 
 /* | key | type | default | range | meaning | */
-static ph_status write_row(
-    struct ph_writer *writer, const struct ph_option *option, const char *prefix, const char *range)
+static ph_status write_row(struct ph_writer *writer, const struct ph_option *option, const char *prefix,
+    const char *range, const char *meaning)
 {
     PH_TRY(ph__writer_printf(writer, "| `%s%s` |", prefix, option->key));
     PH_TRY(write_cell(writer, type_name(option->type)));
     PH_TRY(write_cell(writer, default_name(option)));
     PH_TRY(write_cell(writer, range));
-    PH_TRY(write_cell(writer, option->help));
+    PH_TRY(write_cell(writer, meaning));
     return ph__writer_printf(writer, "\n");
 }
 
-static ph_status write_plain(
-    struct ph_writer *writer, const struct ph_option *option, const char *prefix, const char *range)
+static ph_status write_plain(struct ph_writer *writer, const struct ph_option *option, const char *prefix,
+    const char *range, const char *meaning)
 {
     const char *comma = range[0] != '\0' ? ", " : "";
     PH_TRY(ph__writer_printf(writer, "  %s%s  (%s, %s%s%s)\n", prefix, option->key, type_name(option->type),
         default_name(option), comma, range));
-    return ph__writer_printf(writer, "      %s\n", option->help);
+    return ph__writer_printf(writer, "      %s\n", meaning);
 }
 
 static ph_status describe_options(struct ph_writer *writer, const struct ph_option_table *table,
@@ -70,10 +77,12 @@ static ph_status describe_options(struct ph_writer *writer, const struct ph_opti
         PH_TRY(ph__writer_printf(
             writer, "\n| key | type | default | range | meaning |\n|---|---|---|---|---|\n"));
     for (size_t i = 0; i < table->num_options; i++) {
-        const char *range = range_name(&table->options[i], arena);
-        if (range == NULL)
+        const struct ph_option *option = &table->options[i];
+        const char *range = range_name(option, arena);
+        const char *meaning = meaning_of(option, arena);
+        if (range == NULL || meaning == NULL)
             return PH_ERROR_MEMORY;
-        PH_TRY((is_markdown ? write_row : write_plain)(writer, &table->options[i], prefix, range));
+        PH_TRY((is_markdown ? write_row : write_plain)(writer, option, prefix, range, meaning));
     }
     return PH_OK;
 }

@@ -18,7 +18,8 @@ static const struct ph_option top_options[] = {
         .min = 0,
         .max = 4096,
         .help =
-            "Threads that compute; 0: as many as this process may run on. The result does not depend on it."},
+            "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
+        .may_change = true},
 };
 
 static const struct ph_option_table top_table = {

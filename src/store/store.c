@@ -71,6 +71,17 @@ static const struct ph_tensor *find_tensor(const struct ph_store *store, const c
     return NULL;
 }
 
+size_t ph__store_num_parameters(const struct ph_store *store)
+{
+    return store->num_parameters;
+}
+
+const struct ph_parameter *ph__store_parameter(const struct ph_store *store, size_t index)
+{
+    assert(index < store->num_parameters);
+    return store->parameters[index];
+}
+
 ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out)
 {
     const struct ph_tensor *tensor = find_tensor(store, name);

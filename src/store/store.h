@@ -46,6 +46,9 @@ ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *dec
 /* Finds the slot or adds it, zeroed. */
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
     bool is_per_row, struct ph_slot **slot_out);
+/* Parameters in order of creation. Borrowed until the store is destroyed. */
+size_t ph__store_num_parameters(const struct ph_store *store);
+const struct ph_parameter *ph__store_parameter(const struct ph_store *store, size_t index);
 /* Bytes that adding the declaration would take (0 when it is there already). */
 uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration);
 

@@ -35,7 +35,7 @@ static void markdown_has_a_table_for_each_section(void **state)
     expect_part(text, "| `train.schedule` | choice | constant | constant, cosine, step | ");
     expect_part(text, "| `train.learning_rate` | number | 1e-3 | 0 to 10 | ");
     expect_part(text, "| `train.title` | text | \"\" |  | ");
-    expect_part(text, "| `data.train` | path | none |  | ");
+    expect_part(text, "| `data.train` | path | none |  | Training file. May change on resume. |\n");
     expect_part(text, "\n### data.fields[]\n\nOne column; '*' is any | all.\n");
     expect_part(text, "| `data.fields[].rows` | integer | 10 | 1 to 4294967295 | Of its table. |\n");
     ph__arena_fini(&arena);
@@ -48,6 +48,7 @@ static void plain_text_has_every_key(void **state)
     const char *text = describe(&arena, false);
     expect_part(text, "\ntrain: How it is trained.\n");
     expect_part(text, "  train.epochs  (integer, required, 1 to 1000)\n      Passes over the data.\n");
+    expect_part(text, "  data.train  (path, none)\n      Training file. May change on resume.\n");
     expect_part(text, "  train.fast  (true or false, false)\n");
     expect_part(text, "  data.fields[].name  (text, required)\n");
     ph__arena_fini(&arena);

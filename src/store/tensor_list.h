@@ -1,0 +1,36 @@
+/* Logical tensors that are saved, loaded or summed up together: of a store, of its optimizer slots, of a state, and
+ * whatever else a caller adds. Zero-initialised is an empty list. */
+#ifndef PH_STORE_TENSOR_LIST_H
+#define PH_STORE_TENSOR_LIST_H
+
+#include "base/arena.h"
+#include "store/safetensors.h"
+#include "store/store.h"
+
+struct ph__tensor_list {
+    struct ph_arena arena; /* names that no store and no state owns */
+    struct ph_tensor *tensors;
+    size_t count, capacity;
+};
+
+/* What is added stays the property of its owner and must outlive the list. */
+ph_status ph__tensor_list_add(struct ph__tensor_list *list, const struct ph_tensor *tensor);
+ph_status ph__tensor_list_add_store(struct ph__tensor_list *list, const struct ph_store *store);
+ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct ph_state *state);
+/* Of the slot "m" of each logical tensor: "slot.m:embedding.user", shaped as the tensor, or (rows) where the slot holds
+ * one number a row. */
+ph_status ph__tensor_list_add_slots(struct ph__tensor_list *list, const struct ph_store *store);
+void ph__tensor_list_fini(struct ph__tensor_list *list);
+
+/* PH_ERROR_DATA naming the first tensor that holds a number that is not finite. */
+ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list);
+
+/* SHA-256 over the tensors sorted by name, as ph_checkpoint_digest gives it. Sorts the list. */
+ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65]);
+
+/* Fills all tensors from a file that has them and no others, each of the list's dtype and shape, and whose seal fits:
+ * PH_ERROR_CHECKPOINT otherwise, and nothing has been changed then. Should the disk fail after all this has been
+ * verified, the error says that the tensors must not be used. */
+ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path);
+
+#endif
