@@ -169,7 +169,7 @@ static struct mode make_mode(
     struct mode mode;
     check(ph__gemm_create(team, is_fast, &mode.gemm));
     for (int i = 0; i < 2; i++) {
-        const struct ph_gemm_weight_shape shape = {layer->out_features, layer->in_features, i == 1};
+        const struct ph_gemm_weight_shape shape = {layer->out_features, layer->in_features, i == 1, false};
         size_t bytes;
         check(ph__gemm_packed_bytes(mode.gemm, &shape, &bytes));
         mode.packed[i] = allocate(bytes);
@@ -182,7 +182,7 @@ static void run_product(
     const struct mode *mode, enum product product, const struct layer *layer, const struct operands *o)
 {
     const size_t n = layer->out_features, k = layer->in_features;
-    const struct ph_gemm_weight_shape shape = {n, k, product == BACKWARD_DATA};
+    const struct ph_gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false};
     switch (product) {
     case FORWARD:
         check(ph__gemm_forward(mode->gemm, &shape, layer->rows, o->x, mode->packed[0], o->bias,

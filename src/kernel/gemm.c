@@ -20,6 +20,7 @@
 #define MIN_SLICE 16      /* rows */
 #define MAX_SLICE 512     /* rows */
 #define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
+#define ROW_WISE_BLOCK 96 /* rows of a row-wise product: its x and y stay in the second cache */
 #define WANTED_TASKS 8    /* of one product, before slices get smaller or the batch is cut */
 #define MAX_TAIL 7        /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */
 #define TILE_ROWS 256     /* of C in one task of a weight gradient, at most */
@@ -106,6 +107,12 @@ static ph_status finish(int status)
 
 /* ---- packing -------------------------------------------------------------------------------------------------- */
 
+/* Narrow layers need no kernel of their own: the plain loops are row-wise as they stand. */
+static bool is_own(const struct ph_gemm_weight_shape *shape)
+{
+    return shape->is_row_wise && !is_narrow(shape->out_features);
+}
+
 /* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
 static size_t packed_inner(const struct ph_gemm_weight_shape *shape)
 {
@@ -120,6 +127,10 @@ static size_t packed_columns(const struct ph_gemm_weight_shape *shape)
 ph_status ph__gemm_packed_bytes(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out)
 {
+    if (is_own(shape)) {
+        *bytes_out = ph__row_product_packed_reals(shape->out_features, shape->in_features) * sizeof(ph_real);
+        return PH_OK;
+    }
     if (!is_narrow(shape->out_features))
         return ph__gemm_library_packed_bytes(
             gemm->library, packed_inner(shape), packed_columns(shape), !shape->is_transposed, bytes_out);
@@ -130,6 +141,10 @@ ph_status ph__gemm_packed_bytes(
 ph_status ph__gemm_pack(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed)
 {
+    if (is_own(shape)) {
+        ph__row_product_pack(shape->out_features, shape->in_features, weight, packed);
+        return PH_OK;
+    }
     if (!is_narrow(shape->out_features))
         return ph__gemm_library_pack(
             gemm->library, packed_inner(shape), packed_columns(shape), !shape->is_transposed, weight, packed);
@@ -260,11 +275,37 @@ static ph_status run_rows(struct row_job *job, size_t rows, struct ph_product pr
     return finish(atomic_load(&job->status));
 }
 
+/* ---- row-wise products: blocks of rows ------------------------------------------------------------------------- */
+
+struct row_wise_job {
+    const struct ph_gemm *gemm;
+    struct ph_row_product_args product;
+    enum ph_activation activation;
+};
+
+static void row_wise_task(void *argument, size_t task, size_t worker)
+{
+    (void)worker;
+    const struct row_wise_job *job = argument;
+    struct ph_row_product_args product = job->product;
+    const size_t first = task * ROW_WISE_BLOCK;
+    product.rows = min_size(ROW_WISE_BLOCK, product.rows - first);
+    product.x += first * product.in_features;
+    product.y += first * product.out_features;
+    job->gemm->kernels->row_product(&product);
+    activate(job->gemm, job->activation, product.rows * product.out_features, product.y);
+}
+
 ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
     const ph_real *x, const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y)
 {
     assert(!shape->is_transposed);
     const size_t n = shape->out_features, k = shape->in_features;
+    if (is_own(shape)) {
+        struct row_wise_job own = {gemm, {rows, k, n, x, packed, bias, y}, activation};
+        ph__parallel_for(gemm->team, divide_up(rows, ROW_WISE_BLOCK), row_wise_task, &own);
+        return PH_OK;
+    }
     struct row_job job = {
         .gemm = gemm, .operands = {.a = x, .b = packed, .bias = bias, .c = y}, .activation = activation};
     const struct ph_product product = {.columns = n,

@@ -5,6 +5,10 @@
  * own part of the output; tasks run on the team. So bits do not depend on the number of threads. The fast mode
  * (is_fast) hands the whole product to the library's own threading instead.
  *
+ * Rows that must not depend on each other: a library chooses its loops by the number of rows, so the bits of a row change
+ * with the rows beside it. A weight packed with is_row_wise is multiplied by our own kernel instead, in which they do
+ * not: a sample is then scored alike in every batch.
+ *
  * Prepared primitives live in a cache owned by the context; making one allocates, so ph__gemm_creations() counts them:
  * it must not grow after warm-up. One thread at a time per context. */
 #ifndef PH_KERNEL_GEMM_H
@@ -31,6 +35,8 @@ const char *ph__gemm_library(void); /* "oneDNN 2.6.3", "reference" */
 struct ph_gemm_weight_shape {
     size_t out_features, in_features;
     bool is_transposed;
+    bool
+        is_row_wise; /* forward only: a row of Y does not depend on the others, nor does the fast mode apply */
 };
 ph_status ph__gemm_packed_bytes(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out);

@@ -52,6 +52,18 @@ struct ph_embedding_gradient_source {
     const int32_t *lengths; /* (F,B) for mean pooling, or NULL */
 };
 
+/* ---- products whose rows do not depend on each other --------------------------------------------------------- */
+
+/* y (rows, N) = x (rows, K) W^T + bias (NULL: none), row-major without gaps; W (N,K) packed by ph__row_product_pack.
+ * Each output is one sum over k in ascending order, so a row's bits are the same whatever rows stand beside it: what a
+ * library does not promise, which chooses its loops by the number of rows. */
+#define PH_ROW_PRODUCT_PANEL 32 /* outputs whose weights lie side by side: (N / 32, K, 32), zeros beyond N */
+struct ph_row_product_args {
+    size_t rows, in_features, out_features; /* rows, K, N */
+    const ph_real *x, *packed, *bias;
+    ph_real *y;
+};
+
 /* ---- optimizers ------------------------------------------------------------------------------------------- */
 
 /* Formulas, g = gradient * gradient_scale + l2 * w:
@@ -82,6 +94,8 @@ struct ph_kernels {
     /* row_out (dim) = the merged gradient of entries [first, last) of source->order; no entries: zeros. */
     void (*embedding_gradient_row)(
         const struct ph_embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out);
+
+    void (*row_product)(const struct ph_row_product_args *args);
 
     /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
      * Adam's v; NULL where the optimizer has none. Not for ROWWISE_ADAGRAD. */
@@ -156,6 +170,10 @@ struct ph_kernels {
 
 /* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */
 const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
+
+/* The layout of row_product's weights, the same for every ISA. */
+size_t ph__row_product_packed_reals(size_t out_features, size_t in_features);
+void ph__row_product_pack(size_t out_features, size_t in_features, const ph_real *weight, ph_real *packed);
 
 /* Backward and update of merged slots in one sweep, with the rows to come prefetched: for each run r of [first, last)
  * the gradient row of its entries, then the optimizer's step on row unique[r]. Plain C over a table of kernels.

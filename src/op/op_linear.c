@@ -1,10 +1,12 @@
-/* y = activation(x W^T + bias), the activation and the bias fused into the product. x (B,K), W (M,K) packed,
+/* y = activation(x W^T + bias), the activation and the bias fused into the product. In inference a sample's row of y does
+ * not depend on the batch that it is in (packing PH_PACK_ROW_WISE). x (B,K), W (M,K) packed,
  * bias (M) or absent, y (B,M). The gradient passes the activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum_b dy (linear_backward_weight). */
 #include "op/operator.h"
 
 struct linear_attributes {
     enum ph_activation activation;
+    enum ph_packing packing;
 };
 
 enum { X, PACKED, BIAS, NUM_INPUTS };
@@ -35,7 +37,8 @@ static void linear_gradient(struct ph_gradient *gradient)
     ph_value dy = ph__activation_backward(
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
     if (gradient->is_wanted[X]) {
-        const ph_value inputs[] = {dy, ph__pack(builder, weight_of(builder, node.inputs[PACKED]), true)};
+        const ph_value inputs[] = {
+            dy, ph__pack(builder, weight_of(builder, node.inputs[PACKED]), PH_PACK_TRANSPOSED)};
         gradient->input_gradients[X] =
             ph__emit1(builder, &ph__op_linear_backward_data, NULL, NULL, 0, 2, inputs);
     }
@@ -59,7 +62,7 @@ static ph_status linear_run(struct ph_call *call)
 {
     const struct linear_attributes *attributes = call->attributes;
     const struct ph_operand *x = &call->inputs[X], *packed = &call->inputs[PACKED];
-    const struct ph_gemm_weight_shape shape = {packed->shape.dims[0], packed->shape.dims[1], false};
+    const struct ph_gemm_weight_shape shape = ph__weight_shape(packed->shape.dims, attributes->packing);
     return ph__gemm_forward(call->backend->gemm, &shape, ph__rows(x), x->data, packed->data,
         call->inputs[BIAS].data, attributes->activation, call->outputs[0].data);
 }
@@ -75,7 +78,9 @@ const struct ph_op ph__op_linear = {
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
 {
-    const struct linear_attributes attributes = {activation};
-    const ph_value inputs[NUM_INPUTS] = {x, ph__pack(builder, weight, false), bias};
+    const enum ph_packing packing =
+        ph_builder_mode(builder) == PH_INFERENCE ? PH_PACK_ROW_WISE : PH_PACK_FORWARD;
+    const struct linear_attributes attributes = {activation, packing};
+    const ph_value inputs[NUM_INPUTS] = {x, ph__pack(builder, weight, packing), bias};
     return ph__emit1(builder, &ph__op_linear, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs);
 }

@@ -19,7 +19,7 @@ static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_
 static ph_status backward_data_run(struct ph_call *call)
 {
     const struct ph_operand *dy = &call->inputs[0], *packed = &call->inputs[1];
-    const struct ph_gemm_weight_shape shape = {packed->shape.dims[0], packed->shape.dims[1], true};
+    const struct ph_gemm_weight_shape shape = ph__weight_shape(packed->shape.dims, PH_PACK_TRANSPOSED);
     return ph__gemm_backward_data(
         call->backend->gemm, &shape, ph__rows(dy), dy->data, packed->data, call->outputs[0].data);
 }

@@ -1,11 +1,11 @@
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
- * (backward data). An ordinary value of the type of the weight, only its bytes are the library's; it is made
+ * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the type of the weight, only its bytes are the library's; it is made
  * anew when the weight has changed. The gradient of the packed weight is the gradient of the weight, in plain
  * layout. */
 #include "op/operator.h"
 
 struct pack_attributes {
-    bool is_transposed;
+    enum ph_packing packing;
 };
 
 static ph_status pack_infer(struct ph_infer *infer)
@@ -25,7 +25,7 @@ static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
 {
     const struct pack_attributes *attributes = call->attributes;
     const size_t *dims = call->inputs[0].shape.dims;
-    return (struct ph_gemm_weight_shape){dims[0], dims[1], attributes->is_transposed};
+    return ph__weight_shape(dims, attributes->packing);
 }
 
 static ph_status pack_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
@@ -51,9 +51,17 @@ const struct ph_op ph__op_pack = {
     .run = pack_run,
 };
 
-ph_value ph__pack(struct ph_builder *builder, ph_value weight, bool is_transposed)
+struct ph_gemm_weight_shape ph__weight_shape(const size_t dims[2], enum ph_packing packing)
 {
-    const struct pack_attributes attributes = {is_transposed};
+    return (struct ph_gemm_weight_shape){.out_features = dims[0],
+        .in_features = dims[1],
+        .is_transposed = packing == PH_PACK_TRANSPOSED,
+        .is_row_wise = packing == PH_PACK_ROW_WISE};
+}
+
+ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing)
+{
+    const struct pack_attributes attributes = {packing};
     if (ph__builder_declaration(builder, weight) == NULL)
         return ph__builder_fail(builder, PH_ERROR_CONFIG, "linear: the weight is no parameter");
     ph_value packed = ph__builder_find(builder, &ph__op_pack, &attributes, sizeof attributes, 1, &weight, 0);

@@ -50,8 +50,15 @@ void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t colu
 
 /* ---- nodes that several operators add ---- */
 
-/* The library's layout of a weight (out, in), made once per version of it and shared by all who ask. */
-ph_value ph__pack(struct ph_builder *builder, ph_value weight, bool is_transposed);
+/* What a weight is packed for. */
+enum ph_packing {
+    PH_PACK_FORWARD,
+    PH_PACK_TRANSPOSED, /* backward data */
+    PH_PACK_ROW_WISE,   /* forward, and the rows of the result do not depend on each other */
+};
+/* The packed layout of a weight (out, in), made once per version of it and shared by all who ask. */
+ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing);
+struct ph_gemm_weight_shape ph__weight_shape(const size_t dims[2], enum ph_packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
 ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
 /* Gradient behind an activation whose output was y: dy where the activation is the identity. */

@@ -39,6 +39,12 @@ static inline vf vf_load(const float *p)
     return _mm256_loadu_ps(p);
 }
 
+static inline vf vf_pin(vf x) /* x, in a register: compilers load it anew for each use otherwise */
+{
+    __asm__("" : "+x"(x));
+    return x;
+}
+
 static inline void vf_store(float *p, vf x)
 {
     _mm256_storeu_ps(p, x);

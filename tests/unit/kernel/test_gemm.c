@@ -104,7 +104,7 @@ static void layer_fini(struct layer *layer)
 
 static void pack(struct ph_gemm *gemm, struct layer *layer)
 {
-    struct ph_gemm_weight_shape shape = {layer->shape.out_features, layer->shape.in_features, false};
+    struct ph_gemm_weight_shape shape = {layer->shape.out_features, layer->shape.in_features, false, false};
     if (layer->packed == NULL) {
         assert_ok(ph__gemm_packed_bytes(gemm, &shape, &layer->packed_size));
         assert_ok(ph__memory_alloc(layer->packed_size, "packed", &layer->packed));
@@ -120,14 +120,16 @@ static void pack(struct ph_gemm *gemm, struct layer *layer)
 
 static void forward(struct ph_gemm *gemm, struct layer *layer, bool has_bias, enum ph_activation activation)
 {
-    const struct ph_gemm_weight_shape shape = {layer->shape.out_features, layer->shape.in_features, false};
+    const struct ph_gemm_weight_shape shape = {
+        layer->shape.out_features, layer->shape.in_features, false, false};
     assert_ok(ph__gemm_forward(gemm, &shape, layer->shape.rows, layer->x, layer->packed,
         has_bias ? layer->bias : NULL, activation, layer->y));
 }
 
 static void backward_data(struct ph_gemm *gemm, struct layer *layer)
 {
-    const struct ph_gemm_weight_shape shape = {layer->shape.out_features, layer->shape.in_features, true};
+    const struct ph_gemm_weight_shape shape = {
+        layer->shape.out_features, layer->shape.in_features, true, false};
     assert_ok(ph__gemm_backward_data(
         gemm, &shape, layer->shape.rows, layer->dy, layer->packed_transposed, layer->dx));
 }
@@ -386,6 +388,45 @@ static void two_layers_of_one_shape_do_not_mix(void **state)
     context_destroy(&context);
 }
 
+/* Rows of a row-wise product, taken out in pieces of any size, have the bits that they have in the whole. */
+static void check_row_wise(struct ph_gemm *gemm, const struct shape *shape, size_t piece)
+{
+    const size_t n = shape->out_features, k = shape->in_features;
+    const struct ph_gemm_weight_shape weight = {n, k, false, true};
+    struct layer layer;
+    layer_init(&layer, shape);
+    assert_ok(ph__gemm_packed_bytes(gemm, &weight, &layer.packed_size));
+    assert_ok(ph__memory_alloc(layer.packed_size, "packed", &layer.packed));
+    assert_ok(ph__gemm_pack(gemm, &weight, layer.weight, layer.packed));
+    assert_ok(
+        ph__gemm_forward(gemm, &weight, shape->rows, layer.x, layer.packed, layer.bias, PH_SIGMOID, layer.y));
+    assert_forward(&layer, true, PH_SIGMOID);
+    ph_real *part = random_reals(piece * n);
+    for (size_t first = 0; first < shape->rows; first += piece) {
+        const size_t rows = shape->rows - first < piece ? shape->rows - first : piece;
+        assert_ok(ph__gemm_forward(
+            gemm, &weight, rows, layer.x + first * k, layer.packed, layer.bias, PH_SIGMOID, part));
+        assert_memory_equal(part, layer.y + first * n, rows * n * sizeof *part);
+    }
+    free(part);
+    layer_fini(&layer);
+}
+
+static void row_wise_rows_do_not_depend_on_each_other(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {1, 7, 64, 250};
+    for (int is_fast = 0; is_fast < 2; is_fast++) {
+        struct context context = context_create(2, is_fast);
+        for (size_t i = 0; i < NUM_SHAPES; i++) {
+            for (size_t p = 0; p < 4; p++)
+                if (shapes[i].rows <= 1111 && !is_left_out(&shapes[i]))
+                    check_row_wise(context.gemm, &shapes[i], pieces[p]);
+        }
+        context_destroy(&context);
+    }
+}
+
 static void no_rows_give_zero_gradients(void **state)
 {
     (void)state;
@@ -478,6 +519,7 @@ int main(void)
         cmocka_unit_test(any_number_of_rows_needs_few_primitives),
         cmocka_unit_test(packed_weights_are_plain_bytes),
         cmocka_unit_test(two_layers_of_one_shape_do_not_mix),
+        cmocka_unit_test(row_wise_rows_do_not_depend_on_each_other),
         cmocka_unit_test(no_rows_give_zero_gradients),
         cmocka_unit_test(a_nan_reaches_everything_that_depends_on_it),
         cmocka_unit_test(scratch_grows_with_the_rows),

@@ -1,0 +1,120 @@
+#include "kernel_test.h"
+
+enum { MAX_ROWS = 15 };
+
+struct product {
+    size_t rows, in_features, out_features;
+    const float *x, *weight, *packed, *bias;
+};
+
+static struct product make_product(size_t rows, size_t in_features, size_t out_features)
+{
+    const size_t num_packed = ph__row_product_packed_reals(out_features, in_features);
+    float *packed = filled_floats(num_packed, NAN);
+    const float *weight = random_floats(out_features * in_features, -1, 1);
+    ph__row_product_pack(out_features, in_features, weight, packed);
+    return (struct product){rows, in_features, out_features, random_floats(rows * in_features, -1, 1), weight,
+        packed, random_floats(out_features, -1, 1)};
+}
+
+/* Rows [first, first + rows) */
+static void run(const struct ph_kernels *kernels, const struct product *product, size_t first, size_t rows,
+    const float *bias, float *y)
+{
+    const struct ph_row_product_args args = {rows, product->in_features, product->out_features,
+        product->x + first * product->in_features, product->packed, bias, y};
+    kernels->row_product(&args);
+}
+
+static void check_values(const struct product *product, const float *bias, const float *y)
+{
+    const size_t n = product->out_features, k = product->in_features;
+    for (size_t i = 0; i < product->rows; i++) {
+        for (size_t j = 0; j < n; j++) {
+            double sum = bias != NULL ? (double)bias[j] : 0, size = fabs(sum);
+            for (size_t l = 0; l < k; l++) {
+                const double term = (double)product->x[i * k + l] * (double)product->weight[j * k + l];
+                sum += term;
+                size += fabs(term);
+            }
+            assert_near((double)y[i * n + j], sum, 1e-6 * (size + 1), 0);
+        }
+    }
+}
+
+static void check_shape(const struct ph_kernels *kernels, size_t in_features, size_t out_features)
+{
+    reset_arrays(NULL);
+    const struct product product = make_product(MAX_ROWS, in_features, out_features);
+    float *whole = filled_floats(MAX_ROWS * out_features, NAN);
+    run(kernels, &product, 0, MAX_ROWS, NULL, whole);
+    check_values(&product, NULL, whole);
+    run(kernels, &product, 0, MAX_ROWS, product.bias, whole);
+    check_values(&product, product.bias, whole);
+    for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
+        float *part = filled_floats(rows * out_features, NAN);
+        const size_t first = (MAX_ROWS - rows) / 2;
+        run(kernels, &product, first, rows, product.bias, part);
+        assert_memory_equal(part, whole + first * out_features, rows * out_features * sizeof *part);
+    }
+}
+
+static void check_shapes(const struct ph_kernels *kernels)
+{
+    static const size_t inner[] = {1, 2, 13, 64};
+    static const size_t outputs[] = {
+        1, 5, 8, 15, 16, 17, 31, 32, 33, 40, 64, 65, 96, 127, 128, 200, 256, 257, 300};
+    for (size_t k = 0; k < sizeof inner / sizeof *inner; k++)
+        for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++)
+            check_shape(kernels, inner[k], outputs[n]);
+}
+
+static void rows_agree_with_sums_in_double_and_do_not_depend_on_each_other(void **state)
+{
+    (void)state;
+    on_every_isa(check_shapes);
+}
+
+static void check_nothing(const struct ph_kernels *kernels)
+{
+    const struct product product = make_product(2, 0, 3);
+    float y[6] = {0};
+    run(kernels, &product, 0, 0, product.bias, NULL);
+    run(kernels, &product, 0, 2, product.bias, y);
+    assert_memory_equal(y, product.bias, 3 * sizeof *y); /* an empty sum */
+    assert_memory_equal(y + 3, product.bias, 3 * sizeof *y);
+}
+
+static void no_rows_and_no_inputs_are_fine(void **state)
+{
+    (void)state;
+    on_every_isa(check_nothing);
+}
+
+static void check_nan(const struct ph_kernels *kernels)
+{
+    struct product product = make_product(4, 9, 37);
+    float *x = copied_floats((size_t)4 * 9, product.x), *y = filled_floats((size_t)4 * 37, 0);
+    x[2 * 9 + 4] = NAN;
+    product.x = x;
+    run(kernels, &product, 0, 4, product.bias, y);
+    for (size_t i = 0; i < (size_t)4 * 37; i++)
+        assert_int_equal(isnan(y[i]) != 0, i / 37 == 2);
+}
+
+static void nan_stays_in_its_row(void **state)
+{
+    (void)state;
+    on_every_isa(check_nan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            rows_agree_with_sums_in_double_and_do_not_depend_on_each_other, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(no_rows_and_no_inputs_are_fine, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(nan_stays_in_its_row, reset_arrays, reset_arrays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
