@@ -2,12 +2,15 @@
 #ifndef PH_TEST_PART_FIXTURE_H
 #define PH_TEST_PART_FIXTURE_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/part_block.h"
+#include "data/part_writer.h"
 #include "support/test_support.h"
 
 #define PART_FIXED_WORDS 7
@@ -77,6 +80,47 @@ static inline void assert_rows_equal(const struct ph__rows *rows, size_t first, 
         assert_memory_equal(
             rows->words + start, wanted->words + wanted->starts[i], num_words * sizeof *rows->words);
     }
+}
+
+static const unsigned char part_digest[PH_ENCODER_DIGEST_BYTES] = "sixteen bytes...";
+
+/* The bytes of a file, malloc'ed. */
+static inline unsigned char *part_bytes(const char *path, size_t *num_bytes_out)
+{
+    struct ph_arena arena = {0};
+    char *text;
+    assert_ok(ph__file_read(&arena, path, (uint64_t)1 << 30, &text, num_bytes_out));
+    unsigned char *bytes = malloc(*num_bytes_out + 1);
+    assert_non_null(bytes);
+    memcpy(bytes, text, *num_bytes_out);
+    ph__arena_fini(&arena);
+    return bytes;
+}
+
+static inline void part_put_bytes(const char *path, const unsigned char *bytes, size_t num_bytes)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, num_bytes, file), num_bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A part in the test's folder with `num_blocks` blocks of `num_rows` rows: part_rows(layout, num_rows, block). */
+static inline void part_write(
+    const char *path, const struct ph__row_layout *layout, size_t num_blocks, size_t num_rows)
+{
+    struct ph__part_writer *writer;
+    struct ph__part_footer footer;
+    const struct ph__part_range range = {.begin = 100, .end = 5000, .num_bad_rows = 3};
+    assert_ok(ph__part_writer_open(path, layout, part_digest, &writer));
+    for (size_t block = 0; block < num_blocks; block++) {
+        struct ph__rows rows = part_rows(layout, num_rows, block);
+        assert_ok(ph__part_writer_add(writer, &rows));
+        ph__rows_fini(&rows);
+    }
+    assert_ok(ph__part_writer_finish(writer, &range, &footer));
+    assert_int_equal(footer.num_rows, num_blocks * num_rows);
+    ph__part_writer_close(writer);
 }
 
 #endif
