@@ -1,7 +1,10 @@
 /* SHA-256 over libcrypto's EVP interface. */
 #include "base/digest.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <openssl/evp.h>
 
@@ -45,6 +48,31 @@ ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65])
     }
     hex_out[2 * DIGEST_BYTES] = '\0';
     return PH_OK;
+}
+
+static ph_status update_from(struct ph_digest *digest, FILE *file, const char *path)
+{
+    char block[1 << 14];
+    size_t size;
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        PH_TRY(ph__digest_update(digest, block, size));
+    return ferror(file) ? ph_fail(PH_ERROR_DATA, "%s: cannot read: %s", path, strerror(errno)) : PH_OK;
+}
+
+ph_status ph__digest_file(const char *path, char hex_out[65])
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return ph_fail(PH_ERROR_DATA, "%s: cannot open: %s", path, strerror(errno));
+    struct ph_digest *digest = NULL;
+    ph_status status = ph__digest_create(&digest);
+    if (status == PH_OK)
+        status = update_from(digest, file, path);
+    if (status == PH_OK)
+        status = ph__digest_finish(digest, hex_out);
+    ph__digest_destroy(digest);
+    fclose(file);
+    return status;
 }
 
 void ph__digest_destroy(struct ph_digest *digest)

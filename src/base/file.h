@@ -30,6 +30,10 @@ ph_status ph__atomic_file_write(struct ph_atomic_file *file, const void *bytes, 
 ph_status ph__atomic_file_commit(struct ph_atomic_file *file); /* fini'ed afterwards, also on failure */
 void ph__atomic_file_abandon(struct ph_atomic_file *file);     /* removes the temporary file */
 
+/* Makes `to` another name of the file `from`, or a copy where the file system has no links; replaces `to` in one
+ * moment, and is durable when it returns. Both names may be of the same file already. */
+ph_status ph__file_link(const char *from, const char *to);
+
 /* Whole file into the arena, NUL-terminated, refused above max_bytes. */
 ph_status ph__file_read(
     struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);

@@ -1,9 +1,11 @@
-/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. */
+/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. A link takes the same
+ * way: a temporary name first, then the rename. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compress.h"
@@ -92,4 +94,64 @@ void ph__atomic_file_abandon(struct ph_atomic_file *file)
     if (file->temporary_path != NULL)
         unlink(file->temporary_path);
     fini(file);
+}
+
+/* ---- links ---- */
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+static ph_status copy_bytes(int descriptor, const char *from, struct ph_atomic_file *to)
+{
+    char block[1 << 16];
+    for (;;) {
+        ssize_t count = read(descriptor, block, sizeof block);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return ph_fail(PH_ERROR_DISK, "%s: cannot read: %s", from, strerror(errno));
+        if (count == 0)
+            return PH_OK;
+        PH_TRY(ph__atomic_file_write(to, block, (size_t)count));
+    }
+}
+
+static ph_status copy_file(const char *from, const char *to)
+{
+    int descriptor = open(from, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot open: %s", from, strerror(errno));
+    struct ph_atomic_file file;
+    ph_status status = ph__atomic_file_open(to, &file);
+    if (status == PH_OK) {
+        status = copy_bytes(descriptor, from, &file);
+        if (status == PH_OK)
+            status = ph__atomic_file_commit(&file);
+        else
+            ph__atomic_file_abandon(&file);
+    }
+    close(descriptor);
+    return status;
+}
+
+ph_status ph__file_link(const char *from, const char *to)
+{
+    if (is_same_file(from, to))
+        return PH_OK;
+    char *temporary;
+    if (asprintf(&temporary, "%s.tmp", to) < 0)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", to);
+    unlink(temporary); /* of a process that was killed */
+    ph_status status = PH_OK;
+    if (link(from, temporary) != 0)
+        status = copy_file(from, to); /* which says why, when that is impossible too */
+    else if (rename(temporary, to) != 0 || !is_folder_synced(to))
+        status = cannot_write(to);
+    unlink(temporary);
+    free(temporary);
+    return status;
 }

@@ -385,3 +385,8 @@ bool ph__json_is_integer(const struct ph_json *json)
 {
     return json_is_integer(const_node(json));
 }
+
+bool ph__json_is_null(const struct ph_json *json)
+{
+    return json_is_null(const_node(json));
+}

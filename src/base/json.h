@@ -46,5 +46,6 @@ bool ph__json_as_bool(const struct ph_json *json, bool fallback);
 bool ph__json_is_array(const struct ph_json *json);
 bool ph__json_is_object(const struct ph_json *json);
 bool ph__json_is_integer(const struct ph_json *json);
+bool ph__json_is_null(const struct ph_json *json); /* a null that is there */
 
 #endif

@@ -30,6 +30,8 @@ uint64_t ph__reader_line_number(const struct ph_reader *reader); /* of the line 
 /* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded
  * as incomplete (the file stays truncated); finish flushes, and reports a full disk. */
 ph_status ph__writer_open(const char *path, struct ph_writer **writer_out);
+/* The path keeps its former file until finish, which replaces it in one moment and makes it durable. */
+ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out);
 ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size);
 ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

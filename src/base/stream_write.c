@@ -8,13 +8,15 @@
 #include <unistd.h>
 
 #include "base/compress.h"
+#include "base/file.h"
 #include "base/stream.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 struct ph_writer {
     char *path;
-    int descriptor; /* -1 once closed */
+    int descriptor;               /* -1 once closed */
+    struct ph_atomic_file atomic; /* when it is open, the descriptor is its */
     struct ph_compressor *compressor;
     size_t used; /* bytes waiting in the buffer */
     char buffer[BUFFER_BYTES];
@@ -25,36 +27,54 @@ static ph_status fail_at_path(const struct ph_writer *writer, ph_status status)
     return ph_fail(status, "%s: %s", writer->path, ph_error_text());
 }
 
-ph_status ph__writer_open(const char *path, struct ph_writer **writer_out)
+static ph_status open_descriptor(struct ph_writer *writer, const char *path, bool is_atomic)
 {
+    if (is_atomic) {
+        PH_TRY(ph__atomic_file_open(path, &writer->atomic));
+        writer->descriptor = writer->atomic.descriptor;
+        return PH_OK;
+    }
     bool is_standard = strcmp(path, "-") == 0;
+    writer->descriptor =
+        is_standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (writer->descriptor < 0)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
+    return PH_OK;
+}
+
+static ph_status open_writer(struct ph_writer *writer, const char *path, bool is_atomic)
+{
+    writer->path = strdup(strcmp(path, "-") == 0 && !is_atomic ? "standard output" : path);
+    if (writer->path == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+    PH_TRY(open_descriptor(writer, path, is_atomic));
+    ph_status status = ph__compressor_create(writer->descriptor, path, &writer->compressor);
+    return status == PH_OK ? PH_OK : fail_at_path(writer, status);
+}
+
+static ph_status create_writer(const char *path, bool is_atomic, struct ph_writer **writer_out)
+{
     struct ph_writer *writer = malloc(sizeof *writer);
     if (writer == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
     memset(writer, 0, offsetof(struct ph_writer, buffer));
-    writer->descriptor = -1;
-    ph_status status = PH_OK;
-    writer->path = strdup(is_standard ? "standard output" : path);
-    if (writer->path == NULL) {
-        status = ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
-        goto failed;
-    }
-    writer->descriptor =
-        is_standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->descriptor < 0) {
-        status = ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
-        goto failed;
-    }
-    status = ph__compressor_create(writer->descriptor, path, &writer->compressor);
-    if (status != PH_OK) {
-        fail_at_path(writer, status);
-        goto failed;
-    }
-    *writer_out = writer;
-    return PH_OK;
-failed:
-    ph__writer_close(writer);
+    writer->descriptor = writer->atomic.descriptor = -1;
+    ph_status status = open_writer(writer, path, is_atomic);
+    if (status == PH_OK)
+        *writer_out = writer;
+    else
+        ph__writer_close(writer);
     return status;
+}
+
+ph_status ph__writer_open(const char *path, struct ph_writer **writer_out)
+{
+    return create_writer(path, false, writer_out);
+}
+
+ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out)
+{
+    return create_writer(path, true, writer_out);
 }
 
 /* What waits in the buffer, then `bytes`. */
@@ -108,6 +128,8 @@ static ph_status close_descriptor(struct ph_writer *writer)
 {
     int descriptor = writer->descriptor;
     writer->descriptor = -1;
+    if (writer->atomic.descriptor >= 0)
+        return ph__atomic_file_commit(&writer->atomic);
     if (descriptor > STDERR_FILENO && close(descriptor) != 0)
         return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", writer->path, strerror(errno));
     return PH_OK;
@@ -126,7 +148,9 @@ void ph__writer_close(struct ph_writer *writer)
     if (writer == NULL)
         return;
     ph__compressor_destroy(writer->compressor);
-    if (writer->descriptor > STDERR_FILENO)
+    if (writer->atomic.descriptor >= 0)
+        ph__atomic_file_abandon(&writer->atomic);
+    else if (writer->descriptor > STDERR_FILENO)
         close(writer->descriptor);
     free(writer->path);
     free(writer);

@@ -27,8 +27,21 @@ static void sums_are_those_of_the_standard(void **state)
     ph__digest_destroy(NULL);
 }
 
+static void sum_of_a_file_is_that_of_its_bytes(void **state)
+{
+    (void)state;
+    char hex[65];
+    assert_ok(ph__digest_file(test_write_file("abc", "abc"), hex));
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_fails(ph__digest_file("/nowhere/x", hex), PH_ERROR_DATA, "/nowhere/x: cannot open");
+    assert_fails(ph__digest_file(test_folder(), hex), PH_ERROR_DATA, "cannot read");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_those_of_the_standard)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_those_of_the_standard),
+        cmocka_unit_test(sum_of_a_file_is_that_of_its_bytes),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,35 @@ static void a_text_is_written_at_once(void **state)
     assert_string_equal(text_of(path), "two\n");
 }
 
+static void a_link_replaces_a_name_by_another_file(void **state)
+{
+    (void)state;
+    const char *from = ph__arena_strdup(&arena, test_write_file("from", "linked"));
+    const char *to = ph__arena_strdup(&arena, test_write_file("to", "former"));
+    assert_ok(ph__file_link(from, to));
+    assert_ok(ph__file_link(from, to)); /* the same file already */
+    assert_string_equal(text_of(to), "linked");
+    assert_false(has_temporary_file(to));
+    /* Replacing one name leaves the other one alone. */
+    assert_ok(ph__file_write_text(from, "newer"));
+    assert_string_equal(text_of(to), "linked");
+    assert_fails(ph__file_link("/nowhere/x", to), PH_ERROR_DISK, "/nowhere/x");
+    assert_string_equal(text_of(to), "linked");
+}
+
+/* Another file system than the test folder's, where the machine has one: links are not possible then. */
+static void a_link_to_another_file_system_is_a_copy(void **state)
+{
+    (void)state;
+    struct stat here, there;
+    const char *from = "/proc/version", *to = ph__path_join(&arena, test_folder(), "copied");
+    if (stat(from, &there) != 0 || stat(test_folder(), &here) != 0 || there.st_dev == here.st_dev)
+        return;
+    assert_ok(ph__file_link(from, to));
+    assert_string_equal(text_of(to), text_of(from));
+    assert_false(has_temporary_file(to));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +143,8 @@ int main(void)
         cmocka_unit_test(a_folder_that_is_missing_or_closed_is_named),
         cmocka_unit_test(a_full_disk_is_reported_while_writing),
         cmocka_unit_test(a_text_is_written_at_once),
+        cmocka_unit_test(a_link_replaces_a_name_by_another_file),
+        cmocka_unit_test(a_link_to_another_file_system_is_a_copy),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -186,9 +186,33 @@ static void a_dash_is_standard_output(void **state)
     fclose(file);
 }
 
+static void an_atomic_file_appears_when_it_is_finished(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_write_file("atomic", "former"));
+    struct ph_writer *writer = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    for (int is_finished = 0; is_finished <= 1; is_finished++) {
+        assert_ok(ph__writer_open_atomic(path, &writer));
+        assert_ok(ph__writer_printf(writer, "new %d", 1));
+        if (is_finished)
+            assert_ok(ph__writer_finish(writer));
+        ph__writer_close(writer);
+        assert_ok(ph__file_read(&arena, path, 100, &text, &size));
+        assert_string_equal(text, is_finished ? "new 1" : "former");
+        assert_false(ph__file_exists(ph__arena_printf(&arena, "%s.tmp", path)));
+    }
+    assert_fails(ph__writer_open_atomic("/nowhere/x", &writer), PH_ERROR_DISK, "/nowhere/x");
+    ph__arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_atomic_file_appears_when_it_is_finished),
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(formatted_text_of_any_length_is_written),
         cmocka_unit_test(nothing_written_is_a_valid_file),
