@@ -27,6 +27,27 @@ struct ph_sparse_feature {
     size_t num_rows; /* of its embedding table, the out-of-vocabulary row 0 included */
 };
 
+/* One cell of a row that a program hands over (a file's cells are text). Everything is borrowed during the call.
+ * What is encoded is the same as if the cell had been text: an integer is as its decimal text is. */
+enum ph_cell_kind {
+    PH_CELL_BLANK,
+    PH_CELL_TEXT,    /* text, length; of a list: ids separated by data.list_separator */
+    PH_CELL_INTEGER, /* integer */
+    PH_CELL_REAL,    /* real; NaN is a blank */
+    PH_CELL_INTEGERS, /* a list: integers (count) and, where the list is weighted, weights (count) or NULL: all 1 */
+};
+
+struct ph_cell {
+    enum ph_cell_kind kind;
+    const char *text;
+    size_t length;
+    int64_t integer;
+    double real;
+    const int64_t *integers;
+    const float *weights;
+    size_t count;
+};
+
 /* Builds an encoder from settings; where a field wants a vocabulary, reads the training file once (and only that).
  * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data. */
 ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
@@ -39,8 +60,9 @@ size_t ph_encoder_num_tasks(const struct ph_encoder *encoder);
 size_t ph_encoder_num_sparse(const struct ph_encoder *encoder);
 const struct ph_sparse_feature *ph_encoder_sparse(const struct ph_encoder *encoder, size_t feature);
 const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t feature);
-bool ph_encoder_has_weights(const struct ph_encoder *encoder); /* batches carry weights */
-bool ph_encoder_has_groups(const struct ph_encoder *encoder);  /* batches carry groups */
+bool ph_encoder_has_weights(const struct ph_encoder *encoder);    /* batches carry weights */
+bool ph_encoder_has_groups(const struct ph_encoder *encoder);     /* batches carry groups */
+bool ph_encoder_has_id_weights(const struct ph_encoder *encoder); /* batches carry a weight for each id */
 uint64_t ph_encoder_num_training_rows(
     const struct ph_encoder *encoder); /* 0: not counted, no vocabulary wanted it */
 
@@ -58,6 +80,10 @@ struct ph_batches_options {
     uint64_t seed, epoch;
     size_t num_prefetched; /* batches made ahead by a thread; 0: made in ph_batches_next, no thread */
     bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
+    uint64_t max_bad_rows; /* left out and counted; one more is PH_ERROR_DATA, naming it */
+    double
+        negative_rate; /* of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number;
+                              0: all are */
     const struct ph_position
         *start; /* NULL: the beginning; else of ph_batches_position, of the same file by the same
                                         encoder and options (num_prefetched may differ). Borrowed during open. */
@@ -73,6 +99,11 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
 /* Where the pass stands behind the batch that was returned last: opened again with this start, the next batches are
  * those that would have followed. */
 void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out);
+
+/* Rows left out so far, and the first of them with its place and what is wrong with it, "" while there is none; borrowed
+ * until close. What the maker of batches has read ahead may count already. */
+uint64_t ph_batches_num_bad_rows(struct ph_batches *batches);
+const char *ph_batches_first_bad_row(struct ph_batches *batches);
 void ph_batches_close(struct ph_batches *batches);
 
 /* ---- synthetic data ---- */

@@ -210,3 +210,18 @@ ph_status ph__decompressor_read(
     *size_out = made;
     return PH_OK;
 }
+
+bool ph__decompressor_is_plain_file(const struct ph_decompressor *decompressor)
+{
+    return decompressor->read == read_plain && lseek(decompressor->descriptor, 0, SEEK_CUR) >= 0;
+}
+
+bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte)
+{
+    if (decompressor->read != read_plain || byte > INT64_MAX ||
+        lseek(decompressor->descriptor, (off_t)byte, SEEK_SET) < 0)
+        return false;
+    decompressor->start = decompressor->end = 0;
+    decompressor->is_input_over = false;
+    return true;
+}

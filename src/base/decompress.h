@@ -3,7 +3,9 @@
 #ifndef PH_BASE_DECOMPRESS_H
 #define PH_BASE_DECOMPRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "phloem/status.h"
 
@@ -17,5 +19,10 @@ void ph__decompressor_destroy(struct ph_decompressor *decompressor);
 /* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an error. */
 ph_status ph__decompressor_read(
     struct ph_decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
+
+/* Goes to a byte of a plain file; false where that is not possible (compressed data, pipes), and nothing has moved. */
+bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte);
+/* Whether ph__decompressor_seek is possible. */
+bool ph__decompressor_is_plain_file(const struct ph_decompressor *decompressor);
 
 #endif

@@ -26,6 +26,14 @@ ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *len
 ph_status ph__reader_read(struct ph_reader *reader, void *buffer, size_t size, size_t *size_out);
 const char *ph__reader_path(const struct ph_reader *reader);
 uint64_t ph__reader_line_number(const struct ph_reader *reader); /* of the line last returned, from 1 */
+uint64_t ph__reader_byte(
+    const struct ph_reader *reader); /* where the next line begins, after decompression */
+
+/* Goes to where ph__reader_byte once was, behind `line_number` lines: at once in a plain file, else by reading what
+ * lies between, and forward only. PH_ERROR_DATA when the text ends before. */
+ph_status ph__reader_seek(struct ph_reader *reader, uint64_t byte, uint64_t line_number);
+/* Whether the file is plain, so that any byte of it can be gone to at once. */
+bool ph__reader_is_plain(const struct ph_reader *reader);
 
 /* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded
  * as incomplete (the file stays truncated); finish flushes, and reports a full disk. */

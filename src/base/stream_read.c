@@ -24,7 +24,8 @@ struct ph_reader {
     uint64_t line_number; /* of the line last returned */
     char *buffer;         /* one byte more than capacity, for the NUL after a last line */
     size_t capacity;
-    size_t start, end; /* of what has not been returned yet */
+    size_t start, end;   /* of what has not been returned yet */
+    uint64_t start_byte; /* of the text: where `start` is */
 };
 
 static bool is_standard(const char *path)
@@ -170,6 +171,7 @@ ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *len
         return fail_in_line(reader, PH_ERROR_DATA, "a NUL byte: this is not text");
     line[length] = '\0';
     reader->start += bytes;
+    reader->start_byte += bytes;
     reader->line_number++;
     *line_out = line;
     *length_out = length;
@@ -184,6 +186,7 @@ ph_status ph__reader_read(struct ph_reader *reader, void *buffer, size_t size, s
     size_t count = waiting < size ? waiting : size;
     memcpy(buffer, reader->buffer + reader->start, count);
     reader->start += count;
+    reader->start_byte += count;
     *size_out = count;
     return PH_OK;
 }
@@ -196,4 +199,47 @@ const char *ph__reader_path(const struct ph_reader *reader)
 uint64_t ph__reader_line_number(const struct ph_reader *reader)
 {
     return reader->line_number;
+}
+
+uint64_t ph__reader_byte(const struct ph_reader *reader)
+{
+    return reader->start_byte;
+}
+
+bool ph__reader_is_plain(const struct ph_reader *reader)
+{
+    return ph__decompressor_is_plain_file(reader->decompressor);
+}
+
+/* Passes over what lies before the byte; false: the text ends before it. */
+static ph_status skip_to(struct ph_reader *reader, uint64_t byte, bool *is_there)
+{
+    while (reader->start_byte < byte) {
+        if (reader->start == reader->end && reader->is_over)
+            break;
+        if (reader->start == reader->end)
+            PH_TRY(fill(reader));
+        uint64_t wanted = byte - reader->start_byte;
+        size_t waiting = reader->end - reader->start;
+        size_t count = wanted < waiting ? (size_t)wanted : waiting;
+        reader->start += count;
+        reader->start_byte += count;
+    }
+    *is_there = reader->start_byte == byte;
+    return PH_OK;
+}
+
+ph_status ph__reader_seek(struct ph_reader *reader, uint64_t byte, uint64_t line_number)
+{
+    bool is_there = false;
+    if (ph__decompressor_seek(reader->decompressor, byte)) {
+        reader->start = reader->end = 0;
+        reader->start_byte = byte;
+        reader->is_over = false;
+    }
+    PH_TRY(skip_to(reader, byte, &is_there));
+    if (!is_there)
+        return ph_fail(PH_ERROR_DATA, "%s: ends before byte %" PRIu64, reader->path, byte);
+    reader->line_number = line_number;
+    return PH_OK;
 }

@@ -60,15 +60,14 @@ static void fill_fixed(
 
 /* lengths (F,B) and their running sum, offsets (F*B + 1). */
 static ph_status fill_lengths(
-    struct ph__batch_buffer *buffer, const struct ph__row_reader *reader, const struct ph__rows *rows)
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct ph__rows *rows)
 {
-    const struct ph_encoder *encoder = reader->encoder;
     size_t num_samples = rows->num_rows;
     size_t num_bags = num_samples * encoder->num_sparse;
     for (size_t i = 0; i < num_bags; i++)
         buffer->lengths[i] = 1;
-    for (size_t l = 0; l < reader->num_lists; l++) {
-        size_t f = reader->lists[l];
+    for (size_t l = 0; l < encoder->num_lists; l++) {
+        size_t f = encoder->lists[l];
         for (size_t b = 0; b < num_samples; b++)
             buffer->lengths[f * num_samples + b] =
                 (int32_t)rows->words[rows->starts[b] + encoder->sparse_word + f];
@@ -79,49 +78,71 @@ static ph_status fill_lengths(
         sum += (uint64_t)buffer->lengths[i];
     }
     if (sum > UINT32_MAX)
-        return ph_fail(PH_ERROR_DATA, "%s: a batch of %zu rows has %" PRIu64 " ids, more than 2^32",
-            ph__reader_path(reader->reader), num_samples, sum);
+        return ph_fail(
+            PH_ERROR_DATA, "a batch of %zu rows has %" PRIu64 " ids, more than 2^32", num_samples, sum);
     buffer->offsets[num_bags] = (uint32_t)sum;
     return PH_OK;
 }
 
-static void fill_ids(
-    struct ph__batch_buffer *buffer, const struct ph__row_reader *reader, const struct ph__rows *rows)
+/* The lists of row b, whose words begin at `list`. */
+static void fill_lists(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples,
+    size_t b, const uint32_t *list)
 {
-    const struct ph_encoder *encoder = reader->encoder;
+    for (size_t l = 0; l < encoder->num_lists; l++) {
+        size_t f = encoder->lists[l], bag = f * num_samples + b;
+        size_t count = (size_t)buffer->lengths[bag];
+        int64_t *ids = buffer->ids + buffer->offsets[bag];
+        for (size_t i = 0; i < count; i++)
+            ids[i] = *list++;
+        if (!encoder->sparse_columns[f]->is_weighted)
+            continue;
+        ph_real *weights = buffer->id_weights + buffer->offsets[bag];
+        for (size_t i = 0; i < count; i++)
+            weights[i] = (ph_real)ph__word_as_float(*list++);
+    }
+}
+
+static void fill_ids(
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct ph__rows *rows)
+{
     size_t num_samples = rows->num_rows;
+    for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
+        buffer->id_weights[i] = 1;
     for (size_t b = 0; b < num_samples; b++) {
         const uint32_t *row = rows->words + rows->starts[b];
         const uint32_t *sparse = row + encoder->sparse_word;
         /* A list's word is its length, written over by its first id below, or never read when it is empty. */
-        if (reader->num_lists == 0)
+        if (encoder->num_lists == 0)
             for (size_t f = 0; f < encoder->num_sparse; f++)
                 buffer->ids[f * num_samples + b] = sparse[f];
         else
             for (size_t f = 0; f < encoder->num_sparse; f++)
                 if (buffer->lengths[f * num_samples + b] != 0)
                     buffer->ids[buffer->offsets[f * num_samples + b]] = sparse[f];
-        const uint32_t *list = row + encoder->num_fixed_words;
-        for (size_t l = 0; l < reader->num_lists; l++) {
-            size_t bag = reader->lists[l] * num_samples + b;
-            for (int32_t i = 0; i < buffer->lengths[bag]; i++)
-                buffer->ids[buffer->offsets[bag] + (uint32_t)i] = *list++;
-        }
+        fill_lists(buffer, encoder, num_samples, b, row + encoder->num_fixed_words);
     }
 }
 
-ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph__row_reader *reader,
+static ph_status reserve_ids(
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_ids)
+{
+    PH_TRY(ph__array_reserve((void **)&buffer->ids, &buffer->ids_capacity, num_ids, sizeof *buffer->ids));
+    if (!encoder->has_id_weights)
+        return PH_OK;
+    return ph__array_reserve(
+        (void **)&buffer->id_weights, &buffer->id_weights_capacity, num_ids, sizeof *buffer->id_weights);
+}
+
+ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const struct ph__rows *rows, uint64_t first_sample)
 {
-    const struct ph_encoder *encoder = reader->encoder;
     PH_TRY(reserve(buffer, encoder, rows->num_rows));
     fill_fixed(buffer, encoder, rows);
-    PH_TRY(fill_lengths(buffer, reader, rows));
+    PH_TRY(fill_lengths(buffer, encoder, rows));
     struct ph_batch *batch = &buffer->batch;
     batch->num_ids = buffer->offsets[rows->num_rows * encoder->num_sparse];
-    PH_TRY(
-        ph__array_reserve((void **)&buffer->ids, &buffer->ids_capacity, batch->num_ids, sizeof *buffer->ids));
-    fill_ids(buffer, reader, rows);
+    PH_TRY(reserve_ids(buffer, encoder, batch->num_ids));
+    fill_ids(buffer, encoder, rows);
     batch->num_samples = rows->num_rows;
     batch->num_dense = encoder->num_dense;
     batch->num_sparse = encoder->num_sparse;
@@ -130,6 +151,7 @@ ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph
     batch->lengths = buffer->lengths;
     batch->offsets = buffer->offsets;
     batch->ids = buffer->ids;
+    batch->id_weights = encoder->has_id_weights ? buffer->id_weights : NULL;
     return PH_OK;
 }
 
@@ -139,6 +161,7 @@ void ph__batch_buffer_fini(struct ph__batch_buffer *buffer)
     free(buffer->lengths);
     free(buffer->offsets);
     free(buffer->ids);
+    free(buffer->id_weights);
     free(buffer->groups);
     memset(buffer, 0, sizeof *buffer);
 }

@@ -2,7 +2,8 @@
 #ifndef PH_DATA_BATCH_BUFFER_H
 #define PH_DATA_BATCH_BUFFER_H
 
-#include "data/row_reader.h"
+#include "data/encoder.h"
+#include "data/rows.h"
 
 struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     struct ph_batch batch;
@@ -14,12 +15,14 @@ struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     size_t offsets_capacity;
     int64_t *ids;
     size_t ids_capacity;
+    ph_real *id_weights;
+    size_t id_weights_capacity;
     int64_t *groups;
     size_t groups_capacity;
 };
 
-/* Writes all rows into buffer->batch in the combined format. `reader` is where the rows came from. */
-ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph__row_reader *reader,
+/* Writes all rows, which the encoder has encoded, into buffer->batch in the combined format. */
+ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const struct ph__rows *rows, uint64_t first_sample);
 void ph__batch_buffer_fini(struct ph__batch_buffer *buffer);
 

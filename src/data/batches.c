@@ -34,9 +34,11 @@ struct ph_batches {
     /* shared */
     struct slot *slots;
     size_t num_slots;
-    uint64_t num_made;  /* guarded by lock */
-    uint64_t num_taken; /* guarded by lock: buffers that the consumer has given back */
-    bool must_stop;     /* guarded by lock */
+    uint64_t num_made;       /* guarded by lock */
+    uint64_t num_taken;      /* guarded by lock: buffers that the consumer has given back */
+    bool must_stop;          /* guarded by lock */
+    uint64_t num_bad_rows;   /* guarded by lock */
+    char first_bad_row[512]; /* guarded by lock; written once */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* the consumer's */
@@ -54,30 +56,25 @@ static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
     PH_TRY(ph__window_take(&batches->window, batches->batch_size, &batches->staging));
     slot->is_end = batches->staging.num_rows == 0;
     if (slot->is_end && batches->num_rows == 0)
-        return ph_fail(PH_ERROR_DATA, "%s: has no rows", ph__reader_path(batches->window.reader.reader));
+        return ph_fail(PH_ERROR_DATA, "%s: has no rows", ph__source_path(&batches->window.source));
     if (slot->is_end)
         return PH_OK;
-    PH_TRY(
-        ph__batch_buffer_fill(&slot->buffer, &batches->window.reader, &batches->staging, batches->num_rows));
+    PH_TRY(ph__batch_buffer_fill(
+        &slot->buffer, batches->window.source.encoder, &batches->staging, batches->num_rows));
     batches->num_rows += batches->staging.num_rows;
-    slot->position.words[0] = batches->num_rows;
+    ph__window_tell(&batches->window, &slot->position);
+    slot->position.words[PH_POSITION_WORDS - 1] = batches->num_rows;
     return PH_OK;
 }
 
-/* Reads again what was given out before `position`. */
-static ph_status skip_to(struct ph_batches *batches, const struct ph_position *position)
+static void publish_bad_rows(struct ph_batches *batches)
 {
-    while (batches->num_rows < position->words[0]) {
-        uint64_t wanted = position->words[0] - batches->num_rows;
-        wanted = wanted < batches->batch_size ? wanted : batches->batch_size;
-        PH_TRY(ph__window_take(&batches->window, (size_t)wanted, &batches->staging));
-        if (batches->staging.num_rows == 0)
-            return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when the pass was left",
-                ph__reader_path(batches->window.reader.reader));
-        batches->num_rows += batches->staging.num_rows;
-    }
-    batches->position = *position;
-    return PH_OK;
+    const struct ph__source *source = &batches->window.source;
+    pthread_mutex_lock(&batches->lock);
+    if (batches->first_bad_row[0] == '\0')
+        snprintf(batches->first_bad_row, sizeof batches->first_bad_row, "%s", source->first_bad_row);
+    batches->num_bad_rows = source->num_bad_rows;
+    pthread_mutex_unlock(&batches->lock);
 }
 
 /* Fills a slot, an error included. False when nothing can follow it. */
@@ -86,6 +83,7 @@ static bool make(struct ph_batches *batches, struct slot *slot)
     slot->status = fill_slot(batches, slot);
     if (slot->status != PH_OK)
         snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
+    publish_bad_rows(batches);
     return slot->status == PH_OK && !slot->is_end;
 }
 
@@ -146,8 +144,10 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
     ph_status status = ph__window_open(&batches->window, encoder, path, options);
-    if (status == PH_OK && options->start != NULL)
-        status = skip_to(batches, options->start);
+    if (status == PH_OK && options->start != NULL) {
+        batches->position = *options->start;
+        batches->num_rows = options->start->words[PH_POSITION_WORDS - 1];
+    }
     if (status == PH_OK && options->num_prefetched > 0)
         status = start(batches);
     if (status != PH_OK) {
@@ -218,4 +218,17 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
 void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out)
 {
     *position_out = batches->position;
+}
+
+uint64_t ph_batches_num_bad_rows(struct ph_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    uint64_t count = batches->num_bad_rows;
+    pthread_mutex_unlock(&batches->lock);
+    return count;
+}
+
+const char *ph_batches_first_bad_row(struct ph_batches *batches)
+{
+    return ph_batches_num_bad_rows(batches) > 0 ? batches->first_bad_row : "";
 }

@@ -16,6 +16,13 @@ static const struct ph_option field_options[] = {
         .default_text = NULL,
         .help = "Column of the file. A name that ends in '*' stands for every column that starts so and has  "
                 "no entry of its own; \"*\" is all the rest."},
+    {.key = "from",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(from),
+        .default_text = "",
+        .help = "Column of the file that this feature is made of, where the name is the feature's own: "
+                "several features "
+                "of one column."},
     {.key = "kind",
         .type = PH_OPTION_CHOICE,
         .offset = FIELD(kind),
@@ -29,7 +36,9 @@ static const struct ph_option field_options[] = {
         .choices = PH_ENCODING_WORDS "|inherit",
         .help = "How an id becomes a row of its table: the number itself, its place in a vocabulary built "
                 "from the "
-                "training file, or a hash. inherit: data.encoding."},
+                "training file, a hash, or the bucket that a number falls into. log_bucket: counts up to 2 "
+                "as they "
+                "are, larger ones by ln(x)^2, rounded down. inherit: data.encoding."},
     {.key = "rows",
         .type = PH_OPTION_INTEGER,
         .offset = FIELD(rows),
@@ -56,6 +65,32 @@ static const struct ph_option field_options[] = {
         .offset = FIELD(is_list),
         .default_text = "false",
         .help = "The cell holds any number of ids, separated by data.list_separator (multi-hot)."},
+    {.key = "weighted",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(is_weighted),
+        .default_text = "false",
+        .help =
+            "Of a list: ids are written id:weight, and vectors are multiplied by the weight before pooling."},
+    {.key = "part",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(part),
+        .default_text = "whole",
+        .choices = PH_TIME_PART_WORDS,
+        .help = "Of an id that is a time, written YYMMDDHH or YYYY-MM-DD HH:MM:SS: what becomes the id in "
+                "its place."},
+    {.key = "buckets",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(num_buckets),
+        .default_text = "0",
+        .min = 0,
+        .max = 4096,
+        .help = "Of encoding bucket: so many, bounded by quantiles of the training file."},
+    {.key = "boundaries",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(boundaries),
+        .default_text = "",
+        .help = "Of encoding bucket, in place of buckets: \"1, 2.5, 10\", numbers that grow. A value on one "
+                "falls above it."},
     {.key = "max_length",
         .type = PH_OPTION_INTEGER,
         .offset = FIELD(max_length),
@@ -73,7 +108,10 @@ static const struct ph_option field_options[] = {
         .offset = FIELD(transform),
         .default_text = "none",
         .choices = PH_TRANSFORM_WORDS,
-        .help = "Of a dense value x; log1p is log(1 + max(x, 0)), for counts."},
+        .help = "Of a dense value x. log1p: log(1 + max(x, 0)), for counts. standardise: less the mean of "
+                "the training "
+                "file, divided by the standard deviation; a blank becomes 0. log1p_standardise: both, in "
+                "this order."},
     {.key = "missing",
         .type = PH_OPTION_NUMBER,
         .offset = FIELD(missing),
@@ -81,6 +119,11 @@ static const struct ph_option field_options[] = {
         .min = -1e30,
         .max = 1e30,
         .help = "What a blank dense cell stands for, before the transform."},
+    {.key = "missing_indicator",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(has_indicator),
+        .default_text = "false",
+        .help = "Of a dense field: adds a dense feature NAME.missing, 1 where the cell is blank, else 0."},
 };
 
 static const struct ph_option_table field_table = {
@@ -96,7 +139,8 @@ static const struct ph_option data_options[] = {
         .type = PH_OPTION_PATH,
         .offset = DATA(train),
         .default_text = "",
-        .help = "Training file, plain, .gz or .zst. Vocabularies are built from it alone.",
+        .help = "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several. Vocabularies are "
+                "built from it alone.",
         .may_change = true},
     {.key = "valid",
         .type = PH_OPTION_PATH,
@@ -117,7 +161,9 @@ static const struct ph_option data_options[] = {
         .choices = PH_DATA_FORMAT_WORDS,
         .help =
             "csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to I13, C1 to C26, "
-            "tabs, no header."},
+            "tabs, no header. avazu: the contest's CSV. libsvm: label id:value ... libffm: label "
+            "field:id:value ... "
+            "npy: arrays, as MLPerf lays out multi-hot Criteo. arrow: batches that a program hands over."},
     {.key = "separator",
         .type = PH_OPTION_TEXT,
         .offset = DATA(separator),
@@ -168,6 +214,21 @@ static const struct ph_option data_options[] = {
         .default_text = "",
         .records = &field_table,
         .help = "The schema: one entry a column. Format criteo has one of its own."},
+    {.key = "num_fields",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(num_fields),
+        .default_text = "0",
+        .min = 0,
+        .max = 4096,
+        .help = "Of format libffm: fields of a row. 0: counted in the training file."},
+    {.key = "max_bad_rows",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(max_bad_rows),
+        .default_text = "0",
+        .min = 0,
+        .max = 9e15,
+        .help = "Bad rows of a file that are left out and counted; one more ends the run. Predictions leave "
+                "none out."},
     {.key = "shuffle",
         .type = PH_OPTION_BOOL,
         .offset = DATA(is_shuffled),

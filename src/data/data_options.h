@@ -11,8 +11,17 @@
 
 #include "base/option.h"
 
-enum ph_data_format { PH_DATA_CSV, PH_DATA_TSV, PH_DATA_CRITEO };
-#define PH_DATA_FORMAT_WORDS "csv|tsv|criteo"
+enum ph_data_format {
+    PH_DATA_CSV,
+    PH_DATA_TSV,
+    PH_DATA_CRITEO,
+    PH_DATA_AVAZU,
+    PH_DATA_LIBSVM,
+    PH_DATA_LIBFFM,
+    PH_DATA_NPY,
+    PH_DATA_ARROW, /* batches handed over by the program itself: ph_dataset_append_arrow */
+};
+#define PH_DATA_FORMAT_WORDS "csv|tsv|criteo|avazu|libsvm|libffm|npy|arrow"
 
 enum ph_field_kind {
     PH_FIELD_LABEL,
@@ -24,24 +33,45 @@ enum ph_field_kind {
 };
 #define PH_FIELD_KIND_WORDS "label|id|dense|weight|group|ignore"
 
-enum ph_field_encoding { PH_ENCODING_RAW, PH_ENCODING_VOCABULARY, PH_ENCODING_HASH, PH_ENCODING_INHERIT };
-#define PH_ENCODING_WORDS "raw|vocabulary|hash"
+enum ph_field_encoding {
+    PH_ENCODING_RAW,
+    PH_ENCODING_VOCABULARY,
+    PH_ENCODING_HASH,
+    PH_ENCODING_BUCKET,
+    PH_ENCODING_LOG_BUCKET,
+    PH_ENCODING_INHERIT,
+};
+#define PH_ENCODING_WORDS "raw|vocabulary|hash|bucket|log_bucket"
 
-enum ph_dense_transform { PH_TRANSFORM_NONE, PH_TRANSFORM_LOG1P };
-#define PH_TRANSFORM_WORDS "none|log1p"
+enum ph_dense_transform {
+    PH_TRANSFORM_NONE,
+    PH_TRANSFORM_LOG1P,
+    PH_TRANSFORM_STANDARDISE,
+    PH_TRANSFORM_LOG1P_STANDARDISE,
+};
+#define PH_TRANSFORM_WORDS "none|log1p|standardise|log1p_standardise"
+
+enum ph_time_part { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_WEEKEND };
+#define PH_TIME_PART_WORDS "whole|hour|weekday|weekend"
 
 struct ph_field_settings {
-    const char *name;   /* of the column; a trailing '*' matches every column that starts so */
-    int kind;           /* ph_field_kind */
-    int encoding;       /* ph_field_encoding */
-    int64_t rows;       /* raw, hash: rows of the table; 0: data.rows */
-    int64_t min_count;  /* vocabulary; 0: data.min_count */
-    int64_t hash_seed;  /* -1: data.hash_seed */
-    bool is_list;       /* several ids a cell, cut at data.list_separator */
-    int64_t max_length; /* of a list, the rest is dropped; 0: no limit */
-    bool is_group;      /* an id field that grouped AUC groups by, too */
-    int transform;      /* ph_dense_transform */
-    double missing;     /* what a blank dense cell is, before the transform */
+    const char *name;       /* of the column; a trailing '*' matches every column that starts so */
+    const char *from;       /* the column of the file, where the name is the feature's own; "": the name */
+    int kind;               /* ph_field_kind */
+    int encoding;           /* ph_field_encoding */
+    int64_t rows;           /* raw, hash: rows of the table; 0: data.rows */
+    int64_t min_count;      /* vocabulary; 0: data.min_count */
+    int64_t hash_seed;      /* -1: data.hash_seed */
+    bool is_list;           /* several ids a cell, cut at data.list_separator */
+    bool is_weighted;       /* of a list: each id is written id:weight */
+    int part;               /* ph_time_part */
+    int64_t num_buckets;    /* bucket: quantiles of the training file */
+    const char *boundaries; /* bucket: in their place, numbers separated by commas; "": none */
+    int64_t max_length;     /* of a list, the rest is dropped; 0: no limit */
+    bool is_group;          /* an id field that grouped AUC groups by, too */
+    int transform;          /* ph_dense_transform */
+    double missing;         /* what a blank dense cell is, before the transform */
+    bool has_indicator;     /* of a dense field: another feature says whether the cell was blank */
 };
 
 struct ph_data_settings {
@@ -53,6 +83,8 @@ struct ph_data_settings {
     int encoding; /* defaults for id fields */
     int64_t rows, min_count, hash_seed;
     struct ph_record_list fields; /* of struct ph_field_settings */
+    int64_t num_fields;           /* libffm: fields of a row; 0: counted in the training file */
+    int64_t max_bad_rows;
     bool is_shuffled;
     int64_t shuffle_bytes;
     int64_t num_prefetched;

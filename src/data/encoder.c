@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/fit.h"
 #include "data/header.h"
-#include "data/vocabulary_pass.h"
+#include "data/libffm.h"
+#include "data/source.h"
 
 bool ph__is_utf8(const char *text, size_t length)
 {
@@ -34,16 +36,26 @@ bool ph__is_utf8(const char *text, size_t length)
     return true;
 }
 
-ph_status ph__encoder_add_column(struct ph_encoder *encoder, const char *name, struct ph__column **column_out)
+ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
+{
+    if (ph__is_utf8(word, length))
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA, "field '%s': the id is not UTF-8, which a vocabulary cannot keep (hash it)",
+        column->name);
+}
+
+ph_status ph__encoder_add_column(
+    struct ph_encoder *encoder, const char *name, const char *from, struct ph__column **column_out)
 {
     PH_TRY(ph__array_reserve((void **)&encoder->columns, &encoder->columns_capacity, encoder->num_columns + 1,
         sizeof *encoder->columns));
     struct ph__column *column = &encoder->columns[encoder->num_columns];
     memset(column, 0, sizeof *column);
-    column->name = strdup(name);
-    if (column->name == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for column '%s'", name);
     encoder->num_columns++;
+    column->name = strdup(name);
+    column->from = strdup(from);
+    if (column->name == NULL || column->from == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for column '%s'", name);
     *column_out = column;
     return PH_OK;
 }
@@ -58,6 +70,24 @@ const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, cons
 
 /* ---- sealing ------------------------------------------------------------------------------------------- */
 
+/* Rows of an id column's table: row 0, and those of its encoding. */
+static uint64_t count_rows(const struct ph__column *column)
+{
+    switch (column->encoding) {
+    case PH_ENCODING_VOCABULARY:
+        return column->vocabulary.num_words + 1;
+    case PH_ENCODING_BUCKET:
+        return column->num_boundaries + 2;
+    case PH_ENCODING_LOG_BUCKET:
+        return 1 + PH_LOG_BUCKET_NEGATIVES + 3 + PH_LOG_BUCKET_MAX + 1;
+    case PH_ENCODING_RAW:
+    case PH_ENCODING_HASH:
+    case PH_ENCODING_INHERIT:
+        break;
+    }
+    return column->num_rows;
+}
+
 static ph_status seal_column(
     struct ph_encoder *encoder, struct ph__column *column, const char *where, ph_status status)
 {
@@ -71,34 +101,81 @@ static ph_status seal_column(
     encoder->has_group |= is_group;
     if (column->kind == PH_FIELD_LABEL)
         column->slot = encoder->num_tasks++;
-    if (column->kind == PH_FIELD_DENSE)
-        column->slot = encoder->num_dense++;
-    if (column->kind == PH_FIELD_ID)
+    if (column->kind == PH_FIELD_DENSE) {
+        column->slot = encoder->num_dense;
+        encoder->num_dense += column->has_indicator ? 2 : 1;
+    }
+    if (column->kind == PH_FIELD_ID) {
         column->slot = encoder->num_sparse++;
-    if (column->kind == PH_FIELD_ID && column->encoding == PH_ENCODING_VOCABULARY)
-        column->num_rows = column->vocabulary.num_words + 1;
+        column->num_rows = count_rows(column);
+        encoder->num_lists += column->is_list;
+        encoder->has_id_weights |= column->is_weighted;
+    }
     return PH_OK;
+}
+
+static void list_sparse(struct ph_encoder *encoder, const struct ph__column *column)
+{
+    encoder->sparse_columns[column->slot] = column;
+    encoder->sparse[column->slot] =
+        (struct ph_sparse_feature){.name = column->name, .num_rows = (size_t)column->num_rows};
+    if (column->is_list)
+        encoder->lists[encoder->num_lists++] = column->slot;
+}
+
+static ph_status list_dense(struct ph_encoder *encoder, const struct ph__column *column)
+{
+    encoder->dense_names[column->slot] = column->name;
+    if (!column->has_indicator)
+        return PH_OK;
+    const char *name = ph__arena_printf(&encoder->arena, "%s.missing", column->name);
+    encoder->dense_names[column->slot + 1] = name;
+    return name != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 static ph_status list_features(struct ph_encoder *encoder)
 {
     encoder->sparse = calloc(encoder->num_sparse + 1, sizeof *encoder->sparse);
     encoder->dense_names = calloc(encoder->num_dense + 1, sizeof *encoder->dense_names);
-    if (encoder->sparse == NULL || encoder->dense_names == NULL)
+    encoder->lists = calloc(encoder->num_lists + 1, sizeof *encoder->lists);
+    encoder->sparse_columns = calloc(encoder->num_sparse + 1, sizeof(const struct ph__column *));
+    if (encoder->sparse == NULL || encoder->dense_names == NULL || encoder->lists == NULL ||
+        encoder->sparse_columns == NULL)
         return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu features", encoder->num_columns);
+    encoder->num_lists = 0;
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
         if (column->kind == PH_FIELD_DENSE)
-            encoder->dense_names[column->slot] = column->name;
+            PH_TRY(list_dense(encoder, column));
         if (column->kind == PH_FIELD_ID)
-            encoder->sparse[column->slot] =
-                (struct ph_sparse_feature){.name = column->name, .num_rows = (size_t)column->num_rows};
+            list_sparse(encoder, column);
     }
     return PH_OK;
 }
 
+static void free_lists(struct ph_encoder *encoder)
+{
+    free(encoder->sparse);
+    free(encoder->dense_names);
+    free(encoder->lists);
+    free(encoder->sparse_columns);
+}
+
+/* What an earlier seal has found out. */
+static void unseal(struct ph_encoder *encoder)
+{
+    free_lists(encoder);
+    encoder->sparse = NULL;
+    encoder->dense_names = NULL;
+    encoder->lists = NULL;
+    encoder->sparse_columns = NULL;
+    encoder->num_tasks = encoder->num_dense = encoder->num_sparse = encoder->num_lists = 0;
+    encoder->has_weight = encoder->has_group = encoder->has_id_weights = false;
+}
+
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status)
 {
+    unseal(encoder);
     for (size_t i = 0; i < encoder->num_columns; i++)
         PH_TRY(seal_column(encoder, &encoder->columns[i], where, status));
     if (encoder->num_tasks == 0)
@@ -117,32 +194,90 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
 
 /* ---- creation ------------------------------------------------------------------------------------------ */
 
-static const struct ph__column *first_vocabulary(const struct ph_encoder *encoder)
+/* The names in the header of the training file. */
+static ph_status read_header(
+    const struct ph_data_settings *settings, const char *path, struct ph__header *header)
 {
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        if (encoder->columns[i].kind == PH_FIELD_ID && encoder->columns[i].encoding == PH_ENCODING_VOCABULARY)
-            return &encoder->columns[i];
-    return NULL;
-}
-
-static ph_status build(const struct ph_data_settings *settings, struct ph_reader *reader,
-    struct ph__header *header, struct ph_encoder *encoder)
-{
-    PH_TRY(ph__schema_build(settings, header->names, header->num_names, encoder));
-    const struct ph__column *column = first_vocabulary(encoder);
-    if (column != NULL && reader == NULL)
-        return ph_fail(
-            PH_ERROR_CONFIG, "data.train: missing, and '%s' needs it for its vocabulary", column->name);
-    if (column != NULL)
-        PH_TRY(ph__vocabulary_pass(encoder, reader));
-    return ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
-}
-
-static char header_separator(const struct ph_data_settings *settings)
-{
+    struct ph_reader *reader;
+    char separator = ph__default_separator(settings->format);
     if (settings->separator != NULL && settings->separator[0] != '\0')
-        return settings->separator[0];
-    return settings->format == PH_DATA_CSV ? ',' : '\t';
+        separator = settings->separator[0];
+    PH_TRY(ph__reader_open(path, &reader));
+    ph_status status = ph__header_read(
+        reader, separator, settings->format == PH_DATA_CSV || settings->format == PH_DATA_AVAZU, header);
+    ph__reader_close(reader);
+    return status;
+}
+
+static ph_status build_columns(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    struct ph__header header = {0};
+    struct ph__file_shape shape = {.num_fields = (size_t)settings->num_fields};
+    struct ph_arena arena = {0};
+    const char **paths = NULL;
+    size_t num_paths = 0;
+    ph_status status = PH_OK;
+    if (settings->train != NULL)
+        status = ph__source_list(&arena, settings->train, &paths, &num_paths);
+    if (status == PH_OK && num_paths > 0 && ph__has_header(settings))
+        status = read_header(settings, paths[0], &header);
+    if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)
+        status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
+    shape.names = header.names;
+    shape.num_names = header.num_names;
+    if (status == PH_OK)
+        status = ph__schema_build(settings, &shape, encoder);
+    ph__header_fini(&header);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
+{
+    bool is_end = false;
+    while (!is_end)
+        PH_TRY(ph__source_next(source, rows, &is_end));
+    return PH_OK;
+}
+
+/* The pass over the training file that vocabularies, statistics and quantiles want. */
+static ph_status learn(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    struct ph__fit fit;
+    struct ph__source source = {0};
+    struct ph__rows rows = {0};
+    struct ph__source_options options = {.max_bad_rows = (uint64_t)settings->max_bad_rows, .fit = &fit};
+    PH_TRY(ph__fit_init(&fit, encoder));
+    ph_status status = ph__source_open(&source, encoder, settings->train, &options);
+    if (status == PH_OK)
+        status = read_all(&source, &rows);
+    if (status == PH_OK && fit.num_rows == 0)
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", settings->train);
+    ph__source_close(&source);
+    ph__rows_fini(&rows);
+    if (status == PH_OK)
+        status = ph__fit_finish(&fit, encoder);
+    else
+        ph__fit_fini(&fit);
+    return status;
+}
+
+static ph_status build(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    PH_TRY(build_columns(settings, encoder));
+    PH_TRY(ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG));
+    const struct ph__column *wanted = ph__fit_first_wanted(encoder);
+    if (wanted == NULL)
+        return PH_OK;
+    if (settings->train == NULL)
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.train: missing, and '%s' learns its encoding from it", wanted->name);
+    if (strcmp(settings->train, "-") == 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.train: standard input is read once, and '%s' learns its encoding from a first pass",
+            wanted->name);
+    PH_TRY(learn(settings, encoder));
+    return ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
 }
 
 ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
@@ -150,18 +285,7 @@ ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_e
     struct ph_encoder *encoder = calloc(1, sizeof *encoder);
     if (encoder == NULL)
         return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
-    struct ph__header header = {0};
-    struct ph_reader *reader = NULL;
-    ph_status status = PH_OK;
-    if (settings->train != NULL)
-        status = ph__reader_open(settings->train, &reader);
-    if (status == PH_OK && reader != NULL && settings->has_header && settings->format != PH_DATA_CRITEO)
-        status =
-            ph__header_read(reader, header_separator(settings), settings->format == PH_DATA_CSV, &header);
-    if (status == PH_OK)
-        status = build(settings, reader, &header, encoder);
-    ph__reader_close(reader);
-    ph__header_fini(&header);
+    ph_status status = build(settings, encoder);
     if (status != PH_OK) {
         ph_encoder_destroy(encoder);
         return status;
@@ -176,11 +300,13 @@ void ph_encoder_destroy(struct ph_encoder *encoder)
         return;
     for (size_t i = 0; i < encoder->num_columns; i++) {
         free(encoder->columns[i].name);
+        free(encoder->columns[i].from);
+        free(encoder->columns[i].boundaries);
         ph__vocabulary_fini(&encoder->columns[i].vocabulary);
     }
     free(encoder->columns);
-    free(encoder->sparse);
-    free(encoder->dense_names);
+    free_lists(encoder);
+    ph__arena_fini(&encoder->arena);
     free(encoder);
 }
 
@@ -224,4 +350,9 @@ bool ph_encoder_has_groups(const struct ph_encoder *encoder)
 uint64_t ph_encoder_num_training_rows(const struct ph_encoder *encoder)
 {
     return encoder->num_training_rows;
+}
+
+bool ph_encoder_has_id_weights(const struct ph_encoder *encoder)
+{
+    return encoder->has_id_weights;
 }

@@ -3,9 +3,9 @@
  *
  * An encoded row is a run of 32-bit words (floats by their bits): first a fixed part
  *     labels (T) | dense (D) | weight (1, if any) | group (2, if any) | sparse (F)
- * whose sparse word is the id of a single-valued feature or the number of ids of a list; then the ids of the
- * lists, list by list in the order of the columns of the file that the row came from. Immutable after
- * creation; any number of threads may read it. */
+ * whose sparse word is the id of a single-valued feature or the number of ids of a list; then the lists in the order
+ * of their sparse slots, each its ids and, if it is weighted, as many weights. Immutable after creation; any number
+ * of threads may read it. */
 #ifndef PH_DATA_ENCODER_H
 #define PH_DATA_ENCODER_H
 
@@ -13,14 +13,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "data/data_options.h"
 #include "data/vocabulary.h"
 #include "phloem/data.h"
 
 #define PH_LOG1P_TABLE_SIZE 1024
 
+/* What the training data says about a dense column, blanks apart; of the values after log1p where there is one. */
+struct ph__statistics {
+    uint64_t num_values, num_blanks;
+    double min, max, mean, deviation;
+};
+
 struct ph__column {
     char *name;
+    char *from; /* the column of the file that it is made of; mostly its own name */
     enum ph_field_kind kind;
     size_t slot; /* among the labels, the dense or the sparse features */
     /* id */
@@ -29,12 +37,19 @@ struct ph__column {
     uint64_t min_count;
     uint64_t hash_seed;
     bool is_list;
+    bool is_weighted;  /* each id of the list carries a weight */
     size_t max_length; /* SIZE_MAX: no limit */
     bool is_group;
+    enum ph_time_part part;
     struct ph__vocabulary vocabulary;
+    size_t num_buckets; /* wanted of quantiles; 0: the boundaries are given */
+    double *boundaries; /* (num_boundaries) ascending, owned */
+    size_t num_boundaries;
     /* dense */
     enum ph_dense_transform transform;
-    float missing; /* before the transform */
+    float missing;      /* before the transform */
+    bool has_indicator; /* the next dense slot is 1 where the cell is blank, else 0 */
+    struct ph__statistics statistics;
 };
 
 struct ph_encoder {
@@ -45,7 +60,12 @@ struct ph_encoder {
     size_t num_columns, columns_capacity;
     size_t num_tasks, num_dense, num_sparse;
     bool has_weight, has_group;
+    bool has_id_weights;        /* some list is weighted */
     uint64_t num_training_rows; /* 0: not counted */
+    size_t *lists;              /* (num_lists) sparse slots of lists, ascending */
+    size_t num_lists;
+    const struct ph__column **sparse_columns; /* (num_sparse) by slot */
+    struct ph_arena arena;                    /* names made of others */
     struct ph_sparse_feature *sparse;
     const char **dense_names;
     /* where the parts of an encoded row start */
@@ -53,21 +73,38 @@ struct ph_encoder {
     float log1p[PH_LOG1P_TABLE_SIZE]; /* of 0, 1, 2 …: most counts are small */
 };
 
-/* Appends a column; `name` is copied. The column is zero but for its name; borrowed until the next one. */
+/* Appends a column; the texts are copied. The column is zero but for them; borrowed until the next one. */
 ph_status ph__encoder_add_column(
-    struct ph_encoder *encoder, const char *name, struct ph__column **column_out);
+    struct ph_encoder *encoder, const char *name, const char *from, struct ph__column **column_out);
 
-/* After all columns and vocabularies: gives the slots, lays out the row, fills the tables. `where` names the
- * source in errors, `status` is what a wrong schema gives. */
+/* After all columns, and once more when vocabularies or boundaries have changed: gives the slots, lays out the row, fills
+ * the tables. `where` names the source in errors, `status` is what a wrong schema gives. */
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status);
 
 /* NULL when there is none of that name. */
 const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, const char *name);
 
-/* The columns from the settings and the header (names, may be empty when there is none). */
-ph_status ph__schema_build(const struct ph_data_settings *settings, char *const *names, size_t num_names,
-    struct ph_encoder *encoder);
+/* What the training file says about its columns. Borrowed. */
+struct ph__file_shape {
+    char *const *names; /* (num_names) of the columns, where it names them */
+    size_t num_names;
+    size_t num_fields; /* libffm */
+};
+
+/* The columns from the settings and the file. */
+ph_status ph__schema_build(
+    const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
+
+/* Whether the files' first line names the columns, and the separator where data.separator says none. */
+bool ph__has_header(const struct ph_data_settings *settings);
+char ph__default_separator(int format);
 
 bool ph__is_utf8(const char *text, size_t length);
+
+/* Whether an id may stand in a column with a vocabulary, which is saved as UTF-8. PH_ERROR_DATA naming the field. */
+ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length);
+
+#define PH_LOG_BUCKET_NEGATIVES 3 /* counts -3, -2 and -1 have buckets of their own */
+#define PH_LOG_BUCKET_MAX 480     /* ln(2^31)^2 = 461.7 */
 
 #endif

@@ -1,4 +1,5 @@
 /* The encoder as a JSON file: saved with a model, loaded by whoever feeds that model. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "data/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"
-#define FILE_VERSION 1
+#define FILE_VERSION 2 /* 1 had neither buckets, statistics nor features of their own names */
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
@@ -34,33 +35,77 @@ static ph_status set_words(struct ph_json *json, const struct ph__vocabulary *vo
     return PH_OK;
 }
 
+static void set_boundaries(struct ph_json *json, const struct ph__column *column)
+{
+    struct ph_json *boundaries = ph__json_array();
+    for (size_t i = 0; i < column->num_boundaries; i++)
+        ph__json_append_number(boundaries, column->boundaries[i]);
+    ph__json_set(json, "boundaries", boundaries);
+}
+
+static void set_list(struct ph_json *json, const struct ph__column *column)
+{
+    char word[16];
+    ph__json_set_bool(json, "list", column->is_list);
+    ph__json_set_bool(json, "weighted", column->is_weighted);
+    ph__json_set_integer(
+        json, "max_length", column->max_length == SIZE_MAX ? 0 : (int64_t)column->max_length);
+    ph__json_set_bool(json, "group", column->is_group);
+    ph__json_set_text(json, "part", ph__data_word(PH_TIME_PART_WORDS, (int)column->part, word));
+}
+
 static ph_status set_id(struct ph_json *json, const struct ph__column *column)
 {
     char word[16];
     ph__json_set_text(json, "encoding", ph__data_word(PH_ENCODING_WORDS, (int)column->encoding, word));
-    ph__json_set_bool(json, "list", column->is_list);
-    ph__json_set_integer(
-        json, "max_length", column->max_length == SIZE_MAX ? 0 : (int64_t)column->max_length);
-    ph__json_set_bool(json, "group", column->is_group);
-    if (column->encoding == PH_ENCODING_HASH)
-        ph__json_set_integer(json, "hash_seed", (int64_t)column->hash_seed);
-    if (column->encoding != PH_ENCODING_VOCABULARY) {
-        ph__json_set_integer(json, "rows", (int64_t)column->num_rows);
+    set_list(json, column);
+    switch (column->encoding) {
+    case PH_ENCODING_VOCABULARY:
+        ph__json_set_integer(json, "min_count", (int64_t)column->min_count);
+        return set_words(json, &column->vocabulary);
+    case PH_ENCODING_BUCKET:
+        set_boundaries(json, column);
         return PH_OK;
+    case PH_ENCODING_HASH:
+        ph__json_set_integer(json, "hash_seed", (int64_t)column->hash_seed);
+        break;
+    case PH_ENCODING_RAW:
+    case PH_ENCODING_LOG_BUCKET:
+    case PH_ENCODING_INHERIT:
+        break;
     }
-    ph__json_set_integer(json, "min_count", (int64_t)column->min_count);
-    return set_words(json, &column->vocabulary);
+    ph__json_set_integer(json, "rows", (int64_t)column->num_rows);
+    return PH_OK;
+}
+
+static void set_dense(struct ph_json *json, const struct ph__column *column)
+{
+    char word[16];
+    const struct ph__statistics *statistics = &column->statistics;
+    ph__json_set_text(json, "transform", ph__data_word(PH_TRANSFORM_WORDS, (int)column->transform, word));
+    ph__json_set_number(json, "missing", (double)column->missing);
+    ph__json_set_bool(json, "missing_indicator", column->has_indicator);
+    if (statistics->num_values + statistics->num_blanks == 0)
+        return;
+    struct ph_json *child = ph__json_object();
+    ph__json_set_integer(child, "values", (int64_t)statistics->num_values);
+    ph__json_set_integer(child, "blanks", (int64_t)statistics->num_blanks);
+    ph__json_set_number(child, "min", statistics->min);
+    ph__json_set_number(child, "max", statistics->max);
+    ph__json_set_number(child, "mean", statistics->mean);
+    ph__json_set_number(child, "deviation", statistics->deviation);
+    ph__json_set(json, "statistics", child);
 }
 
 static ph_status set_column(struct ph_json *json, const struct ph__column *column)
 {
     char word[16];
     ph__json_set_text(json, "name", column->name);
+    if (strcmp(column->from, column->name) != 0)
+        ph__json_set_text(json, "from", column->from);
     ph__json_set_text(json, "kind", ph__data_word(PH_FIELD_KIND_WORDS, (int)column->kind, word));
-    if (column->kind == PH_FIELD_DENSE) {
-        ph__json_set_text(json, "transform", ph__data_word(PH_TRANSFORM_WORDS, (int)column->transform, word));
-        ph__json_set_number(json, "missing", (double)column->missing);
-    }
+    if (column->kind == PH_FIELD_DENSE)
+        set_dense(json, column);
     return column->kind == PH_FIELD_ID ? set_id(json, column) : PH_OK;
 }
 
@@ -143,7 +188,7 @@ static ph_status get_words(const struct ph_json *json, const char *path, struct 
         size_t length = strcspn(at, "\n");
         int is_new = 0;
         if (length > 0)
-            PH_TRY(ph__vocabulary_count(vocabulary, at, length, ph__vocabulary_hash(at, length), &is_new));
+            PH_TRY(ph__vocabulary_count(vocabulary, at, length, 1, ph__vocabulary_hash(at, length), &is_new));
         if (!is_new)
             return fail_key(path, "words");
         at += length + (at[length] == '\n');
@@ -151,24 +196,93 @@ static ph_status get_words(const struct ph_json *json, const char *path, struct 
     return ph__vocabulary_finish(vocabulary, 1);
 }
 
+static ph_status get_boundaries(const struct ph_json *json, const char *path, struct ph__column *column)
+{
+    const struct ph_json *boundaries = ph__json_get(json, "boundaries");
+    size_t count = ph__json_size(boundaries);
+    if (!ph__json_is_array(boundaries))
+        return fail_key(path, "boundaries");
+    column->boundaries = calloc(count + 1, sizeof *column->boundaries);
+    if (column->boundaries == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu boundaries", path, count);
+    column->num_boundaries = count;
+    for (size_t i = 0; i < count; i++) {
+        column->boundaries[i] = ph__json_as_number(ph__json_at(boundaries, i), (double)NAN);
+        if (!isfinite(column->boundaries[i]) || (i > 0 && column->boundaries[i] <= column->boundaries[i - 1]))
+            return fail_key(path, "boundaries");
+    }
+    return PH_OK;
+}
+
+static ph_status get_list(const struct ph_json *json, const char *path, struct ph__column *column)
+{
+    uint64_t max_length = 0;
+    int part = 0;
+    PH_TRY(get_integer(json, path, "max_length", 0, INT32_MAX, &max_length));
+    PH_TRY(get_word(json, path, "part", PH_TIME_PART_WORDS, &part));
+    column->max_length = max_length == 0 ? SIZE_MAX : (size_t)max_length;
+    column->is_list = ph__json_as_bool(ph__json_get(json, "list"), false);
+    column->is_weighted = ph__json_as_bool(ph__json_get(json, "weighted"), false);
+    column->is_group = ph__json_as_bool(ph__json_get(json, "group"), false);
+    column->part = (enum ph_time_part)part;
+    bool is_single_only = column->part != PH_TIME_WHOLE || column->encoding == PH_ENCODING_BUCKET ||
+                          column->encoding == PH_ENCODING_LOG_BUCKET;
+    if ((column->is_weighted && !column->is_list) || (column->is_list && is_single_only))
+        return fail_key(path, "list");
+    return PH_OK;
+}
+
 static ph_status get_id(const struct ph_json *json, const char *path, struct ph__column *column)
 {
     int encoding = 0;
-    uint64_t max_length = 0;
     PH_TRY(get_word(json, path, "encoding", PH_ENCODING_WORDS, &encoding));
-    PH_TRY(get_integer(json, path, "max_length", 0, INT32_MAX, &max_length));
     column->encoding = (enum ph_field_encoding)encoding;
-    column->max_length = max_length == 0 ? SIZE_MAX : (size_t)max_length;
-    column->is_list = ph__json_as_bool(ph__json_get(json, "list"), false);
-    column->is_group = ph__json_as_bool(ph__json_get(json, "group"), false);
-    if (column->encoding == PH_ENCODING_VOCABULARY) {
+    PH_TRY(get_list(json, path, column));
+    switch (column->encoding) {
+    case PH_ENCODING_VOCABULARY:
         PH_TRY(get_integer(json, path, "min_count", 1, INT64_MAX, &column->min_count));
         return get_words(json, path, &column->vocabulary);
-    }
-    if (column->encoding == PH_ENCODING_HASH)
+    case PH_ENCODING_BUCKET:
+        return get_boundaries(json, path, column);
+    case PH_ENCODING_HASH:
         PH_TRY(get_integer(json, path, "hash_seed", 0, INT64_MAX, &column->hash_seed));
-    int64_t min_rows = column->encoding == PH_ENCODING_HASH ? 2 : 1;
-    return get_integer(json, path, "rows", min_rows, UINT32_MAX, &column->num_rows);
+        return get_integer(json, path, "rows", 2, UINT32_MAX, &column->num_rows);
+    case PH_ENCODING_RAW:
+        return get_integer(json, path, "rows", 1, UINT32_MAX, &column->num_rows);
+    case PH_ENCODING_LOG_BUCKET:
+    case PH_ENCODING_INHERIT:
+        break;
+    }
+    return PH_OK;
+}
+
+static ph_status get_statistics(const struct ph_json *json, const char *path, struct ph__column *column)
+{
+    struct ph__statistics *statistics = &column->statistics;
+    const struct ph_json *child = ph__json_get(json, "statistics");
+    bool is_needed =
+        column->transform == PH_TRANSFORM_STANDARDISE || column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
+    if (child == NULL)
+        return is_needed ? fail_key(path, "statistics") : PH_OK;
+    PH_TRY(get_integer(child, path, "values", 0, INT64_MAX, &statistics->num_values));
+    PH_TRY(get_integer(child, path, "blanks", 0, INT64_MAX, &statistics->num_blanks));
+    statistics->min = ph__json_as_number(ph__json_get(child, "min"), 0);
+    statistics->max = ph__json_as_number(ph__json_get(child, "max"), 0);
+    statistics->mean = ph__json_as_number(ph__json_get(child, "mean"), (double)NAN);
+    statistics->deviation = ph__json_as_number(ph__json_get(child, "deviation"), 0);
+    if (!isfinite(statistics->mean) || !(statistics->deviation > 0))
+        return fail_key(path, "statistics");
+    return PH_OK;
+}
+
+static ph_status get_dense(const struct ph_json *json, const char *path, struct ph__column *column)
+{
+    int transform = 0;
+    PH_TRY(get_word(json, path, "transform", PH_TRANSFORM_WORDS, &transform));
+    column->transform = (enum ph_dense_transform)transform;
+    column->missing = (float)ph__json_as_number(ph__json_get(json, "missing"), 0);
+    column->has_indicator = ph__json_as_bool(ph__json_get(json, "missing_indicator"), false);
+    return get_statistics(json, path, column);
 }
 
 static ph_status get_column(const struct ph_json *json, const char *path, struct ph_encoder *encoder)
@@ -179,14 +293,11 @@ static ph_status get_column(const struct ph_json *json, const char *path, struct
     struct ph__column *column;
     int kind = 0;
     PH_TRY(get_word(json, path, "kind", PH_FIELD_KIND_WORDS, &kind));
-    PH_TRY(ph__encoder_add_column(encoder, name, &column));
+    PH_TRY(
+        ph__encoder_add_column(encoder, name, ph__json_as_text(ph__json_get(json, "from"), name), &column));
     column->kind = (enum ph_field_kind)kind;
-    if (column->kind == PH_FIELD_DENSE) {
-        int transform = 0;
-        PH_TRY(get_word(json, path, "transform", PH_TRANSFORM_WORDS, &transform));
-        column->transform = (enum ph_dense_transform)transform;
-        column->missing = (float)ph__json_as_number(ph__json_get(json, "missing"), 0);
-    }
+    if (column->kind == PH_FIELD_DENSE)
+        return get_dense(json, path, column);
     return column->kind == PH_FIELD_ID ? get_id(json, path, column) : PH_OK;
 }
 

@@ -1,12 +1,72 @@
 /* From the settings' fields and the header of the training file to columns. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "data/decimal.h"
 #include "data/encoder.h"
 
 #define CRITEO_COUNTS 13
 #define CRITEO_CATEGORIES 26
+
+/* What a format's columns are where the settings say nothing else. */
+static const struct ph_field_settings criteo_fields[] = {
+    {.name = "label", .from = "", .kind = PH_FIELD_LABEL},
+    {.name = "I*", .from = "", .kind = PH_FIELD_DENSE, .transform = PH_TRANSFORM_LOG1P},
+    {.name = "C*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
+};
+
+/* As the click models of the literature use Avazu: the time as hour, weekday and weekend, the impression's own id not at
+ * all. */
+#define AVAZU_ID(column, part_of_time, file_column)                                                    \
+    {                                                                                                  \
+        .name = (column), .from = (file_column), .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, \
+        .hash_seed = -1, .part = (part_of_time)                                                        \
+    }
+static const struct ph_field_settings avazu_fields[] = {
+    {.name = "id", .from = "", .kind = PH_FIELD_IGNORE},
+    {.name = "click", .from = "", .kind = PH_FIELD_LABEL},
+    AVAZU_ID("hour", PH_TIME_HOUR, ""),
+    AVAZU_ID("weekday", PH_TIME_WEEKDAY, "hour"),
+    AVAZU_ID("weekend", PH_TIME_WEEKEND, "hour"),
+    AVAZU_ID("*", PH_TIME_WHOLE, ""),
+};
+
+static const struct ph_field_settings libsvm_fields[] = {
+    {.name = "label", .from = "", .kind = PH_FIELD_LABEL},
+    {.name = "*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
+};
+
+struct field_list {
+    const struct ph_field_settings *items;
+    size_t count;
+};
+
+static struct field_list built_in_fields(int format)
+{
+    switch ((enum ph_data_format)format) {
+    case PH_DATA_CRITEO:
+    case PH_DATA_NPY:
+        return (struct field_list){criteo_fields, sizeof criteo_fields / sizeof *criteo_fields};
+    case PH_DATA_AVAZU:
+        return (struct field_list){avazu_fields, sizeof avazu_fields / sizeof *avazu_fields};
+    case PH_DATA_LIBSVM:
+    case PH_DATA_LIBFFM:
+        return (struct field_list){libsvm_fields, sizeof libsvm_fields / sizeof *libsvm_fields};
+    case PH_DATA_CSV:
+    case PH_DATA_TSV:
+    case PH_DATA_ARROW:
+        break;
+    }
+    return (struct field_list){NULL, 0};
+}
+
+static struct field_list given_fields(const struct ph_data_settings *settings)
+{
+    return (struct field_list){settings->fields.items, settings->fields.count};
+}
 
 static bool is_pattern(const char *name)
 {
@@ -14,56 +74,123 @@ static bool is_pattern(const char *name)
     return length > 0 && name[length - 1] == '*';
 }
 
-static const struct ph_field_settings *field_at(const struct ph_record_list *fields, size_t index)
+static bool is_derived(const struct ph_field_settings *field)
 {
-    return (const struct ph_field_settings *)fields->items + index;
+    return field->from != NULL && field->from[0] != '\0';
 }
 
-/* Exact names first, then patterns in their order. */
-static const struct ph_field_settings *find_field(const struct ph_record_list *fields, const char *name)
+/* The entry for a column of the file: exact names first, then patterns in their order. */
+static const struct ph_field_settings *find_field(struct field_list fields, const char *name)
 {
-    for (size_t i = 0; i < fields->count; i++)
-        if (strcmp(field_at(fields, i)->name, name) == 0 && !is_pattern(name))
-            return field_at(fields, i);
-    for (size_t i = 0; i < fields->count; i++) {
-        const char *pattern = field_at(fields, i)->name;
+    for (size_t i = 0; i < fields.count; i++)
+        if (!is_derived(&fields.items[i]) && !is_pattern(fields.items[i].name) &&
+            strcmp(fields.items[i].name, name) == 0)
+            return &fields.items[i];
+    for (size_t i = 0; i < fields.count; i++) {
+        const char *pattern = fields.items[i].name;
         if (is_pattern(pattern) && strncmp(pattern, name, strlen(pattern) - 1) == 0)
-            return field_at(fields, i);
+            return &fields.items[i];
     }
     return NULL;
 }
 
-static ph_status set_id_encoding(
+static bool has_name(struct field_list fields, const char *name)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        if (strcmp(fields.items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "1, 2.5, 10" */
+static ph_status parse_boundaries(const char *text, struct ph__column *column)
+{
+    size_t capacity = 0;
+    for (const char *at = text; at != NULL;) {
+        at += strspn(at, " ");
+        size_t length = strcspn(at, ", ");
+        PH_TRY(ph__array_reserve(
+            (void **)&column->boundaries, &capacity, column->num_boundaries + 1, sizeof *column->boundaries));
+        double *boundary = &column->boundaries[column->num_boundaries];
+        if (!ph__decimal_parse(at, length, boundary) ||
+            (column->num_boundaries > 0 && boundary[-1] >= *boundary))
+            return ph_fail(PH_ERROR_CONFIG,
+                "data.fields: '%s': boundaries must be numbers that grow, not '%s'", column->name, text);
+        column->num_boundaries++;
+        at = strchr(at + length, ',');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return PH_OK;
+}
+
+static ph_status set_buckets(const struct ph_field_settings *field, struct ph__column *column)
+{
+    bool has_boundaries = field->boundaries != NULL && field->boundaries[0] != '\0';
+    column->num_buckets = (size_t)field->num_buckets;
+    if (has_boundaries == (column->num_buckets > 0))
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.fields: '%s': encoding bucket needs either boundaries or buckets, their number",
+            column->name);
+    return has_boundaries ? parse_boundaries(field->boundaries, column) : PH_OK;
+}
+
+static ph_status set_rows(
     const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
 {
-    int encoding = field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
-    int64_t rows = field->rows != 0 ? field->rows : settings->rows;
-    column->encoding = (enum ph_field_encoding)encoding;
-    column->min_count = (uint64_t)(field->min_count != 0 ? field->min_count : settings->min_count);
-    column->hash_seed = (uint64_t)(field->hash_seed >= 0 ? field->hash_seed : settings->hash_seed);
-    column->is_list = field->is_list;
-    column->max_length = field->max_length == 0 ? SIZE_MAX : (size_t)field->max_length;
-    column->is_group = field->is_group;
-    if (encoding == PH_ENCODING_VOCABULARY)
-        return PH_OK;
-    column->num_rows = (uint64_t)rows;
-    if (encoding == PH_ENCODING_RAW && rows < 1)
+    column->num_rows = (uint64_t)(field->rows != 0 ? field->rows : settings->rows);
+    if (column->encoding == PH_ENCODING_RAW && column->num_rows < 1)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': raw ids need rows, the size of the table", column->name);
-    if (encoding == PH_ENCODING_HASH && rows < 2)
+    if (column->encoding == PH_ENCODING_HASH && column->num_rows < 2)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': hashed ids need rows of at least 2", column->name);
     return PH_OK;
 }
 
+static ph_status set_list(
+    const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
+{
+    bool is_libsvm = settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM;
+    column->is_list = field->is_list || is_libsvm;
+    column->is_weighted = field->is_weighted || is_libsvm;
+    column->max_length = field->max_length == 0 ? SIZE_MAX : (size_t)field->max_length;
+    column->part = (enum ph_time_part)field->part;
+    if (column->is_weighted && !column->is_list)
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
+    bool is_bucket = column->encoding == PH_ENCODING_BUCKET || column->encoding == PH_ENCODING_LOG_BUCKET;
+    if (column->is_list && (is_bucket || column->part != PH_TIME_WHOLE))
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list has neither buckets nor parts of a time",
+            column->name);
+    if (is_bucket && column->part != PH_TIME_WHOLE)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': the part of a time has no buckets", column->name);
+    return PH_OK;
+}
+
+static ph_status set_id_encoding(
+    const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
+{
+    column->encoding = (enum ph_field_encoding)(
+        field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding);
+    column->min_count = (uint64_t)(field->min_count != 0 ? field->min_count : settings->min_count);
+    column->hash_seed = (uint64_t)(field->hash_seed >= 0 ? field->hash_seed : settings->hash_seed);
+    column->is_group = field->is_group;
+    PH_TRY(set_list(settings, field, column));
+    if (column->encoding == PH_ENCODING_RAW || column->encoding == PH_ENCODING_HASH)
+        return set_rows(settings, field, column);
+    return column->encoding == PH_ENCODING_BUCKET ? set_buckets(field, column) : PH_OK;
+}
+
+/* A column called `name`, of the file's column `from`. */
 static ph_status add_field(const struct ph_data_settings *settings, const struct ph_field_settings *field,
-    const char *name, struct ph_encoder *encoder)
+    const char *name, const char *from, struct ph_encoder *encoder)
 {
     struct ph__column *column;
-    PH_TRY(ph__encoder_add_column(encoder, name, &column));
+    PH_TRY(ph__encoder_add_column(encoder, name, from, &column));
     column->kind = (enum ph_field_kind)field->kind;
     column->transform = (enum ph_dense_transform)field->transform;
     column->missing = (float)field->missing;
+    column->has_indicator = field->has_indicator && column->kind == PH_FIELD_DENSE;
     if (column->kind == PH_FIELD_ID)
         return set_id_encoding(settings, field, column);
     if (field->is_list || field->is_group)
@@ -71,55 +198,87 @@ static ph_status add_field(const struct ph_data_settings *settings, const struct
     return PH_OK;
 }
 
-static ph_status add_criteo_column(const struct ph_data_settings *settings, const char *name,
-    const struct ph_field_settings *built_in, struct ph_encoder *encoder)
+/* The features that are made of the file's column `from` under names of their own; what `without` names is left out. */
+static ph_status add_derived(const struct ph_data_settings *settings, struct field_list fields,
+    struct field_list without, const char *from, struct ph_encoder *encoder, bool *is_any)
 {
-    const struct ph_field_settings *field = find_field(&settings->fields, name);
-    return add_field(settings, field != NULL ? field : built_in, name, encoder);
-}
-
-/* Criteo's columns; data.fields may give some of them another meaning. */
-static ph_status build_criteo(const struct ph_data_settings *settings, struct ph_encoder *encoder)
-{
-    const struct ph_field_settings label = {.kind = PH_FIELD_LABEL};
-    const struct ph_field_settings count = {.kind = PH_FIELD_DENSE, .transform = PH_TRANSFORM_LOG1P};
-    const struct ph_field_settings category = {
-        .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1};
-    char name[16];
-    PH_TRY(add_criteo_column(settings, "label", &label, encoder));
-    for (int i = 1; i <= CRITEO_COUNTS; i++) {
-        snprintf(name, sizeof name, "I%d", i);
-        PH_TRY(add_criteo_column(settings, name, &count, encoder));
-    }
-    for (int i = 1; i <= CRITEO_CATEGORIES; i++) {
-        snprintf(name, sizeof name, "C%d", i);
-        PH_TRY(add_criteo_column(settings, name, &category, encoder));
+    for (size_t i = 0; i < fields.count; i++) {
+        const struct ph_field_settings *field = &fields.items[i];
+        if (!is_derived(field) || strcmp(field->from, from) != 0 || has_name(without, field->name))
+            continue;
+        PH_TRY(add_field(settings, field, field->name, from, encoder));
+        *is_any = true;
     }
     return PH_OK;
 }
 
-static ph_status build_from_header(
-    const struct ph_data_settings *settings, char *const *names, size_t num_names, struct ph_encoder *encoder)
+/* Everything that one column of the file becomes. */
+static ph_status add_column(
+    const struct ph_data_settings *settings, const char *name, struct ph_encoder *encoder)
 {
-    for (size_t i = 0; i < num_names; i++) {
-        const struct ph_field_settings *field = find_field(&settings->fields, names[i]);
-        if (field == NULL)
-            return ph_fail(PH_ERROR_CONFIG,
-                "%s:1: column '%s' has no entry in data.fields (kind: ignore leaves a column out)",
-                settings->train, names[i]);
-        PH_TRY(add_field(settings, field, names[i], encoder));
+    const struct field_list given = given_fields(settings), built_in = built_in_fields(settings->format);
+    const struct ph_field_settings *field = find_field(given, name);
+    bool is_any = false;
+    if (field == NULL)
+        field = find_field(built_in, name);
+    if (field != NULL)
+        PH_TRY(add_field(settings, field, name, name, encoder));
+    PH_TRY(add_derived(settings, given, (struct field_list){NULL, 0}, name, encoder, &is_any));
+    PH_TRY(add_derived(settings, built_in, given, name, encoder, &is_any));
+    if (field == NULL && !is_any)
+        return ph_fail(PH_ERROR_CONFIG,
+            "%s:1: column '%s' has no entry in data.fields (kind: ignore leaves a column out)",
+            settings->train != NULL ? settings->train : "data.train", name);
+    return PH_OK;
+}
+
+static ph_status build_criteo(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    char name[16];
+    PH_TRY(add_column(settings, "label", encoder));
+    for (int i = 1; i <= CRITEO_COUNTS; i++) {
+        snprintf(name, sizeof name, "I%d", i);
+        PH_TRY(add_column(settings, name, encoder));
     }
+    for (int i = 1; i <= CRITEO_CATEGORIES; i++) {
+        snprintf(name, sizeof name, "C%d", i);
+        PH_TRY(add_column(settings, name, encoder));
+    }
+    return PH_OK;
+}
+
+static ph_status build_libsvm(
+    const struct ph_data_settings *settings, size_t num_fields, struct ph_encoder *encoder)
+{
+    char name[24];
+    PH_TRY(add_column(settings, "label", encoder));
+    if (settings->format == PH_DATA_LIBSVM)
+        return add_column(settings, "features", encoder);
+    for (size_t i = 0; i < num_fields; i++) {
+        snprintf(name, sizeof name, "%zu", i);
+        PH_TRY(add_column(settings, name, encoder));
+    }
+    return PH_OK;
+}
+
+static ph_status build_from_names(
+    const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
+{
+    for (size_t i = 0; i < shape->num_names; i++)
+        PH_TRY(add_column(settings, shape->names[i], encoder));
     return PH_OK;
 }
 
 static ph_status build_from_fields(const struct ph_data_settings *settings, struct ph_encoder *encoder)
 {
-    for (size_t i = 0; i < settings->fields.count; i++) {
-        const struct ph_field_settings *field = field_at(&settings->fields, i);
+    struct field_list fields = given_fields(settings);
+    for (size_t i = 0; i < fields.count; i++) {
+        const struct ph_field_settings *field = &fields.items[i];
         if (is_pattern(field->name))
             return ph_fail(PH_ERROR_CONFIG,
                 "data.fields: '%s': a pattern needs data.train with a header to match", field->name);
-        PH_TRY(add_field(settings, field, field->name, encoder));
+        PH_TRY(
+            add_field(settings, field, field->name, is_derived(field) ? field->from : field->name, encoder));
     }
     return PH_OK;
 }
@@ -128,12 +287,16 @@ static ph_status build_from_fields(const struct ph_data_settings *settings, stru
 static ph_status check_all_fields_used(
     const struct ph_data_settings *settings, const struct ph_encoder *encoder)
 {
-    for (size_t i = 0; i < settings->fields.count; i++) {
-        const char *name = field_at(&settings->fields, i)->name;
+    struct field_list fields = given_fields(settings);
+    for (size_t i = 0; i < fields.count; i++) {
+        const char *name = fields.items[i].name;
         if (is_pattern(name) || ph__encoder_find(encoder, name) != NULL)
             continue;
-        if (settings->format == PH_DATA_CRITEO)
-            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the Criteo format", name);
+        if (is_derived(&fields.items[i]))
+            name = fields.items[i].from;
+        if (settings->format == PH_DATA_CRITEO || settings->format == PH_DATA_LIBSVM ||
+            settings->format == PH_DATA_LIBFFM)
+            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of such a file", name);
         return ph_fail(PH_ERROR_CONFIG, "%s:1: the header has no column '%s' that data.fields names",
             settings->train, name);
     }
@@ -143,7 +306,7 @@ static ph_status check_all_fields_used(
 static ph_status read_separators(const struct ph_data_settings *settings, struct ph_encoder *encoder)
 {
     const char *texts[] = {settings->separator, settings->list_separator};
-    char separators[] = {settings->format == PH_DATA_CSV ? ',' : '\t', '|'};
+    char separators[] = {ph__default_separator(settings->format), '|'};
     for (size_t i = 0; i < 2; i++) {
         if (texts[i] == NULL || texts[i][0] == '\0')
             continue;
@@ -160,19 +323,44 @@ static ph_status read_separators(const struct ph_data_settings *settings, struct
     return PH_OK;
 }
 
+char ph__default_separator(int format)
+{
+    return format == PH_DATA_CSV || format == PH_DATA_AVAZU ? ',' : '\t';
+}
+
+bool ph__has_header(const struct ph_data_settings *settings)
+{
+    switch ((enum ph_data_format)settings->format) {
+    case PH_DATA_CSV:
+    case PH_DATA_TSV:
+        return settings->has_header;
+    case PH_DATA_AVAZU:
+        return true;
+    case PH_DATA_CRITEO:
+    case PH_DATA_LIBSVM:
+    case PH_DATA_LIBFFM:
+    case PH_DATA_NPY:
+    case PH_DATA_ARROW:
+        break;
+    }
+    return false;
+}
+
 ph_status ph__schema_build(
-    const struct ph_data_settings *settings, char *const *names, size_t num_names, struct ph_encoder *encoder)
+    const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
 {
     encoder->format = (enum ph_data_format)settings->format;
-    encoder->has_header = settings->has_header && settings->format != PH_DATA_CRITEO;
+    encoder->has_header = ph__has_header(settings);
     PH_TRY(read_separators(settings, encoder));
     if (settings->format == PH_DATA_CRITEO)
         PH_TRY(build_criteo(settings, encoder));
-    else if (settings->fields.count == 0)
+    else if (settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM)
+        PH_TRY(build_libsvm(settings, shape->num_fields, encoder));
+    else if (settings->fields.count == 0 && built_in_fields(settings->format).count == 0)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing, for example "
                                         "[{name: label, kind: label}, {name: \"*\", kind: id}]");
-    else if (num_names > 0)
-        PH_TRY(build_from_header(settings, names, num_names, encoder));
+    else if (shape->num_names > 0)
+        PH_TRY(build_from_names(settings, shape, encoder));
     else
         PH_TRY(build_from_fields(settings, encoder));
     return check_all_fields_used(settings, encoder);

@@ -88,16 +88,25 @@ ph_status ph__lookups_add(
     return PH_OK;
 }
 
-ph_status ph__vocabulary_count(
-    struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash, int *is_new_out)
+void ph__lookups_own_last(struct ph__lookups *lookups)
+{
+    struct ph__lookup *lookup = &lookups->items[lookups->count - 1];
+    memcpy(lookup->digits, lookup->word, lookup->length);
+    lookup->word = NULL;
+}
+
+ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
+    uint32_t count, uint64_t hash, int *is_new_out)
 {
     uint32_t row = 0;
     if (vocabulary->num_slots != 0)
         row = find_slot(vocabulary, hash, word, length)->row;
-    if (row == 0)
-        PH_TRY(append_word(vocabulary, hash, word, length, 1));
-    else if (vocabulary->counts[row - 1] < UINT32_MAX)
-        vocabulary->counts[row - 1]++;
+    if (row == 0) {
+        PH_TRY(append_word(vocabulary, hash, word, length, count));
+    } else {
+        uint32_t *total = &vocabulary->counts[row - 1];
+        *total = *total > UINT32_MAX - count ? UINT32_MAX : *total + count;
+    }
     if (is_new_out != NULL)
         *is_new_out = row == 0;
     return PH_OK;

@@ -32,9 +32,12 @@ struct ph__vocabulary { /* zero-initialised is empty */
     size_t counts_capacity;
 };
 
+#define PH_LOOKUP_DIGITS 24 /* any 64-bit number as text */
+
 /* A word to be looked up or counted. */
 struct ph__lookup {
-    const char *word; /* borrowed: from the line being read */
+    const char *word; /* borrowed from the line being read; NULL: the word is `digits` */
+    char digits[PH_LOOKUP_DIGITS];
     size_t length;
     uint64_t hash;
     size_t column; /* of the encoder, whose vocabulary it is */
@@ -51,13 +54,21 @@ static inline uint64_t ph__vocabulary_hash(const char *word, size_t length)
     return ph__text_hash(word, length, 0);
 }
 
+static inline const char *ph__lookup_word(const struct ph__lookup *lookup)
+{
+    return lookup->word != NULL ? lookup->word : lookup->digits;
+}
+
+/* Copies the word of the last lookup, of less than PH_LOOKUP_DIGITS bytes, so that it need not stay. */
+void ph__lookups_own_last(struct ph__lookups *lookups);
+
 /* Appends a lookup, but for its hash, which is set here, and prefetches. */
 ph_status ph__lookups_add(
     struct ph__lookups *lookups, const struct ph__vocabulary *vocabulary, struct ph__lookup lookup);
 
-/* Counts a word, at most UINT32_MAX times; `is_new_out` (may be NULL) tells its first appearance. */
-ph_status ph__vocabulary_count(
-    struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash, int *is_new_out);
+/* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first appearance. */
+ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
+    uint32_t count, uint64_t hash, int *is_new_out);
 
 /* Ends counting: only words counted at least min_count times stay. */
 ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);

@@ -90,10 +90,11 @@ static void saving_twice_writes_the_same_bytes(void **state)
     ph_encoder_destroy(loaded);
 }
 
-#define HEAD "{\"format\":\"phloem-encoder\",\"version\":1,\"data_format\":\"csv\",\"separator\":\",\","
+#define HEAD "{\"format\":\"phloem-encoder\",\"version\":2,\"data_format\":\"csv\",\"separator\":\",\","
 #define TAIL "\"list_separator\":\"|\",\"has_header\":true,\"training_rows\":1,\"columns\":["
 #define LABEL "{\"name\":\"label\",\"kind\":\"label\"},"
-#define ID "{\"name\":\"a\",\"kind\":\"id\",\"list\":false,\"max_length\":0,\"group\":false,"
+#define ID \
+    "{\"name\":\"a\",\"kind\":\"id\",\"list\":false,\"max_length\":0,\"group\":false,\"part\":\"whole\","
 
 static void files_that_are_no_encoder_are_refused(void **state)
 {
@@ -103,8 +104,8 @@ static void files_that_are_no_encoder_are_refused(void **state)
         {"{", ""},
         {"[1]", "is no encoder"},
         {"{\"format\":\"other\"}", "is no encoder"},
-        {"{\"format\":\"phloem-encoder\",\"version\":2}", "version 2"},
-        {"{\"format\":\"phloem-encoder\",\"version\":1}", "'data_format'"},
+        {"{\"format\":\"phloem-encoder\",\"version\":1}", "version 1"},
+        {"{\"format\":\"phloem-encoder\",\"version\":2}", "'data_format'"},
         {HEAD "\"list_separator\":\"\"}", "'list_separator'"},
         {HEAD "\"list_separator\":\",\"}", "'list_separator'"},
         {HEAD TAIL "]}", "no column is a label"},

@@ -7,8 +7,8 @@
 
 static void count(struct ph__vocabulary *vocabulary, const char *word)
 {
-    assert_ok(
-        ph__vocabulary_count(vocabulary, word, strlen(word), ph__vocabulary_hash(word, strlen(word)), NULL));
+    assert_ok(ph__vocabulary_count(
+        vocabulary, word, strlen(word), 1, ph__vocabulary_hash(word, strlen(word)), NULL));
 }
 
 static uint32_t row(const struct ph__vocabulary *vocabulary, const char *word)
@@ -68,7 +68,7 @@ static void many_words_are_all_found_after_growing(void **state)
         snprintf(word, sizeof word, i % 3 == 0 ? "a long word with number %d" : "%d", i);
         int is_new = 0;
         assert_ok(ph__vocabulary_count(
-            &vocabulary, word, strlen(word), ph__vocabulary_hash(word, strlen(word)), &is_new));
+            &vocabulary, word, strlen(word), 1, ph__vocabulary_hash(word, strlen(word)), &is_new));
         assert_true(is_new);
     }
     assert_ok(ph__vocabulary_finish(&vocabulary, 1));

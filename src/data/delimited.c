@@ -1,0 +1,120 @@
+#include "data/delimited.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/cell.h"
+
+static bool may_lack(const struct ph__column *column, bool needs_no_labels)
+{
+    bool is_for_training =
+        column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
+    return column->kind == PH_FIELD_IGNORE || (needs_no_labels && is_for_training);
+}
+
+static ph_status reserve(struct ph__delimited *delimited, const struct ph_encoder *encoder, size_t num_cells)
+{
+    *delimited = (struct ph__delimited){
+        .encoder = encoder,
+        .first = calloc(num_cells + 1, sizeof *delimited->first),
+        .columns = calloc(encoder->num_columns + 1, sizeof(const struct ph__column *)),
+    };
+    if (delimited->first == NULL || delimited->columns == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to match %zu columns", num_cells);
+    return PH_OK;
+}
+
+/* The next cell is the file's column of this name. */
+static void match_cell(struct ph__delimited *delimited, const char *name)
+{
+    const struct ph_encoder *encoder = delimited->encoder;
+    size_t next = delimited->first[delimited->num_cells];
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        if (encoder->columns[i].kind != PH_FIELD_IGNORE && strcmp(encoder->columns[i].from, name) == 0)
+            delimited->columns[next++] = &encoder->columns[i];
+    delimited->first[++delimited->num_cells] = next;
+}
+
+ph_status ph__delimited_match_header(struct ph__delimited *delimited, const struct ph_encoder *encoder,
+    const struct ph__header *header, bool needs_no_labels, const char *where)
+{
+    PH_TRY(reserve(delimited, encoder, header->num_names));
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const struct ph__column *column = &encoder->columns[i];
+        if (ph__header_find(header, column->from) == SIZE_MAX && !may_lack(column, needs_no_labels))
+            return ph_fail(
+                PH_ERROR_DATA, "%s:1: the header lacks column '%s' of the schema", where, column->from);
+    }
+    for (size_t i = 0; i < header->num_names; i++)
+        match_cell(delimited, header->names[i]);
+    return PH_OK;
+}
+
+static bool has_label_from(const struct ph_encoder *encoder, const char *name)
+{
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        if (encoder->columns[i].kind == PH_FIELD_LABEL && strcmp(encoder->columns[i].from, name) == 0)
+            return true;
+    return false;
+}
+
+ph_status ph__delimited_match_positions(
+    struct ph__delimited *delimited, const struct ph_encoder *encoder, bool has_labels)
+{
+    PH_TRY(reserve(delimited, encoder, encoder->num_columns));
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const char *name = encoder->columns[i].from;
+        bool is_known = false; /* a further feature from a column that has been met */
+        for (size_t j = 0; j < i && !is_known; j++)
+            is_known = strcmp(encoder->columns[j].from, name) == 0;
+        if (!is_known && (has_labels || !has_label_from(encoder, name)))
+            match_cell(delimited, name);
+    }
+    return PH_OK;
+}
+
+void ph__delimited_fini(struct ph__delimited *delimited)
+{
+    free(delimited->first);
+    free(delimited->columns);
+    *delimited = (struct ph__delimited){0};
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------------- */
+
+size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line)
+{
+    size_t num_cells = 1;
+    for (; *line != '\0'; line++)
+        num_cells += *line == encoder->separator;
+    return num_cells;
+}
+
+static ph_status fail_quote(const struct ph__delimited *delimited, size_t cell)
+{
+    bool is_skipped = delimited->first[cell] == delimited->first[cell + 1];
+    return ph_fail(PH_ERROR_DATA, "field '%s': a quote is not closed, or text follows it",
+        is_skipped ? "" : delimited->columns[delimited->first[cell]]->name);
+}
+
+ph_status ph__delimited_encode(const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line)
+{
+    const struct ph_encoder *encoder = delimited->encoder;
+    bool has_quotes = encoder->format == PH_DATA_CSV || encoder->format == PH_DATA_AVAZU;
+    char *cursor = line;
+    size_t num_cells = 0;
+    for (; cursor != NULL && num_cells < delimited->num_cells; num_cells++) {
+        char *cell;
+        size_t length;
+        if (!ph__cell_next(&cursor, encoder->separator, has_quotes, &cell, &length))
+            return fail_quote(delimited, num_cells);
+        for (size_t i = delimited->first[num_cells]; i < delimited->first[num_cells + 1]; i++)
+            PH_TRY(ph__row_text(row, delimited->columns[i], cell, length));
+    }
+    if (cursor != NULL)
+        num_cells += ph__delimited_count(encoder, cursor);
+    if (num_cells != delimited->num_cells)
+        return ph_fail(
+            PH_ERROR_DATA, "the row has %zu cells, %zu are wanted", num_cells, delimited->num_cells);
+    return PH_OK;
+}

@@ -1,0 +1,47 @@
+/* Encoded rows one after the other: what sources make and batches are made of. Their layout is in encoder.h. */
+#ifndef PH_DATA_ROWS_H
+#define PH_DATA_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+/* Zero-initialised is empty; memory is kept when num_rows is set back. */
+struct ph__rows {
+    uint32_t *words;
+    size_t words_capacity;
+    size_t *starts; /* (num_rows + 1) into words once there is a row */
+    size_t starts_capacity;
+    size_t num_rows;
+};
+
+/* Room for one more row of up to `num_words` words, which begins at the returned start. */
+ph_status ph__rows_reserve(struct ph__rows *rows, size_t num_words, size_t *start_out);
+/* Makes the reserved row, of `num_words` words, one of the rows. */
+void ph__rows_commit(struct ph__rows *rows, size_t num_words);
+
+/* Appends a copy of row `index` of `from`. */
+ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, size_t index);
+size_t ph__rows_num_words(const struct ph__rows *rows);
+void ph__rows_fini(struct ph__rows *rows);
+
+static inline uint32_t ph__word_from_float(float number)
+{
+    union {
+        float number;
+        uint32_t word;
+    } bits = {.number = number};
+    return bits.word;
+}
+
+static inline float ph__word_as_float(uint32_t word)
+{
+    union {
+        uint32_t word;
+        float number;
+    } bits = {.word = word};
+    return bits.number;
+}
+
+#endif

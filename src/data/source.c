@@ -1,0 +1,189 @@
+#include "data/source.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/fit.h"
+
+/* ---- files ----------------------------------------------------------------------------------------------- */
+
+static ph_status copy_paths(
+    struct ph_arena *arena, char *const *found, size_t count, const char ***paths_out, size_t *num_paths_out)
+{
+    const char **paths = ph__arena_alloc_array(arena, count, sizeof *paths);
+    if (paths == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        paths[i] = ph__arena_strdup(arena, found[i]);
+        if (paths[i] == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    *paths_out = paths;
+    *num_paths_out = count;
+    return PH_OK;
+}
+
+ph_status ph__source_list(
+    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+{
+    char *one[] = {(char *)path};
+    if (strpbrk(path, "*?[") == NULL || ph__file_exists(path))
+        return copy_paths(arena, one, 1, paths_out, num_paths_out);
+    glob_t found;
+    int outcome = glob(path, GLOB_ERR, NULL, &found);
+    if (outcome == GLOB_NOMATCH)
+        return ph_fail(PH_ERROR_DATA, "%s: no file has such a name", path);
+    if (outcome == GLOB_NOSPACE)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the list of files", path);
+    if (outcome != 0)
+        return ph_fail(PH_ERROR_DATA, "%s: a folder cannot be read", path);
+    ph_status status = copy_paths(arena, found.gl_pathv, found.gl_pathc, paths_out, num_paths_out);
+    globfree(&found);
+    return status;
+}
+
+static const struct ph__format *format_of(const struct ph_encoder *encoder)
+{
+    switch (encoder->format) {
+    case PH_DATA_LIBSVM:
+    case PH_DATA_LIBFFM:
+        return &ph__format_libsvm;
+    case PH_DATA_NPY:
+    case PH_DATA_CSV:
+    case PH_DATA_TSV:
+    case PH_DATA_CRITEO:
+    case PH_DATA_AVAZU:
+    case PH_DATA_ARROW:
+        break;
+    }
+    return &ph__format_delimited;
+}
+
+static ph_status open_file(struct ph__source *source, const struct ph__source_position *position)
+{
+    source->is_open = true;
+    return source->format->open(source, position);
+}
+
+static void close_file(struct ph__source *source)
+{
+    if (source->is_open)
+        source->format->close(source);
+    source->is_open = false;
+    source->state = NULL;
+}
+
+ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *encoder, const char *path,
+    const struct ph__source_options *options)
+{
+    struct ph__source_position start = {0};
+    if (options->start != NULL)
+        start = *options->start;
+    *source = (struct ph__source){
+        .format = format_of(encoder),
+        .encoder = encoder,
+        .options = *options,
+        .num_rows = start.num_rows,
+        .num_bad_rows = start.num_bad_rows,
+        .file = (size_t)start.file,
+    };
+    ph__row_encoder_init(&source->row, encoder, options->fit);
+    if (encoder->format == PH_DATA_ARROW || encoder->format == PH_DATA_NPY)
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: rows of format arrow are handed over by a program, not read from a file", path);
+    PH_TRY(ph__source_list(&source->arena, path, &source->paths, &source->num_paths));
+    if (source->file >= source->num_paths)
+        return ph_fail(PH_ERROR_DATA, "%s: there are %zu files, fewer than when the reading was left", path,
+            source->num_paths);
+    return open_file(source, &start);
+}
+
+void ph__source_close(struct ph__source *source)
+{
+    close_file(source);
+    ph__row_encoder_fini(&source->row);
+    ph__arena_fini(&source->arena);
+}
+
+const char *ph__source_path(const struct ph__source *source)
+{
+    return source->paths[source->file < source->num_paths ? source->file : source->num_paths - 1];
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+void ph__source_tell(const struct ph__source *source, struct ph__source_position *position_out)
+{
+    *position_out = (struct ph__source_position){
+        .file = source->file, .num_rows = source->num_rows, .num_bad_rows = source->num_bad_rows};
+    source->format->tell(source, position_out);
+}
+
+/* Moves to the next row, of the next file where one has ended. */
+static ph_status fetch(struct ph__source *source, bool *is_end_out)
+{
+    static const struct ph__source_position beginning = {0};
+    for (;;) {
+        PH_TRY(source->format->fetch(source, is_end_out));
+        if (!*is_end_out || source->options.is_one_file || source->file + 1 == source->num_paths)
+            return PH_OK;
+        close_file(source);
+        source->file++;
+        PH_TRY(open_file(source, &beginning));
+    }
+}
+
+static ph_status encode(struct ph__source *source, struct ph__rows *rows)
+{
+    PH_TRY(ph__row_begin(&source->row, rows));
+    PH_TRY(source->format->encode(source));
+    return ph__row_commit(&source->row);
+}
+
+/* Counts the bad row, or fails with its place and the reason, which is the recorded error. */
+static ph_status refuse_row(struct ph__source *source)
+{
+    char place[1024], reason[512];
+    snprintf(reason, sizeof reason, "%s", ph_error_text());
+    source->format->locate(source, place, sizeof place);
+    if (source->first_bad_row[0] == '\0')
+        snprintf(source->first_bad_row, sizeof source->first_bad_row, "%.400s: %.100s", place, reason);
+    if (source->num_bad_rows < source->options.max_bad_rows) {
+        source->num_bad_rows++;
+        return PH_OK;
+    }
+    if (source->options.max_bad_rows == 0)
+        return ph_fail(PH_ERROR_DATA, "%s: %s", place, reason);
+    return ph_fail(PH_ERROR_DATA, "%s: %s; more bad rows than data.max_bad_rows = %" PRIu64, place, reason,
+        source->options.max_bad_rows);
+}
+
+/* What a row is called wherever its file is cut: by its file, and its first byte or its number. */
+static uint64_t row_key(const struct ph__source *source)
+{
+    struct ph__source_position position = {0};
+    source->format->tell(source, &position);
+    return ph__text_mix(ph__text_mix(source->file) ^ (position.byte != 0 ? position.byte : position.row));
+}
+
+ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool *is_end_out)
+{
+    for (;;) {
+        PH_TRY(fetch(source, is_end_out));
+        if (*is_end_out)
+            return PH_OK;
+        if (source->options.fit != NULL)
+            source->options.fit->row_key = row_key(source);
+        ph_status status = encode(source, rows);
+        if (status == PH_OK) {
+            source->num_rows++;
+            return PH_OK;
+        }
+        if (status != PH_ERROR_DATA)
+            return status;
+        PH_TRY(refuse_row(source));
+    }
+}
