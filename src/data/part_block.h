@@ -11,7 +11,7 @@
 #define PH_DATA_PART_BLOCK_H
 
 #include "data/part_layout.h"
-#include "data/row_reader.h"
+#include "data/rows.h"
 #include "data/stream_codec.h"
 
 #define PH_BLOCK_MAX_ROWS 8192
