@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* A model in inference mode over a store and a state, which may be those of a running training. */
+/* A model in inference mode over a store and a state, which may be those of a running training. A sample's logits have the
+ * same bits in every batch, whatever its size and the number of threads. One thread at a time. */
 struct ph_scorer;
 struct ph_scorer_options {
     const struct ph_model_settings *model;
@@ -25,6 +26,8 @@ struct ph_scorer_options {
     size_t batch_size;
     size_t num_ids;        /* expected in a batch; 0: one in each bag */
     size_t num_prefetched; /* batches made ahead while a file is scored */
+    double
+        logit_shift; /* added to the logit of task 0: undoes what sampling the training data did to the base rate */
 };
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
 void ph_scorer_destroy(struct ph_scorer *scorer);

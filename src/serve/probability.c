@@ -6,3 +6,9 @@ double ph__sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
 }
+
+/* logit(q) = log(q / (1 - q)) = log(p / (1 - p) * kept_share) */
+double ph__recalibration_shift(double kept_share)
+{
+    return log(kept_share);
+}

@@ -4,4 +4,9 @@
 
 double ph__sigmoid(double x);
 
+/* What to add to a logit that was learnt from data of which only this share of the negatives was kept, in (0, 1]:
+ * log(kept_share), by which p becomes q = p / (p + (1 - p) / kept_share). He et al., "Practical Lessons from Predicting
+ * Clicks on Ads at Facebook" (ADKDD 2014), section 6.3. */
+double ph__recalibration_shift(double kept_share);
+
 #endif

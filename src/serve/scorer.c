@@ -1,6 +1,8 @@
 /* A model in inference mode. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/memory.h"
 #include "serve/features.h"
 #include "serve/scorer.h"
 #include "serve/scoring_program.h"
@@ -10,6 +12,8 @@ struct ph_scorer {
     struct ph_program *program;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
+    ph_real *shifted; /* (B,T) logits, where they are shifted */
+    size_t shifted_capacity;
 };
 
 static ph_status create_workspace(struct ph_scorer *scorer, size_t num_sparse)
@@ -48,15 +52,34 @@ void ph_scorer_destroy(struct ph_scorer *scorer)
     ph_workspace_destroy(scorer->workspace);
     ph_executor_destroy(scorer->executor);
     ph_program_destroy(scorer->program);
+    free(scorer->shifted);
     free(scorer);
+}
+
+/* logits (B,T) */
+static ph_status shift(struct ph_scorer *scorer, size_t num_samples, size_t num_tasks, const ph_real **logits)
+{
+    const size_t count = num_samples * num_tasks;
+    PH_TRY(ph__array_reserve(
+        (void **)&scorer->shifted, &scorer->shifted_capacity, count, sizeof *scorer->shifted));
+    memcpy(scorer->shifted, *logits, count * sizeof *scorer->shifted);
+    for (size_t i = 0; i < count; i += num_tasks)
+        scorer->shifted[i] += (ph_real)scorer->options.logit_shift;
+    *logits = scorer->shifted;
+    return PH_OK;
 }
 
 ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out)
 {
     struct ph_shape shape;
+    const ph_real *logits = NULL;
     PH_TRY(ph_workspace_bind(scorer->workspace, batch, 0, 0));
     PH_TRY(ph_workspace_run(scorer->workspace, "forward"));
-    return ph_workspace_output(scorer->workspace, "logits", logits_out, &shape);
+    PH_TRY(ph_workspace_output(scorer->workspace, "logits", &logits, &shape));
+    if (scorer->options.logit_shift != 0)
+        PH_TRY(shift(scorer, shape.dims[0], shape.dims[1], &logits));
+    *logits_out = logits;
+    return PH_OK;
 }
 
 struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer)

@@ -1,0 +1,114 @@
+/* A folder as phloem train leaves it, with random weights: columns of every encoding, of any model. */
+#ifndef PH_TEST_RUN_FOLDER_H
+#define PH_TEST_RUN_FOLDER_H
+
+#include "support/test_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "serve/features.h"
+#include "serve/model_folder.h"
+#include "serve/scoring_program.h"
+
+enum { NUM_ROWS = 250 };
+
+/* Line `row` of the data: label, group (the row's number), blanks now and then, lists of 0 to 4 items. */
+static inline int write_row(char *text, size_t size, unsigned row)
+{
+    char clicks[16] = "", topics[64] = "";
+    if (row % 7 != 3)
+        snprintf(clicks, sizeof clicks, "%u", row * 13 % 1000);
+    for (unsigned i = 0, length = 0; i < row % 5; i++)
+        length += (unsigned)snprintf(
+            topics + length, sizeof topics - length, "%st%u", i > 0 ? "|" : "", (row * 3 + i) % 17);
+    return snprintf(text, size, "%u,%u,%s,%.3f,u%u,c%u,%u,%s,noise\n", row % 3 == 0, row, clicks,
+        (double)row / 7 - 11, row * 5 % 23, row * 11 % 101, row * 7 % 50, topics);
+}
+
+static inline const char *write_rows(const char *name)
+{
+    char *text = malloc((NUM_ROWS + 1) * (size_t)160);
+    assert_non_null(text);
+    int length = sprintf(text, "label,row,clicks,price,user,city,shop,topics,other\n");
+    for (unsigned row = 0; row < NUM_ROWS; row++)
+        length += write_row(text + length, 160, row);
+    const char *path = test_write_file(name, text);
+    free(text);
+    return path;
+}
+
+#define RUN_FOLDER_CONFIG                                                                               \
+    "seed: 3\ntrain: {batch_size: 64}\n"                                                                \
+    "data:\n"                                                                                           \
+    "  train: %s\n"                                                                                     \
+    "  fields:\n"                                                                                       \
+    "    - {name: label, kind: label}\n"                                                                \
+    "    - {name: row, kind: group}\n"                                                                  \
+    "    - {name: clicks, kind: dense, transform: log1p, missing: 2}\n"                                 \
+    "    - {name: price, kind: dense}\n"                                                                \
+    "    - {name: user, kind: id, encoding: vocabulary}\n"                                              \
+    "    - {name: city, kind: id, encoding: hash, rows: 40}\n"                                          \
+    "    - {name: shop, kind: id, encoding: raw, rows: 50}\n"                                           \
+    "    - {name: topics, kind: id, encoding: vocabulary, list: true, max_length: 3}\n"                 \
+    "    - {name: other, kind: ignore}\n"                                                               \
+    "model: {kind: %s, embedding_dim: 6, embedding_init_std: 0.3, hidden_units: [37, 20], batch_norm: " \
+    "true, bottom_units: [19]}\n"
+
+/* Statistics such as a training leaves: all different, above zero. */
+static inline void fill(struct ph_tensor tensor)
+{
+    ph_real *numbers = tensor.data;
+    for (size_t i = 0; i < ph_shape_elements(&tensor.shape); i++)
+        numbers[i] = (ph_real)(0.05 + (double)(i * 37 % 101) / 300);
+}
+
+static inline void save_weights(const struct ph_model_settings *settings, const char *folder)
+{
+    struct ph__model_folder model = {0};
+    struct ph_backend *backend = NULL;
+    struct ph_executor *executor = NULL;
+    struct ph_model_features features;
+    char path[600];
+    snprintf(path, sizeof path, "%s/encoder.json", folder);
+    assert_ok(ph_encoder_load(path, &model.encoder));
+    assert_ok(ph__features_init(model.encoder, &features));
+    assert_ok(ph__scoring_program_build(settings, &features, &model.program));
+    assert_ok(ph_store_create(11, &model.store));
+    assert_ok(ph_state_create(&model.state));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_executor_create(model.program, model.store, model.state, backend, &executor));
+    for (size_t i = 0; i < ph_state_num_tensors(model.state); i++)
+        fill(ph_state_tensor(model.state, i));
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    assert_ok(ph_checkpoint_save(path, model.store, model.state, NULL));
+    ph_executor_destroy(executor);
+    ph_backend_destroy(backend);
+    ph__features_fini(&features);
+    ph__model_folder_close(&model);
+}
+
+/* Makes the folder for a model of this kind, its data beside it; the path is static until the next one. */
+static inline const char *make_run_folder(const char *kind)
+{
+    static char folder[512];
+    char path[600], text[2048];
+    struct ph__model_config config = {0};
+    struct ph_encoder *encoder = NULL;
+    snprintf(folder, sizeof folder, "%s/%s", test_folder(), kind);
+    assert_ok(ph__directory_create(folder));
+    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, write_rows("rows.csv"), kind);
+    snprintf(path, sizeof path, "%s/config.yaml", folder);
+    assert_ok(ph__file_write_text(path, text));
+    assert_ok(ph__model_config_read(&config, folder));
+    assert_ok(ph_encoder_create(&config.data, &encoder));
+    snprintf(path, sizeof path, "%s/encoder.json", folder);
+    assert_ok(ph_encoder_save(encoder, path));
+    save_weights(&config.model.settings, folder);
+    ph_encoder_destroy(encoder);
+    ph__model_config_fini(&config);
+    return folder;
+}
+
+#endif

@@ -1,0 +1,156 @@
+/* A row's logits have the same bits in every batch, at every place in it, with every number of threads. */
+#include "run_folder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "serve/probability.h"
+#include "serve/scorer.h"
+
+/* How rows are scored; the rows themselves are always the same. */
+struct manner {
+    size_t batch_size, num_threads;
+    bool is_shuffled, is_fast;
+    double logit_shift;
+};
+
+/* Logits by the number of the row, which its group tells: the hash of its text. */
+struct scores {
+    size_t count;
+    int64_t groups[NUM_ROWS];
+    ph_real logits[NUM_ROWS];
+};
+
+static void collect(
+    struct ph_scorer *scorer, struct ph_encoder *encoder, const struct manner *manner, struct scores *scores)
+{
+    struct ph_batches *batches = NULL;
+    const struct ph_batch *batch = NULL;
+    const ph_real *logits = NULL;
+    struct ph_batches_options options = {
+        .batch_size = manner->batch_size, .is_shuffled = manner->is_shuffled, .seed = test_seed()};
+    char path[600];
+    snprintf(path, sizeof path, "%s/rows.csv", test_folder());
+    assert_ok(ph_batches_open(encoder, path, &options, &batches));
+    for (scores->count = 0;;) {
+        assert_ok(ph_batches_next(batches, &batch));
+        if (batch == NULL)
+            break;
+        assert_ok(ph_scorer_score(scorer, batch, &logits));
+        assert_true(scores->count + batch->num_samples <= NUM_ROWS);
+        memcpy(scores->groups + scores->count, batch->groups, batch->num_samples * sizeof *batch->groups);
+        memcpy(scores->logits + scores->count, logits, batch->num_samples * sizeof *logits);
+        scores->count += batch->num_samples;
+    }
+    assert_int_equal(scores->count, NUM_ROWS);
+    ph_batches_close(batches);
+}
+
+static void score(const char *folder, const struct manner *manner, struct scores *scores)
+{
+    struct ph__model_config config = {0};
+    struct ph__model_folder model = {0};
+    struct ph_backend *backend = NULL;
+    struct ph_scorer *scorer = NULL;
+    assert_ok(ph__model_config_read(&config, folder));
+    assert_ok(ph__model_folder_open(&model, folder, &config.model.settings));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.num_threads = manner->num_threads, .is_fast = manner->is_fast},
+        &backend));
+    struct ph_scorer_options options = {.model = &config.model.settings,
+        .encoder = model.encoder,
+        .store = model.store,
+        .state = model.state,
+        .backend = backend,
+        .batch_size = manner->batch_size,
+        .logit_shift = manner->logit_shift};
+    assert_ok(ph_scorer_create(&options, &scorer));
+    collect(scorer, model.encoder, manner, scores);
+    ph_scorer_destroy(scorer);
+    ph_backend_destroy(backend);
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
+}
+
+static ph_real logit_of(const struct scores *scores, int64_t group)
+{
+    for (size_t i = 0; i < scores->count; i++)
+        if (scores->groups[i] == group)
+            return scores->logits[i];
+    fail_msg("a row is missing");
+    return 0;
+}
+
+static size_t num_distinct(const struct scores *scores)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < scores->count; i++) {
+        size_t j = 0;
+        while (scores->logits[j] != scores->logits[i])
+            j++;
+        count += j == i;
+    }
+    return count;
+}
+
+static void check_model(const char *kind)
+{
+    static const size_t batch_sizes[] = {1, 7, 64, 250};
+    const char *folder = make_run_folder(kind);
+    struct scores whole, again;
+    score(folder, &(struct manner){.batch_size = NUM_ROWS, .num_threads = 1}, &whole);
+    assert_true(num_distinct(&whole) > NUM_ROWS / 2); /* rows all alike would prove nothing */
+    for (size_t i = 0; i < 8; i++) {
+        const struct manner manner = {.batch_size = batch_sizes[i / 2],
+            .num_threads = 1 + i % 3,
+            .is_shuffled = i % 2 == 0,
+            .is_fast = i % 4 == 0};
+        score(folder, &manner, &again);
+        for (size_t row = 0; row < NUM_ROWS; row++) {
+            const ph_real wanted = logit_of(&whole, again.groups[row]);
+            if (memcmp(&again.logits[row], &wanted, sizeof wanted) != 0)
+                fail_msg("%s: a logit is %.9g in one batch, %.9g in batches of %zu", kind, (double)wanted,
+                    (double)again.logits[row], manner.batch_size);
+        }
+    }
+}
+
+static void logits_do_not_depend_on_the_batch(void **state)
+{
+    (void)state;
+    for (size_t kind = 0; kind < ph_model_count(); kind++)
+        check_model(ph_model_name((int)kind));
+}
+
+static void shift_moves_every_logit(void **state)
+{
+    (void)state;
+    const char *folder = make_run_folder("lr");
+    struct scores plain, shifted;
+    score(folder, &(struct manner){.batch_size = 100, .num_threads = 1}, &plain);
+    score(folder, &(struct manner){.batch_size = 100, .num_threads = 1, .logit_shift = -1.5}, &shifted);
+    for (size_t row = 0; row < NUM_ROWS; row++)
+        assert_true(shifted.logits[row] == plain.logits[row] - (ph_real)1.5);
+}
+
+/* q = p / (p + (1 - p) / w) of the paper, for probabilities p and shares w */
+static void recalibration_follows_its_formula(void **state)
+{
+    (void)state;
+    for (double p = 0.05; p < 1; p += 0.1) {
+        for (double kept = 0.01; kept <= 1; kept *= 3) {
+            const double logit = log(p / (1 - p)) + ph__recalibration_shift(kept);
+            assert_near(ph__sigmoid(logit), p / (p + (1 - p) / kept), 1e-12, 0);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_do_not_depend_on_the_batch),
+        cmocka_unit_test(shift_moves_every_logit),
+        cmocka_unit_test(recalibration_follows_its_formula),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
