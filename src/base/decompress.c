@@ -11,7 +11,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define INPUT_BYTES ((size_t)256 << 10)
+#ifndef PH_COMPRESSED_BUFFER_BYTES /* the build for fuzzing has it small */
+#define PH_COMPRESSED_BUFFER_BYTES ((size_t)256 << 10)
+#endif
 #define MAGIC_BYTES 4
 
 struct ph_decompressor {
@@ -23,7 +25,7 @@ struct ph_decompressor {
     z_stream *gzip;
     ZSTD_DStream *zstd;
     size_t start, end; /* of the waiting bytes in input */
-    unsigned char input[INPUT_BYTES];
+    unsigned char input[PH_COMPRESSED_BUFFER_BYTES];
 };
 
 /* Reads behind the waiting bytes, which are first moved to the front when they touch the buffer's end. */
@@ -38,7 +40,7 @@ static ph_status fill(struct ph_decompressor *decompressor)
     ssize_t count = 0;
     do
         count = read(decompressor->descriptor, decompressor->input + decompressor->end,
-            INPUT_BYTES - decompressor->end);
+            PH_COMPRESSED_BUFFER_BYTES - decompressor->end);
     while (count < 0 && errno == EINTR);
     if (count < 0)
         return ph_fail(PH_ERROR_DATA, "cannot read: %s", strerror(errno));

@@ -13,7 +13,9 @@
 #include "base/memory.h"
 #include "base/stream.h"
 
-#define BUFFER_BYTES ((size_t)1 << 20)
+#ifndef PH_READ_BUFFER_BYTES /* the build for fuzzing has it small */
+#define PH_READ_BUFFER_BYTES ((size_t)1 << 20)
+#endif
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 
 struct ph_reader {
@@ -62,8 +64,8 @@ ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
     }
     reader->descriptor = descriptor;
     reader->path = strdup(is_standard(path) ? "standard input" : path);
-    reader->capacity = BUFFER_BYTES;
-    reader->buffer = malloc(BUFFER_BYTES + 1);
+    reader->capacity = PH_READ_BUFFER_BYTES;
+    reader->buffer = malloc(PH_READ_BUFFER_BYTES + 1);
     if (reader->path == NULL || reader->buffer == NULL) {
         status = ph_fail(PH_ERROR_MEMORY, "out of memory: cannot read %s", path);
         goto failed;

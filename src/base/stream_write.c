@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/stream.h"
 
-#define BUFFER_BYTES ((size_t)256 << 10)
+#ifndef PH_WRITE_BUFFER_BYTES /* the build for fuzzing has it small */
+#define PH_WRITE_BUFFER_BYTES ((size_t)256 << 10)
+#endif
 
 struct ph_writer {
     char *path;
@@ -19,7 +21,7 @@ struct ph_writer {
     struct ph_atomic_file atomic; /* when it is open, the descriptor is its */
     struct ph_compressor *compressor;
     size_t used; /* bytes waiting in the buffer */
-    char buffer[BUFFER_BYTES];
+    char buffer[PH_WRITE_BUFFER_BYTES];
 };
 
 static ph_status fail_at_path(const struct ph_writer *writer, ph_status status)
@@ -91,7 +93,7 @@ static ph_status flush_with(struct ph_writer *writer, const void *bytes, size_t 
 
 ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size)
 {
-    if (size > BUFFER_BYTES - writer->used)
+    if (size > PH_WRITE_BUFFER_BYTES - writer->used)
         return flush_with(writer, bytes, size, false);
     if (size > 0)
         memcpy(writer->buffer + writer->used, bytes, size);
@@ -102,7 +104,7 @@ ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t s
 /* Formats straight into the buffer; what does not fit there goes through memory of its own. */
 ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
 {
-    size_t room = BUFFER_BYTES - writer->used;
+    size_t room = PH_WRITE_BUFFER_BYTES - writer->used;
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(writer->buffer + writer->used, room, format, arguments);

@@ -52,7 +52,7 @@ static void update_one(
         *w -= adam_step(step, g, m, s);
         break;
     default:
-        assert(!"an elementwise optimizer");
+        assert(0 && "an elementwise optimizer");
     }
 }
 

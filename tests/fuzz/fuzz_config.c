@@ -1,0 +1,34 @@
+/* Configs of a training job: a config that is read and written means the same when it is read and written again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/job_config.h"
+#include "support/fuzz_support.h"
+
+/* False when the config is refused. */
+static bool rewrite(const char *from, const char *to)
+{
+    const struct cli_texts none = {0};
+    struct cli_job_config config;
+    const bool is_read = cli_job_config_read(&config, from, &none) == PH_OK;
+    if (is_read)
+        fuzz_require(cli_job_config_write(&config, to) == PH_OK);
+    cli_job_config_fini(&config);
+    return is_read;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *first = fuzz_file(1, "", 0), *second = fuzz_file(2, "", 0);
+    if (!rewrite(fuzz_file(0, data, size), first))
+        return 0;
+    fuzz_require(rewrite(first, second));
+    char *texts[2];
+    size_t sizes[2];
+    texts[0] = fuzz_read(first, &sizes[0]);
+    texts[1] = fuzz_read(second, &sizes[1]);
+    fuzz_require(sizes[0] == sizes[1] && memcmp(texts[0], texts[1], sizes[0]) == 0);
+    free(texts[0]);
+    free(texts[1]);
+    return 0;
+}

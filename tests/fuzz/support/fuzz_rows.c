@@ -1,0 +1,97 @@
+#include "support/fuzz_rows.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/option.h"
+
+/* ---- what a batch promises ----------------------------------------------------------------------------- */
+
+static void check_numbers(const float *numbers, size_t count, double min, double max)
+{
+    for (size_t i = 0; i < count; i++)
+        fuzz_require((double)numbers[i] >= min && (double)numbers[i] <= max);
+}
+
+static void check_labels(const struct ph_batch *batch)
+{
+    for (size_t i = 0; i < batch->num_samples * batch->num_tasks; i++)
+        fuzz_require(isnan(batch->labels[i]) || (batch->labels[i] >= 0 && batch->labels[i] <= 1));
+}
+
+/* The ids lie feature by feature, each feature's samples in order. */
+static void check_ids(const struct ph_encoder *encoder, const struct ph_batch *batch)
+{
+    size_t next = 0;
+    for (size_t f = 0; f < batch->num_sparse; f++) {
+        const size_t num_rows = ph_encoder_sparse(encoder, f)->num_rows;
+        for (size_t i = 0; i < batch->num_samples; i++) {
+            const size_t bag = f * batch->num_samples + i;
+            fuzz_require(batch->lengths[bag] >= 0 && batch->offsets[bag] == next);
+            const size_t end = next + (size_t)batch->lengths[bag];
+            fuzz_require(end <= batch->num_ids);
+            for (; next < end; next++)
+                fuzz_require((uint64_t)batch->ids[next] < num_rows);
+        }
+    }
+    fuzz_require(next == batch->num_ids);
+    check_numbers(batch->id_weights, batch->id_weights != NULL ? next : 0, -(double)FLT_MAX, (double)FLT_MAX);
+}
+
+static void check_batch(
+    const struct ph_encoder *encoder, const struct ph_batch *batch, const struct ph_batches_options *options)
+{
+    fuzz_require(batch->num_samples > 0 && batch->num_samples <= options->batch_size);
+    fuzz_require(batch->num_dense == ph_encoder_num_dense(encoder));
+    fuzz_require(batch->num_sparse == ph_encoder_num_sparse(encoder));
+    check_numbers(batch->dense, batch->num_samples * batch->num_dense, -(double)FLT_MAX, (double)FLT_MAX);
+    if (batch->weights != NULL)
+        check_numbers(batch->weights, batch->num_samples, 0, (double)FLT_MAX);
+    check_labels(batch);
+    check_ids(encoder, batch);
+}
+
+void fuzz_read_batches(
+    const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options)
+{
+    struct ph_batches *batches = NULL;
+    const struct ph_batch *batch = NULL;
+    if (ph_batches_open(encoder, path, options, &batches) != PH_OK)
+        return;
+    while (ph_batches_next(batches, &batch) == PH_OK && batch != NULL)
+        check_batch(encoder, batch, options);
+    ph_batches_close(batches);
+}
+
+/* ---- schemas ------------------------------------------------------------------------------------------- */
+
+const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const char *path)
+{
+    const struct ph_section section = {&ph__data_options, &schema->settings};
+    if (schema->arena.blocks == NULL) {
+        const char *config = fuzz_file(FUZZ_NUM_SLOTS - 1, schema->yaml, strlen(schema->yaml));
+        fuzz_require(ph__config_read(config, NULL, 0, &section, 1, &schema->arena) == PH_OK);
+    }
+    schema->settings.train = path;
+    return &schema->settings;
+}
+
+void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return;
+    const size_t flags = data[0] / num_schemas;
+    const char *path = fuzz_file(0, data + 1, size - 1);
+    struct ph_encoder *encoder = NULL;
+    if (ph_encoder_create(fuzz_settings(&schemas[data[0] % num_schemas], path), &encoder) != PH_OK)
+        return;
+    const struct ph_batches_options options = {
+        .batch_size = (flags & 1) != 0 ? 2 : 100,
+        .is_shuffled = (flags & 2) != 0,
+        .shuffle_bytes = 256,
+        .needs_no_labels = (flags & 4) != 0,
+    };
+    fuzz_read_batches(encoder, path, &options);
+    ph_encoder_destroy(encoder);
+}

@@ -1,0 +1,28 @@
+/* Targets that read rows: a file of any bytes, by one of a few schemas, through an encoder into batches. */
+#ifndef PH_FUZZ_ROWS_H
+#define PH_FUZZ_ROWS_H
+
+#include "base/arena.h"
+#include "data/data_options.h"
+#include "phloem/data.h"
+#include "support/fuzz_support.h"
+
+/* The "data" section of a config in YAML, read when it is first used. */
+struct fuzz_schema {
+    const char *yaml;
+    struct ph_data_settings settings;
+    struct ph_arena arena; /* of the settings; empty: not read yet */
+};
+
+/* The first byte chooses the schema and how it is read (batch size, order, labels needed or not); the rest is the
+ * file. */
+void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size);
+
+/* The schema's settings with `path` as their training file; borrowed until the next call. */
+const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const char *path);
+
+/* All batches that the encoder makes of the file: what it refuses is fine, what it gives must be in range. */
+void fuzz_read_batches(
+    const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options);
+
+#endif

@@ -1,0 +1,69 @@
+#include "support/fuzz_support.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/seal.h"
+
+_Noreturn void fuzz__broken(const char *condition, const char *file, int line)
+{
+    fprintf(stderr, "%s:%d: does not hold: %s (last error: %s)\n", file, line, condition, ph_error_text());
+    abort();
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+struct memory_file {
+    int descriptor;
+    char path[40]; /* "": not made yet */
+};
+
+const char *fuzz_file(size_t slot, const void *bytes, size_t size)
+{
+    static struct memory_file files[FUZZ_NUM_SLOTS];
+    struct memory_file *file = &files[slot];
+    if (file->path[0] == '\0') {
+        file->descriptor = memfd_create("fuzz", MFD_CLOEXEC);
+        fuzz_require(file->descriptor >= 0);
+        snprintf(file->path, sizeof file->path, "/proc/self/fd/%d", file->descriptor);
+    }
+    fuzz_require(ftruncate(file->descriptor, 0) == 0);
+    fuzz_require(pwrite(file->descriptor, bytes, size, 0) == (ssize_t)size);
+    return file->path;
+}
+
+char *fuzz_read(const char *path, size_t *size_out)
+{
+    struct stat status;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    fuzz_require(descriptor >= 0 && fstat(descriptor, &status) == 0);
+    const size_t size = (size_t)status.st_size;
+    char *bytes = malloc(size + 1);
+    fuzz_require(bytes != NULL && pread(descriptor, bytes, size, 0) == status.st_size);
+    close(descriptor);
+    bytes[size] = '\0';
+    *size_out = size;
+    return bytes;
+}
+
+/* ---- checksums ----------------------------------------------------------------------------------------- */
+
+void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset)
+{
+    if (size < offset + PH_SEAL_DIGITS)
+        return;
+    struct ph_digest *digest;
+    char digits[PH_SEAL_DIGITS + 1];
+    memcpy(bytes + offset, PH_SEAL_BLANK, PH_SEAL_DIGITS);
+    fuzz_require(ph__digest_create(&digest) == PH_OK);
+    fuzz_require(ph__digest_update(digest, bytes, size) == PH_OK);
+    fuzz_require(ph__digest_finish(digest, digits) == PH_OK);
+    ph__digest_destroy(digest);
+    memcpy(bytes + offset, digits, PH_SEAL_DIGITS);
+}

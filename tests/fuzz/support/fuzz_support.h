@@ -1,0 +1,28 @@
+/* What every fuzz target shares. A target is one file, tests/fuzz/fuzz_<name>.c, with one function that takes any
+ * bytes: libFuzzer calls it in the `fuzz` preset (./run fuzz), support/replay.c in the sanitizers' test runs. It must
+ * neither crash nor leak whatever the bytes are, and what it accepts must hold together: a broken promise ends the
+ * process by fuzz_require. One thread. */
+#ifndef PH_FUZZ_SUPPORT_H
+#define PH_FUZZ_SUPPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Ends the process when the condition does not hold, saying which and where. */
+#define fuzz_require(condition) ((condition) ? (void)0 : fuzz__broken(#condition, __FILE__, __LINE__))
+_Noreturn void fuzz__broken(const char *condition, const char *file, int line);
+
+/* The path of a file in memory that holds these bytes until the next call for the same slot. Static storage. */
+#define FUZZ_NUM_SLOTS 4
+const char *fuzz_file(size_t slot, const void *bytes, size_t size);
+
+/* The bytes of a file, malloc'ed, with a NUL behind them. */
+char *fuzz_read(const char *path, size_t *size_out);
+
+/* Bytes whose checksum fits, so that a target gets past it: if the input has room for a seal at `offset`, its 64
+ * digits are replaced by the sum of the input with zeros in their place. */
+void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset);
+
+#endif
