@@ -151,8 +151,7 @@ static void run_mutations(const struct corpus *corpus, size_t count)
 {
     const char *seed = getenv("PH_TEST_SEED");
     static uint8_t bytes[MAX_INPUT_BYTES];
-    struct ph_rng_sequence random;
-    ph__rng_sequence_init(&random, seed != NULL ? strtoull(seed, NULL, 10) : DEFAULT_SEED, 0);
+    struct ph_rng_sequence random = {.key.seed = seed != NULL ? strtoull(seed, NULL, 10) : DEFAULT_SEED};
     for (size_t i = 0; i < count; i++) {
         const struct input *parent = &corpus->inputs[draw(&random, corpus->num_inputs)];
         struct input input = {bytes, parent->size < MAX_INPUT_BYTES ? parent->size : MAX_INPUT_BYTES};
