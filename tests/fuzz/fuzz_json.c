@@ -9,12 +9,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ph_json *json = NULL;
     char *texts[2] = {NULL, NULL};
+    const int indent = (int)(size % 3);
     if (ph__json_parse((const char *)data, size, "input", PH_ERROR_DATA, &json) != PH_OK)
         return 0;
-    fuzz_require(ph__json_text(json, size % 3, &texts[0]) == PH_OK);
+    fuzz_require(ph__json_text(json, indent, &texts[0]) == PH_OK);
     ph__json_destroy(json);
     fuzz_require(ph__json_parse(texts[0], strlen(texts[0]), "text", PH_ERROR_DATA, &json) == PH_OK);
-    fuzz_require(ph__json_text(json, size % 3, &texts[1]) == PH_OK);
+    fuzz_require(ph__json_text(json, indent, &texts[1]) == PH_OK);
     ph__json_destroy(json);
     fuzz_require(strcmp(texts[0], texts[1]) == 0);
     free(texts[0]);

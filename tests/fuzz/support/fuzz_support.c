@@ -1,6 +1,7 @@
 #include "support/fuzz_support.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,29 @@ const char *fuzz_file(size_t slot, const void *bytes, size_t size)
     fuzz_require(ftruncate(file->descriptor, 0) == 0);
     fuzz_require(pwrite(file->descriptor, bytes, size, 0) == (ssize_t)size);
     return file->path;
+}
+
+static char folder[24]; /* "": not made yet */
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status, (void)type, (void)walk;
+    return remove(path);
+}
+
+static void remove_folder(void)
+{
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+void fuzz_folder_path(const char *name, char path_out[64])
+{
+    if (folder[0] == '\0') {
+        strcpy(folder, "/dev/shm/fuzz.XXXXXX");
+        fuzz_require(mkdtemp(folder) != NULL);
+        atexit(remove_folder);
+    }
+    snprintf(path_out, 64, "%s/%s", folder, name);
 }
 
 char *fuzz_read(const char *path, size_t *size_out)

@@ -18,6 +18,9 @@ _Noreturn void fuzz__broken(const char *condition, const char *file, int line);
 #define FUZZ_NUM_SLOTS 4
 const char *fuzz_file(size_t slot, const void *bytes, size_t size);
 
+/* The path of `name` (up to 32 bytes) in a folder in memory that is this process's alone and removed at its end. */
+void fuzz_folder_path(const char *name, char path_out[64]);
+
 /* The bytes of a file, malloc'ed, with a NUL behind them. */
 char *fuzz_read(const char *path, size_t *size_out);
 

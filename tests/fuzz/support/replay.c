@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     signal(SIGABRT, on_abort);
     for (int i = 3; i < argc; i++)
         add_path(&corpus, argv[i]);
-    run(NULL, 0);
+    run((const uint8_t *)"", 0);
     for (size_t i = 0; i < corpus.num_inputs; i++)
         run(corpus.inputs[i].bytes, corpus.inputs[i].size);
     const size_t count = corpus.num_inputs > 0 ? strtoul(argv[1], NULL, 10) : 0;
