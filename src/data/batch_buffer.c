@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 
+#define ROWS_AT_ONCE 16
+
 static ph_status reserve(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples)
 {
@@ -25,17 +27,17 @@ static ph_status reserve(
 }
 
 /* Labels, their mask, dense features, weights and groups. */
-static void fill_fixed(
-    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct ph__rows *rows)
+static void fill_fixed(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
+    const uint32_t *const *rows, size_t num_samples)
 {
-    size_t num_samples = rows->num_rows, num_tasks = encoder->num_tasks, num_dense = encoder->num_dense;
+    size_t num_tasks = encoder->num_tasks, num_dense = encoder->num_dense;
     ph_real *dense = buffer->reals;                    /* (B, num_dense) */
     ph_real *labels = dense + num_samples * num_dense; /* (B,T) */
     ph_real *mask = labels + num_samples * num_tasks;  /* (B,T) */
     ph_real *weights = mask + num_samples * num_tasks; /* (B) */
     bool has_blank = false;
     for (size_t b = 0; b < num_samples; b++) {
-        const uint32_t *row = rows->words + rows->starts[b];
+        const uint32_t *row = rows[b];
         for (size_t t = 0; t < num_tasks; t++) {
             float label = ph__word_as_float(row[t]);
             bool is_known = !isnan(label);
@@ -59,18 +61,16 @@ static void fill_fixed(
 }
 
 /* lengths (F,B) and their running sum, offsets (F*B + 1). */
-static ph_status fill_lengths(
-    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct ph__rows *rows)
+static ph_status fill_lengths(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
+    const uint32_t *const *rows, size_t num_samples)
 {
-    size_t num_samples = rows->num_rows;
     size_t num_bags = num_samples * encoder->num_sparse;
     for (size_t i = 0; i < num_bags; i++)
         buffer->lengths[i] = 1;
     for (size_t l = 0; l < encoder->num_lists; l++) {
         size_t f = encoder->lists[l];
         for (size_t b = 0; b < num_samples; b++)
-            buffer->lengths[f * num_samples + b] =
-                (int32_t)rows->words[rows->starts[b] + encoder->sparse_word + f];
+            buffer->lengths[f * num_samples + b] = (int32_t)rows[b][encoder->sparse_word + f];
     }
     uint64_t sum = 0;
     for (size_t i = 0; i < num_bags; i++) {
@@ -102,24 +102,35 @@ static void fill_lists(struct ph__batch_buffer *buffer, const struct ph_encoder 
     }
 }
 
-static void fill_ids(
-    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct ph__rows *rows)
+/* Where every feature has one id. A few rows at a time, so that ids are written by whole cache lines: the columns lie a
+ * power of two apart as a rule, and would take each other's places in the cache. */
+static void fill_single_ids(
+    const uint32_t *const *rows, size_t num_samples, size_t sparse_word, size_t num_sparse, int64_t *ids)
 {
-    size_t num_samples = rows->num_rows;
+    for (size_t first = 0; first < num_samples; first += ROWS_AT_ONCE) {
+        size_t end = first + ROWS_AT_ONCE < num_samples ? first + ROWS_AT_ONCE : num_samples;
+        for (size_t f = 0; f < num_sparse; f++)
+            for (size_t b = first; b < end; b++)
+                ids[f * num_samples + b] = rows[b][sparse_word + f];
+    }
+}
+
+static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
+    const uint32_t *const *rows, size_t num_samples)
+{
+    if (encoder->num_lists == 0) {
+        fill_single_ids(rows, num_samples, encoder->sparse_word, encoder->num_sparse, buffer->ids);
+        return;
+    }
     for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
         buffer->id_weights[i] = 1;
     for (size_t b = 0; b < num_samples; b++) {
-        const uint32_t *row = rows->words + rows->starts[b];
-        const uint32_t *sparse = row + encoder->sparse_word;
+        const uint32_t *sparse = rows[b] + encoder->sparse_word;
         /* A list's word is its length, written over by its first id below, or never read when it is empty. */
-        if (encoder->num_lists == 0)
-            for (size_t f = 0; f < encoder->num_sparse; f++)
-                buffer->ids[f * num_samples + b] = sparse[f];
-        else
-            for (size_t f = 0; f < encoder->num_sparse; f++)
-                if (buffer->lengths[f * num_samples + b] != 0)
-                    buffer->ids[buffer->offsets[f * num_samples + b]] = sparse[f];
-        fill_lists(buffer, encoder, num_samples, b, row + encoder->num_fixed_words);
+        for (size_t f = 0; f < encoder->num_sparse; f++)
+            if (buffer->lengths[f * num_samples + b] != 0)
+                buffer->ids[buffer->offsets[f * num_samples + b]] = sparse[f];
+        fill_lists(buffer, encoder, num_samples, b, rows[b] + encoder->num_fixed_words);
     }
 }
 
@@ -134,16 +145,16 @@ static ph_status reserve_ids(
 }
 
 ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
-    const struct ph__rows *rows, uint64_t first_sample)
+    const uint32_t *const *rows, size_t num_rows, uint64_t first_sample)
 {
-    PH_TRY(reserve(buffer, encoder, rows->num_rows));
-    fill_fixed(buffer, encoder, rows);
-    PH_TRY(fill_lengths(buffer, encoder, rows));
+    PH_TRY(reserve(buffer, encoder, num_rows));
+    fill_fixed(buffer, encoder, rows, num_rows);
+    PH_TRY(fill_lengths(buffer, encoder, rows, num_rows));
     struct ph_batch *batch = &buffer->batch;
-    batch->num_ids = buffer->offsets[rows->num_rows * encoder->num_sparse];
+    batch->num_ids = buffer->offsets[num_rows * encoder->num_sparse];
     PH_TRY(reserve_ids(buffer, encoder, batch->num_ids));
-    fill_ids(buffer, encoder, rows);
-    batch->num_samples = rows->num_rows;
+    fill_ids(buffer, encoder, rows, num_rows);
+    batch->num_samples = num_rows;
     batch->num_dense = encoder->num_dense;
     batch->num_sparse = encoder->num_sparse;
     batch->num_tasks = encoder->num_tasks;

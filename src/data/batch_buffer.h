@@ -21,9 +21,9 @@ struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     size_t groups_capacity;
 };
 
-/* Writes all rows, which the encoder has encoded, into buffer->batch in the combined format. */
+/* Writes the rows, which the encoder has encoded, into buffer->batch in the combined format. */
 ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
-    const struct ph__rows *rows, uint64_t first_sample);
+    const uint32_t *const *rows, size_t num_rows, uint64_t first_sample);
 void ph__batch_buffer_fini(struct ph__batch_buffer *buffer);
 
 #endif

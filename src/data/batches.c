@@ -28,7 +28,6 @@ struct slot {
 struct ph_batches {
     /* the maker's */
     struct ph__window window;
-    struct ph__rows staging; /* the rows of the batch in the making */
     size_t batch_size;
     uint64_t num_rows; /* given out so far */
     /* shared */
@@ -53,16 +52,18 @@ struct ph_batches {
 
 static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
 {
-    PH_TRY(ph__window_take(&batches->window, batches->batch_size, &batches->staging));
-    slot->is_end = batches->staging.num_rows == 0;
+    struct ph__window *window = &batches->window;
+    const uint32_t *const *rows;
+    size_t num_rows;
+    PH_TRY(ph__window_take(window, batches->batch_size, &rows, &num_rows));
+    slot->is_end = num_rows == 0;
     if (slot->is_end && batches->num_rows == 0)
-        return ph_fail(PH_ERROR_DATA, "%s: has no rows", ph__source_path(&batches->window.source));
+        return ph_fail(PH_ERROR_DATA, "%s: has no rows", window->path);
     if (slot->is_end)
         return PH_OK;
-    PH_TRY(ph__batch_buffer_fill(
-        &slot->buffer, batches->window.source.encoder, &batches->staging, batches->num_rows));
-    batches->num_rows += batches->staging.num_rows;
-    ph__window_tell(&batches->window, &slot->position);
+    PH_TRY(ph__batch_buffer_fill(&slot->buffer, window->encoder, rows, num_rows, batches->num_rows));
+    batches->num_rows += num_rows;
+    ph__window_tell(window, &slot->position);
     slot->position.words[PH_POSITION_WORDS - 1] = batches->num_rows;
     return PH_OK;
 }
@@ -170,7 +171,6 @@ void ph_batches_close(struct ph_batches *batches)
         pthread_join(batches->thread, NULL);
     }
     ph__window_close(&batches->window);
-    ph__rows_fini(&batches->staging);
     for (size_t i = 0; i < batches->num_slots; i++)
         ph__batch_buffer_fini(&batches->slots[i].buffer);
     free(batches->slots);

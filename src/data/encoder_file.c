@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "data/encoder.h"
@@ -138,6 +139,38 @@ ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path)
     if (status == PH_OK)
         status = ph__json_write(json, path);
     ph__json_destroy(json);
+    return status;
+}
+
+static ph_status digest_text(const char *text, size_t size, char hex_out[65])
+{
+    struct ph_digest *digest;
+    PH_TRY(ph__digest_create(&digest));
+    ph_status status = ph__digest_update(digest, text, size);
+    if (status == PH_OK)
+        status = ph__digest_finish(digest, hex_out);
+    ph__digest_destroy(digest);
+    return status;
+}
+
+ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65])
+{
+    if (encoder->digest[0] != '\0') {
+        memcpy(hex_out, encoder->digest, sizeof encoder->digest);
+        return PH_OK;
+    }
+    struct ph_json *json = ph__json_object();
+    char *text = NULL;
+    ph_status status = set_encoder(json, encoder);
+    if (status == PH_OK)
+        status = ph__json_text(json, 2, &text);
+    ph__json_destroy(json);
+    if (status == PH_OK) {
+        size_t size = strlen(text);
+        text[size] = '\n'; /* in place of the NUL: ph__json_write ends the file so */
+        status = digest_text(text, size + 1, hex_out);
+    }
+    free(text);
     return status;
 }
 
@@ -326,13 +359,15 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
     return ph__encoder_seal(encoder, path, PH_ERROR_CHECKPOINT);
 }
 
-static ph_status read_json(struct ph_arena *arena, const char *path, struct ph_json **json_out)
+static ph_status read_json(
+    struct ph_arena *arena, const char *path, char digest_out[65], struct ph_json **json_out)
 {
     char *text;
     size_t size;
     if (!ph__file_exists(path))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: there is no such encoder", path);
     PH_TRY(ph__file_read(arena, path, MAX_FILE_BYTES, &text, &size));
+    PH_TRY(digest_text(text, size, digest_out));
     return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
 }
 
@@ -343,7 +378,7 @@ ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out)
     struct ph_encoder *encoder = calloc(1, sizeof *encoder);
     ph_status status = encoder != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "%s: no memory", path);
     if (status == PH_OK)
-        status = read_json(&arena, path, &json);
+        status = read_json(&arena, path, encoder->digest, &json);
     ph__arena_fini(&arena);
     if (status == PH_OK)
         status = get_encoder(json, path, encoder);

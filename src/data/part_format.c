@@ -5,6 +5,17 @@
 
 #include "base/checksum.h"
 
+static unsigned nibble(char digit)
+{
+    return (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10) & 15u;
+}
+
+void ph__part_digest(const char *hex, unsigned char digest_out[PH_ENCODER_DIGEST_BYTES])
+{
+    for (size_t i = 0; i < PH_ENCODER_DIGEST_BYTES; i++)
+        digest_out[i] = (unsigned char)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
+}
+
 ph_status ph__part_header_create(const struct ph__row_layout *layout,
     const unsigned char digest[PH_ENCODER_DIGEST_BYTES], unsigned char **bytes_out, size_t *num_bytes_out)
 {

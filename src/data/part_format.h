@@ -41,10 +41,12 @@ struct ph__part_entry {
 };
 _Static_assert(sizeof(struct ph__part_entry) == 32, "as in the file");
 
-/* Which bytes of the text went into the part, decompressed where the file is compressed. */
+/* Which bytes of the text went into the part, decompressed where the file is compressed: lines that begin there. Of
+ * arrays: which rows. */
 struct ph__part_range {
     uint64_t begin, end;
     uint64_t num_bad_rows; /* among them, left out */
+    uint64_t is_last;      /* 1: nothing follows in that file */
 };
 
 struct ph__part_footer {
@@ -55,7 +57,10 @@ struct ph__part_footer {
     uint64_t checksum; /* of the footer up to here */
     char magic[PH_PART_MAGIC_BYTES];
 };
-_Static_assert(sizeof(struct ph__part_footer) == 88, "as in the file");
+_Static_assert(sizeof(struct ph__part_footer) == 96, "as in the file");
+
+/* The first bytes of a digest of 64 hexadecimal digits. */
+void ph__part_digest(const char *hex, unsigned char digest_out[PH_ENCODER_DIGEST_BYTES]);
 
 /* The header's bytes, malloc'ed: they follow from layout and digest alone. Both are borrowed. */
 ph_status ph__part_header_create(const struct ph__row_layout *layout,

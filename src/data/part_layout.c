@@ -12,14 +12,13 @@ ph_status ph__row_layout_init(struct ph__row_layout *layout, const struct ph_enc
         ph__row_layout_fini(layout);
         return ph_fail(PH_ERROR_MEMORY, "no memory for the layout of %zu words", encoder->num_fixed_words);
     }
-    for (size_t i = 0; i < encoder->num_columns; i++) { /* slots ascend with the columns */
-        const struct ph__column *column = &encoder->columns[i];
-        if (column->kind != PH_FIELD_ID)
-            continue;
-        size_t word = encoder->sparse_word + column->slot;
+    for (size_t slot = 0; slot < encoder->num_sparse; slot++) {
+        const struct ph__column *column = encoder->sparse_columns[slot];
+        size_t word = encoder->sparse_word + slot;
         if (column->is_list)
-            layout->lists[layout->num_lists++] =
-                (struct ph__row_list){.word = (uint32_t)word, .limit = (uint32_t)column->num_rows};
+            layout->lists[layout->num_lists++] = (struct ph__row_list){.word = (uint32_t)word,
+                .limit = (uint32_t)column->num_rows,
+                .is_weighted = column->is_weighted};
         else
             layout->limits[word] = (uint32_t)column->num_rows;
     }

@@ -26,6 +26,12 @@ ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, si
 size_t ph__rows_num_words(const struct ph__rows *rows);
 void ph__rows_fini(struct ph__rows *rows);
 
+/* What so many rows of so many words together take of a window's bytes: their words, starts and places in an order. */
+static inline uint64_t ph__rows_bytes(uint64_t num_rows, uint64_t num_words)
+{
+    return num_words * sizeof(uint32_t) + num_rows * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
 static inline uint32_t ph__word_from_float(float number)
 {
     union {

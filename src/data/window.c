@@ -10,7 +10,7 @@
 /* The words of a position. */
 enum { FILE_WORD, ROW_WORD, BYTE_WORD, GOOD_WORD, BAD_WORD, RANDOM_WORD, NEXT_WORD };
 
-static struct ph__source_position source_start(const struct ph_position *position)
+static struct ph__source_position position_start(const struct ph_position *position)
 {
     const uint64_t *words = position->words;
     return (struct ph__source_position){
@@ -22,116 +22,191 @@ static struct ph__source_position source_start(const struct ph_position *positio
     };
 }
 
-/* Whether the row, the source's last one, takes part. */
-static bool is_kept(const struct ph__window *window, const struct ph__rows *rows)
+static void tell_source(const struct ph__window *window, struct ph__source_position *position_out)
 {
-    const uint32_t *row = rows->words + rows->starts[rows->num_rows - 1];
+    if (window->is_prepared)
+        *position_out = (struct ph__source_position){.file = window->prepared.next};
+    else
+        ph__source_tell(&window->source, position_out);
+}
+
+/* ---- filling --------------------------------------------------------------------------------------------- */
+
+/* Whether a row takes part: the data's row of that number. */
+static bool is_kept(const struct ph__window *window, const uint32_t *row, uint64_t number)
+{
     if (window->negative_rate >= 1 || ph__word_as_float(row[0]) != 0)
         return true;
-    return ph__rng_uniform(&window->negative_key, window->source.num_rows - 1, 0) < window->negative_rate;
+    return ph__rng_uniform(&window->negative_key, number, 0) < window->negative_rate;
 }
 
-static ph_status read_row(struct ph__window *window, struct ph__rows *rows)
+/* Adds rows first and later of the window to its order, as far as they take part; the first is the data's row `number`.
+ */
+static ph_status order_rows(struct ph__window *window, size_t first, uint64_t number)
 {
-    PH_TRY(ph__source_next(&window->source, rows, &window->is_at_end));
-    if (!window->is_at_end && !is_kept(window, rows))
-        rows->num_rows--;
-    return PH_OK;
-}
-
-static size_t used_bytes(const struct ph__rows *rows)
-{
-    return ph__rows_num_words(rows) * sizeof *rows->words +
-           rows->num_rows * (sizeof *rows->starts + sizeof(uint32_t));
-}
-
-/* Reads a window's rows and permutes them. No rows: the end of the file. */
-static ph_status refill(struct ph__window *window)
-{
-    window->rows.num_rows = 0;
-    window->next = 0;
-    ph__source_tell(&window->source, &window->source_start);
-    window->random_start = window->random.position;
-    while (!window->is_at_end && used_bytes(&window->rows) < window->max_bytes &&
-           window->rows.num_rows < UINT32_MAX)
-        PH_TRY(read_row(window, &window->rows));
+    const struct ph__rows *rows = &window->rows;
     PH_TRY(ph__array_reserve(
-        (void **)&window->order, &window->order_capacity, window->rows.num_rows, sizeof *window->order));
-    for (size_t i = 0; i < window->rows.num_rows; i++)
-        window->order[i] = (uint32_t)i;
-    ph__rng_shuffle(&window->random, window->order, window->rows.num_rows);
+        (void **)&window->order, &window->order_capacity, rows->num_rows, sizeof *window->order));
+    for (size_t i = first; i < rows->num_rows; i++)
+        if (is_kept(window, rows->words + rows->starts[i], number + i - first))
+            window->order[window->num_ordered++] = (uint32_t)i;
     return PH_OK;
 }
+
+static bool is_text_full(const struct ph__window *window, size_t wanted)
+{
+    const struct ph__rows *rows = &window->rows;
+    if (!window->is_shuffled)
+        return rows->num_rows == wanted;
+    return rows->num_rows == UINT32_MAX ||
+           ph__rows_bytes(rows->num_rows, ph__rows_num_words(rows)) >= window->max_bytes;
+}
+
+/* A row that does not take part leaves its place to the next one. */
+static ph_status read_text(struct ph__window *window, size_t wanted)
+{
+    struct ph__rows *rows = &window->rows;
+    while (!window->is_at_end && !is_text_full(window, wanted)) {
+        PH_TRY(ph__source_next(&window->source, rows, &window->is_at_end));
+        if (window->is_at_end)
+            break;
+        PH_TRY(order_rows(window, rows->num_rows - 1, window->source.num_rows - 1));
+        rows->num_rows = window->num_ordered;
+    }
+    return PH_OK;
+}
+
+static ph_status read_blocks(struct ph__window *window)
+{
+    while (ph__prepared_source_fits(&window->prepared, &window->rows)) {
+        size_t first = window->rows.num_rows;
+        uint64_t number;
+        PH_TRY(ph__prepared_source_next(&window->prepared, &window->rows, &number));
+        PH_TRY(order_rows(window, first, number));
+    }
+    window->is_at_end = window->rows.num_rows == 0;
+    return PH_OK;
+}
+
+/* Reads a window's rows and permutes them; in the order of the data `wanted` at most, or a block. No rows: the end. */
+static ph_status refill(struct ph__window *window, size_t wanted)
+{
+    window->num_ordered = 0;
+    window->next = 0;
+    while (window->num_ordered == 0 && !window->is_at_end) {
+        window->rows.num_rows = 0;
+        tell_source(window, &window->start);
+        window->random_start = window->random.position;
+        PH_TRY(window->is_prepared ? read_blocks(window) : read_text(window, wanted));
+    }
+    if (window->is_shuffled)
+        ph__rng_shuffle(&window->random, window->order, window->num_ordered);
+    return PH_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------- */
 
 /* The window that was being given out when the pass was left. */
 static ph_status restore(struct ph__window *window, const struct ph_position *position)
 {
     window->random.position = position->words[RANDOM_WORD];
-    if (!window->is_shuffled || position->words[NEXT_WORD] == 0)
+    if (window->is_prepared)
+        PH_TRY(ph__prepared_source_seek(&window->prepared, position->words[FILE_WORD]));
+    if (position->words[NEXT_WORD] == 0)
         return PH_OK;
-    PH_TRY(refill(window));
-    if (position->words[NEXT_WORD] > window->rows.num_rows)
-        return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when the pass was left",
-            ph__source_path(&window->source));
+    PH_TRY(refill(window, 1));
+    if (position->words[NEXT_WORD] > window->num_ordered)
+        return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when the pass was left", window->path);
     window->next = (size_t)position->words[NEXT_WORD];
     return PH_OK;
+}
+
+static ph_status open_rows(struct ph__window *window, const struct ph_batches_options *options)
+{
+    window->is_prepared = ph__prepared_set_is(window->path);
+    if (window->is_prepared)
+        return ph__prepared_source_open(&window->prepared, window->encoder, window->path,
+            window->is_shuffled ? window->max_bytes : 0, options->seed, options->epoch);
+    struct ph__source_position start = {0};
+    if (options->start != NULL)
+        start = position_start(options->start);
+    struct ph__source_options source_options = {
+        .needs_no_labels = options->needs_no_labels, .max_bad_rows = options->max_bad_rows, .start = &start};
+    return ph__source_open(&window->source, window->encoder, window->path, &source_options);
 }
 
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options)
 {
     *window = (struct ph__window){
+        .encoder = encoder,
+        .path = strdup(path),
         .is_shuffled = options->is_shuffled,
         .max_bytes = options->shuffle_bytes == 0 ? DEFAULT_SHUFFLE_BYTES : options->shuffle_bytes,
         .negative_key = {options->seed, options->epoch, ph__hash_name("data.negatives")},
         .negative_rate = options->negative_rate == 0 ? 1 : options->negative_rate,
         .random.key = {options->seed, options->epoch, ph__hash_name("data.shuffle")},
     };
-    struct ph__source_position start = {0};
-    if (options->start != NULL)
-        start = source_start(options->start);
-    struct ph__source_options source_options = {
-        .needs_no_labels = options->needs_no_labels, .max_bad_rows = options->max_bad_rows, .start = &start};
-    PH_TRY(ph__source_open(&window->source, encoder, path, &source_options));
+    if (window->path == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", path);
+    PH_TRY(open_rows(window, options));
     return options->start != NULL ? restore(window, options->start) : PH_OK;
 }
 
 void ph__window_close(struct ph__window *window)
 {
-    ph__source_close(&window->source);
+    if (window->is_prepared)
+        ph__prepared_source_close(&window->prepared);
+    else
+        ph__source_close(&window->source);
     ph__rows_fini(&window->rows);
+    ph__rows_fini(&window->carried);
+    free(window->taken);
     free(window->order);
+    free(window->path);
     memset(window, 0, sizeof *window);
 }
 
-static ph_status take_shuffled(struct ph__window *window, size_t wanted, struct ph__rows *rows)
+/* ---- taking ---------------------------------------------------------------------------------------------- */
+
+/* Keeps the rows taken from this window, the last `count`, before it is filled anew. */
+static ph_status carry(struct ph__window *window, size_t count)
 {
-    while (rows->num_rows < wanted) {
-        if (window->next == window->rows.num_rows)
-            PH_TRY(refill(window));
-        if (window->rows.num_rows == 0)
-            break;
-        PH_TRY(ph__rows_append(rows, &window->rows, window->order[window->next++]));
-    }
+    for (size_t i = window->next - count; i < window->next; i++)
+        PH_TRY(ph__rows_append(&window->carried, &window->rows, window->order[i]));
     return PH_OK;
 }
 
-ph_status ph__window_take(struct ph__window *window, size_t wanted, struct ph__rows *rows)
+ph_status ph__window_take(
+    struct ph__window *window, size_t wanted, const uint32_t *const **rows_out, size_t *num_rows_out)
 {
-    rows->num_rows = 0;
-    if (window->is_shuffled)
-        return take_shuffled(window, wanted, rows);
-    while (rows->num_rows < wanted && !window->is_at_end)
-        PH_TRY(read_row(window, rows));
+    const struct ph__rows *rows = &window->rows, *carried = &window->carried;
+    size_t num_taken = 0;
+    window->carried.num_rows = 0;
+    PH_TRY(ph__array_reserve(
+        (void **)&window->taken, &window->taken_capacity, wanted, sizeof(const uint32_t *)));
+    while (num_taken < wanted) {
+        if (window->next == window->num_ordered) {
+            PH_TRY(carry(window, num_taken - carried->num_rows));
+            PH_TRY(refill(window, wanted - num_taken));
+            if (window->num_ordered == 0)
+                break;
+        }
+        window->taken[num_taken++] = rows->words + rows->starts[window->order[window->next++]];
+    }
+    for (size_t i = 0; i < carried->num_rows; i++)
+        window->taken[i] = carried->words + carried->starts[i];
+    *rows_out = window->taken;
+    *num_rows_out = num_taken;
     return PH_OK;
 }
 
 void ph__window_tell(const struct ph__window *window, struct ph_position *position_out)
 {
-    struct ph__source_position start = window->source_start;
+    struct ph__source_position start = window->start;
     uint64_t random = window->random_start, next = window->next;
-    if (!window->is_shuffled || window->next == window->rows.num_rows) { /* the next window begins here */
-        ph__source_tell(&window->source, &start);
+    if (window->next == window->num_ordered) { /* the next window begins here */
+        tell_source(window, &start);
         random = window->random.position;
         next = 0;
     }

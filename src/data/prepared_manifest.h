@@ -1,0 +1,38 @@
+/* The manifest of a split of a prepared data set: which parts it has and what is in them. A sealed JSON file
+ * (base/seal.h), written when all parts are there: a folder without one is not finished. */
+#ifndef PH_DATA_PREPARED_MANIFEST_H
+#define PH_DATA_PREPARED_MANIFEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "phloem/status.h"
+
+#define PH_MANIFEST_NAME "manifest.json"
+#define PH_PART_NAME_BYTES 32
+
+struct ph__manifest_part {
+    char name[PH_PART_NAME_BYTES]; /* of the file, in the manifest's folder */
+    uint64_t num_rows, num_words, num_bytes;
+    char checksum[17]; /* of the footer, which stands for the whole part: 16 hexadecimal digits */
+};
+
+struct ph__manifest {
+    char encoder[65];                                      /* SHA-256 of the encoder's file */
+    uint64_t num_rows, num_words, num_bad_rows, num_bytes; /* num_bytes: of all parts */
+    struct ph__manifest_part *parts;
+    size_t num_parts;
+};
+
+/* "part-00002-00013.phd": part 13 of the third file. */
+void ph__part_name(size_t file, size_t part, char name_out[PH_PART_NAME_BYTES]);
+void ph__part_checksum_text(uint64_t checksum, char text_out[17]);
+
+ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *path);
+
+/* PH_ERROR_DATA naming the path: it is missing, damaged or of another version. */
+ph_status ph__manifest_read(const char *path, struct ph__manifest *manifest_out);
+void ph__manifest_fini(struct ph__manifest *manifest);
+
+#endif
