@@ -183,7 +183,7 @@ static ph_status merge_vocabulary(struct ph__vocabulary *vocabulary, const struc
     return PH_OK;
 }
 
-static ph_status merge_column(struct ph__fit_column *column, const struct ph__fit_column *later)
+ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later)
 {
     column->num_values += later->num_values;
     column->num_blanks += later->num_blanks;
@@ -193,17 +193,33 @@ static ph_status merge_column(struct ph__fit_column *column, const struct ph__fi
     ph__exact_sum_merge(&column->sum_of_squares, &later->sum_of_squares);
     for (size_t i = 0; i < later->sample.count; i++)
         PH_TRY(sample_add(&column->sample, later->sample.items[i]));
-    return merge_vocabulary(&column->vocabulary, &later->vocabulary);
+    return PH_OK;
 }
 
 ph_status ph__fit_merge(struct ph__fit *fit, struct ph__fit *later)
 {
     ph_status status = PH_OK;
-    for (size_t i = 0; status == PH_OK && i < fit->encoder->num_columns; i++)
-        status = merge_column(&fit->columns[i], &later->columns[i]);
+    for (size_t i = 0; status == PH_OK && i < fit->encoder->num_columns; i++) {
+        status = ph__fit_column_merge(&fit->columns[i], &later->columns[i]);
+        if (status == PH_OK)
+            status = merge_vocabulary(&fit->columns[i].vocabulary, &later->columns[i].vocabulary);
+    }
     fit->num_rows += later->num_rows;
     ph__fit_fini(later);
     return status;
+}
+
+uint64_t ph__fit_bytes(const struct ph__fit *fit)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < fit->encoder->num_columns; i++) {
+        const struct ph__vocabulary *vocabulary = &fit->columns[i].vocabulary;
+        bytes += vocabulary->num_slots * sizeof *vocabulary->slots + vocabulary->text_capacity +
+                 vocabulary->starts_capacity * sizeof *vocabulary->starts +
+                 vocabulary->counts_capacity * sizeof *vocabulary->counts +
+                 fit->columns[i].sample.capacity * sizeof *fit->columns[i].sample.items;
+    }
+    return bytes;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------------------- */

@@ -61,6 +61,12 @@ void ph__fit_drop_row(struct ph__fit *fit);
 /* Adds what `later`, a gatherer of the rows that follow, has gathered; `later` is empty then. */
 ph_status ph__fit_merge(struct ph__fit *fit, struct ph__fit *later);
 
+/* The same for one column, all but its vocabulary. */
+ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later);
+
+/* What the fit takes, vocabularies above all. */
+uint64_t ph__fit_bytes(const struct ph__fit *fit);
+
 /* Gives the encoder its vocabularies, statistics and boundaries. The fit is empty then. */
 ph_status ph__fit_finish(struct ph__fit *fit, struct ph_encoder *encoder);
 
