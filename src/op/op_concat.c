@@ -1,9 +1,6 @@
 /* Joins arrays along one axis behind the batch. The gradient of each is its slice of dy. */
+#include "op/attributes.h"
 #include "op/axis.h"
-
-struct concat_attributes {
-    size_t axis;
-};
 
 static bool agree_but_axis(const struct ph_type *a, const struct ph_type *b, size_t axis)
 {
@@ -15,7 +12,7 @@ static bool agree_but_axis(const struct ph_type *a, const struct ph_type *b, siz
 
 static ph_status concat_infer(struct ph_infer *infer)
 {
-    const struct concat_attributes *attributes = infer->attributes;
+    const struct ph_concat_attributes *attributes = infer->attributes;
     struct ph_type joined = infer->inputs[0];
     size_t extent = 0;
     for (size_t i = 0; i < infer->num_inputs; i++) {
@@ -34,7 +31,7 @@ static void concat_gradient(struct ph_gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
     const struct ph_node node = *gradient->node;
-    const struct concat_attributes *attributes = node.attributes;
+    const struct ph_concat_attributes *attributes = node.attributes;
     size_t begin = 0;
     for (size_t i = 0; i < node.num_inputs; i++) {
         size_t extent = ph_value_type(builder, node.inputs[i]).dims[attributes->axis].extent;
@@ -47,7 +44,7 @@ static void concat_gradient(struct ph_gradient *gradient)
 
 static ph_status concat_run(struct ph_call *call)
 {
-    const struct concat_attributes *attributes = call->attributes;
+    const struct ph_concat_attributes *attributes = call->attributes;
     const struct ph_operand *y = &call->outputs[0];
     const struct ph_axis_view view = ph__axis_view(&y->shape, attributes->axis);
     const size_t stride = y->shape.dims[attributes->axis] * view.inner;
@@ -72,7 +69,7 @@ const struct ph_op ph__op_concat = {
 
 ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value *values, size_t axis)
 {
-    const struct concat_attributes attributes = {axis};
+    const struct ph_concat_attributes attributes = {axis};
     if (num_values == 0)
         return ph__builder_fail(builder, PH_ERROR_CONFIG, "concat: nothing to join");
     return ph__emit1(builder, &ph__op_concat, NULL, &attributes, sizeof attributes, num_values, values);

@@ -3,14 +3,11 @@
  * slots jagged u32 (F*B bags, N), table (rows, D), id weights (N) or none -> (B,F,D):
  *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is 0.
  * The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c, op_embedding_gradient.c). */
+#include "op/attributes.h"
 #include "op/op_table.h"
 
 enum { SLOTS, TABLE, WEIGHTS, NUM_INPUTS };
 enum { BLOCK_SAMPLES = 256 };
-
-struct embedding_bag_attributes {
-    enum ph_pooling pooling;
-};
 
 static ph_status embedding_bag_infer(struct ph_infer *infer)
 {
@@ -32,7 +29,7 @@ static void embedding_bag_gradient(struct ph_gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
     const struct ph_node node = *gradient->node;
-    const struct embedding_bag_attributes *attributes = node.attributes;
+    const struct ph_embedding_bag_attributes *attributes = node.attributes;
     if (gradient->is_wanted[WEIGHTS]) {
         ph__builder_fail(
             builder, PH_ERROR_CONFIG, "'%s': no gradient flows into the weights of ids", node.name);
@@ -68,7 +65,7 @@ static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_
 static void embedding_bag_task(void *argument, size_t task, size_t worker)
 {
     const struct ph_call *call = argument;
-    const struct embedding_bag_attributes *attributes = call->attributes;
+    const struct ph_embedding_bag_attributes *attributes = call->attributes;
     const struct ph_operand *slots = &call->inputs[SLOTS], *output = &call->outputs[0];
     const size_t num_samples = output->shape.dims[0], num_features = output->shape.dims[1];
     const size_t dim = output->shape.dims[2];
@@ -134,7 +131,7 @@ static const struct ph_declaration *check_table(struct ph_builder *builder, ph_v
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights)
 {
-    const struct embedding_bag_attributes attributes = {pooling};
+    const struct ph_embedding_bag_attributes attributes = {pooling};
     const struct ph_declaration *declaration = check_table(builder, ids, table);
     if (declaration == NULL)
         return 0;

@@ -2,12 +2,8 @@
  * not depend on the batch that it is in (packing PH_PACK_ROW_WISE). x (B,K), W (M,K) packed,
  * bias (M) or absent, y (B,M). The gradient passes the activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum_b dy (linear_backward_weight). */
+#include "op/attributes.h"
 #include "op/operator.h"
-
-struct linear_attributes {
-    enum ph_activation activation;
-    enum ph_packing packing;
-};
 
 enum { X, PACKED, BIAS, NUM_INPUTS };
 
@@ -33,7 +29,7 @@ static void linear_gradient(struct ph_gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
     const struct ph_node node = *gradient->node;
-    const struct linear_attributes *attributes = node.attributes;
+    const struct ph_linear_attributes *attributes = node.attributes;
     ph_value dy = ph__activation_backward(
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
     if (gradient->is_wanted[X]) {
@@ -60,7 +56,7 @@ static void linear_cost(const struct ph_call *call, struct ph_cost *cost_out)
 
 static ph_status linear_run(struct ph_call *call)
 {
-    const struct linear_attributes *attributes = call->attributes;
+    const struct ph_linear_attributes *attributes = call->attributes;
     const struct ph_operand *x = &call->inputs[X], *packed = &call->inputs[PACKED];
     const struct ph_gemm_weight_shape shape = ph__weight_shape(packed->shape.dims, attributes->packing);
     return ph__gemm_forward(call->backend->gemm, &shape, ph__rows(x), x->data, packed->data,
@@ -80,7 +76,7 @@ ph_value ph_linear(
 {
     const enum ph_packing packing =
         ph_builder_mode(builder) == PH_INFERENCE ? PH_PACK_ROW_WISE : PH_PACK_FORWARD;
-    const struct linear_attributes attributes = {activation, packing};
+    const struct ph_linear_attributes attributes = {activation, packing};
     const ph_value inputs[NUM_INPUTS] = {x, ph__pack(builder, weight, packing), bias};
     return ph__emit1(builder, &ph__op_linear, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs);
 }

@@ -1,17 +1,13 @@
 /* A range of one axis behind the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between zeros.
  */
+#include "op/attributes.h"
 #include "op/axis.h"
 
 #include <string.h>
 
-struct slice_attributes {
-    size_t axis, begin, size;
-    size_t full; /* extent of x along the axis */
-};
-
 static ph_status slice_infer(struct ph_infer *infer)
 {
-    const struct slice_attributes *attributes = infer->attributes;
+    const struct ph_slice_attributes *attributes = infer->attributes;
     const struct ph_type *x = &infer->inputs[0];
     if (!ph__axis_is_valid(x, attributes->axis))
         return ph__infer_fail(infer, "an array with a fixed dimension to cut, not the first");
@@ -41,7 +37,7 @@ static void slice_cost(const struct ph_call *call, struct ph_cost *cost_out)
 
 static ph_status slice_run(struct ph_call *call)
 {
-    const struct slice_attributes *attributes = call->attributes;
+    const struct ph_slice_attributes *attributes = call->attributes;
     const struct ph_axis_view view = ph__axis_view(&call->inputs[0].shape, attributes->axis);
     const ph_real *x = call->inputs[0].data;
     if (view.rows > 0)
@@ -61,7 +57,7 @@ const struct ph_op ph__op_slice = {
 
 static ph_status slice_backward_infer(struct ph_infer *infer)
 {
-    const struct slice_attributes *attributes = infer->attributes;
+    const struct ph_slice_attributes *attributes = infer->attributes;
     if (!ph__axis_is_valid(&infer->inputs[0], attributes->axis))
         return ph__infer_fail(infer, "the gradient of a slice");
     infer->outputs[0] = infer->inputs[0];
@@ -90,7 +86,7 @@ static void pad_rows(void *argument, size_t first, size_t last, size_t worker)
 
 static ph_status slice_backward_run(struct ph_call *call)
 {
-    const struct slice_attributes *attributes = call->attributes;
+    const struct ph_slice_attributes *attributes = call->attributes;
     const struct ph_axis_view view = ph__axis_view(&call->outputs[0].shape, attributes->axis);
     struct pad pad = {attributes->begin * view.inner, attributes->size * view.inner,
         attributes->full * view.inner, call->inputs[0].data, call->outputs[0].data};
@@ -111,6 +107,6 @@ ph_value ph_slice(struct ph_builder *builder, ph_value x, size_t axis, size_t be
         return 0;
     struct ph_type type = ph_value_type(builder, x);
     size_t full = axis < type.rank ? type.dims[axis].extent : 0;
-    const struct slice_attributes attributes = {axis, begin, size, full};
+    const struct ph_slice_attributes attributes = {axis, begin, size, full};
     return ph__emit1(builder, &ph__op_slice, NULL, &attributes, sizeof attributes, 1, &x);
 }

@@ -4,6 +4,7 @@
  * outside its slice is bad data. Hashing and memory tiers would be other operators in this place. */
 #include <string.h>
 
+#include "op/attributes.h"
 #include "op/op_table.h"
 
 enum { BLOCK_SAMPLES = 1024 };
@@ -115,6 +116,11 @@ const struct ph_op ph__op_slots = {
     .scratch_bytes = slots_scratch_bytes,
     .run = slots_run,
 };
+
+const uint64_t *ph__slots_bases(const struct ph_node *node)
+{
+    return node->attributes;
+}
 
 /* What stands behind the last dot of a slice's name. */
 static const char *last_word(const char *name)

@@ -1,0 +1,42 @@
+/* phloem export DIR --onnx FILE */
+#include <stdio.h>
+
+#include "cli/arguments.h"
+#include "cli/verb.h"
+#include "serve/onnx_export.h"
+
+static ph_status export_onnx(const char *folder, const char *path)
+{
+    struct ph__model_config config;
+    struct ph__model_folder model = {0};
+    ph_status status = ph__model_config_read(&config, folder);
+    const struct ph_model_settings *settings = &config.model.settings;
+    if (status == PH_OK)
+        status = ph__model_folder_open(&model, folder, settings);
+    if (status == PH_OK)
+        status = ph__onnx_export(&model, ph_model_name(settings->kind), path);
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
+    if (status == PH_OK)
+        printf("%s: model '%s' of %s as ONNX\n", path, ph_model_name(settings->kind), folder);
+    return status;
+}
+
+ph_status verb_export(int argc, char **argv)
+{
+    const char *onnx = NULL;
+    const struct cli_flag flags[] = {
+        {"--onnx", CLI_TEXT, &onnx, "FILE",
+            "the model as ONNX: docs/ONNX.md says what goes in and comes out"},
+    };
+    const struct cli_command command = {"export",
+        "Writes the model in DIR, which phloem train left, for other programs to score with.", "DIR", 1, 1,
+        flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    if (onnx == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--onnx FILE is missing: where shall the model go?");
+    return export_onnx(arguments.positional[0], onnx);
+}

@@ -1,0 +1,147 @@
+/* The walk over an inference program: its leaves become the inputs and constants of the ONNX graph, and each node what
+ * its operator's function adds. */
+#include "serve/onnx_export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/onnx_operators.h"
+
+#define ENTRY "forward"
+#define LOGITS "logits"
+
+/* ---- leaves -------------------------------------------------------------------------------------------------- */
+
+static ph_status add_parameter(struct ph__onnx_walk *walk, struct ph_store *store,
+    const struct ph_declaration *declaration, ph_value value)
+{
+    struct ph_parameter *parameter;
+    PH_TRY(ph__store_add(store, declaration, NULL, &parameter));
+    const struct ph__onnx_tensor tensor = {
+        declaration->name, PH_ONNX_REAL, declaration->shape, parameter->data};
+    walk->names[value] = ph__onnx_model_tensor(walk->model, &tensor);
+    return PH_OK;
+}
+
+static ph_status add_state(struct ph__onnx_walk *walk, struct ph_state *state,
+    const struct ph_state_declaration *declaration, ph_value value)
+{
+    ph_real *data;
+    PH_TRY(
+        ph__state_add(state, declaration->name, declaration->elements, (ph_real)declaration->initial, &data));
+    const struct ph__onnx_tensor tensor = {
+        declaration->name, PH_ONNX_REAL, {.rank = 1, .dims = {declaration->elements}}, data};
+    walk->names[value] = ph__onnx_model_tensor(walk->model, &tensor);
+    return PH_OK;
+}
+
+static ph_status add_weights(struct ph__onnx_walk *walk, const struct ph__model_folder *folder)
+{
+    const struct ph_graph *graph = walk->graph;
+    for (ph_value value = 1; value < graph->num_values; value++) {
+        const struct ph_value_info *info = &graph->values[value];
+        if (info->storage == PH_STORAGE_PARAMETER)
+            PH_TRY(add_parameter(walk, folder->store, &graph->declarations[info->source], value));
+        else if (info->storage == PH_STORAGE_STATE)
+            PH_TRY(add_state(walk, folder->state, &graph->states[info->source], value));
+    }
+    return PH_OK;
+}
+
+static void add_inputs(struct ph__onnx_walk *walk)
+{
+    const ph_value *inputs = walk->graph->batch_inputs;
+    const struct ph__onnx_dim dense[] = {{0, "batch"}, {walk->encoder->num_dense, NULL}};
+    if (inputs[PH_INPUT_DENSE] != 0) {
+        ph__onnx_model_input(walk->model, "dense", PH_ONNX_REAL, 2, dense);
+        walk->names[inputs[PH_INPUT_DENSE]] = "dense";
+    }
+    if (inputs[PH_INPUT_IDS] != 0)
+        ph__onnx_add_id_inputs(walk, inputs[PH_INPUT_ID_WEIGHTS] != 0);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------------------- */
+
+static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
+{
+    const struct ph_graph *graph = walk->graph;
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        if (strcmp(graph->entries[node->entry], ENTRY) != 0)
+            continue;
+        ph__onnx_operator *add = ph__onnx_operator_find(node->op->name);
+        if (add == NULL)
+            return ph_fail(PH_ERROR_USAGE,
+                "model '%s' cannot be written as ONNX: node '%s' is of operator '%s', which ONNX lacks", kind,
+                node->name, node->op->name);
+        add(walk, node);
+    }
+    return PH_OK;
+}
+
+static ph_status add_outputs(struct ph__onnx_walk *walk)
+{
+    const struct ph_graph *graph = walk->graph;
+    ph_value logits = 0;
+    for (size_t i = 0; i < graph->num_outputs; i++)
+        if (strcmp(graph->outputs[i].name, LOGITS) == 0)
+            logits = graph->outputs[i].value;
+    if (logits == 0)
+        return ph_fail(PH_ERROR_BUG, "the program has no output '%s'", LOGITS);
+    const struct ph__onnx_dim dims[] = {{0, "batch"}, {graph->values[logits].type.dims[1].extent, NULL}};
+    const char *const value[] = {walk->names[logits], NULL}, *const named[] = {LOGITS, NULL};
+    ph__onnx_model_node(walk->model, LOGITS, &(struct ph__onnx_node){"Identity", value, NULL});
+    ph__onnx_model_node(walk->model, "probability", &(struct ph__onnx_node){"Sigmoid", named, NULL});
+    ph__onnx_model_output(walk->model, "probability", PH_ONNX_REAL, 2, dims);
+    ph__onnx_model_output(walk->model, LOGITS, PH_ONNX_REAL, 2, dims);
+    return PH_OK;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------------------------ */
+
+/* `name`, on a line of its own behind `names`. */
+static const char *add_line(struct ph__onnx_walk *walk, const char *names, const char *name)
+{
+    return ph__onnx_model_text(walk->model, "%s%s%s", names, names[0] != '\0' ? "\n" : "", name);
+}
+
+/* Which feature each column of "dense" and "ids" is, one name a line. */
+static void add_metadata(struct ph__onnx_walk *walk)
+{
+    const struct ph_encoder *encoder = walk->encoder;
+    const char *dense = "", *ids = "";
+    for (size_t i = 0; i < encoder->num_dense; i++)
+        dense = add_line(walk, dense, encoder->dense_names[i]);
+    for (size_t i = 0; i < encoder->num_sparse; i++)
+        if (!encoder->sparse_columns[i]->is_list)
+            ids = add_line(walk, ids, encoder->sparse[i].name);
+    ph__onnx_model_metadata(walk->model, "dense", dense);
+    ph__onnx_model_metadata(walk->model, "ids", ids);
+}
+
+static ph_status export_walk(
+    struct ph__onnx_walk *walk, const struct ph__model_folder *folder, const char *kind, const char *path)
+{
+    add_inputs(walk);
+    add_metadata(walk);
+    PH_TRY(add_weights(walk, folder));
+    PH_TRY(add_nodes(walk, kind));
+    PH_TRY(add_outputs(walk));
+    return ph__onnx_model_write(walk->model, kind, path);
+}
+
+ph_status ph__onnx_export(const struct ph__model_folder *folder, const char *kind, const char *path)
+{
+    const struct ph_graph *graph = &folder->program->graph;
+    struct ph__onnx_model model = {0};
+    struct ph__onnx_walk walk = {.graph = graph,
+        .encoder = folder->encoder,
+        .model = &model,
+        .names = calloc(graph->num_values, sizeof *walk.names)};
+    ph_status status = walk.names != NULL
+                           ? export_walk(&walk, folder, kind, path)
+                           : ph_fail(PH_ERROR_MEMORY, "no memory for %zu values", graph->num_values);
+    free(walk.names);
+    ph__onnx_model_fini(&model);
+    return status;
+}

@@ -1,0 +1,207 @@
+/* Table lookups in ONNX. All features that have one id a sample are one Gather from the physical table, at id + first row
+ * of the feature's slice; a feature with lists is a Gather of its padded list, whose rows are masked and summed.
+ *
+ * slots:          ids -> "<node>/single" (B,S); for each list "<node>/<feature>/slots" (B,L), "<node>/<feature>/mask" (B,L,1)
+ * embedding_bag:  those -> (B,F,D), the features in their order */
+#include "serve/onnx_operators.h"
+
+#include "op/attributes.h"
+
+#define INPUTS(...)       \
+    (const char *const[]) \
+    {                     \
+        __VA_ARGS__, NULL \
+    }
+#define ONE_INTEGER(attribute, value)                                       \
+    (const struct ph__onnx_attribute[])                                     \
+    {                                                                       \
+        {.name = (attribute), .kind = PH_ONNX_INTEGER, .integer = (value)}, \
+        {                                                                   \
+            0                                                               \
+        }                                                                   \
+    }
+
+static size_t num_single(const struct ph_encoder *encoder)
+{
+    return encoder->num_sparse - encoder->num_lists;
+}
+
+static const char *feature_name(const struct ph_encoder *encoder, size_t feature)
+{
+    return encoder->sparse[feature].name;
+}
+
+/* "<node>/<feature>/<part>" */
+static const char *list_part(
+    struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature, const char *part)
+{
+    return ph__onnx_model_text(
+        walk->model, "%s/%s/%s", node->name, feature_name(walk->encoder, feature), part);
+}
+
+static const char *emit(struct ph__onnx_walk *walk, const char *output, const char *operator_name,
+    const char *const *inputs, const struct ph__onnx_attribute *attributes)
+{
+    return ph__onnx_model_node(
+        walk->model, output, &(struct ph__onnx_node){operator_name, inputs, attributes});
+}
+
+/* ---- inputs -------------------------------------------------------------------------------------------------- */
+
+void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights)
+{
+    const struct ph_encoder *encoder = walk->encoder;
+    const struct ph__onnx_dim single[] = {{0, "batch"}, {num_single(encoder), NULL}};
+    if (num_single(encoder) > 0)
+        ph__onnx_model_input(walk->model, "ids", PH_ONNX_INT64, 2, single);
+    for (size_t i = 0; i < encoder->num_lists; i++) {
+        const size_t feature = encoder->lists[i];
+        const char *name = feature_name(encoder, feature);
+        const struct ph__onnx_dim list[] = {
+            {0, "batch"}, {0, ph__onnx_model_text(walk->model, "length.%s", name)}};
+        ph__onnx_model_input(
+            walk->model, ph__onnx_model_text(walk->model, "ids.%s", name), PH_ONNX_INT64, 2, list);
+        if (has_weights && encoder->sparse_columns[feature]->is_weighted)
+            ph__onnx_model_input(
+                walk->model, ph__onnx_model_text(walk->model, "weights.%s", name), PH_ONNX_REAL, 2, list);
+    }
+}
+
+/* ---- slots --------------------------------------------------------------------------------------------------- */
+
+static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_encoder *encoder = walk->encoder;
+    const uint64_t *bases = ph__slots_bases(node);
+    int64_t *offsets = ph__arena_alloc_array(&walk->model->arena, num_single(encoder) + 1, sizeof *offsets);
+    if (offsets == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
+        return;
+    }
+    size_t count = 0;
+    for (size_t feature = 0; feature < encoder->num_sparse; feature++)
+        if (!encoder->sparse_columns[feature]->is_list)
+            offsets[count++] = (int64_t)bases[feature];
+    const char *constant =
+        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "offsets"), count, offsets);
+    ph__onnx_emit(walk, node, "single", "Add", INPUTS("ids", constant), NULL);
+}
+
+/* A padded position has slot 0 of its feature, and the mask 0. */
+static void add_list_slots(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
+{
+    const int64_t base = (int64_t)ph__slots_bases(node)[feature], zero = 0, last = 2;
+    const char *ids = ph__onnx_model_text(walk->model, "ids.%s", feature_name(walk->encoder, feature));
+    const char *nothing =
+        ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "zero"), 1, &zero);
+    const char *offset =
+        ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "offset"), 1, &base);
+    const char *axis = ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "axis"), 1, &last);
+    const char *known =
+        emit(walk, list_part(walk, node, feature, "known"), "Max", INPUTS(ids, nothing), NULL);
+    emit(walk, list_part(walk, node, feature, "slots"), "Add", INPUTS(known, offset), NULL);
+    const char *is_id =
+        emit(walk, list_part(walk, node, feature, "is_id"), "GreaterOrEqual", INPUTS(ids, nothing), NULL);
+    const char *ones = emit(
+        walk, list_part(walk, node, feature, "ones"), "Cast", INPUTS(is_id), ONE_INTEGER("to", PH_ONNX_REAL));
+    emit(walk, list_part(walk, node, feature, "mask"), "Unsqueeze", INPUTS(ones, axis), NULL);
+}
+
+void ph__onnx_slots(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    if (num_single(walk->encoder) > 0)
+        add_single_slots(walk, node);
+    for (size_t i = 0; i < walk->encoder->num_lists; i++)
+        add_list_slots(walk, node, walk->encoder->lists[i]);
+}
+
+/* ---- embedding_bag ------------------------------------------------------------------------------------------- */
+
+enum { SLOTS, TABLE, WEIGHTS };
+
+static const struct ph_node *producer(const struct ph__onnx_walk *walk, ph_value value)
+{
+    return &walk->graph->nodes[walk->graph->values[value].producer];
+}
+
+/* mask (B,L,1) times the weights of the ids, where there are any. */
+static const char *list_factors(
+    struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature, const char *mask)
+{
+    if (node->inputs[WEIGHTS] == 0 || !walk->encoder->sparse_columns[feature]->is_weighted)
+        return mask;
+    const int64_t last = 2;
+    const char *axis =
+        ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "weight_axis"), 1, &last);
+    const char *name = ph__onnx_model_text(walk->model, "weights.%s", feature_name(walk->encoder, feature));
+    const char *weights =
+        emit(walk, list_part(walk, node, feature, "weights"), "Unsqueeze", INPUTS(name, axis), NULL);
+    return emit(walk, list_part(walk, node, feature, "factors"), "Mul", INPUTS(mask, weights), NULL);
+}
+
+/* (B,1,D): the sum of the rows of the list, over its length for mean pooling. An empty list is 0. */
+static const char *pool_list(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
+{
+    const struct ph_embedding_bag_attributes *attributes = node->attributes;
+    const struct ph_node *slots_node = producer(walk, node->inputs[SLOTS]);
+    const char *slots = list_part(walk, slots_node, feature, "slots");
+    const char *mask = list_part(walk, slots_node, feature, "mask");
+    const char *rows = emit(walk, list_part(walk, node, feature, "rows"), "Gather",
+        INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,L,D) */
+    const char *masked = emit(walk, list_part(walk, node, feature, "masked"), "Mul",
+        INPUTS(rows, list_factors(walk, node, feature, mask)), NULL);
+    const char *axis = ph__onnx_integer(walk, node, feature_name(walk->encoder, feature), 1);
+    const char *sum = emit(walk, list_part(walk, node, feature, "sum"), "ReduceSum", INPUTS(masked, axis),
+        ONE_INTEGER("keepdims", 1));
+    if (attributes->pooling == PH_POOL_SUM)
+        return sum;
+    const char *one = ph__onnx_model_real(walk->model, list_part(walk, node, feature, "one"), (ph_real)1);
+    const char *length = emit(walk, list_part(walk, node, feature, "length"), "ReduceSum", INPUTS(mask, axis),
+        ONE_INTEGER("keepdims", 1)); /* (B,1,1) */
+    const char *divisor =
+        emit(walk, list_part(walk, node, feature, "divisor"), "Max", INPUTS(length, one), NULL);
+    return emit(walk, list_part(walk, node, feature, "mean"), "Div", INPUTS(sum, divisor), NULL);
+}
+
+/* (B,F,D) in the order of the features, from the single ones in front of the lists. */
+static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph_node *node, const char *parts)
+{
+    const struct ph_encoder *encoder = walk->encoder;
+    int64_t *order = ph__arena_alloc_array(&walk->model->arena, encoder->num_sparse, sizeof *order);
+    if (order == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
+        return parts;
+    }
+    int64_t single = 0, list = (int64_t)num_single(encoder);
+    bool is_in_order = true;
+    for (size_t feature = 0; feature < encoder->num_sparse; feature++) {
+        order[feature] = encoder->sparse_columns[feature]->is_list ? list++ : single++;
+        is_in_order &= order[feature] == (int64_t)feature;
+    }
+    if (is_in_order)
+        return parts;
+    const char *constant =
+        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "order"), encoder->num_sparse, order);
+    return ph__onnx_emit(walk, node, "ordered", "Gather", INPUTS(parts, constant), ONE_INTEGER("axis", 1));
+}
+
+void ph__onnx_embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_encoder *encoder = walk->encoder;
+    const char **parts = ph__arena_alloc_array(&walk->model->arena, encoder->num_lists + 2, sizeof *parts);
+    if (parts == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
+        return;
+    }
+    size_t count = 0;
+    if (num_single(encoder) > 0) {
+        const char *slots = ph__onnx_part(walk, producer(walk, node->inputs[SLOTS]), "single");
+        parts[count++] = ph__onnx_emit(walk, node, "single", "Gather",
+            INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,S,D) */
+    }
+    for (size_t i = 0; i < encoder->num_lists; i++)
+        parts[count++] = pool_list(walk, node, encoder->lists[i]);
+    const char *joined =
+        count == 1 ? parts[0] : ph__onnx_emit(walk, node, "joined", "Concat", parts, ONE_INTEGER("axis", 1));
+    walk->names[node->outputs[0]] = put_in_order(walk, node, joined);
+}

@@ -1,0 +1,268 @@
+#include "serve/onnx_operators.h"
+
+#include <string.h>
+
+#include "op/attributes.h"
+
+/* ---- small words --------------------------------------------------------------------------------------------- */
+
+const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part)
+{
+    return ph__onnx_model_text(walk->model, "%s/%s", node->name, part);
+}
+
+const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+    const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes)
+{
+    const struct ph__onnx_node written = {operator_name, inputs, attributes};
+    return ph__onnx_model_node(walk->model, ph__onnx_part(walk, node, part), &written);
+}
+
+const char *ph__onnx_integer(
+    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, int64_t value)
+{
+    return ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, part), 1, &value);
+}
+
+const char *ph__onnx_number(
+    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, ph_real value)
+{
+    return ph__onnx_model_real(walk->model, ph__onnx_part(walk, node, part), value);
+}
+
+static const char *input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index)
+{
+    return node->inputs[index] != 0 ? walk->names[node->inputs[index]] : NULL;
+}
+
+static const struct ph_type *type_of(const struct ph__onnx_walk *walk, ph_value value)
+{
+    return &walk->graph->values[value].type;
+}
+
+static void set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name)
+{
+    walk->names[node->outputs[0]] = name;
+}
+
+/* Lists of one integer attribute and their end. */
+#define ONE_INTEGER(attribute, value)                                       \
+    (const struct ph__onnx_attribute[])                                     \
+    {                                                                       \
+        {.name = (attribute), .kind = PH_ONNX_INTEGER, .integer = (value)}, \
+        {                                                                   \
+            0                                                               \
+        }                                                                   \
+    }
+#define INPUTS(...)       \
+    (const char *const[]) \
+    {                     \
+        __VA_ARGS__, NULL \
+    }
+
+/* x summed along one dimension. */
+static const char *reduce_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+    const char *x, const char *axis, bool keeps_dim)
+{
+    return ph__onnx_emit(walk, node, part, "ReduceSum", INPUTS(x, axis), ONE_INTEGER("keepdims", keeps_dim));
+}
+
+/* ---- operators ----------------------------------------------------------------------------------------------- */
+
+/* The memory is the input's, or the input in a layout that only our own kernels read. */
+static void same(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    set_output(walk, node, input(walk, node, 0));
+}
+
+static void linear(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_linear_attributes *attributes = node->attributes;
+    const char *y = ph__onnx_emit(walk, node, "product", "Gemm",
+        INPUTS(input(walk, node, 0), input(walk, node, 1), input(walk, node, 2)), ONE_INTEGER("transB", 1));
+    if (attributes->activation == PH_RELU)
+        y = ph__onnx_emit(walk, node, "relu", "Relu", INPUTS(y), NULL);
+    else if (attributes->activation == PH_SIGMOID)
+        y = ph__onnx_emit(walk, node, "sigmoid", "Sigmoid", INPUTS(y), NULL);
+    set_output(walk, node, y);
+}
+
+/* The ONNX operator of the same meaning, over all inputs. */
+static void elementwise(struct ph__onnx_walk *walk, const struct ph_node *node, const char *operator_name)
+{
+    const char *const inputs[] = {
+        input(walk, node, 0), node->num_inputs > 1 ? input(walk, node, 1) : NULL, NULL};
+    set_output(walk, node, ph__onnx_emit(walk, node, "out", operator_name, inputs, NULL));
+}
+
+static void add(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    elementwise(walk, node, "Add");
+}
+
+static void multiply(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    elementwise(walk, node, "Mul");
+}
+
+static void relu(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    elementwise(walk, node, "Relu");
+}
+
+static void sigmoid(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    elementwise(walk, node, "Sigmoid");
+}
+
+static void sum_features(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *axis = ph__onnx_integer(walk, node, "axis", 1);
+    set_output(walk, node, reduce_sum(walk, node, "out", input(walk, node, 0), axis, false));
+}
+
+/* 0 in the shape keeps the batch's dimension. */
+static void reshape(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_type *type = type_of(walk, node->outputs[0]);
+    int64_t dims[PH_MAX_RANK] = {0};
+    for (uint32_t i = 1; i < type->rank; i++)
+        dims[i] = (int64_t)type->dims[i].extent;
+    const char *shape =
+        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), type->rank, dims);
+    set_output(
+        walk, node, ph__onnx_emit(walk, node, "out", "Reshape", INPUTS(input(walk, node, 0), shape), NULL));
+}
+
+static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_concat_attributes *attributes = node->attributes;
+    const char *inputs[PH_MAX_OPERANDS + 1] = {NULL};
+    for (uint32_t i = 0; i < node->num_inputs; i++)
+        inputs[i] = input(walk, node, i);
+    set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Concat", inputs, ONE_INTEGER("axis", (int64_t)attributes->axis)));
+}
+
+static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_slice_attributes *attributes = node->attributes;
+    const char *begin = ph__onnx_integer(walk, node, "begin", (int64_t)attributes->begin);
+    const char *end = ph__onnx_integer(walk, node, "end", (int64_t)(attributes->begin + attributes->size));
+    const char *axis = ph__onnx_integer(walk, node, "axis", (int64_t)attributes->axis);
+    set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Slice", INPUTS(input(walk, node, 0), begin, end, axis), NULL));
+}
+
+/* 1/2 sum_d ((sum_f x)^2 - sum_f x^2) */
+static void fm(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *x = input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
+    const char *half = ph__onnx_number(walk, node, "half", (ph_real)0.5);
+    const char *sum = reduce_sum(walk, node, "sum", x, axis, false); /* (B,D) */
+    const char *sum_squared = ph__onnx_emit(walk, node, "sum_squared", "Mul", INPUTS(sum, sum), NULL);
+    const char *squares = ph__onnx_emit(walk, node, "squares", "Mul", INPUTS(x, x), NULL);
+    const char *square_sum = reduce_sum(walk, node, "square_sum", squares, axis, false);
+    const char *difference =
+        ph__onnx_emit(walk, node, "difference", "Sub", INPUTS(sum_squared, square_sum), NULL);
+    const char *twice = reduce_sum(walk, node, "twice", difference, axis, true); /* (B,1) */
+    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Mul", INPUTS(twice, half), NULL));
+}
+
+/* Positions (i,j), j < i, of the matrix of all products, row by row. */
+static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph_node *node, size_t num_fields)
+{
+    const size_t count = num_fields * (num_fields - 1) / 2;
+    int64_t *positions = ph__arena_alloc_array(&walk->model->arena, count, sizeof *positions);
+    if (positions == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu products", count);
+        return "";
+    }
+    size_t next = 0;
+    for (size_t i = 1; i < num_fields; i++)
+        for (size_t j = 0; j < i; j++)
+            positions[next++] = (int64_t)(i * num_fields + j);
+    return ph__onnx_model_integers(
+        walk->model, ph__onnx_part(walk, node, "lower_triangle"), count, positions);
+}
+
+/* All products as one batched matrix product v v^T, of which the strictly lower triangle is kept. */
+static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *first = input(walk, node, 0), *vectors = input(walk, node, 1);
+    const size_t num_fields = type_of(walk, node->inputs[1])->dims[1].extent + (first != NULL ? 1 : 0);
+    if (first != NULL) {
+        const char *axis = ph__onnx_integer(walk, node, "axis", 1);
+        const char *row = ph__onnx_emit(walk, node, "first", "Unsqueeze", INPUTS(first, axis), NULL);
+        vectors =
+            ph__onnx_emit(walk, node, "vectors", "Concat", INPUTS(row, vectors), ONE_INTEGER("axis", 1));
+    }
+    const int64_t order[] = {0, 2, 1}, shape[] = {0, (int64_t)(num_fields * num_fields)};
+    const struct ph__onnx_attribute permutation[] = {
+        {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = 3, .integers = order}, {0}};
+    const char *transposed =
+        ph__onnx_emit(walk, node, "transposed", "Transpose", INPUTS(vectors), permutation);
+    const char *products =
+        ph__onnx_emit(walk, node, "products", "MatMul", INPUTS(vectors, transposed), NULL); /* (B,F,F) */
+    const char *flat_shape =
+        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 2, shape);
+    const char *flat = ph__onnx_emit(walk, node, "flat", "Reshape", INPUTS(products, flat_shape), NULL);
+    const char *pairs = ph__onnx_emit(walk, node, "pairs", "Gather",
+        INPUTS(flat, lower_triangle(walk, node, num_fields)), ONE_INTEGER("axis", 1));
+    if (first != NULL)
+        pairs = ph__onnx_emit(walk, node, "out", "Concat", INPUTS(first, pairs), ONE_INTEGER("axis", 1));
+    set_output(walk, node, pairs);
+}
+
+/* x (B,F) times vectors (F,D): (B,F,1) times (F,D). */
+static void dense_embedding(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *axis = ph__onnx_integer(walk, node, "axis", 2);
+    const char *x = ph__onnx_emit(walk, node, "x", "Unsqueeze", INPUTS(input(walk, node, 0), axis), NULL);
+    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Mul", INPUTS(x, input(walk, node, 1)), NULL));
+}
+
+/* Both take x, gamma, beta, mean, variance in this order. */
+static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_batch_norm_options *options = node->attributes;
+    const char *inputs[PH_MAX_OPERANDS + 1] = {NULL};
+    for (uint32_t i = 0; i < node->num_inputs; i++)
+        inputs[i] = input(walk, node, i);
+    const struct ph__onnx_attribute epsilon[] = {
+        {.name = "epsilon", .kind = PH_ONNX_NUMBER, .number = (float)options->epsilon}, {0}};
+    set_output(walk, node, ph__onnx_emit(walk, node, "out", "BatchNormalization", inputs, epsilon));
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    ph__onnx_operator *add;
+} operators[] = {
+    {"pack", same},
+    {"reshape", reshape},
+    {"stop_gradient", same},
+    {"linear", linear},
+    {"add", add},
+    {"multiply", multiply},
+    {"relu", relu},
+    {"sigmoid", sigmoid},
+    {"sum_features", sum_features},
+    {"concat", concat},
+    {"slice", slice},
+    {"fm", fm},
+    {"dot_interaction", dot_interaction},
+    {"dense_embedding", dense_embedding},
+    {"batch_norm_inference", batch_norm_inference},
+    {"slots", ph__onnx_slots},
+    {"embedding_bag", ph__onnx_embedding_bag},
+};
+
+ph__onnx_operator *ph__onnx_operator_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(operators[i].name, name) == 0)
+            return operators[i].add;
+    return NULL;
+}

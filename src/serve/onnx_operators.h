@@ -1,0 +1,43 @@
+/* How each operator of inference programs is written in ONNX: one small function an operator, in a table by name. */
+#ifndef PH_SERVE_ONNX_OPERATORS_H
+#define PH_SERVE_ONNX_OPERATORS_H
+
+#include "data/encoder.h"
+#include "graph/graph.h"
+#include "serve/onnx_model.h"
+
+/* A program on its way into a model. */
+struct ph__onnx_walk {
+    const struct ph_graph *graph;
+    const struct ph_encoder *encoder;
+    struct ph__onnx_model *model;
+    const char **names; /* by value: what the model calls it; NULL where it has no one name */
+};
+
+/* Adds what the node computes to the model, and names the node's outputs. Errors are sticky in the model. */
+typedef void ph__onnx_operator(struct ph__onnx_walk *walk, const struct ph_node *node);
+
+ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is not taught this operator */
+
+/* ---- for operators ---- */
+
+/* "<node>/<part>", a name that no other node uses. */
+const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part);
+/* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name, or NULL. */
+const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+    const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes);
+/* A constant (1) or () of that name. */
+const char *ph__onnx_integer(
+    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, int64_t value);
+const char *ph__onnx_number(
+    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, ph_real value);
+
+/* Table lookups, in onnx_lookup.c. */
+ph__onnx_operator ph__onnx_slots, ph__onnx_embedding_bag;
+
+/* The inputs of the model for the ids of the program: "ids" int64 (batch, features with one id a sample), in their
+ * order, and for each feature with lists "ids.<feature>" int64 (batch, length), padded with -1, and where they are
+ * weighted "weights.<feature>" (batch, length). */
+void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights);
+
+#endif

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Exported ONNX models against phloem predict: every model, single ids and lists, both poolings.
+
+usage: onnx_check.py PHLOEM
+
+Trains each model a few steps on made-up rows, exports it, lets onnxruntime score the same rows and compares with what
+phloem predict writes. Ids are encoded as they are (encoding: raw) and dense values are not transformed, so that the
+inputs of the ONNX model can be made here without phloem. Prints the largest difference a case; ends with 1 when one is
+above TOLERANCE, and with 77 where onnxruntime or NumPy is missing.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import onnxruntime
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+TOLERANCE = 1e-5  # of a probability
+NUM_ROWS = 600
+TABLE_ROWS = 50
+MAX_LENGTH = 5
+# Lists between single ids, so that the order of the features matters.
+MIXED = [("user", False), ("seen", True), ("item", False), ("tags", True)]
+SINGLE = [("user", False), ("item", False), ("shop", False)]
+LISTS = [("seen", True), ("tags", True)]
+
+# name: model section, features, dense features, labels
+CASES = {
+    "lr": ("kind: lr", MIXED, 3, 1),
+    "lr without dense features": ("kind: lr", SINGLE, 0, 1),
+    "fm": ("kind: fm", MIXED, 3, 1),
+    "fm of two tasks": ("kind: fm", SINGLE, 2, 2),
+    "dnn": ("kind: dnn, batch_norm: true, dropout: 0.2", MIXED, 3, 1),
+    "wide_deep": ("kind: wide_deep, activation: sigmoid, pooling: mean", MIXED, 3, 1),
+    "deepfm": ("kind: deepfm, pooling: mean, batch_norm: true", MIXED, 3, 2),
+    "deepfm of lists": ("kind: deepfm", LISTS, 1, 1),
+    "dlrm": ("kind: dlrm, bottom_units: [16], top_units: [16]", SINGLE, 3, 1),
+    "dlrm of lists": ("kind: dlrm, pooling: mean, bottom_units: [16]", MIXED, 3, 1),
+    "dlrm without dense features": ("kind: dlrm", MIXED, 0, 1),
+    "dlrm side by side": ("kind: dlrm, interaction: cat", MIXED, 3, 1),
+}
+
+
+def make_rows(features, num_dense, num_tasks, rng):
+    """Columns by name: labels and dense values as arrays, ids as lists of lists."""
+    columns = {f"label{t}": rng.integers(0, 2, NUM_ROWS) for t in range(num_tasks)}
+    for i in range(num_dense):
+        columns[f"d{i}"] = rng.normal(size=NUM_ROWS).astype(numpy.float32)
+    for name, is_list in features:
+        lengths = rng.integers(0, MAX_LENGTH + 1, NUM_ROWS) if is_list else numpy.ones(NUM_ROWS, int)
+        columns[name] = [rng.integers(0, TABLE_ROWS, length).tolist() for length in lengths]
+    return columns
+
+
+def cell(value):
+    if isinstance(value, list):
+        return "^".join(map(str, value))
+    return repr(float(value)) if isinstance(value, numpy.floating) else str(value)
+
+
+def write_rows(path, columns):
+    lines = ["\t".join(columns)]
+    lines += ["\t".join(cell(value) for value in row) for row in zip(*columns.values())]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def write_config(path, model, features, num_dense, num_tasks):
+    fields = [f"{{name: label{t}, kind: label}}" for t in range(num_tasks)]
+    fields += [f"{{name: d{i}, kind: dense}}" for i in range(num_dense)]
+    fields += [
+        f"{{name: {name}, kind: id, encoding: raw, rows: {TABLE_ROWS}{', list: true' if is_list else ''}}}"
+        for name, is_list in features
+    ]
+    path.write_text(
+        "seed: 3\nthreads: 1\n"
+        f"data: {{train: {path.parent}/rows.tsv, format: tsv, list_separator: '^', fields: [{', '.join(fields)}]}}\n"
+        f"model: {{{model}, embedding_dim: 6, embedding_init_std: 0.3, hidden_units: [24, 12]}}\n"
+        "train: {epochs: 1, batch_size: 50, report_seconds: 0}\n"
+        "optimizer: {kind: adam, learning_rate: 0.02}\n"
+    )
+
+
+def phloem(*arguments):
+    done = subprocess.run([sys.argv[1], *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"phloem {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr}")
+
+
+def onnx_inputs(columns, features, num_dense):
+    inputs = {}
+    if num_dense > 0:
+        inputs["dense"] = numpy.stack([columns[f"d{i}"] for i in range(num_dense)], axis=1)
+    single = [name for name, is_list in features if not is_list]
+    if single:
+        inputs["ids"] = numpy.array([[ids[0] for ids in columns[name]] for name in single], numpy.int64).T.copy()
+    for name, is_list in features:
+        if is_list:
+            padded = numpy.full((NUM_ROWS, MAX_LENGTH + 1), -1, numpy.int64)
+            for row, ids in enumerate(columns[name]):
+                padded[row, : len(ids)] = ids
+            inputs[f"ids.{name}"] = padded
+    return inputs
+
+
+def check_names(session, features, num_dense):
+    metadata = session.get_modelmeta().custom_metadata_map
+    single = [name for name, is_list in features if not is_list]
+    assert metadata["ids"].split("\n") == (single or [""]), metadata
+    assert metadata["dense"].split("\n") == ([f"d{i}" for i in range(num_dense)] or [""]), metadata
+
+
+def difference(folder, case, rng):
+    model, features, num_dense, num_tasks = case
+    columns = make_rows(features, num_dense, num_tasks, rng)
+    write_rows(folder / "rows.tsv", columns)
+    write_config(folder / "job.yaml", model, features, num_dense, num_tasks)
+    phloem("train", folder / "job.yaml", "--out", folder / "run", "--quiet")
+    phloem("predict", folder / "run", folder / "rows.tsv", "--out", folder / "scores.npy")
+    phloem("export", folder / "run", "--onnx", folder / "model.onnx")
+    wanted = numpy.load(folder / "scores.npy").reshape(NUM_ROWS, num_tasks)
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    check_names(session, features, num_dense)
+    inputs = onnx_inputs(columns, features, num_dense)
+    scores, logits = session.run(["probability", "logits"], inputs)
+    assert scores.shape == wanted.shape, (scores.shape, wanted.shape)
+    assert wanted.std() > 1e-3, "scores that are all alike show nothing"
+    one = {name: values[:1] for name, values in inputs.items()}
+    alone = session.run(["probability"], one)[0]
+    return max(
+        abs(scores - wanted).max(),
+        abs(1 / (1 + numpy.exp(-logits.astype(float))) - wanted).max(),
+        abs(alone - wanted[:1]).max(),
+    )
+
+
+def main():
+    rng = numpy.random.default_rng(5)
+    is_fine = True
+    for name, case in CASES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            largest = difference(pathlib.Path(folder), case, rng)
+        print(f"{name}: max |difference| {largest:.2g}")
+        is_fine &= bool(largest <= TOLERANCE)
+    print(f"onnxruntime {onnxruntime.__version__}, tolerance {TOLERANCE}: {'fine' if is_fine else 'NOT MET'}")
+    return 0 if is_fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
