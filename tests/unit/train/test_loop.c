@@ -159,7 +159,12 @@ static void saved_model_scores_as_the_trained_one_did(void **state)
     assert_ok(ph_store_create(99, &store));
     assert_ok(ph_state_create(&carried));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
-    struct ph_scorer_options options = {&setup->model, fixture.encoder, store, carried, backend, 64, 0, 0};
+    struct ph_scorer_options options = {.model = &setup->model,
+        .encoder = fixture.encoder,
+        .store = store,
+        .state = carried,
+        .backend = backend,
+        .batch_size = 64};
     assert_ok(ph_scorer_create(&options, &scorer));
     assert_ok(ph_checkpoint_load(summary.checkpoint_path, store, carried));
     struct ph_metrics metrics;
