@@ -25,6 +25,7 @@ if ! cmp -s "$config" "$data/made_by.yaml"; then
 fi
 
 echo "demo: training by $config"
+rm -rf "$out" # of the last demo: train leaves a folder that is not empty alone
 "$phloem" train "$config" --out "$out" "$@"
 
 ours=$out/summary.json best=$data/truth.json

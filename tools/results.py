@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -57,13 +56,11 @@ def digest(*paths):
 
 
 def run(program, config, seed, options):
-    """The summary of one run, trained now unless it was before."""
+    """The summary of one run, trained now unless it was before; one that was stopped goes on."""
     folder = options.runs / f"{config.parent.name}-{config.stem}-seed{seed}-{digest(config, program)}"
     summary = folder / "summary.json"
     if not summary.exists():
-        if folder.exists():
-            shutil.rmtree(folder)  # stopped half-way: begin again
-        command = [program, "train", config, "--out", folder, "--set", f"seed={seed}"]
+        command = [program, "train", config, "--out", folder, "--resume", "--set", f"seed={seed}"]
         command += ["--set", f"threads={options.threads}"] if options.threads > 0 else []
         environment = {"PHLOEM_DATA": str(ROOT.parent / "shared" / "data"), **os.environ}
         result = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)

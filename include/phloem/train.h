@@ -106,10 +106,15 @@ struct ph_train_progress {
     bool is_best;                   /* that evaluation was the best so far */
 };
 
-/* Called by ph_train's thread. A status other than PH_OK stops the training with it. */
+/* Called by ph_train's thread. A status other than PH_OK stops the training with it. Functions may be NULL. */
 struct ph_train_observer {
     void *context;
     ph_status (*on_progress)(void *context, const struct ph_train_progress *progress);
+    /* The job fits and is about to write into its folder for the first time; not when a resumed training has nothing
+     * left to do. */
+    ph_status (*on_start)(void *context);
+    /* Something that somebody should know although the training goes on: one line, borrowed. */
+    void (*on_note)(void *context, const char *text);
 };
 
 /* Between backward and update: makes the gradients those of all ranks together. */
@@ -127,6 +132,7 @@ struct ph_train_job {
     const struct ph_encoder *encoder;
     const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
     const char *folder;                              /* made if missing; gets the files below */
+    bool is_resumed;                                 /* goes on in a folder that is not empty */
     bool is_shuffled;                                /* training batches, by seed and epoch */
     size_t shuffle_bytes, num_prefetched;            /* as in struct ph_batches_options */
     size_t num_threads;                              /* 0: all that this process may use */
@@ -153,21 +159,39 @@ struct ph_train_memory {
 struct ph_train_summary {
     uint64_t epochs, best_epoch, steps, skipped_steps, samples;
     size_t num_threads;
-    double train_seconds, samples_per_s; /* of the steps alone, data included, evaluation excluded */
-    double flops_per_sample;             /* forward, backward and update, by the operators' cost rules */
-    uint64_t parameters;                 /* weights learnt */
+    double train_seconds,
+        samples_per_s;       /* of the steps and their data, without evaluations and checkpoints */
+    double flops_per_sample; /* forward, backward and update, by the operators' cost rules */
+    uint64_t parameters;     /* weights learnt */
     uint64_t peak_rss_bytes;
     struct ph_train_memory memory;
     bool has_valid, has_test;
     struct ph_metrics valid, test; /* of the best model, first task */
     char checkpoint_path[1024];
     char checkpoint_sha256[65];
+    uint64_t resumed_step; /* that this process resumed at; 0: it began the training */
+    bool was_finished;     /* nothing was left to do: the rest is what summary.json said */
 };
 
+/* Whether a training may begin or resume in the folder, which is made when it is missing; has_checkpoint_out: there is
+ * one to resume from, and `encoder` of the job has to be that of the folder's encoder.json then. A folder without one,
+ * of a training that was stopped before its first, begins anew. Errors: PH_ERROR_USAGE for a folder that is not empty
+ * unless is_resumed, PH_ERROR_CHECKPOINT for one that holds no training that could be resumed, PH_ERROR_DISK. */
+ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
+
 /* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
- * report and an evaluation, as it goes) and summary.json. Errors: PH_ERROR_MEMORY before the first step when
- * the job cannot fit, with the sum; PH_ERROR_DATA for the data and for losses that are not finite (policy
- * "stop"). */
+ * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json.
+ *
+ * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and ends
+ * in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads, observer, the
+ * paths (of the same rows), num_prefetched, report and checkpoint settings; epochs, max_steps and patience may have
+ * grown. The caller keeps the rest equal; much of it is checked. A training that has nothing left to do leaves its
+ * folder as it is.
+ *
+ * Errors: those of ph_train_check_folder; PH_ERROR_MEMORY before the first step when the job cannot fit, with the sum;
+ * PH_ERROR_DATA for the data and for losses that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint
+ * is valid; PH_ERROR_CONFIG for settings that the checkpoint rules out; PH_ERROR_DISK; PH_ERROR_INTERRUPTED and
+ * PH_ERROR_TERMINATED after *stop_signal, once a checkpoint is saved. The last good checkpoint survives them all. */
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus

@@ -38,5 +38,7 @@ ph_status ph__file_link(const char *from, const char *to);
 ph_status ph__file_read(
     struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
 ph_status ph__file_write_text(const char *path, const char *text); /* atomic */
+ph_status ph__file_sync_name(
+    const char *path); /* makes a new file's or folder's name in its folder durable */
 
 #endif

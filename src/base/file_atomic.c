@@ -71,6 +71,11 @@ static bool is_folder_synced(const char *path)
     return is_done;
 }
 
+ph_status ph__file_sync_name(const char *path)
+{
+    return is_folder_synced(path) ? PH_OK : cannot_write(path);
+}
+
 ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
 {
     bool is_written = is_synced(file->descriptor);
@@ -84,7 +89,7 @@ ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
         ph__atomic_file_abandon(file);
         return status;
     }
-    ph_status status = is_folder_synced(file->path) ? PH_OK : cannot_write(file->path);
+    ph_status status = ph__file_sync_name(file->path);
     fini(file);
     return status;
 }

@@ -1,5 +1,7 @@
 #include "cli/job_config.h"
 
+#include <string.h>
+
 #define NUM_SECTIONS 7
 #define NUM_TRAINING_SECTIONS 6 /* the first ones */
 
@@ -66,11 +68,26 @@ ph_status cli_job_config_write(struct cli_job_config *config, const char *path)
     struct ph_section sections[NUM_SECTIONS];
     struct ph_writer *writer;
     list_sections(config, sections);
-    PH_TRY(ph__writer_open(path, &writer));
+    bool is_standard = strcmp(path, "-") == 0;
+    PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
     ph_status status = ph__config_write(writer, sections, NUM_TRAINING_SECTIONS);
     if (status == PH_OK)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);
+    return status;
+}
+
+ph_status cli_job_config_compare(struct cli_job_config *config, const char *path)
+{
+    static const struct cli_texts none;
+    struct ph_section before_sections[NUM_SECTIONS], sections[NUM_SECTIONS];
+    struct cli_job_config before = {0};
+    list_sections(&before, before_sections);
+    list_sections(config, sections);
+    ph_status status = cli_job_config_read(&before, path, &none);
+    if (status == PH_OK)
+        status = ph__config_compare(before_sections, sections, NUM_TRAINING_SECTIONS);
+    cli_job_config_fini(&before);
     return status;
 }
 

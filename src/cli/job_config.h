@@ -32,8 +32,12 @@ struct cli_job_config {
 ph_status cli_job_config_read(struct cli_job_config *config, const char *path, const struct cli_texts *sets);
 void cli_job_config_fini(struct cli_job_config *config);
 
-/* The effective config of a training (all but "synth"), as YAML; "-" is standard output. */
+/* The effective config of a training (all but "synth"), as YAML: a file that is replaced in one moment, or "-" for
+ * standard output. */
 ph_status cli_job_config_write(struct cli_job_config *config, const char *path);
+
+/* PH_ERROR_CONFIG when the config differs from the one at `path` in a key that may not change on resume. */
+ph_status cli_job_config_compare(struct cli_job_config *config, const char *path);
 
 /* Reads a config and prints it as it takes effect, to standard output. */
 ph_status cli_job_config_print(const char *path, const struct cli_texts *sets);

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "cli/scoring.h"
 #include "cli/verb.h"
-#include "train/report.h"
+#include "train/summary.h"
 
 /* One object for one task, an array for several. */
 static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_tasks)

@@ -1,4 +1,4 @@
-/* phloem train CONFIG --out DIR */
+/* phloem train CONFIG --out DIR [--resume] */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,20 +12,29 @@
 struct request {
     const char *config, *folder, *threads, *trace;
     struct cli_texts sets;
-    bool has_profile, is_quiet;
+    bool is_resumed, has_profile, is_quiet;
+};
+
+/* What the functions that watch the training need. */
+struct watch {
+    struct cli_progress progress;
+    struct cli_job_config *config;
+    const char *config_path; /* where the effective config goes */
 };
 
 static volatile int stop_signal; /* set by the handler alone */
 
+/* The first signal ends the training cleanly, the second one, of either kind, at once. */
 static void remember_signal(int number)
 {
     stop_signal = number;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
-/* The first signal ends the training cleanly, the second one at once. */
 static void install_handlers(void)
 {
-    struct sigaction action = {.sa_handler = remember_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = remember_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
@@ -34,6 +43,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 {
     const struct cli_flag flags[] = {
         {"--out", CLI_TEXT, &request->folder, "DIR", "where model and reports go (required)"},
+        {"--resume", CLI_SWITCH, &request->is_resumed, NULL,
+            "go on with the training in DIR; begin it when DIR is missing or empty"},
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
         {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
         {"--profile", CLI_SWITCH, &request->has_profile, NULL,
@@ -91,6 +102,10 @@ static void print_memory(const struct ph_train_memory *memory)
 
 static void print_summary(const struct ph_train_summary *summary, const char *folder)
 {
+    if (summary->was_finished)
+        printf("nothing is left to do: %s holds a finished training\n", folder);
+    else if (summary->resumed_step > 0)
+        printf("resumed at step %llu\n", (unsigned long long)summary->resumed_step);
     printf("trained %llu steps in %.1f s, %.0f samples/s, %llu parameters; best epoch %llu\n",
         (unsigned long long)summary->steps, summary->train_seconds, summary->samples_per_s,
         (unsigned long long)summary->parameters, (unsigned long long)summary->best_epoch);
@@ -106,37 +121,75 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
         summary->checkpoint_sha256, folder);
 }
 
-static ph_status train(
-    const struct request *request, struct cli_job_config *config, struct ph_encoder *encoder)
+static ph_status show_progress(void *context, const struct ph_train_progress *progress)
 {
-    struct cli_progress progress = cli_progress_on(stdout);
-    struct ph_train_observer observer = {&progress, cli_progress_show};
-    struct ph_train_job job = cli_job_config_job(config);
+    struct watch *watch = context;
+    return cli_progress_show(&watch->progress, progress);
+}
+
+static ph_status write_config(void *context)
+{
+    struct watch *watch = context;
+    return cli_job_config_write(watch->config, watch->config_path);
+}
+
+static void show_note(void *context, const char *text)
+{
+    struct watch *watch = context;
+    cli_progress_end(&watch->progress);
+    fprintf(stderr, "phloem: note: %s\n", text);
+}
+
+static ph_status train(const struct request *request, struct watch *watch, struct ph_encoder *encoder)
+{
+    struct ph_train_observer observer = {
+        .context = watch,
+        .on_progress = request->is_quiet ? NULL : show_progress,
+        .on_start = write_config,
+        .on_note = show_note,
+    };
+    struct ph_train_job job = cli_job_config_job(watch->config);
     job.encoder = encoder;
     job.folder = request->folder;
-    job.observer = request->is_quiet ? NULL : &observer;
+    job.is_resumed = request->is_resumed;
+    job.observer = &observer;
     job.profile_file = request->has_profile ? stdout : NULL;
     job.trace_path = request->trace;
     job.stop_signal = &stop_signal;
     struct ph_train_summary summary;
     ph_status status = ph_train(&job, &summary);
-    cli_progress_end(&progress);
+    cli_progress_end(&watch->progress);
     if (status == PH_OK)
         print_summary(&summary, request->folder);
     return status;
 }
 
+/* A training that resumes keeps its encoder, whatever has become of the file that it was made from. */
+static ph_status make_encoder(
+    const struct request *request, struct watch *watch, struct ph_encoder **encoder_out)
+{
+    struct cli_job_config *config = watch->config;
+    bool has_checkpoint;
+    PH_TRY(ph_train_check_folder(request->folder, request->is_resumed, &has_checkpoint));
+    if (!has_checkpoint)
+        return ph_encoder_create(&config->data, encoder_out);
+    const char *path = ph__path_join(&config->arena, request->folder, "encoder.json");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(cli_job_config_compare(config, watch->config_path));
+    return ph_encoder_load(path, encoder_out);
+}
+
 static ph_status prepare_and_train(struct request *request, struct cli_job_config *config)
 {
     struct ph_encoder *encoder;
+    struct watch watch = {.progress = cli_progress_on(stdout), .config = config};
     PH_TRY(read_config(request, config));
-    PH_TRY(ph__directory_create(request->folder));
-    const char *path = ph__path_join(&config->arena, request->folder, "config.yaml");
-    if (path == NULL)
+    watch.config_path = ph__path_join(&config->arena, request->folder, "config.yaml");
+    if (watch.config_path == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(cli_job_config_write(config, path));
-    PH_TRY(ph_encoder_create(&config->data, &encoder));
-    ph_status status = train(request, config, encoder);
+    PH_TRY(make_encoder(request, &watch, &encoder));
+    ph_status status = train(request, &watch, encoder);
     ph_encoder_destroy(encoder);
     return status;
 }

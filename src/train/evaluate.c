@@ -1,14 +1,20 @@
-/* A scorer's metrics over a file. */
+#include "train/evaluate.h"
+
 #include <stdlib.h>
 
 #include "serve/scorer.h"
 #include "train/metrics.h"
 
-/* predictions (T) */
-static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
-    struct ph__predictions *predictions)
+static bool is_stopped(const volatile int *stop_signal)
 {
-    for (;;) {
+    return stop_signal != NULL && *stop_signal != 0;
+}
+
+/* Until the end of the file or a signal; predictions (T). */
+static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
+    const volatile int *stop_signal, struct ph__predictions *predictions)
+{
+    while (!is_stopped(stop_signal)) {
         const struct ph_batch *batch;
         PH_TRY(ph_batches_next(batches, &batch));
         if (batch == NULL)
@@ -18,35 +24,45 @@ static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches,
         for (size_t task = 0; task < num_tasks; task++)
             PH_TRY(ph__predictions_add(&predictions[task], batch, logits, task));
     }
+    return PH_OK;
 }
 
-static ph_status score_file(
-    struct ph_scorer *scorer, const char *path, size_t num_tasks, struct ph__predictions *predictions)
+static ph_status score_file(struct ph_scorer *scorer, const char *path, size_t num_tasks,
+    const volatile int *stop_signal, struct ph__predictions *predictions)
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
     struct ph_batches_options options = {
         .batch_size = scorer_options->batch_size, .num_prefetched = scorer_options->num_prefetched};
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(scorer_options->encoder, path, &options, &batches));
-    ph_status status = score_all(scorer, batches, num_tasks, predictions);
+    ph_status status = score_all(scorer, batches, num_tasks, stop_signal, predictions);
     ph_batches_close(batches);
     return status;
 }
 
-ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,
+    bool *is_stopped_out, struct ph_metrics *metrics_out)
 {
     size_t num_tasks = ph_encoder_num_tasks(ph__scorer_options(scorer)->encoder);
     struct ph__predictions *predictions = calloc(num_tasks, sizeof *predictions);
     if (predictions == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    ph_status status = score_file(scorer, path, num_tasks, predictions);
+    ph_status status = score_file(scorer, path, num_tasks, stop_signal, predictions);
+    bool has_stopped = is_stopped(stop_signal);
     for (size_t task = 0; task < num_tasks; task++) {
         const struct ph__predictions *of_task = &predictions[task];
-        if (status == PH_OK)
+        if (status == PH_OK && !has_stopped)
             status = ph_metrics_compute(of_task->count, of_task->scores, of_task->labels,
                 of_task->has_groups ? of_task->groups : NULL, &metrics_out[task]);
         ph__predictions_fini(&predictions[task]);
     }
     free(predictions);
+    *is_stopped_out = has_stopped;
     return status;
+}
+
+ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
+{
+    bool is_stopped_ever;
+    return ph__scorer_evaluate(scorer, path, NULL, &is_stopped_ever, metrics_out);
 }

@@ -1,122 +1,15 @@
-/* The loop: epochs of steps, with reports as they go and the BARS protocol after each evaluation. */
-#include <inttypes.h>
+/* The loop: epochs of steps, and what follows each step and each epoch. */
 #include <math.h>
-#include <signal.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "train/reporting.h"
+#include "train/resume.h"
 #include "train/step.h"
-#include "train/trainer.h"
+#include "train/summary.h"
+#include "train/validation.h"
 
-/* ---- reports ---------------------------------------------------------------------------------------------- */
-
-static void restart_tally(struct ph__trainer *trainer)
-{
-    trainer->tally = (struct ph__tally){.started = ph__clock_seconds()};
-}
-
-static uint64_t expected_steps(const struct ph__trainer *trainer)
-{
-    const struct ph_train_settings *settings = trainer->job->train;
-    uint64_t by_epochs = (uint64_t)settings->epochs * trainer->steps_per_epoch;
-    uint64_t by_steps = (uint64_t)settings->max_steps;
-    if (by_steps == 0 || (by_epochs > 0 && by_epochs < by_steps))
-        return by_epochs;
-    return by_steps;
-}
-
-static ph_status observe(struct ph__trainer *trainer, const struct ph_train_progress *progress)
-{
-    const struct ph_train_observer *observer = trainer->job->observer;
-    return observer != NULL ? observer->on_progress(observer->context, progress) : PH_OK;
-}
-
-static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
-{
-    const struct ph__tally *tally = &trainer->tally;
-    double seconds = ph__clock_seconds() - tally->started;
-    double rate = tally->steps > 0 ? (double)tally->steps / seconds : (double)NAN;
-    uint64_t total = expected_steps(trainer);
-    bool has_end = total >= trainer->summary.steps && total > 0;
-    return (struct ph_train_progress){
-        .epoch = trainer->epoch,
-        .epochs = (uint64_t)trainer->job->train->epochs,
-        .step = trainer->summary.steps,
-        .total_steps = total,
-        .samples_per_s = (double)tally->samples / seconds,
-        .loss = tally->steps > 0 ? tally->loss_sum / (double)tally->steps : (double)NAN,
-        .auc = (double)NAN,
-        .learning_rate = trainer->learning_rate,
-        .seconds_left = has_end ? (double)(total - trainer->summary.steps) / rate : (double)NAN,
-    };
-}
-
-static ph_status report(struct ph__trainer *trainer)
-{
-    struct ph_train_progress progress = progress_now(trainer);
-    PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
-    PH_TRY(ph__report_progress(&trainer->report, &progress));
-    ph__trainer_observe_memory(trainer);
-    trainer->summary.train_seconds += ph__clock_seconds() - trainer->tally.started;
-    PH_TRY(observe(trainer, &progress));
-    restart_tally(trainer);
-    return PH_OK;
-}
-
-/* ---- evaluation ------------------------------------------------------------------------------------------- */
-
-static ph_status save_best(struct ph__trainer *trainer)
-{
-    char seed[24], step[24];
-    snprintf(seed, sizeof seed, "%" PRIu64, trainer->job->seed);
-    snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
-    const char *const metadata[] = {
-        "model", ph_model_name(trainer->job->model->kind), "seed", seed, "step", step, NULL};
-    trainer->summary.best_epoch = trainer->epoch;
-    return ph_checkpoint_save(trainer->summary.checkpoint_path, trainer->store, trainer->state, metadata);
-}
-
-static ph_status observe_evaluation(struct ph__trainer *trainer, bool is_best)
-{
-    struct ph_train_progress progress = {
-        .epoch = trainer->epoch,
-        .epochs = (uint64_t)trainer->job->train->epochs,
-        .step = trainer->summary.steps,
-        .learning_rate = trainer->learning_rate,
-        .valid = trainer->metrics,
-        .is_best = is_best,
-    };
-    PH_TRY(ph__report_metrics(
-        &trainer->report, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
-    return observe(trainer, &progress);
-}
-
-/* Without validation data the latest model is the one to keep. */
-static ph_status evaluate(struct ph__trainer *trainer, bool *is_stop)
-{
-    if (trainer->evaluated_step == trainer->summary.steps)
-        return PH_OK;
-    if (trainer->tally.steps > 0)
-        PH_TRY(report(trainer));
-    trainer->evaluated_step = trainer->summary.steps;
-    struct ph__decision decision = {.is_best = true};
-    if (trainer->job->valid_path != NULL) {
-        PH_TRY(ph_scorer_evaluate(trainer->scorer, trainer->job->valid_path, trainer->metrics));
-        decision = ph__protocol_evaluated(&trainer->protocol, trainer->job->train, trainer->metrics);
-        PH_TRY(observe_evaluation(trainer, decision.is_best));
-    }
-    if (decision.is_best || !trainer->protocol.has_best)
-        trainer->summary.valid = trainer->metrics[0];
-    if (decision.is_best)
-        PH_TRY(save_best(trainer));
-    ph__trainer_observe_memory(trainer);
-    *is_stop = *is_stop || decision.is_stop;
-    restart_tally(trainer);
-    return PH_OK;
-}
-
-/* ---- the loop --------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------ */
 
 /* Profiling measures the first step in any case: what a sample costs by the operators' rules. */
 static ph_status first_step_done(struct ph__trainer *trainer)
@@ -130,35 +23,58 @@ static ph_status first_step_done(struct ph__trainer *trainer)
     return ph_executor_profile(trainer->executor, false, 0);
 }
 
-static ph_status check_stop(const struct ph__trainer *trainer)
+/* The training's end by max_steps evaluates a model that a longer one would not have evaluated: its checkpoint is of
+ * before that, so that it can be resumed with more steps. */
+static ph_status end_by_steps(struct ph__trainer *trainer, bool *is_stop)
 {
-    const volatile int *stop_signal = trainer->job->stop_signal;
-    if (stop_signal == NULL || *stop_signal == 0)
-        return PH_OK;
-    return ph_fail(*stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
-        "stopped by a signal at step %" PRIu64 "%s%s", trainer->summary.steps,
-        trainer->summary.best_epoch > 0 ? "; the best model so far is " : ", before the first evaluation",
-        trainer->summary.best_epoch > 0 ? trainer->summary.checkpoint_path : "");
+    *is_stop = true;
+    return trainer->saved_step == trainer->summary.steps ? PH_OK : ph__trainer_save_at_end(trainer);
 }
 
-static ph_status after_step(struct ph__trainer *trainer, bool *is_stop)
+/* All that follows a step's arithmetic, and the first thing that a training resumed in an epoch does. */
+static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
 {
     const struct ph_train_settings *settings = trainer->job->train;
     uint64_t steps = trainer->summary.steps;
-    if (steps == 1)
-        PH_TRY(first_step_done(trainer));
-    PH_TRY(check_stop(trainer));
-    if (settings->max_steps > 0 && steps >= (uint64_t)settings->max_steps) {
+    if (ph__trainer_is_out_of_steps(trainer))
+        return end_by_steps(trainer, is_stop);
+    if (ph__protocol_is_over(&trainer->protocol, settings)) {
         *is_stop = true;
         return PH_OK;
     }
     if (settings->evaluate_steps > 0 && steps % (uint64_t)settings->evaluate_steps == 0)
-        return evaluate(trainer, is_stop);
-    if (ph__clock_seconds() - trainer->tally.started >= settings->report_seconds)
-        return report(trainer);
+        return ph__trainer_evaluate(trainer, is_stop);
+    if (trainer->reported_step != steps &&
+        ph__clock_seconds() - trainer->tally.started >= settings->report_seconds)
+        return ph__trainer_report(trainer);
     return PH_OK;
 }
 
+static ph_status take_step(
+    struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
+{
+    const volatile int *stop_signal = trainer->job->stop_signal;
+    PH_TRY(ph__trainer_step(trainer, batch));
+    ph_batches_position(batches, &trainer->position);
+    if (trainer->summary.steps == 1)
+        PH_TRY(first_step_done(trainer));
+    if (stop_signal != NULL && *stop_signal != 0)
+        return ph__trainer_stop(trainer);
+    PH_TRY(ph__trainer_save_if_due(trainer));
+    return follow_step(trainer, is_stop);
+}
+
+/* ---- epochs ----------------------------------------------------------------------------------------------- */
+
+static void begin_epoch(struct ph__trainer *trainer)
+{
+    trainer->epoch++;
+    trainer->epoch_first_step = trainer->summary.steps;
+    trainer->position = (struct ph_position){0};
+    trainer->is_in_epoch = true;
+}
+
+/* Until the data end, or the training does. */
 static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *batches, bool *is_stop)
 {
     while (!*is_stop) {
@@ -166,13 +82,12 @@ static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *b
         PH_TRY(ph_batches_next(batches, &batch));
         if (batch == NULL)
             return PH_OK;
-        PH_TRY(ph__trainer_step(trainer, batch));
-        PH_TRY(after_step(trainer, is_stop));
+        PH_TRY(take_step(trainer, batches, batch, is_stop));
     }
     return PH_OK;
 }
 
-static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
+static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_batches_options options = {
@@ -182,29 +97,44 @@ static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
         .seed = job->seed,
         .epoch = trainer->epoch,
         .num_prefetched = job->num_prefetched,
+        .start = &trainer->position,
     };
     struct ph_batches *batches;
-    uint64_t first_step = trainer->summary.steps;
     PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
     ph_status status = train_batches(trainer, batches, is_stop);
     ph_batches_close(batches);
-    PH_TRY(status);
+    return status;
+}
+
+/* A training that ends within an epoch evaluates, too. */
+static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
+{
+    if (trainer->is_in_epoch)
+        PH_TRY(follow_step(trainer, is_stop));
+    else
+        begin_epoch(trainer);
+    if (!*is_stop)
+        PH_TRY(open_and_train(trainer, is_stop));
     trainer->summary.epochs = trainer->epoch;
     if (!*is_stop)
-        trainer->steps_per_epoch = trainer->summary.steps - first_step;
-    return evaluate(trainer, is_stop);
+        trainer->steps_per_epoch = trainer->summary.steps - trainer->epoch_first_step;
+    bool is_whole = !*is_stop;
+    PH_TRY(ph__trainer_evaluate(trainer, is_stop));
+    if (!is_whole && ph__trainer_is_out_of_steps(trainer))
+        return PH_OK; /* saved before the evaluation */
+    trainer->is_in_epoch = !is_whole;
+    return ph__trainer_save_at_end(trainer);
 }
 
 static ph_status train_all(struct ph__trainer *trainer)
 {
     bool is_stop = false;
-    restart_tally(trainer);
-    while (!is_stop && trainer->epoch < (uint64_t)trainer->job->train->epochs) {
-        trainer->epoch++;
-        bool is_last = false;
-        PH_TRY(train_epoch(trainer, &is_last));
-        is_stop = is_last;
+    if (!trainer->has_checkpoint) {
+        ph__trainer_restart_tally(trainer);
+        trainer->saved_seconds = ph__clock_seconds();
     }
+    while (!is_stop && (trainer->is_in_epoch || !ph__trainer_is_over(trainer)))
+        PH_TRY(train_epoch(trainer, &is_stop));
     return PH_OK;
 }
 
@@ -214,7 +144,7 @@ static ph_status test_best(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     if (summary->best_epoch == 0) /* no evaluation was defined: the last model is what there is */
-        PH_TRY(save_best(trainer));
+        PH_TRY(ph__trainer_save_best(trainer));
     if (trainer->job->valid_path != NULL)
         PH_TRY(ph_checkpoint_load(summary->checkpoint_path, trainer->store, trainer->state));
     summary->has_valid = trainer->job->valid_path != NULL;
@@ -244,20 +174,38 @@ static ph_status finish(struct ph__trainer *trainer)
     PH_TRY(ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
     ph__trainer_observe_memory(trainer);
-    summary->peak_rss_bytes = ph__memory_peak_rss_bytes();
+    uint64_t peak_rss_bytes = ph__memory_peak_rss_bytes();
+    if (peak_rss_bytes > summary->peak_rss_bytes)
+        summary->peak_rss_bytes = peak_rss_bytes;
     ph__trainer_observe_plans(trainer);
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
     PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), path));
     return write_profile(trainer);
 }
 
+static ph_status train(struct ph__trainer *trainer)
+{
+    PH_TRY(train_all(trainer));
+    return finish(trainer);
+}
+
+/* Nothing was left to do. */
+static ph_status read_summary(struct ph__trainer *trainer)
+{
+    char path[sizeof trainer->summary.checkpoint_path];
+    uint64_t resumed_step = trainer->summary.resumed_step;
+    snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
+    PH_TRY(ph__summary_read(path, &trainer->summary));
+    trainer->summary.resumed_step = resumed_step;
+    trainer->summary.was_finished = true;
+    return PH_OK;
+}
+
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)
 {
     struct ph__trainer *trainer;
     PH_TRY(ph__trainer_create(job, &trainer));
-    ph_status status = train_all(trainer);
-    if (status == PH_OK)
-        status = finish(trainer);
+    ph_status status = trainer->was_finished ? read_summary(trainer) : train(trainer);
     if (status == PH_OK)
         *summary_out = trainer->summary;
     ph__trainer_destroy(trainer);

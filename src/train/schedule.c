@@ -33,10 +33,20 @@ ph_status ph__schedule_check(const struct ph_train_settings *settings)
     if (settings->schedule == PH_SCHEDULE_STEP && settings->schedule_steps <= 0)
         return ph_fail(
             PH_ERROR_CONFIG, "train.schedule step needs train.schedule_steps, the steps between cuts");
-    if (settings->schedule == PH_SCHEDULE_COSINE && settings->schedule_steps <= 0 && settings->max_steps <= 0)
+    if (ph__schedule_ends_with_max_steps(settings) && settings->max_steps <= 0)
         return ph_fail(PH_ERROR_CONFIG,
             "train.schedule cosine needs train.schedule_steps or train.max_steps, to know where it ends");
     return PH_OK;
+}
+
+bool ph__schedule_ends_with_max_steps(const struct ph_train_settings *settings)
+{
+    return settings->schedule == PH_SCHEDULE_COSINE && settings->schedule_steps <= 0;
+}
+
+bool ph__protocol_is_over(const struct ph__protocol *protocol, const struct ph_train_settings *settings)
+{
+    return settings->patience > 0 && protocol->bad_in_row >= settings->patience;
 }
 
 struct ph__decision ph__protocol_evaluated(
@@ -56,6 +66,6 @@ struct ph__decision ph__protocol_evaluated(
         protocol->cuts *= settings->schedule_factor;
         decision.has_cut = true;
     }
-    decision.is_stop = settings->patience > 0 && protocol->bad_in_row >= settings->patience;
+    decision.is_stop = ph__protocol_is_over(protocol, settings);
     return decision;
 }

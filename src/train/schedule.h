@@ -16,6 +16,9 @@ double ph__schedule_learning_rate(
 /* PH_ERROR_CONFIG where the settings contradict one another. */
 ph_status ph__schedule_check(const struct ph_train_settings *settings);
 
+/* Whether the learning rate of a step hangs on max_steps. */
+bool ph__schedule_ends_with_max_steps(const struct ph_train_settings *settings);
+
 /* The BARS protocol. Zero-initialise but cuts = 1. */
 struct ph__protocol {
     bool has_best;
@@ -29,6 +32,9 @@ struct ph__decision {
     bool has_cut; /* the learning rate was cut */
     bool is_stop;
 };
+
+/* Whether the evaluations so far end the training. */
+bool ph__protocol_is_over(const struct ph__protocol *protocol, const struct ph_train_settings *settings);
 
 /* After an evaluation. An undefined metric (NaN) is no improvement. An improvement is more than 1e-6. */
 struct ph__decision ph__protocol_evaluated(struct ph__protocol *protocol,

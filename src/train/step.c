@@ -10,7 +10,7 @@ static ph_status not_finite(struct ph__trainer *trainer, const char *what, doubl
         return ph_fail(PH_ERROR_DATA,
             "epoch %" PRIu64 ", step %" PRIu64
             ": the %s is not finite (%g); look at the data and the learning rate, "
-            "or set train.non_finite=skip",
+            "or set train.non_finite=skip; what was saved before is as it was",
             trainer->epoch, trainer->summary.steps, what, value);
     ph__state_snapshot_restore(&trainer->snapshot, trainer->state);
     trainer->summary.skipped_steps++;

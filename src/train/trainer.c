@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "train/memory_check.h"
+#include "train/train_folder.h"
 
 #define TRACE_EVENTS 100000
 
@@ -31,20 +31,6 @@ void ph__trainer_observe_plans(struct ph__trainer *trainer)
     add_plan(memory, ph_workspace_memory(trainer->workspace));
     if (trainer->scorer != NULL)
         add_plan(memory, ph_scorer_memory(trainer->scorer));
-}
-
-static ph_status prepare_folder(struct ph__trainer *trainer)
-{
-    const char *folder = trainer->job->folder;
-    char *checkpoint = trainer->summary.checkpoint_path;
-    size_t size = sizeof trainer->summary.checkpoint_path;
-    char encoder[1024];
-    if ((size_t)snprintf(checkpoint, size, "%s/model.safetensors", folder) >= size)
-        return ph_fail(PH_ERROR_USAGE, "the name of the output folder is too long: %s", folder);
-    snprintf(encoder, sizeof encoder, "%s/encoder.json", folder);
-    PH_TRY(ph__directory_create(folder));
-    PH_TRY(ph_encoder_save(trainer->job->encoder, encoder));
-    return ph__report_open(folder, &trainer->report);
 }
 
 /* Ids of a full batch, by the file's first one, with an eighth to spare unless each bag holds one id. */
@@ -105,11 +91,22 @@ static ph_status create_scorer(struct ph__trainer *trainer, size_t num_ids)
     return ph_scorer_create(&options, &trainer->scorer);
 }
 
+static ph_status check_settings(const struct ph_train_job *job)
+{
+    const struct ph_train_settings *train = job->train;
+    if (train->epochs < 1 || train->batch_size < 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
+            (long long)train->epochs, (long long)train->batch_size);
+    return ph__schedule_check(train);
+}
+
 static ph_status create_all(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     uint64_t available_bytes;
-    PH_TRY(ph__schedule_check(job->train));
+    PH_TRY(check_settings(job));
+    PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
     if (trainer->metrics == NULL)
@@ -129,7 +126,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
     PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));
-    return prepare_folder(trainer);
+    return ph__trainer_open_folder(trainer);
 }
 
 ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out)

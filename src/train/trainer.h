@@ -13,8 +13,16 @@
 /* What has happened since the last report. */
 struct ph__tally {
     double started; /* ph__clock_seconds */
+    double seconds; /* since then, when a checkpoint is written or has been read */
     double loss_sum;
     uint64_t steps, samples;
+};
+
+/* Of the checkpoint that was resumed from. */
+struct ph__resumed {
+    char library[32];
+    uint64_t max_steps;
+    bool had_valid;
 };
 
 struct ph__trainer {
@@ -29,18 +37,36 @@ struct ph__trainer {
     struct ph_scorer *scorer;   /* NULL when there is nothing to evaluate on */
     struct ph_metrics *metrics; /* (T) of the evaluation at hand */
     struct ph__report report;
-    struct ph__recent recent;
     struct ph__state_snapshot snapshot;
+    char encoder_sha256[65]; /* of DIR/encoder.json */
+
+    /* What is carried from step to step: saved in checkpoints by the table of resume_file.c. */
+    struct ph__recent recent;
     struct ph__protocol protocol;
     struct ph__tally tally;
-    uint64_t epoch, steps_per_epoch; /* the latter 0 in the first epoch */
-    uint64_t num_updates;
-    uint64_t evaluated_step; /* of the latest evaluation */
-    double learning_rate;    /* of the latest step */
-    struct ph_train_summary summary;
+    uint64_t epoch;
+    bool is_in_epoch;                /* false: the next step begins epoch + 1 */
+    struct ph_position position;     /* in the epoch, behind the latest step */
+    uint64_t epoch_first_step;       /* steps before the epoch */
+    uint64_t steps_per_epoch;        /* 0 in the first epoch */
+    uint64_t num_updates;            /* steps less those that were skipped */
+    uint64_t evaluated_step;         /* of the latest evaluation */
+    uint64_t reported_step;          /* of the latest report */
+    uint64_t best_step;              /* that model.safetensors is of; 0: there is none yet */
+    char best_seal[65];              /* that model.safetensors carries */
+    uint64_t report_bytes;           /* of metrics.jsonl */
+    double learning_rate;            /* of the latest step */
+    struct ph_train_summary summary; /* in part */
+
+    /* checkpoints */
+    bool has_checkpoint;  /* one was there when this process began: it resumes */
+    bool was_finished;    /* resumed with nothing left to do */
+    uint64_t saved_step;  /* of the latest checkpoint, 0: none */
+    double saved_seconds; /* ph__clock_seconds at its end */
+    struct ph__resumed resumed;
 };
 
-/* Builds the programs, checks that the job fits, and makes the folder with encoder.json and an empty metrics.jsonl. */
+/* Builds the programs, checks that the job fits, and begins or resumes the training in its folder (train_folder.h). */
 ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out);
 void ph__trainer_destroy(struct ph__trainer *trainer);
 

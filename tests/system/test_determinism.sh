@@ -7,6 +7,7 @@ make_small_job
 
 # digest THREADS KIND: of the model that such a training ends with.
 digest() {
+    rm -rf run
     succeeds train job.yaml --out run --quiet --threads "$1" --set model.kind="$2" \
         --set model.hidden_units=200,72 --set model.batch_norm=true --set train.batch_size=1000 \
         --set train.max_gradient_norm=1 --set optimizer.embedding_l2=0.01 --set optimizer.embedding_scope=whole

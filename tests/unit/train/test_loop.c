@@ -100,8 +100,12 @@ static struct setup *set_up(const char *model, const char *folder)
     return setup;
 }
 
+/* Anew, whatever an earlier training has left. */
 static struct ph_train_summary train(const struct setup *setup)
 {
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", setup->folder);
+    assert_int_equal(system(command), 0);
     struct ph_train_summary summary;
     assert_ok(ph_train(&setup->job, &summary));
     return summary;
@@ -222,7 +226,7 @@ static void evaluations_come_every_so_many_steps_and_after_epochs(void **state)
     (void)state;
     struct setup *setup = set_up("lr", "evaluations");
     struct seen seen = {0};
-    struct ph_train_observer observer = {&seen, see};
+    struct ph_train_observer observer = {.context = &seen, .on_progress = see};
     setup->job.observer = &observer;
     setup->train.patience = 0;
     setup->train.epochs = 2;
@@ -238,7 +242,7 @@ static void observer_can_end_the_training(void **state)
     (void)state;
     struct setup *setup = set_up("lr", "observer");
     struct seen seen = {.answer = PH_ERROR_DISK};
-    struct ph_train_observer observer = {&seen, see};
+    struct ph_train_observer observer = {.context = &seen, .on_progress = see};
     setup->job.observer = &observer;
     struct ph_train_summary summary;
     assert_int_equal(ph_train(&setup->job, &summary), PH_ERROR_DISK);

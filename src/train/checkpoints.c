@@ -1,0 +1,247 @@
+#include "train/checkpoints.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "store/safetensors.h"
+#include "train/resume_file.h"
+
+#define SUBFOLDER "checkpoints"
+#define SUFFIX ".safetensors"
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *make_path(
+    const char *folder, const char *prefix, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES])
+{
+    snprintf(path, PH_CHECKPOINT_PATH_BYTES, "%s/" SUBFOLDER "/%s%012" PRIu64 SUFFIX, folder, prefix, step);
+    return path;
+}
+
+const char *ph__checkpoint_path(const char *folder, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES])
+{
+    return make_path(folder, "step-", step, path);
+}
+
+const char *ph__checkpoint_best_path(const char *folder, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES])
+{
+    return make_path(folder, "best-", step, path);
+}
+
+ph_status ph__checkpoints_create(const char *folder)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/" SUBFOLDER, folder);
+    if (ph__file_exists(path))
+        return PH_OK;
+    PH_TRY(ph__directory_create(path));
+    return ph__file_sync_name(path);
+}
+
+static ph_status copy_seal(const char *path, const struct ph_safetensors *file, char seal_out[65])
+{
+    const char *seal = ph__safetensors_metadata(file, PH_SEAL_KEY);
+    if (seal == NULL || strlen(seal) != PH_SEAL_DIGITS)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
+    memcpy(seal_out, seal, PH_SEAL_DIGITS + 1);
+    return PH_OK;
+}
+
+static ph_status read_seal(const char *path, bool is_checked, char seal_out[65])
+{
+    struct ph_safetensors *file;
+    PH_TRY(ph__safetensors_open(path, &file));
+    ph_status status = is_checked ? ph__safetensors_check_seal(file) : PH_OK;
+    if (status == PH_OK)
+        status = copy_seal(path, file, seal_out);
+    ph__safetensors_close(file);
+    return status;
+}
+
+ph_status ph__checkpoint_seal(const char *path, char seal_out[65])
+{
+    return read_seal(path, false, seal_out);
+}
+
+ph_status ph__checkpoint_check_seal(const char *path, char seal_out[65])
+{
+    return read_seal(path, true, seal_out);
+}
+
+/* ---- listing ---------------------------------------------------------------------------------------------- */
+
+/* "step-000000000012.safetensors" */
+static bool parse_name(const char *name, const char *prefix, uint64_t *step_out)
+{
+    size_t length = strlen(prefix);
+    if (strncmp(name, prefix, length) != 0 || name[length] < '0' || name[length] > '9')
+        return false;
+    char *end;
+    errno = 0;
+    *step_out = strtoull(name + length, &end, 10);
+    return errno == 0 && strcmp(end, SUFFIX) == 0;
+}
+
+static int compare_newest_first(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left > right ? -1 : left < right;
+}
+
+static ph_status read_names(DIR *directory, const char *prefix, struct ph__checkpoint_list *list)
+{
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        uint64_t step;
+        if (!parse_name(entry->d_name, prefix, &step))
+            continue;
+        PH_TRY(
+            ph__array_reserve((void **)&list->steps, &list->capacity, list->count + 1, sizeof *list->steps));
+        list->steps[list->count++] = step;
+    }
+    if (list->count > 0)
+        qsort(list->steps, list->count, sizeof *list->steps, compare_newest_first);
+    return PH_OK;
+}
+
+static ph_status list_files(const char *folder, const char *prefix, struct ph__checkpoint_list *list_out)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/" SUBFOLDER, folder);
+    *list_out = (struct ph__checkpoint_list){0};
+    DIR *directory = opendir(path);
+    if (directory == NULL && errno == ENOENT)
+        return PH_OK;
+    if (directory == NULL)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
+    ph_status status = read_names(directory, prefix, list_out);
+    closedir(directory);
+    if (status != PH_OK)
+        ph__checkpoint_list_fini(list_out);
+    return status;
+}
+
+ph_status ph__checkpoints_list(const char *folder, struct ph__checkpoint_list *list_out)
+{
+    return list_files(folder, "step-", list_out);
+}
+
+void ph__checkpoint_list_fini(struct ph__checkpoint_list *list)
+{
+    free(list->steps);
+    *list = (struct ph__checkpoint_list){0};
+}
+
+/* ---- removing --------------------------------------------------------------------------------------------- */
+
+static ph_status remove_file(const char *path)
+{
+    if (unlink(path) == 0 || errno == ENOENT)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+}
+
+/* Removes what is too new or too old, and leaves the kept ones in the list. */
+static ph_status prune_steps(
+    const char *folder, uint64_t newest, size_t num_kept, struct ph__checkpoint_list *list)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        uint64_t step = list->steps[i];
+        if (step <= newest && count < num_kept)
+            list->steps[count++] = step;
+        else
+            PH_TRY(remove_file(ph__checkpoint_path(folder, step, path)));
+    }
+    list->count = count;
+    return PH_OK;
+}
+
+/* One that cannot be read may need any of them. */
+static bool is_needed(const char *folder, const struct ph__checkpoint_list *kept, uint64_t best_step)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    for (size_t i = 0; i < kept->count; i++) {
+        uint64_t needed;
+        ph__checkpoint_path(folder, kept->steps[i], path);
+        if (ph__resume_file_best_step(path, &needed) != PH_OK || needed == best_step)
+            return true;
+    }
+    return false;
+}
+
+static ph_status prune_bests(
+    const char *folder, const struct ph__checkpoint_list *kept, const struct ph__checkpoint_list *bests)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    for (size_t i = 0; i < bests->count; i++)
+        if (!is_needed(folder, kept, bests->steps[i]))
+            PH_TRY(remove_file(ph__checkpoint_best_path(folder, bests->steps[i], path)));
+    return PH_OK;
+}
+
+ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, size_t num_kept)
+{
+    struct ph__checkpoint_list steps = {0}, bests = {0};
+    ph_status status = list_files(folder, "step-", &steps);
+    if (status == PH_OK)
+        status = list_files(folder, "best-", &bests);
+    if (status == PH_OK)
+        status = prune_steps(folder, newest, num_kept, &steps);
+    if (status == PH_OK)
+        status = prune_bests(folder, &steps, &bests);
+    ph__checkpoint_list_fini(&steps);
+    ph__checkpoint_list_fini(&bests);
+    return status;
+}
+
+bool ph__checkpoints_is_temporary(const char *name)
+{
+    static const char *const names[] = {
+        "config.yaml.tmp", "encoder.json.tmp", "model.safetensors.tmp", "summary.json.tmp"};
+    bool is_one = false;
+    for (size_t i = 0; i < COUNT(names); i++)
+        is_one = is_one || strcmp(name, names[i]) == 0;
+    return is_one;
+}
+
+static bool has_temporary_suffix(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, ".tmp") == 0;
+}
+
+/* Removes the files of one folder that `is_temporary` finds. */
+static ph_status clean_folder(const char *folder, bool (*is_temporary)(const char *name))
+{
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return errno == ENOENT
+                   ? PH_OK
+                   : ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", folder, strerror(errno));
+    ph_status status = PH_OK;
+    struct ph_arena arena = {0};
+    struct dirent *entry;
+    while (status == PH_OK && (entry = readdir(directory)) != NULL) {
+        if (!is_temporary(entry->d_name))
+            continue;
+        const char *path = ph__path_join(&arena, folder, entry->d_name);
+        status = path != NULL ? remove_file(path) : PH_ERROR_MEMORY;
+    }
+    ph__arena_fini(&arena);
+    closedir(directory);
+    return status;
+}
+
+ph_status ph__checkpoints_clean(const char *folder)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/" SUBFOLDER, folder);
+    PH_TRY(clean_folder(folder, ph__checkpoints_is_temporary));
+    return clean_folder(path, has_temporary_suffix);
+}

@@ -1,0 +1,12 @@
+/* A scorer's metrics over a file, for a trainer that may be told to stop meanwhile. */
+#ifndef PH_TRAIN_EVALUATE_H
+#define PH_TRAIN_EVALUATE_H
+
+#include "phloem/train.h"
+
+/* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0; NULL: never. Then metrics_out (T) is as
+ * it was. */
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,
+    bool *is_stopped_out, struct ph_metrics *metrics_out);
+
+#endif

@@ -1,0 +1,191 @@
+#include "train/resume.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "phloem/version.h"
+#include "train/checkpoints.h"
+#include "train/reporting.h"
+#include "train/resume_file.h"
+
+bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer)
+{
+    int64_t max_steps = trainer->job->train->max_steps;
+    return max_steps > 0 && trainer->summary.steps >= (uint64_t)max_steps;
+}
+
+bool ph__trainer_is_over(const struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    if (ph__trainer_is_out_of_steps(trainer) || ph__protocol_is_over(&trainer->protocol, settings))
+        return true;
+    return !trainer->is_in_epoch && trainer->epoch >= (uint64_t)settings->epochs;
+}
+
+/* ---- saving ----------------------------------------------------------------------------------------------- */
+
+ph_status ph__trainer_refuse_model(const struct ph__trainer *trainer)
+{
+    return ph_fail(PH_ERROR_DATA,
+        "epoch %" PRIu64 ", step %" PRIu64
+        ": %s: the model is not saved; look at the data and the learning rate",
+        trainer->epoch, trainer->summary.steps, ph_error_text());
+}
+
+/* The best model gets its second name first: a checkpoint that is there has all that belongs to it. */
+static ph_status write_checkpoint(struct ph__trainer *trainer)
+{
+    const char *folder = trainer->job->folder;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(ph__checkpoints_create(folder));
+    if (trainer->best_step > 0)
+        PH_TRY(ph__file_link(
+            trainer->summary.checkpoint_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
+    PH_TRY(ph__report_sync(&trainer->report, &trainer->report_bytes));
+    ph_status status =
+        ph__resume_file_write(ph__checkpoint_path(folder, trainer->summary.steps, path), trainer);
+    if (status == PH_ERROR_DATA)
+        return ph__trainer_refuse_model(trainer);
+    PH_TRY(status);
+    return ph__checkpoints_prune(
+        folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept);
+}
+
+ph_status ph__trainer_save(struct ph__trainer *trainer)
+{
+    double began = ph__clock_seconds();
+    trainer->tally.seconds = began - trainer->tally.started;
+    trainer->summary.peak_rss_bytes = ph__memory_peak_rss_bytes();
+    PH_TRY(write_checkpoint(trainer));
+    trainer->saved_step = trainer->summary.steps;
+    trainer->saved_seconds = ph__clock_seconds();
+    trainer->tally.started += trainer->saved_seconds - began;
+    return PH_OK;
+}
+
+ph_status ph__trainer_save_if_due(struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    uint64_t steps = trainer->summary.steps;
+    bool is_due = settings->checkpoint_steps > 0 && steps % (uint64_t)settings->checkpoint_steps == 0;
+    if (!is_due && settings->checkpoint_seconds > 0)
+        is_due = ph__clock_seconds() - trainer->saved_seconds >= settings->checkpoint_seconds;
+    return is_due ? ph__trainer_save(trainer) : PH_OK;
+}
+
+/* A folder with checkpoints gets the last one even so: else they would lead back to where they were left. */
+ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    bool is_on = settings->checkpoint_seconds > 0 || settings->checkpoint_steps > 0;
+    return is_on || trainer->has_checkpoint ? ph__trainer_save(trainer) : PH_OK;
+}
+
+ph_status ph__trainer_stop(struct ph__trainer *trainer)
+{
+    bool is_termination = *trainer->job->stop_signal == SIGTERM;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(ph__trainer_save(trainer));
+    return ph_fail(is_termination ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
+        "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
+        trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
+}
+
+/* ---- resuming --------------------------------------------------------------------------------------------- */
+
+static ph_status check_best(const struct ph__trainer *trainer)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES], seal[65];
+    if (trainer->best_step == 0)
+        return PH_OK;
+    ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
+    PH_TRY(ph__checkpoint_check_seal(path, seal));
+    if (strcmp(seal, trainer->best_seal) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is not the best model of the checkpoint", path);
+    return PH_OK;
+}
+
+static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    ph__checkpoint_path(trainer->job->folder, step, path);
+    PH_TRY(ph__resume_file_read(path, trainer));
+    if (trainer->summary.steps != step)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is of step %" PRIu64, path, trainer->summary.steps);
+    return check_best(trainer);
+}
+
+/* The newest that is valid; what is wrong with those after it is told once it is clear that one is. */
+static ph_status read_newest(struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
+{
+    char problem[768] = "", note[1024];
+    for (size_t i = 0; i < list->count; i++) {
+        ph_status status = read_checkpoint(trainer, list->steps[i]);
+        if (status == PH_OK && i > 0) {
+            snprintf(
+                note, sizeof note, "%s; resuming from step %" PRIu64 " instead", problem, list->steps[i]);
+            ph__trainer_note(trainer, note);
+        }
+        if (status != PH_ERROR_CHECKPOINT)
+            return status;
+        if (i == 0)
+            snprintf(problem, sizeof problem, "%s", ph_error_text());
+    }
+    return ph_fail(PH_ERROR_CHECKPOINT, "no valid checkpoint: %s", problem);
+}
+
+static ph_status check_settings(const struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    const struct ph_train_settings *settings = job->train;
+    uint64_t max_steps = (uint64_t)settings->max_steps;
+    if (trainer->resumed.had_valid != (job->valid_path != NULL))
+        return ph_fail(PH_ERROR_CONFIG, "data.valid may name another place on resume, but not come or go");
+    if ((uint64_t)settings->epochs < trainer->epoch)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.epochs is %" PRId64 ", but the checkpoint is of epoch %" PRIu64, settings->epochs,
+            trainer->epoch);
+    if (max_steps > 0 && max_steps < trainer->summary.steps)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.max_steps is %" PRIu64 ", but the checkpoint is of step %" PRIu64, max_steps,
+            trainer->summary.steps);
+    if (ph__schedule_ends_with_max_steps(settings) && max_steps != trainer->resumed.max_steps)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.max_steps was '%" PRIu64 "' and is now '%" PRIu64
+            "', but may not change on resume where schedule cosine ends with it",
+            trainer->resumed.max_steps, max_steps);
+    return PH_OK;
+}
+
+/* What this process has that the checkpoint does not carry. */
+static ph_status settle(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    char note[128];
+    trainer->tally.started = ph__clock_seconds() - trainer->tally.seconds;
+    trainer->saved_seconds = ph__clock_seconds();
+    trainer->saved_step = trainer->summary.resumed_step = trainer->summary.steps;
+    if (strcmp(trainer->resumed.library, PH_VERSION) != 0) {
+        snprintf(note, sizeof note, "the checkpoint was written by version %s, this is " PH_VERSION,
+            trainer->resumed.library);
+        ph__trainer_note(trainer, note);
+    }
+    if (job->profile_file != NULL || job->trace_path != NULL)
+        return PH_OK;
+    return ph_executor_profile(trainer->executor, false, 0); /* what a sample costs is known */
+}
+
+ph_status ph__trainer_resume(struct ph__trainer *trainer)
+{
+    struct ph__checkpoint_list list;
+    PH_TRY(ph__checkpoints_list(trainer->job->folder, &list));
+    ph_status status = read_newest(trainer, &list);
+    ph__checkpoint_list_fini(&list);
+    PH_TRY(status);
+    PH_TRY(check_settings(trainer));
+    return settle(trainer);
+}

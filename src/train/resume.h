@@ -1,0 +1,35 @@
+/* When a training saves a checkpoint, and how it takes one up again.
+ *
+ * A checkpoint is of the moment behind a step's arithmetic and before all that follows it: the evaluation, the report,
+ * the end of the training. Who resumes does what follows the step first (loop.c), so that it makes no difference
+ * whether it had been done already. Two moments more leave one: the end of an epoch, its evaluation included, and the
+ * stop that an evaluation decided on. */
+#ifndef PH_TRAIN_RESUME_H
+#define PH_TRAIN_RESUME_H
+
+#include "train/trainer.h"
+
+/* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */
+ph_status ph__trainer_save(struct ph__trainer *trainer);
+
+/* Saves when time or steps say so. */
+ph_status ph__trainer_save_if_due(struct ph__trainer *trainer);
+
+/* Saves where epochs and trainings end, unless checkpoints are off. */
+ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
+
+/* PH_ERROR_DATA for a model that must not be saved, with the recorded error as the reason. */
+ph_status ph__trainer_refuse_model(const struct ph__trainer *trainer);
+
+/* After *stop_signal: saves, and fails with the signal's status and a line that names the checkpoint. */
+ph_status ph__trainer_stop(struct ph__trainer *trainer);
+
+/* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left out with a
+ * note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with it. */
+ph_status ph__trainer_resume(struct ph__trainer *trainer);
+
+/* Whether the settings want no further step. */
+bool ph__trainer_is_over(const struct ph__trainer *trainer);
+bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer);
+
+#endif

@@ -1,0 +1,251 @@
+#include "train/resume_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_fields.h"
+#include "phloem/version.h"
+#include "store/tensor_list.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define FORMAT "phloem.resume"
+#define VERSION "1"
+#define AT(member) offsetof(struct ph__trainer, member)
+#define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
+#define JOB(member) offsetof(struct job, member)
+
+/* What a training carries from step to step, beside tensors. */
+static const struct ph_json_field carried_fields[] = {
+    /* where it is */
+    {"step", PH_JSON_COUNT, AT(summary.steps), 0},
+    {"samples", PH_JSON_COUNT, AT(summary.samples), 0},
+    {"skipped_steps", PH_JSON_COUNT, AT(summary.skipped_steps), 0},
+    {"updates", PH_JSON_COUNT, AT(num_updates), 0},
+    {"epoch", PH_JSON_COUNT, AT(epoch), 0},
+    {"is_in_epoch", PH_JSON_BOOL, AT(is_in_epoch), 0},
+    {"position", PH_JSON_COUNT, AT(position.words), PH_POSITION_WORDS},
+    {"epoch_first_step", PH_JSON_COUNT, AT(epoch_first_step), 0},
+    {"steps_per_epoch", PH_JSON_COUNT, AT(steps_per_epoch), 0},
+    {"learning_rate", PH_JSON_NUMBER, AT(learning_rate), 0},
+    /* the protocol */
+    {"evaluated_step", PH_JSON_COUNT, AT(evaluated_step), 0},
+    {"has_best", PH_JSON_BOOL, AT(protocol.has_best), 0},
+    {"best", PH_JSON_NUMBER, AT(protocol.best), 0},
+    {"bad_in_row", PH_JSON_SIGNED, AT(protocol.bad_in_row), 0},
+    {"cuts", PH_JSON_NUMBER, AT(protocol.cuts), 0},
+    /* the best model */
+    {"best_step", PH_JSON_COUNT, AT(best_step), 0},
+    {"best_seal", PH_JSON_TEXT, AT(best_seal), sizeof((struct ph__trainer *)0)->best_seal},
+    {"best_epoch", PH_JSON_COUNT, AT(summary.best_epoch), 0},
+    {"best_samples", PH_JSON_COUNT, METRIC(num_samples), 0},
+    {"best_auc", PH_JSON_NUMBER, METRIC(auc), 0},
+    {"best_logloss", PH_JSON_NUMBER, METRIC(logloss), 0},
+    {"best_ne", PH_JSON_NUMBER, METRIC(ne), 0},
+    {"best_calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
+    {"best_grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
+    {"best_base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
+    /* reports */
+    {"tally_loss_sum", PH_JSON_NUMBER, AT(tally.loss_sum), 0},
+    {"tally_steps", PH_JSON_COUNT, AT(tally.steps), 0},
+    {"tally_samples", PH_JSON_COUNT, AT(tally.samples), 0},
+    {"tally_seconds", PH_JSON_NUMBER, AT(tally.seconds), 0},
+    {"reported_step", PH_JSON_COUNT, AT(reported_step), 0},
+    {"recent_count", PH_JSON_SIZE, AT(recent.count), 0},
+    {"recent_next", PH_JSON_SIZE, AT(recent.next), 0},
+    {"report_bytes", PH_JSON_COUNT, AT(report_bytes), 0},
+    /* measurements */
+    {"train_seconds", PH_JSON_NUMBER, AT(summary.train_seconds), 0},
+    {"flops_per_sample", PH_JSON_NUMBER, AT(summary.flops_per_sample), 0},
+    {"peak_anonymous_bytes", PH_JSON_COUNT, AT(summary.memory.peak_anonymous_bytes), 0},
+    {"peak_rss_bytes", PH_JSON_COUNT, AT(summary.peak_rss_bytes), 0},
+};
+
+/* What the checkpoint belongs to. */
+struct job {
+    char library[32], model[64], encoder_sha256[65];
+    uint64_t seed, batch_size, shuffle_bytes, max_steps;
+    bool is_shuffled, has_valid;
+};
+
+static const struct ph_json_field job_fields[] = {
+    {"library", PH_JSON_TEXT, JOB(library), sizeof((struct job *)0)->library},
+    {"model", PH_JSON_TEXT, JOB(model), sizeof((struct job *)0)->model},
+    {"encoder_sha256", PH_JSON_TEXT, JOB(encoder_sha256), sizeof((struct job *)0)->encoder_sha256},
+    {"seed", PH_JSON_COUNT, JOB(seed), 0},
+    {"batch_size", PH_JSON_COUNT, JOB(batch_size), 0},
+    {"is_shuffled", PH_JSON_BOOL, JOB(is_shuffled), 0},
+    {"shuffle_bytes", PH_JSON_COUNT, JOB(shuffle_bytes), 0},
+    {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
+    {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
+};
+
+static struct job describe_job(const struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    struct job described = {
+        .seed = job->seed,
+        .batch_size = (uint64_t)job->train->batch_size,
+        .shuffle_bytes = job->shuffle_bytes,
+        .max_steps = (uint64_t)job->train->max_steps,
+        .is_shuffled = job->is_shuffled,
+        .has_valid = job->valid_path != NULL,
+    };
+    snprintf(described.library, sizeof described.library, "%s", PH_VERSION);
+    snprintf(described.model, sizeof described.model, "%s", ph_model_name(job->model->kind));
+    snprintf(described.encoder_sha256, sizeof described.encoder_sha256, "%s", trainer->encoder_sha256);
+    return described;
+}
+
+static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__trainer *trainer)
+{
+    const struct ph__recent *recent = &trainer->recent;
+    const struct ph_shape shape = {.rank = 1, .dims = {recent->count}};
+    const struct ph_tensor scores = {"recent:scores", PH_REAL, shape, recent->scores};
+    const struct ph_tensor labels = {"recent:labels", PH_REAL, shape, recent->labels};
+    PH_TRY(ph__tensor_list_add_store(list, trainer->store));
+    PH_TRY(ph__tensor_list_add_slots(list, trainer->store));
+    PH_TRY(ph__tensor_list_add_state(list, trainer->state));
+    PH_TRY(ph__tensor_list_add(list, &scores));
+    return ph__tensor_list_add(list, &labels);
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------- */
+
+static ph_status fields_text(
+    const struct ph_json_field *fields, size_t num_fields, const void *from, char **text_out)
+{
+    struct ph_json *object = ph__json_object();
+    ph__json_set_fields(object, fields, num_fields, from);
+    ph_status status = ph__json_text(object, 0, text_out);
+    ph__json_destroy(object);
+    return status;
+}
+
+static ph_status write_list(
+    const char *path, const struct ph__trainer *trainer, const struct ph__tensor_list *list)
+{
+    struct job job = describe_job(trainer);
+    char *job_text = NULL, *carried_text = NULL;
+    ph_status status = fields_text(job_fields, COUNT(job_fields), &job, &job_text);
+    if (status == PH_OK)
+        status = fields_text(carried_fields, COUNT(carried_fields), trainer, &carried_text);
+    if (status == PH_OK) {
+        const char *const metadata[] = {
+            "format", FORMAT, "version", VERSION, "job", job_text, "carried", carried_text, NULL};
+        status = ph__safetensors_write(path, list->count, list->tensors, metadata);
+    }
+    free(job_text);
+    free(carried_text);
+    return status;
+}
+
+ph_status ph__resume_file_write(const char *path, const struct ph__trainer *trainer)
+{
+    struct ph__tensor_list list = {0};
+    ph_status status = list_tensors(&list, trainer);
+    if (status == PH_OK)
+        status = ph__tensor_list_check_finite(&list);
+    if (status == PH_OK)
+        status = write_list(path, trainer, &list);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+/* The JSON object of a metadata key into a struct. */
+static ph_status read_fields(const char *path, const struct ph_safetensors *file, const char *key,
+    const struct ph_json_field *fields, size_t num_fields, void *to)
+{
+    const char *text = ph__safetensors_metadata(file, key);
+    struct ph_json *json;
+    if (text == NULL)
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from: metadata '%s' is missing", path, key);
+    PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &json));
+    const char *missing = ph__json_get_fields(json, fields, num_fields, to);
+    ph_status status = PH_OK;
+    if (missing != NULL)
+        status =
+            ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' of '%s' is missing or no such value", path, missing, key);
+    ph__json_destroy(json);
+    return status;
+}
+
+static ph_status check_format(const char *path, const struct ph_safetensors *file)
+{
+    const char *format = ph__safetensors_metadata(file, "format");
+    const char *version = ph__safetensors_metadata(file, "version");
+    if (format == NULL || strcmp(format, FORMAT) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from", path);
+    if (version == NULL || strcmp(version, VERSION) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: version '%.16s', but this library reads version " VERSION,
+            path, version != NULL ? version : "");
+    return PH_OK;
+}
+
+static ph_status check_job(const char *path, const struct job *was, const struct job *is)
+{
+    const char *what = NULL;
+    if (strcmp(was->model, is->model) != 0)
+        what = "model";
+    else if (strcmp(was->encoder_sha256, is->encoder_sha256) != 0)
+        what = "encoder";
+    else if (was->seed != is->seed)
+        what = "seed";
+    else if (was->batch_size != is->batch_size)
+        what = "batch size";
+    else if (was->is_shuffled != is->is_shuffled || was->shuffle_bytes != is->shuffle_bytes)
+        what = "order of the rows";
+    if (what == NULL)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another %s", path, what);
+}
+
+static ph_status read_header(const char *path, const struct ph_safetensors *file, struct ph__trainer *read)
+{
+    struct job was, is = describe_job(read);
+    PH_TRY(check_format(path, file));
+    PH_TRY(read_fields(path, file, "job", job_fields, COUNT(job_fields), &was));
+    PH_TRY(check_job(path, &was, &is));
+    PH_TRY(read_fields(path, file, "carried", carried_fields, COUNT(carried_fields), read));
+    if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: more recent samples than there is room for", path);
+    read->resumed = (struct ph__resumed){.max_steps = was.max_steps, .had_valid = was.has_valid};
+    memcpy(read->resumed.library, was.library, sizeof was.library);
+    return PH_OK;
+}
+
+static ph_status read_tensors(const char *path, const struct ph__trainer *read)
+{
+    struct ph__tensor_list list = {0};
+    ph_status status = list_tensors(&list, read);
+    if (status == PH_OK)
+        status = ph__tensor_list_load(&list, path);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
+{
+    struct ph_safetensors *file;
+    struct ph__trainer read = *trainer;
+    PH_TRY(ph__safetensors_open(path, &file));
+    ph_status status = read_header(path, file, &read);
+    ph__safetensors_close(file);
+    PH_TRY(status);
+    PH_TRY(read_tensors(path, &read)); /* checks the seal, and with it what the header said */
+    ph_store_touch(trainer->store);
+    *trainer = read;
+    return PH_OK;
+}
+
+ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
+{
+    static const struct ph_json_field field = {"best_step", PH_JSON_COUNT, 0, 0};
+    struct ph_safetensors *file;
+    PH_TRY(ph__safetensors_open(path, &file));
+    ph_status status = read_fields(path, file, "carried", &field, 1, step_out);
+    ph__safetensors_close(file);
+    return status;
+}

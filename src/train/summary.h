@@ -1,0 +1,16 @@
+/* summary.json: how a training ended. */
+#ifndef PH_TRAIN_SUMMARY_H
+#define PH_TRAIN_SUMMARY_H
+
+#include "base/json.h"
+#include "phloem/train.h"
+
+ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
+    const char *backend, const char *path);
+/* What ph__summary_write wrote. PH_ERROR_CHECKPOINT naming the path and what is missing. */
+ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_out);
+
+struct ph_json *ph__metrics_json(const struct ph_metrics *metrics);
+void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics); /* the same members */
+
+#endif

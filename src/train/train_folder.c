@@ -1,0 +1,134 @@
+#include "train/train_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "train/checkpoints.h"
+#include "train/resume.h"
+
+/* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
+static const char *path_in(const char *folder, const char *name, char path[PH_CHECKPOINT_PATH_BYTES])
+{
+    snprintf(path, PH_CHECKPOINT_PATH_BYTES, "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- may it? ---------------------------------------------------------------------------------------------- */
+
+static ph_status check_is_empty(const char *folder, bool *is_empty_out)
+{
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", folder, strerror(errno));
+    bool is_empty = true;
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !ph__checkpoints_is_temporary(entry->d_name))
+            is_empty = false;
+    closedir(directory);
+    *is_empty_out = is_empty;
+    return PH_OK;
+}
+
+/* There is no checkpoint: one has not been written yet, or this is something else. */
+static ph_status check_has_begun(const char *folder)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    bool has_begun = ph__file_exists(path_in(folder, "config.yaml", path)) ||
+                     ph__file_exists(path_in(folder, "encoder.json", path));
+    if (!has_begun)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: holds no training to resume", folder);
+    if (ph__file_exists(path_in(folder, "summary.json", path)))
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: holds a finished training, but no checkpoint to resume from", folder);
+    return PH_OK;
+}
+
+ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out)
+{
+    struct ph__checkpoint_list list;
+    bool is_empty;
+    if (strlen(folder) + sizeof "/model.safetensors" > sizeof((struct ph_train_summary *)0)->checkpoint_path)
+        return ph_fail(PH_ERROR_USAGE, "the name of the output folder is too long: %s", folder);
+    PH_TRY(ph__directory_create(folder));
+    if (access(folder, W_OK | X_OK) != 0)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", folder, strerror(errno));
+    PH_TRY(check_is_empty(folder, &is_empty));
+    if (!is_empty && !is_resumed)
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: is not empty: --resume goes on with a training there, another --out begins a new one",
+            folder);
+    PH_TRY(ph__checkpoints_list(folder, &list));
+    *has_checkpoint_out = list.count > 0;
+    ph__checkpoint_list_fini(&list);
+    return is_empty || *has_checkpoint_out ? PH_OK : check_has_begun(folder);
+}
+
+/* ---- beginning and resuming ------------------------------------------------------------------------------- */
+
+static ph_status tell_start(const struct ph__trainer *trainer)
+{
+    const struct ph_train_observer *observer = trainer->job->observer;
+    return observer != NULL && observer->on_start != NULL ? observer->on_start(observer->context) : PH_OK;
+}
+
+static ph_status digest_encoder(struct ph__trainer *trainer)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    path_in(trainer->job->folder, "encoder.json", path);
+    if (ph__digest_file(path, trainer->encoder_sha256) != PH_OK)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s", ph_error_text());
+    return PH_OK;
+}
+
+static ph_status begin(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(ph__checkpoints_clean(job->folder));
+    PH_TRY(tell_start(trainer));
+    PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
+    PH_TRY(ph__file_sync_name(job->folder));
+    PH_TRY(digest_encoder(trainer));
+    return ph__report_open(job->folder, 0, &trainer->report);
+}
+
+/* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that is no
+ * longer the end. */
+static ph_status put_back(struct ph__trainer *trainer)
+{
+    const char *folder = trainer->job->folder;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(ph__checkpoints_clean(folder));
+    PH_TRY(tell_start(trainer));
+    path_in(folder, "summary.json", path);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+    if (trainer->best_step > 0) {
+        ph__checkpoint_best_path(folder, trainer->best_step, path);
+        PH_TRY(ph__file_link(path, trainer->summary.checkpoint_path));
+    }
+    return ph__report_open(folder, trainer->report_bytes, &trainer->report);
+}
+
+static ph_status resume(struct ph__trainer *trainer)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(digest_encoder(trainer));
+    PH_TRY(ph__trainer_resume(trainer));
+    bool has_summary = ph__file_exists(path_in(trainer->job->folder, "summary.json", path));
+    trainer->was_finished = has_summary && ph__trainer_is_over(trainer);
+    return trainer->was_finished ? PH_OK : put_back(trainer);
+}
+
+ph_status ph__trainer_open_folder(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    snprintf(summary->checkpoint_path, sizeof summary->checkpoint_path, "%s/model.safetensors",
+        trainer->job->folder);
+    return trainer->has_checkpoint ? resume(trainer) : begin(trainer);
+}

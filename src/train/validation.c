@@ -1,0 +1,74 @@
+#include "train/validation.h"
+
+#include <inttypes.h>
+
+#include "store/tensor_list.h"
+#include "train/checkpoints.h"
+#include "train/evaluate.h"
+#include "train/reporting.h"
+#include "train/resume.h"
+
+/* A model that has left the numbers must not take the place of one that has not. */
+static ph_status check_finite(const struct ph__trainer *trainer)
+{
+    struct ph__tensor_list list = {0};
+    ph_status status = ph__tensor_list_add_store(&list, trainer->store);
+    if (status == PH_OK)
+        status = ph__tensor_list_add_state(&list, trainer->state);
+    if (status == PH_OK)
+        status = ph__tensor_list_check_finite(&list);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+ph_status ph__trainer_save_best(struct ph__trainer *trainer)
+{
+    const char *path = trainer->summary.checkpoint_path;
+    char seed[24], step[24];
+    snprintf(seed, sizeof seed, "%" PRIu64, trainer->job->seed);
+    snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
+    const char *const metadata[] = {
+        "model", ph_model_name(trainer->job->model->kind), "seed", seed, "step", step, NULL};
+    if (check_finite(trainer) != PH_OK)
+        return ph__trainer_refuse_model(trainer);
+    PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
+    PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));
+    trainer->best_step = trainer->summary.steps;
+    trainer->summary.best_epoch = trainer->epoch;
+    return PH_OK;
+}
+
+/* Without validation data the latest model is the one to keep. */
+static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decision_out)
+{
+    const struct ph_train_job *job = trainer->job;
+    bool is_stopped;
+    *decision_out = (struct ph__decision){.is_best = true};
+    if (job->valid_path == NULL)
+        return PH_OK;
+    PH_TRY(ph__scorer_evaluate(
+        trainer->scorer, job->valid_path, job->stop_signal, &is_stopped, trainer->metrics));
+    if (is_stopped)
+        return ph__trainer_stop(trainer);
+    *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);
+    return ph__trainer_report_evaluation(trainer, decision_out->is_best);
+}
+
+ph_status ph__trainer_evaluate(struct ph__trainer *trainer, bool *is_stop)
+{
+    if (trainer->evaluated_step == trainer->summary.steps)
+        return PH_OK;
+    if (trainer->tally.steps > 0)
+        PH_TRY(ph__trainer_report(trainer));
+    struct ph__decision decision;
+    PH_TRY(measure(trainer, &decision));
+    trainer->evaluated_step = trainer->summary.steps;
+    if (decision.is_best || !trainer->protocol.has_best)
+        trainer->summary.valid = trainer->metrics[0];
+    if (decision.is_best)
+        PH_TRY(ph__trainer_save_best(trainer));
+    ph__trainer_observe_memory(trainer);
+    *is_stop = *is_stop || decision.is_stop;
+    ph__trainer_restart_tally(trainer);
+    return PH_OK;
+}
