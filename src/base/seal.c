@@ -119,6 +119,17 @@ static ph_status seal_text(const struct ph_json *json, char **text_out, size_t *
     return PH_OK;
 }
 
+ph_status ph__sealed_json_digest(const struct ph_json *json, char digits_out[PH_SEAL_DIGITS + 1])
+{
+    char *text = NULL;
+    size_t size = 0;
+    PH_TRY(seal_text(json, &text, &size));
+    memcpy(digits_out, json_digits(text), PH_SEAL_DIGITS);
+    digits_out[PH_SEAL_DIGITS] = '\0';
+    free(text);
+    return PH_OK;
+}
+
 static ph_status write_bytes(const char *path, const char *bytes, size_t size)
 {
     struct ph_atomic_file file;

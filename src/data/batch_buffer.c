@@ -134,9 +134,12 @@ static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *e
     }
 }
 
+/* Room for one id at least: the bags of a batch without ids lie somewhere, too. */
 static ph_status reserve_ids(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_ids)
 {
+    if (num_ids == 0)
+        num_ids = 1;
     PH_TRY(ph__array_reserve((void **)&buffer->ids, &buffer->ids_capacity, num_ids, sizeof *buffer->ids));
     if (!encoder->has_id_weights)
         return PH_OK;

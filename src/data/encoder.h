@@ -70,7 +70,7 @@ struct ph_encoder {
     const char **dense_names;
     /* where the parts of an encoded row start */
     size_t dense_word, weight_word, group_word, sparse_word, num_fixed_words;
-    char digest[65];                  /* SHA-256 of the file that it was loaded from; "": it was not */
+    char digest[65];                  /* the seal of the file that it was loaded from; "": it was not */
     float log1p[PH_LOG1P_TABLE_SIZE]; /* of 0, 1, 2 …: most counts are small */
 };
 
@@ -100,7 +100,7 @@ ph_status ph__schema_build(
 bool ph__has_header(const struct ph_data_settings *settings);
 char ph__default_separator(int format);
 
-/* SHA-256 of the encoder's file, in hexadecimal: of the file that it was loaded from, else of the one that
+/* The seal of the encoder's file (base/seal.h): of the file that it was loaded from, else of the one that
  * ph_encoder_save would write. Two encoders that encode alike have the same. */
 ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65]);
 

@@ -1,16 +1,14 @@
-/* The encoder as a JSON file: saved with a model, loaded by whoever feeds that model. */
+/* The encoder as a sealed JSON file (base/seal.h): saved with a model, loaded by whoever feeds that model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/seal.h"
 #include "data/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"
-#define FILE_VERSION 2 /* 1 had neither buckets, statistics nor features of their own names */
+#define FILE_VERSION 2 /* 1 had neither a seal, buckets, statistics nor features of their own names */
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
@@ -134,22 +132,11 @@ static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *enco
 
 ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path)
 {
-    struct ph_json *json = ph__json_object();
+    struct ph_json *json = ph__sealed_json_object();
     ph_status status = set_encoder(json, encoder);
     if (status == PH_OK)
-        status = ph__json_write(json, path);
+        status = ph__sealed_json_write(json, path);
     ph__json_destroy(json);
-    return status;
-}
-
-static ph_status digest_text(const char *text, size_t size, char hex_out[65])
-{
-    struct ph_digest *digest;
-    PH_TRY(ph__digest_create(&digest));
-    ph_status status = ph__digest_update(digest, text, size);
-    if (status == PH_OK)
-        status = ph__digest_finish(digest, hex_out);
-    ph__digest_destroy(digest);
     return status;
 }
 
@@ -159,18 +146,11 @@ ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65])
         memcpy(hex_out, encoder->digest, sizeof encoder->digest);
         return PH_OK;
     }
-    struct ph_json *json = ph__json_object();
-    char *text = NULL;
+    struct ph_json *json = ph__sealed_json_object();
     ph_status status = set_encoder(json, encoder);
     if (status == PH_OK)
-        status = ph__json_text(json, 2, &text);
+        status = ph__sealed_json_digest(json, hex_out);
     ph__json_destroy(json);
-    if (status == PH_OK) {
-        size_t size = strlen(text);
-        text[size] = '\n'; /* in place of the NUL: ph__json_write ends the file so */
-        status = digest_text(text, size + 1, hex_out);
-    }
-    free(text);
     return status;
 }
 
@@ -314,6 +294,8 @@ static ph_status get_dense(const struct ph_json *json, const char *path, struct 
     PH_TRY(get_word(json, path, "transform", PH_TRANSFORM_WORDS, &transform));
     column->transform = (enum ph_dense_transform)transform;
     column->missing = (float)ph__json_as_number(ph__json_get(json, "missing"), 0);
+    if (!isfinite(column->missing))
+        return fail_key(path, "missing");
     column->has_indicator = ph__json_as_bool(ph__json_get(json, "missing_indicator"), false);
     return get_statistics(json, path, column);
 }
@@ -359,29 +341,18 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
     return ph__encoder_seal(encoder, path, PH_ERROR_CHECKPOINT);
 }
 
-static ph_status read_json(
-    struct ph_arena *arena, const char *path, char digest_out[65], struct ph_json **json_out)
-{
-    char *text;
-    size_t size;
-    if (!ph__file_exists(path))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: there is no such encoder", path);
-    PH_TRY(ph__file_read(arena, path, MAX_FILE_BYTES, &text, &size));
-    PH_TRY(digest_text(text, size, digest_out));
-    return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
-}
-
 ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out)
 {
-    struct ph_arena arena = {0};
     struct ph_json *json = NULL;
     struct ph_encoder *encoder = calloc(1, sizeof *encoder);
     ph_status status = encoder != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "%s: no memory", path);
     if (status == PH_OK)
-        status = read_json(&arena, path, encoder->digest, &json);
-    ph__arena_fini(&arena);
-    if (status == PH_OK)
+        status = ph__sealed_json_read(path, PH_ERROR_CHECKPOINT, MAX_FILE_BYTES, &json);
+    if (status == PH_OK) {
+        snprintf(encoder->digest, sizeof encoder->digest, "%s",
+            ph__json_as_text(ph__json_get(json, PH_SEAL_KEY), ""));
         status = get_encoder(json, path, encoder);
+    }
     ph__json_destroy(json);
     if (status != PH_OK) {
         ph_encoder_destroy(encoder);

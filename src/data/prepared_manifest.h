@@ -19,7 +19,7 @@ struct ph__manifest_part {
 };
 
 struct ph__manifest {
-    char encoder[65];                                      /* SHA-256 of the encoder's file */
+    char encoder[65];                                      /* the seal of the encoder's file */
     uint64_t num_rows, num_words, num_bad_rows, num_bytes; /* num_bytes: of all parts */
     struct ph__manifest_part *parts;
     size_t num_parts;

@@ -36,6 +36,8 @@ contains stdout 'embedding.C26'
 cp -R run changed
 echo 'not JSON' >changed/encoder.json
 fails 4 'changed/encoder.json' eval changed
+sed 's/"training_rows": 4/"training_rows": 5/' run/encoder.json >changed/encoder.json
+fails 4 'changed/encoder.json' eval changed
 # A config that asks for another model than the checkpoint holds.
 fails 4 'run/model.safetensors' eval run --set model.embedding_dim=8
 

@@ -58,6 +58,7 @@ succeeds inspect run/model.safetensors
 contains stdout 'embedding.C26'
 contains stdout 'seal: fits'
 is_sealed run/model.safetensors
+is_sealed run/encoder.json
 succeeds inspect model run
 succeeds inspect model run --dot
 contains stdout 'digraph'

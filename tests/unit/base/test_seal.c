@@ -55,6 +55,9 @@ static void a_document_is_written_with_the_sum_of_its_bytes(void **state)
     const char *path = path_of("document.json");
     assert_ok(ph__sealed_json_write(json, path));
     assert_ok(ph__sealed_json_write(json, path)); /* again: it still has its blank */
+    char digits[PH_SEAL_DIGITS + 1];
+    assert_ok(ph__sealed_json_digest(json, digits));
+    assert_string_equal(digits, DIGITS);
     ph__json_destroy(json);
     char text[MAX_BYTES] = "";
     FILE *file = fopen(path, "rb");

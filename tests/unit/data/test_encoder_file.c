@@ -1,6 +1,10 @@
 /* Saving and loading encoders: what comes back encodes the same, and nothing else is taken for one. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/digest.h"
+#include "base/seal.h"
 #include "data_fixture.h"
 
 static const char rows[] = "label,w,user,tags,h,r,d,g,skip\n"
@@ -96,13 +100,38 @@ static void saving_twice_writes_the_same_bytes(void **state)
 #define ID \
     "{\"name\":\"a\",\"kind\":\"id\",\"list\":false,\"max_length\":0,\"group\":false,\"part\":\"whole\","
 
+static const char *write_bytes(const char *name, const char *bytes, size_t size)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600); /* over the former bytes */
+    assert_true(descriptor >= 0);
+    assert_int_equal(pwrite(descriptor, bytes, size, 0), size);
+    assert_int_equal(ftruncate(descriptor, (off_t)size), 0);
+    close(descriptor);
+    return path;
+}
+
+/* The JSON object as a file with a fitting seal. */
+static const char *sealed_file(const char *object)
+{
+    char text[2048], digits[PH_SEAL_DIGITS + 1];
+    struct ph_digest *digest;
+    const int size =
+        snprintf(text, sizeof text, "{\n  \"" PH_SEAL_KEY "\": \"%s\",%s", PH_SEAL_BLANK, object + 1);
+    assert_ok(ph__digest_create(&digest));
+    assert_ok(ph__digest_update(digest, text, (size_t)size));
+    assert_ok(ph__digest_finish(digest, digits));
+    ph__digest_destroy(digest);
+    memcpy(strstr(text, PH_SEAL_BLANK), digits, PH_SEAL_DIGITS);
+    return write_bytes("sealed.json", text, (size_t)size);
+}
+
 static void files_that_are_no_encoder_are_refused(void **state)
 {
     (void)state;
     const char *const cases[][2] = {
-        {"", ""},
-        {"{", ""},
-        {"[1]", "is no encoder"},
+        {"{", "not valid JSON"},
         {"{\"format\":\"other\"}", "is no encoder"},
         {"{\"format\":\"phloem-encoder\",\"version\":1}", "version 1"},
         {"{\"format\":\"phloem-encoder\",\"version\":2}", "'data_format'"},
@@ -122,17 +151,66 @@ static void files_that_are_no_encoder_are_refused(void **state)
             "'words'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":5}," ID "\"encoding\":\"raw\",\"rows\":5}]}",
             "two columns"},
+        {HEAD TAIL LABEL "{\"name\":\"d\",\"kind\":\"dense\",\"transform\":\"none\",\"missing\":1e300}]}",
+            "'missing'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ph_encoder *encoder = NULL;
-        const char *path = fixture_file("foreign.json", cases[i][0]);
-        assert_fails(ph_encoder_load(path, &encoder), PH_ERROR_CHECKPOINT, cases[i][1]);
+        assert_fails(ph_encoder_load(sealed_file(cases[i][0]), &encoder), PH_ERROR_CHECKPOINT, cases[i][1]);
         assert_null(encoder);
     }
     struct ph_encoder *encoder = NULL;
     assert_fails(
         ph_encoder_load("/nowhere/encoder.json", &encoder), PH_ERROR_CHECKPOINT, "/nowhere/encoder.json");
     assert_null(encoder);
+}
+
+/* The bytes of a saved encoder, of one of its files at a time. */
+static size_t saved_bytes(char bytes[8192])
+{
+    struct ph_encoder *encoder = rich_encoder(fixture_file("rich.csv", rows));
+    const char *path = fixture_file("saved.json", "");
+    assert_ok(ph_encoder_save(encoder, path));
+    ph_encoder_destroy(encoder);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, 8192, file);
+    fclose(file);
+    assert_in_range(size, 500, 8191);
+    return size;
+}
+
+static void assert_damage_is_found(const char *bytes, size_t size)
+{
+    struct ph_encoder *encoder = NULL;
+    const char *path = write_bytes("damaged.json", bytes, size);
+    assert_fails(ph_encoder_load(path, &encoder), PH_ERROR_CHECKPOINT, "damaged.json: ");
+    assert_null(encoder);
+}
+
+static void a_flip_of_any_byte_is_found(void **state)
+{
+    (void)state;
+    char bytes[8192];
+    const size_t size = saved_bytes(bytes);
+    static const char flips[] = {0x01, 0x20, 0x7f};
+    for (size_t i = 0; i < size; i++)
+        for (size_t j = 0; j < sizeof flips; j++) {
+            bytes[i] = (char)(bytes[i] ^ flips[j]);
+            assert_damage_is_found(bytes, size);
+            bytes[i] = (char)(bytes[i] ^ flips[j]);
+        }
+}
+
+static void a_cut_at_any_length_and_a_surplus_byte_are_found(void **state)
+{
+    (void)state;
+    char bytes[8192];
+    const size_t size = saved_bytes(bytes);
+    for (size_t length = 0; length < size; length++)
+        assert_damage_is_found(bytes, length);
+    bytes[size] = '\n';
+    assert_damage_is_found(bytes, size + 1);
 }
 
 static void vocabulary_ids_must_be_text(void **state)
@@ -152,6 +230,8 @@ int main(void)
         cmocka_unit_test(a_loaded_encoder_encodes_as_the_saved_one),
         cmocka_unit_test(saving_twice_writes_the_same_bytes),
         cmocka_unit_test(files_that_are_no_encoder_are_refused),
+        cmocka_unit_test(a_flip_of_any_byte_is_found),
+        cmocka_unit_test(a_cut_at_any_length_and_a_surplus_byte_are_found),
         cmocka_unit_test(vocabulary_ids_must_be_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
