@@ -7,20 +7,6 @@
 
 #include "op/attributes.h"
 
-#define INPUTS(...)       \
-    (const char *const[]) \
-    {                     \
-        __VA_ARGS__, NULL \
-    }
-#define ONE_INTEGER(attribute, value)                                       \
-    (const struct ph__onnx_attribute[])                                     \
-    {                                                                       \
-        {.name = (attribute), .kind = PH_ONNX_INTEGER, .integer = (value)}, \
-        {                                                                   \
-            0                                                               \
-        }                                                                   \
-    }
-
 static size_t num_single(const struct ph_encoder *encoder)
 {
     return encoder->num_sparse - encoder->num_lists;
@@ -39,11 +25,19 @@ static const char *list_part(
         walk->model, "%s/%s/%s", node->name, feature_name(walk->encoder, feature), part);
 }
 
-static const char *emit(struct ph__onnx_walk *walk, const char *output, const char *operator_name,
-    const char *const *inputs, const struct ph__onnx_attribute *attributes)
+static const char *list_integer(
+    struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature, const char *part, int64_t value)
 {
-    return ph__onnx_model_node(
-        walk->model, output, &(struct ph__onnx_node){operator_name, inputs, attributes});
+    return ph__onnx_model_integers(walk->model, list_part(walk, node, feature, part), 1, &value);
+}
+
+/* A node of that name. */
+static const char *list_emit(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature,
+    const char *part, const char *operator_name, const char *const *inputs,
+    const struct ph__onnx_attribute *attributes)
+{
+    return ph__onnx_model_node(walk->model, list_part(walk, node, feature, part),
+        &(struct ph__onnx_node){operator_name, inputs, attributes});
 }
 
 /* ---- inputs -------------------------------------------------------------------------------------------------- */
@@ -84,27 +78,24 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *n
             offsets[count++] = (int64_t)bases[feature];
     const char *constant =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "offsets"), count, offsets);
-    ph__onnx_emit(walk, node, "single", "Add", INPUTS("ids", constant), NULL);
+    ph__onnx_emit(walk, node, "single", "Add", PH_ONNX_INPUTS("ids", constant), NULL);
 }
 
 /* A padded position has slot 0 of its feature, and the mask 0. */
 static void add_list_slots(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
 {
-    const int64_t base = (int64_t)ph__slots_bases(node)[feature], zero = 0, last = 2;
+    const int64_t base = (int64_t)ph__slots_bases(node)[feature];
     const char *ids = ph__onnx_model_text(walk->model, "ids.%s", feature_name(walk->encoder, feature));
-    const char *nothing =
-        ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "zero"), 1, &zero);
-    const char *offset =
-        ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "offset"), 1, &base);
-    const char *axis = ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "axis"), 1, &last);
-    const char *known =
-        emit(walk, list_part(walk, node, feature, "known"), "Max", INPUTS(ids, nothing), NULL);
-    emit(walk, list_part(walk, node, feature, "slots"), "Add", INPUTS(known, offset), NULL);
+    const char *zero = list_integer(walk, node, feature, "zero", 0);
+    const char *offset = list_integer(walk, node, feature, "offset", base);
+    const char *axis = list_integer(walk, node, feature, "axis", 2);
+    const char *known = list_emit(walk, node, feature, "known", "Max", PH_ONNX_INPUTS(ids, zero), NULL);
+    list_emit(walk, node, feature, "slots", "Add", PH_ONNX_INPUTS(known, offset), NULL);
     const char *is_id =
-        emit(walk, list_part(walk, node, feature, "is_id"), "GreaterOrEqual", INPUTS(ids, nothing), NULL);
-    const char *ones = emit(
-        walk, list_part(walk, node, feature, "ones"), "Cast", INPUTS(is_id), ONE_INTEGER("to", PH_ONNX_REAL));
-    emit(walk, list_part(walk, node, feature, "mask"), "Unsqueeze", INPUTS(ones, axis), NULL);
+        list_emit(walk, node, feature, "is_id", "GreaterOrEqual", PH_ONNX_INPUTS(ids, zero), NULL);
+    const char *ones = list_emit(
+        walk, node, feature, "ones", "Cast", PH_ONNX_INPUTS(is_id), PH_ONNX_ATTRIBUTE("to", PH_ONNX_REAL));
+    list_emit(walk, node, feature, "mask", "Unsqueeze", PH_ONNX_INPUTS(ones, axis), NULL);
 }
 
 void ph__onnx_slots(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -130,13 +121,22 @@ static const char *list_factors(
 {
     if (node->inputs[WEIGHTS] == 0 || !walk->encoder->sparse_columns[feature]->is_weighted)
         return mask;
-    const int64_t last = 2;
-    const char *axis =
-        ph__onnx_model_integers(walk->model, list_part(walk, node, feature, "weight_axis"), 1, &last);
     const char *name = ph__onnx_model_text(walk->model, "weights.%s", feature_name(walk->encoder, feature));
+    const char *axis = list_integer(walk, node, feature, "weight_axis", 2);
     const char *weights =
-        emit(walk, list_part(walk, node, feature, "weights"), "Unsqueeze", INPUTS(name, axis), NULL);
-    return emit(walk, list_part(walk, node, feature, "factors"), "Mul", INPUTS(mask, weights), NULL);
+        list_emit(walk, node, feature, "weights", "Unsqueeze", PH_ONNX_INPUTS(name, axis), NULL);
+    return list_emit(walk, node, feature, "factors", "Mul", PH_ONNX_INPUTS(mask, weights), NULL);
+}
+
+/* (B,1,D) divided by the number of ids, or by 1 where there are none. */
+static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature,
+    const char *sum, const char *mask, const char *axis)
+{
+    const char *one = ph__onnx_model_real(walk->model, list_part(walk, node, feature, "one"), (ph_real)1);
+    const char *length = list_emit(walk, node, feature, "length", "ReduceSum", PH_ONNX_INPUTS(mask, axis),
+        PH_ONNX_ATTRIBUTE("keepdims", 1)); /* (B,1,1) */
+    const char *divisor = list_emit(walk, node, feature, "divisor", "Max", PH_ONNX_INPUTS(length, one), NULL);
+    return list_emit(walk, node, feature, "mean", "Div", PH_ONNX_INPUTS(sum, divisor), NULL);
 }
 
 /* (B,1,D): the sum of the rows of the list, over its length for mean pooling. An empty list is 0. */
@@ -146,21 +146,14 @@ static const char *pool_list(struct ph__onnx_walk *walk, const struct ph_node *n
     const struct ph_node *slots_node = producer(walk, node->inputs[SLOTS]);
     const char *slots = list_part(walk, slots_node, feature, "slots");
     const char *mask = list_part(walk, slots_node, feature, "mask");
-    const char *rows = emit(walk, list_part(walk, node, feature, "rows"), "Gather",
-        INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,L,D) */
-    const char *masked = emit(walk, list_part(walk, node, feature, "masked"), "Mul",
-        INPUTS(rows, list_factors(walk, node, feature, mask)), NULL);
-    const char *axis = ph__onnx_integer(walk, node, feature_name(walk->encoder, feature), 1);
-    const char *sum = emit(walk, list_part(walk, node, feature, "sum"), "ReduceSum", INPUTS(masked, axis),
-        ONE_INTEGER("keepdims", 1));
-    if (attributes->pooling == PH_POOL_SUM)
-        return sum;
-    const char *one = ph__onnx_model_real(walk->model, list_part(walk, node, feature, "one"), (ph_real)1);
-    const char *length = emit(walk, list_part(walk, node, feature, "length"), "ReduceSum", INPUTS(mask, axis),
-        ONE_INTEGER("keepdims", 1)); /* (B,1,1) */
-    const char *divisor =
-        emit(walk, list_part(walk, node, feature, "divisor"), "Max", INPUTS(length, one), NULL);
-    return emit(walk, list_part(walk, node, feature, "mean"), "Div", INPUTS(sum, divisor), NULL);
+    const char *axis = list_integer(walk, node, feature, "axis", 1);
+    const char *rows = list_emit(walk, node, feature, "rows", "Gather",
+        PH_ONNX_INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,L,D) */
+    const char *masked = list_emit(walk, node, feature, "masked", "Mul",
+        PH_ONNX_INPUTS(rows, list_factors(walk, node, feature, mask)), NULL);
+    const char *sum = list_emit(walk, node, feature, "sum", "ReduceSum", PH_ONNX_INPUTS(masked, axis),
+        PH_ONNX_ATTRIBUTE("keepdims", 1));
+    return attributes->pooling == PH_POOL_MEAN ? divide_by_length(walk, node, feature, sum, mask, axis) : sum;
 }
 
 /* (B,F,D) in the order of the features, from the single ones in front of the lists. */
@@ -182,7 +175,8 @@ static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph_node
         return parts;
     const char *constant =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "order"), encoder->num_sparse, order);
-    return ph__onnx_emit(walk, node, "ordered", "Gather", INPUTS(parts, constant), ONE_INTEGER("axis", 1));
+    return ph__onnx_emit(
+        walk, node, "ordered", "Gather", PH_ONNX_INPUTS(parts, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
 void ph__onnx_embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -197,11 +191,12 @@ void ph__onnx_embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *no
     if (num_single(encoder) > 0) {
         const char *slots = ph__onnx_part(walk, producer(walk, node->inputs[SLOTS]), "single");
         parts[count++] = ph__onnx_emit(walk, node, "single", "Gather",
-            INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,S,D) */
+            PH_ONNX_INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,S,D) */
     }
     for (size_t i = 0; i < encoder->num_lists; i++)
         parts[count++] = pool_list(walk, node, encoder->lists[i]);
     const char *joined =
-        count == 1 ? parts[0] : ph__onnx_emit(walk, node, "joined", "Concat", parts, ONE_INTEGER("axis", 1));
+        count == 1 ? parts[0]
+                   : ph__onnx_emit(walk, node, "joined", "Concat", parts, PH_ONNX_ATTRIBUTE("axis", 1));
     walk->names[node->outputs[0]] = put_in_order(walk, node, joined);
 }

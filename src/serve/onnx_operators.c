@@ -45,26 +45,12 @@ static void set_output(struct ph__onnx_walk *walk, const struct ph_node *node, c
     walk->names[node->outputs[0]] = name;
 }
 
-/* Lists of one integer attribute and their end. */
-#define ONE_INTEGER(attribute, value)                                       \
-    (const struct ph__onnx_attribute[])                                     \
-    {                                                                       \
-        {.name = (attribute), .kind = PH_ONNX_INTEGER, .integer = (value)}, \
-        {                                                                   \
-            0                                                               \
-        }                                                                   \
-    }
-#define INPUTS(...)       \
-    (const char *const[]) \
-    {                     \
-        __VA_ARGS__, NULL \
-    }
-
 /* x summed along one dimension. */
 static const char *reduce_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
     const char *x, const char *axis, bool keeps_dim)
 {
-    return ph__onnx_emit(walk, node, part, "ReduceSum", INPUTS(x, axis), ONE_INTEGER("keepdims", keeps_dim));
+    return ph__onnx_emit(
+        walk, node, part, "ReduceSum", PH_ONNX_INPUTS(x, axis), PH_ONNX_ATTRIBUTE("keepdims", keeps_dim));
 }
 
 /* ---- operators ----------------------------------------------------------------------------------------------- */
@@ -79,11 +65,12 @@ static void linear(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_linear_attributes *attributes = node->attributes;
     const char *y = ph__onnx_emit(walk, node, "product", "Gemm",
-        INPUTS(input(walk, node, 0), input(walk, node, 1), input(walk, node, 2)), ONE_INTEGER("transB", 1));
+        PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1), input(walk, node, 2)),
+        PH_ONNX_ATTRIBUTE("transB", 1));
     if (attributes->activation == PH_RELU)
-        y = ph__onnx_emit(walk, node, "relu", "Relu", INPUTS(y), NULL);
+        y = ph__onnx_emit(walk, node, "relu", "Relu", PH_ONNX_INPUTS(y), NULL);
     else if (attributes->activation == PH_SIGMOID)
-        y = ph__onnx_emit(walk, node, "sigmoid", "Sigmoid", INPUTS(y), NULL);
+        y = ph__onnx_emit(walk, node, "sigmoid", "Sigmoid", PH_ONNX_INPUTS(y), NULL);
     set_output(walk, node, y);
 }
 
@@ -130,8 +117,8 @@ static void reshape(struct ph__onnx_walk *walk, const struct ph_node *node)
         dims[i] = (int64_t)type->dims[i].extent;
     const char *shape =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), type->rank, dims);
-    set_output(
-        walk, node, ph__onnx_emit(walk, node, "out", "Reshape", INPUTS(input(walk, node, 0), shape), NULL));
+    set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(input(walk, node, 0), shape), NULL));
 }
 
 static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -141,7 +128,8 @@ static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
     for (uint32_t i = 0; i < node->num_inputs; i++)
         inputs[i] = input(walk, node, i);
     set_output(walk, node,
-        ph__onnx_emit(walk, node, "out", "Concat", inputs, ONE_INTEGER("axis", (int64_t)attributes->axis)));
+        ph__onnx_emit(
+            walk, node, "out", "Concat", inputs, PH_ONNX_ATTRIBUTE("axis", (int64_t)attributes->axis)));
 }
 
 static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -151,7 +139,8 @@ static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
     const char *end = ph__onnx_integer(walk, node, "end", (int64_t)(attributes->begin + attributes->size));
     const char *axis = ph__onnx_integer(walk, node, "axis", (int64_t)attributes->axis);
     set_output(walk, node,
-        ph__onnx_emit(walk, node, "out", "Slice", INPUTS(input(walk, node, 0), begin, end, axis), NULL));
+        ph__onnx_emit(
+            walk, node, "out", "Slice", PH_ONNX_INPUTS(input(walk, node, 0), begin, end, axis), NULL));
 }
 
 /* 1/2 sum_d ((sum_f x)^2 - sum_f x^2) */
@@ -160,13 +149,13 @@ static void fm(struct ph__onnx_walk *walk, const struct ph_node *node)
     const char *x = input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
     const char *half = ph__onnx_number(walk, node, "half", (ph_real)0.5);
     const char *sum = reduce_sum(walk, node, "sum", x, axis, false); /* (B,D) */
-    const char *sum_squared = ph__onnx_emit(walk, node, "sum_squared", "Mul", INPUTS(sum, sum), NULL);
-    const char *squares = ph__onnx_emit(walk, node, "squares", "Mul", INPUTS(x, x), NULL);
+    const char *sum_squared = ph__onnx_emit(walk, node, "sum_squared", "Mul", PH_ONNX_INPUTS(sum, sum), NULL);
+    const char *squares = ph__onnx_emit(walk, node, "squares", "Mul", PH_ONNX_INPUTS(x, x), NULL);
     const char *square_sum = reduce_sum(walk, node, "square_sum", squares, axis, false);
     const char *difference =
-        ph__onnx_emit(walk, node, "difference", "Sub", INPUTS(sum_squared, square_sum), NULL);
+        ph__onnx_emit(walk, node, "difference", "Sub", PH_ONNX_INPUTS(sum_squared, square_sum), NULL);
     const char *twice = reduce_sum(walk, node, "twice", difference, axis, true); /* (B,1) */
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Mul", INPUTS(twice, half), NULL));
+    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(twice, half), NULL));
 }
 
 /* Positions (i,j), j < i, of the matrix of all products, row by row. */
@@ -193,24 +182,26 @@ static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *no
     const size_t num_fields = type_of(walk, node->inputs[1])->dims[1].extent + (first != NULL ? 1 : 0);
     if (first != NULL) {
         const char *axis = ph__onnx_integer(walk, node, "axis", 1);
-        const char *row = ph__onnx_emit(walk, node, "first", "Unsqueeze", INPUTS(first, axis), NULL);
-        vectors =
-            ph__onnx_emit(walk, node, "vectors", "Concat", INPUTS(row, vectors), ONE_INTEGER("axis", 1));
+        const char *row = ph__onnx_emit(walk, node, "first", "Unsqueeze", PH_ONNX_INPUTS(first, axis), NULL);
+        vectors = ph__onnx_emit(
+            walk, node, "vectors", "Concat", PH_ONNX_INPUTS(row, vectors), PH_ONNX_ATTRIBUTE("axis", 1));
     }
     const int64_t order[] = {0, 2, 1}, shape[] = {0, (int64_t)(num_fields * num_fields)};
     const struct ph__onnx_attribute permutation[] = {
         {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = 3, .integers = order}, {0}};
     const char *transposed =
-        ph__onnx_emit(walk, node, "transposed", "Transpose", INPUTS(vectors), permutation);
-    const char *products =
-        ph__onnx_emit(walk, node, "products", "MatMul", INPUTS(vectors, transposed), NULL); /* (B,F,F) */
+        ph__onnx_emit(walk, node, "transposed", "Transpose", PH_ONNX_INPUTS(vectors), permutation);
+    const char *products = ph__onnx_emit(
+        walk, node, "products", "MatMul", PH_ONNX_INPUTS(vectors, transposed), NULL); /* (B,F,F) */
     const char *flat_shape =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 2, shape);
-    const char *flat = ph__onnx_emit(walk, node, "flat", "Reshape", INPUTS(products, flat_shape), NULL);
+    const char *flat =
+        ph__onnx_emit(walk, node, "flat", "Reshape", PH_ONNX_INPUTS(products, flat_shape), NULL);
     const char *pairs = ph__onnx_emit(walk, node, "pairs", "Gather",
-        INPUTS(flat, lower_triangle(walk, node, num_fields)), ONE_INTEGER("axis", 1));
+        PH_ONNX_INPUTS(flat, lower_triangle(walk, node, num_fields)), PH_ONNX_ATTRIBUTE("axis", 1));
     if (first != NULL)
-        pairs = ph__onnx_emit(walk, node, "out", "Concat", INPUTS(first, pairs), ONE_INTEGER("axis", 1));
+        pairs = ph__onnx_emit(
+            walk, node, "out", "Concat", PH_ONNX_INPUTS(first, pairs), PH_ONNX_ATTRIBUTE("axis", 1));
     set_output(walk, node, pairs);
 }
 
@@ -218,8 +209,10 @@ static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *no
 static void dense_embedding(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 2);
-    const char *x = ph__onnx_emit(walk, node, "x", "Unsqueeze", INPUTS(input(walk, node, 0), axis), NULL);
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Mul", INPUTS(x, input(walk, node, 1)), NULL));
+    const char *x =
+        ph__onnx_emit(walk, node, "x", "Unsqueeze", PH_ONNX_INPUTS(input(walk, node, 0), axis), NULL);
+    set_output(
+        walk, node, ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(x, input(walk, node, 1)), NULL));
 }
 
 /* Both take x, gamma, beta, mean, variance in this order. */

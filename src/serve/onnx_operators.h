@@ -21,6 +21,21 @@ ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is no
 
 /* ---- for operators ---- */
 
+/* The inputs of a node, and its attributes where they are one integer: both live as long as the block they stand in. */
+#define PH_ONNX_INPUTS(...) \
+    (const char *const[])   \
+    {                       \
+        __VA_ARGS__, NULL   \
+    }
+#define PH_ONNX_ATTRIBUTE(attribute, value)                                 \
+    (const struct ph__onnx_attribute[])                                     \
+    {                                                                       \
+        {.name = (attribute), .kind = PH_ONNX_INTEGER, .integer = (value)}, \
+        {                                                                   \
+            .name = NULL                                                    \
+        }                                                                   \
+    }
+
 /* "<node>/<part>", a name that no other node uses. */
 const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part);
 /* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name, or NULL. */

@@ -24,8 +24,8 @@ TOLERANCE = 1e-5  # of a probability
 NUM_ROWS = 600
 TABLE_ROWS = 50
 MAX_LENGTH = 5
-# Lists between single ids, so that the order of the features matters.
-MIXED = [("user", False), ("seen", True), ("item", False), ("tags", True)]
+# Lists between single ids, so that the order of the features matters; names that the graph uses itself.
+MIXED = [("user", False), ("order", True), ("single", False), ("tags", True)]
 SINGLE = [("user", False), ("item", False), ("shop", False)]
 LISTS = [("seen", True), ("tags", True)]
 

@@ -1,0 +1,20 @@
+#!/bin/sh
+# phloem export: what it leaves, and how it ends where it cannot.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+make_small_job
+succeeds train job.yaml --out run --quiet --set train.epochs=1
+
+succeeds export run --onnx model.onnx
+contains stdout 'dlrm'
+contains model.onnx 'embedding.table'
+contains model.onnx 'probability'
+succeeds export run --onnx again.onnx
+cmp -s model.onnx again.onnx || complain 'two exports of one model differ'
+
+fails 2 '--onnx FILE is missing' export run
+fails 4 'nowhere/config.yaml is missing' export nowhere --onnx model.onnx
+fails 5 'nowhere/model.onnx' export run --onnx nowhere/model.onnx
+[ ! -e model.onnx.tmp ] || complain 'a temporary file is left'
+cmp -s model.onnx again.onnx || complain 'a failed export has changed the file'

@@ -1,0 +1,109 @@
+/* What the walk makes of a program; that the numbers come out right is shown by tests/oracle/onnx_check.py. */
+#include "serve/onnx_export.h"
+
+#include "base/file.h"
+#include "data/encoder.h"
+#include "phloem/op.h"
+#include "unit/serve/protobuf_reader.h"
+
+/* A store with what the program learns, as an executor adds it. */
+static void open_folder(
+    struct ph__model_folder *folder, struct ph_builder *builder, struct ph_encoder *encoder)
+{
+    struct ph_backend *backend;
+    struct ph_executor *executor;
+    *folder = (struct ph__model_folder){.encoder = encoder};
+    assert_ok(ph_builder_finish(builder, &folder->program));
+    ph_builder_destroy(builder);
+    assert_ok(ph_store_create(test_seed(), &folder->store));
+    assert_ok(ph_state_create(&folder->state));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_executor_create(folder->program, folder->store, folder->state, backend, &executor));
+    ph_executor_destroy(executor);
+    ph_backend_destroy(backend);
+}
+
+static void close_folder(struct ph__model_folder *folder)
+{
+    folder->encoder = NULL; /* the test's */
+    ph__model_folder_close(folder);
+}
+
+/* logits = relu(x W^T + b), x (B,3), W (2,3) */
+static ph_value build_product(struct ph_builder *builder)
+{
+    const struct ph_init init = {PH_INIT_NORMAL, 1.0};
+    ph_value weight = ph_parameter(builder, "weight", 2, (size_t[]){2, 3}, init);
+    ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){2}, init);
+    return ph_linear(builder, ph_input_dense(builder, 3), weight, bias, PH_RELU);
+}
+
+static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    const char *names[] = {"a", "b", "c"};
+    struct ph_encoder encoder = {.num_dense = 3, .dense_names = names};
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", build_product(builder));
+    open_folder(&folder, builder, &encoder);
+
+    const char *path = ph__path_join(&arena, test_folder(), "product.onnx");
+    char *text;
+    size_t size;
+    assert_ok(ph__onnx_export(&folder, "product", path));
+    assert_ok(ph__file_read(&arena, path, 1 << 20, &text, &size));
+    const struct message model = {(unsigned char *)text, (unsigned char *)text + size};
+    const struct message graph = inner_field(model, 7, 0);
+    const char *operators[] = {"Gemm", "Relu", "Identity", "Sigmoid"};
+    assert_int_equal(num_fields(graph, 1), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_text_field(inner_field(graph, 1, i), 4, 0, operators[i]);
+    const struct message attribute = inner_field(inner_field(graph, 1, 0), 5, 0);
+    assert_text_field(attribute, 1, 0, "transB");
+    assert_int_equal(integer_field(attribute, 3, 0), 1);
+    assert_text_field(inner_field(graph, 11, 0), 1, 0, "dense");
+    assert_text_field(inner_field(graph, 12, 0), 1, 0, "probability");
+    assert_text_field(inner_field(graph, 12, 1), 1, 0, "logits");
+
+    struct ph_tensor weight;
+    assert_ok(ph_store_find(folder.store, "weight", &weight));
+    assert_int_equal(num_fields(graph, 5), 2);
+    assert_text_field(inner_field(graph, 5, 0), 8, 0, "weight");
+    assert_memory_equal(inner_field(inner_field(graph, 5, 0), 9, 0).bytes, weight.data, 6 * sizeof(ph_real));
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
+static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    const char *names[] = {"a", "b", "c"};
+    struct ph_encoder encoder = {.num_dense = 3, .num_tasks = 2, .dense_names = names};
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_value labels = ph_input_labels(builder, 2);
+    ph_output(builder, "logits", ph_bce_with_logits(builder, build_product(builder), labels, 0, 0));
+    open_folder(&folder, builder, &encoder);
+
+    const char *path = ph__path_join(&arena, test_folder(), "loss.onnx");
+    assert_fails(
+        ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "model 'odd' cannot be written as ONNX");
+    assert_fails(ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "operator 'bce_with_logits'");
+    assert_false(ph__file_exists(path));
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_linear_layer_becomes_a_product_an_activation_and_its_weights),
+        cmocka_unit_test(an_operator_that_onnx_lacks_is_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
