@@ -1,4 +1,5 @@
-/* Scoring: a model in inference mode, over the weights of a running training or over those that it left. */
+/* Scoring: a model in inference mode, over those weights that a training left (sessions, for programs that serve) or over
+ * those of a running one (scorers). */
 #ifndef PHLOEM_SERVE_H
 #define PHLOEM_SERVE_H
 
@@ -35,6 +36,46 @@ void ph_scorer_destroy(struct ph_scorer *scorer);
 /* Logits (B,T) of a batch, borrowed until the next call. */
 ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
 struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
+
+/* ---- sessions: a trained model in a program that serves ------------------------------------------------- */
+
+/* A run folder's model, ready to score. Any number of threads may use one session at once, but not while it is closed. */
+struct ph_session;
+
+struct ph_session_options { /* zero-initialised: the defaults */
+    size_t max_batch;   /* rows that are scored together at most; default 64. More are scored in pieces. */
+    size_t num_threads; /* calls that are served at once, each by its own thread; more wait. Default 1 */
+    size_t
+        list_length; /* ids of a list cell that are prepared for; default 32. Longer ones take memory once. */
+};
+
+/* Opens a folder that phloem train made: config.yaml (its sections data and model), encoder.json and model.safetensors.
+ * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes none, unless
+ * its lists or lines are longer than any before. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
+ * missing or does not fit the others, PH_ERROR_CONFIG, PH_ERROR_USAGE, PH_ERROR_MEMORY. */
+ph_status ph_session_open(
+    const char *folder, const struct ph_session_options *options, struct ph_session **session_out);
+void ph_session_close(struct ph_session *session); /* NULL is fine */
+
+/* The columns of a row, in the order of the training data: those that features are made of, so no labels, weights or
+ * groups. Names are the session's. find: SIZE_MAX when there is no such column. */
+size_t ph_session_num_columns(const struct ph_session *session);
+const char *ph_session_column_name(const struct ph_session *session, size_t column);
+size_t ph_session_find_column(const struct ph_session *session, const char *name);
+size_t ph_session_num_tasks(const struct ph_session *session); /* T */
+
+/* Scores rows of cells (num_rows, num_columns), encoded as in training: probabilities (num_rows, T), bit for bit what
+ * phloem predict writes for the same rows, however they are put into calls. PH_ERROR_DATA names the row (from 0) and the
+ * field that is wrong; then nothing has been written. */
+ph_status ph_session_score(
+    struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
+
+/* The same for lines of the format that the training data has (CSV, TSV, Criteo, Avazu), without a header: all columns in
+ * their order, the labels left out or not. Empty lines are none. probabilities (capacity_rows, T), of which *num_rows_out
+ * rows are written. PH_ERROR_DATA names the line (from 1) and the field, PH_ERROR_USAGE: more rows than there is room
+ * for; then nothing has been written. */
+ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
+    float *probabilities, size_t capacity_rows, size_t *num_rows_out);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,7 @@ static ph_status create_scorer(struct cli_scoring *scoring)
         .backend = scoring->backend,
         .batch_size = (size_t)config->train.batch_size,
         .num_prefetched = (size_t)config->data.num_prefetched,
+        .logit_shift = scoring->model.logit_shift,
     };
     return ph_scorer_create(&options, &scoring->scorer);
 }

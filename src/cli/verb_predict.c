@@ -14,8 +14,7 @@ static ph_status predict_batch(struct cli_scoring *scoring, const struct ph_batc
     const ph_real *logits; /* (B,T) */
     PH_TRY(ph_scorer_score(scoring->scorer, batch, &logits));
     for (size_t b = 0; b < batch->num_samples; b++) {
-        for (size_t task = 0; task < file->num_tasks; task++)
-            probabilities[task] = (float)ph__sigmoid((double)logits[b * file->num_tasks + task]);
+        ph__probabilities(file->num_tasks, logits + b * file->num_tasks, probabilities);
         PH_TRY(cli_prediction_file_row(file, probabilities));
     }
     return PH_OK;

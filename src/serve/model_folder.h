@@ -24,6 +24,7 @@ struct ph__model_folder { /* zero-initialised is closed */
     struct ph_program *program; /* by ph__scoring_program_build */
     struct ph_store *store;     /* the weights that the program reads, and no others */
     struct ph_state *state;
+    double logit_shift; /* for the logit of task 0, as struct ph_scorer_options wants it */
 };
 
 /* Where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */

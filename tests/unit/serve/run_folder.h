@@ -14,26 +14,31 @@
 
 enum { NUM_ROWS = 250 };
 
-/* Line `row` of the data: label, group (the row's number), blanks now and then, lists of 0 to 4 items. */
-static inline int write_row(char *text, size_t size, unsigned row)
+/* Line `row` of the data, without label and newline: group (the row's number), blanks now and then, lists of 0 to 4 items. */
+static inline void write_cells(char text[200], unsigned row)
 {
-    char clicks[16] = "", topics[64] = "";
+    char clicks[16] = "", topics[64] = "", seen[64] = "";
     if (row % 7 != 3)
         snprintf(clicks, sizeof clicks, "%u", row * 13 % 1000);
     for (unsigned i = 0, length = 0; i < row % 5; i++)
         length += (unsigned)snprintf(
             topics + length, sizeof topics - length, "%st%u", i > 0 ? "|" : "", (row * 3 + i) % 17);
-    return snprintf(text, size, "%u,%u,%s,%.3f,u%u,c%u,%u,%s,noise\n", row % 3 == 0, row, clicks,
-        (double)row / 7 - 11, row * 5 % 23, row * 11 % 101, row * 7 % 50, topics);
+    for (unsigned i = 0, length = 0; i < row % 4; i++)
+        length += (unsigned)snprintf(
+            seen + length, sizeof seen - length, "%s%u", i > 0 ? "|" : "", (row * 5 + i * 7) % 30);
+    snprintf(text, 200, "%u,%s,%.3f,\"u%u\",%d,%u,%s,%s,noise", row, clicks, (double)row / 7 - 11,
+        row * 5 % 23, (int)(row * 11 % 101) - 50, row * 7 % 50, topics, seen);
 }
 
 static inline const char *write_rows(const char *name)
 {
-    char *text = malloc((NUM_ROWS + 1) * (size_t)160);
+    char *text = malloc((NUM_ROWS + 1) * (size_t)220), cells[200];
     assert_non_null(text);
-    int length = sprintf(text, "label,row,clicks,price,user,city,shop,topics,other\n");
-    for (unsigned row = 0; row < NUM_ROWS; row++)
-        length += write_row(text + length, 160, row);
+    int length = sprintf(text, "label,row,clicks,price,user,city,shop,topics,seen,other\n");
+    for (unsigned row = 0; row < NUM_ROWS; row++) {
+        write_cells(cells, row);
+        length += sprintf(text + length, "%d,%s\n", row % 3 == 0, cells);
+    }
     const char *path = test_write_file(name, text);
     free(text);
     return path;
@@ -46,13 +51,15 @@ static inline const char *write_rows(const char *name)
     "  fields:\n"                                                                                       \
     "    - {name: label, kind: label}\n"                                                                \
     "    - {name: row, kind: group}\n"                                                                  \
-    "    - {name: clicks, kind: dense, transform: log1p, missing: 2}\n"                                 \
-    "    - {name: price, kind: dense}\n"                                                                \
+    "    - {name: clicks, kind: dense, transform: log1p, missing: 2, missing_indicator: true}\n"        \
+    "    - {name: price, kind: dense, transform: standardise}\n"                                        \
     "    - {name: user, kind: id, encoding: vocabulary}\n"                                              \
     "    - {name: city, kind: id, encoding: hash, rows: 40}\n"                                          \
     "    - {name: shop, kind: id, encoding: raw, rows: 50}\n"                                           \
     "    - {name: topics, kind: id, encoding: vocabulary, list: true, max_length: 3}\n"                 \
+    "    - {name: seen, kind: id, encoding: vocabulary, list: true}\n"                                  \
     "    - {name: other, kind: ignore}\n"                                                               \
+    "    - {name: price_class, from: price, kind: id, encoding: bucket, buckets: 5}\n"                  \
     "model: {kind: %s, embedding_dim: 6, embedding_init_std: 0.3, hidden_units: [37, 20], batch_norm: " \
     "true, bottom_units: [19]}\n"
 

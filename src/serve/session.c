@@ -1,0 +1,251 @@
+/* Sessions: a run folder's model behind a pool of contexts.
+ *
+ * A call takes a context, scores with it on its own thread, and gives it back; when all are taken it waits. Whoever
+ * gives one back wakes one that waits. Nothing else is shared but what nobody writes: encoder, weights, settings.
+ *
+ * Opening sends the largest batch that is prepared for through every context. What grows with the rows of a call has
+ * then grown, the weights are packed and have been touched, and a call takes no memory any more. */
+#include "serve/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MAX_BATCH 64
+#define DEFAULT_LIST_LENGTH 32
+#define MOST_BATCH ((size_t)1 << 16)
+#define MOST_LIST_LENGTH ((size_t)1 << 16)
+#define MOST_THREADS ((size_t)1 << 10)
+
+/* ---- the pool ---- */
+
+static struct ph__context *acquire(struct ph_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    while (session->num_free == 0)
+        pthread_cond_wait(&session->is_given_back, &session->lock);
+    struct ph__context *context = session->free_contexts[--session->num_free];
+    pthread_mutex_unlock(&session->lock);
+    return context;
+}
+
+static void release(struct ph_session *session, struct ph__context *context)
+{
+    pthread_mutex_lock(&session->lock);
+    session->free_contexts[session->num_free++] = context;
+    pthread_mutex_unlock(&session->lock);
+    pthread_cond_signal(&session->is_given_back);
+}
+
+/* ---- scoring ---- */
+
+/* One pass over the rows; without probabilities they are only encoded. */
+static ph_status run_pass(const struct ph_session *session, struct ph__context *context,
+    struct ph__request *request, float *probabilities)
+{
+    const size_t num_tasks = ph_encoder_num_tasks(session->model.encoder);
+    for (size_t first = 0; first < request->num_rows; first += session->max_batch) {
+        const size_t left = request->num_rows - first;
+        const size_t count = left < session->max_batch ? left : session->max_batch;
+        context->rows.num_rows = 0;
+        for (size_t row = first; row < first + count; row++)
+            PH_TRY(request->encode(request, context, row));
+        if (probabilities != NULL)
+            PH_TRY(ph__context_score(context, probabilities + first * num_tasks));
+    }
+    return PH_OK;
+}
+
+/* Rows of several batches are encoded twice: before the first result is written, all are known to be good. */
+ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities)
+{
+    struct ph__context *context = acquire(session);
+    ph_status status = PH_OK;
+    if (request->num_rows > session->max_batch)
+        status = run_pass(session, context, request, NULL);
+    if (status == PH_OK)
+        status = run_pass(session, context, request, probabilities);
+    release(session, context);
+    return status;
+}
+
+struct cell_request {
+    struct ph__request base;
+    const struct ph__inputs *inputs;
+    const struct ph_cell *cells; /* (num_rows, num_columns) */
+};
+
+static ph_status encode_cells(struct ph__request *base, struct ph__context *context, size_t row)
+{
+    const struct cell_request *request = (const struct cell_request *)base;
+    const struct ph_cell *cells = request->cells + row * request->inputs->num_columns;
+    ph_status status = ph__inputs_encode(request->inputs, &context->row, cells, &context->rows);
+    return status == PH_OK ? PH_OK : ph_fail(status, "row %zu: %s", row, ph_error_text());
+}
+
+ph_status ph_session_score(
+    struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities)
+{
+    struct cell_request request = {{num_rows, encode_cells}, &session->inputs, cells};
+    return ph__session_run(session, &request.base, probabilities);
+}
+
+/* ---- warming up ---- */
+
+static bool is_list_column(const struct ph__inputs *inputs, size_t column)
+{
+    for (size_t f = inputs->first[column]; f < inputs->first[column + 1]; f++)
+        if (!inputs->features[f]->is_list)
+            return false;
+    return true;
+}
+
+/* The same row, max_batch times: lists of list_length ids, all else blank. */
+static void fill_rows(
+    const struct ph_session *session, size_t list_length, const int64_t *ids, struct ph_cell *cells)
+{
+    const struct ph__inputs *inputs = &session->inputs;
+    for (size_t row = 0; row < session->max_batch; row++)
+        for (size_t column = 0; column < inputs->num_columns; column++)
+            if (is_list_column(inputs, column))
+                cells[row * inputs->num_columns + column] =
+                    (struct ph_cell){.kind = PH_CELL_INTEGERS, .integers = ids, .count = list_length};
+}
+
+/* By every context: nobody else has the session yet, so none is taken from the pool. */
+static ph_status score_everywhere(
+    struct ph_session *session, const struct ph_cell *cells, float *probabilities)
+{
+    struct cell_request request = {{session->max_batch, encode_cells}, &session->inputs, cells};
+    for (size_t i = 0; i < session->num_contexts; i++)
+        PH_TRY(run_pass(session, &session->contexts[i], &request.base, probabilities));
+    return PH_OK;
+}
+
+static ph_status warm_up(struct ph_session *session, size_t list_length)
+{
+    const size_t num_tasks = ph_encoder_num_tasks(session->model.encoder);
+    struct ph_cell *cells = calloc(session->max_batch * session->inputs.num_columns + 1, sizeof *cells);
+    int64_t *ids = calloc(list_length, sizeof *ids);
+    float *probabilities = calloc(session->max_batch * num_tasks, sizeof *probabilities);
+    ph_status status = PH_OK;
+    if (cells == NULL || ids == NULL || probabilities == NULL)
+        status = ph_fail(PH_ERROR_MEMORY, "no memory for %zu rows", session->max_batch);
+    if (status == PH_OK) {
+        fill_rows(session, list_length, ids, cells);
+        status = score_everywhere(session, cells, probabilities);
+    }
+    free(probabilities);
+    free(ids);
+    free(cells);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static ph_status choose(const char *what, size_t wanted, size_t standard, size_t most, size_t *chosen_out)
+{
+    if (wanted > most)
+        return ph_fail(PH_ERROR_USAGE, "a session of %s %zu: at most %zu", what, wanted, most);
+    *chosen_out = wanted > 0 ? wanted : standard;
+    return PH_OK;
+}
+
+static ph_status open_contexts(struct ph_session *session, size_t num_contexts, size_t list_length)
+{
+    const struct ph_encoder *encoder = session->model.encoder;
+    const size_t row_ids = encoder->num_sparse + encoder->num_lists * (list_length - 1);
+    session->contexts = calloc(num_contexts, sizeof *session->contexts);
+    session->free_contexts = calloc(num_contexts, sizeof(struct ph__context *));
+    if (session->contexts == NULL || session->free_contexts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu contexts", num_contexts);
+    for (size_t i = 0; i < num_contexts; i++) {
+        session->num_contexts++;
+        PH_TRY(ph__context_open(&session->contexts[i], &session->model, &session->config.model.settings,
+            session->max_batch, row_ids));
+        session->free_contexts[session->num_free++] = &session->contexts[i];
+    }
+    return PH_OK;
+}
+
+static ph_status match_lines(struct ph_session *session)
+{
+    if (!ph__session_cuts_lines(session))
+        return PH_OK;
+    PH_TRY(ph__delimited_match_positions(&session->labelled, session->model.encoder, true));
+    return ph__delimited_match_positions(&session->unlabelled, session->model.encoder, false);
+}
+
+static ph_status open_session(
+    struct ph_session *session, const char *folder, const struct ph_session_options *options)
+{
+    size_t num_contexts, list_length;
+    PH_TRY(choose("max_batch", options->max_batch, DEFAULT_MAX_BATCH, MOST_BATCH, &session->max_batch));
+    PH_TRY(choose("num_threads", options->num_threads, 1, MOST_THREADS, &num_contexts));
+    PH_TRY(choose("list_length", options->list_length, DEFAULT_LIST_LENGTH, MOST_LIST_LENGTH, &list_length));
+    PH_TRY(ph__model_config_read(&session->config, folder));
+    PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings));
+    PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
+    PH_TRY(match_lines(session));
+    PH_TRY(open_contexts(session, num_contexts, list_length));
+    return warm_up(session, list_length);
+}
+
+ph_status ph_session_open(
+    const char *folder, const struct ph_session_options *options, struct ph_session **session_out)
+{
+    static const struct ph_session_options defaults = {0};
+    struct ph_session *session = calloc(1, sizeof *session);
+    if (session == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a session");
+    pthread_mutex_init(&session->lock, NULL);
+    pthread_cond_init(&session->is_given_back, NULL);
+    ph_status status = open_session(session, folder, options != NULL ? options : &defaults);
+    if (status == PH_OK)
+        *session_out = session;
+    else
+        ph_session_close(session);
+    return status;
+}
+
+void ph_session_close(struct ph_session *session)
+{
+    if (session == NULL)
+        return;
+    for (size_t i = 0; i < session->num_contexts; i++)
+        ph__context_close(&session->contexts[i]);
+    free(session->contexts);
+    free(session->free_contexts);
+    ph__delimited_fini(&session->unlabelled);
+    ph__delimited_fini(&session->labelled);
+    ph__inputs_fini(&session->inputs);
+    ph__model_folder_close(&session->model);
+    ph__model_config_fini(&session->config);
+    pthread_cond_destroy(&session->is_given_back);
+    pthread_mutex_destroy(&session->lock);
+    free(session);
+}
+
+/* ---- what it takes and gives ---- */
+
+size_t ph_session_num_columns(const struct ph_session *session)
+{
+    return session->inputs.num_columns;
+}
+
+const char *ph_session_column_name(const struct ph_session *session, size_t column)
+{
+    return session->inputs.names[column];
+}
+
+size_t ph_session_find_column(const struct ph_session *session, const char *name)
+{
+    for (size_t i = 0; i < session->inputs.num_columns; i++)
+        if (strcmp(session->inputs.names[i], name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+size_t ph_session_num_tasks(const struct ph_session *session)
+{
+    return ph_encoder_num_tasks(session->model.encoder);
+}

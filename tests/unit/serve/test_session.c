@@ -1,0 +1,350 @@
+/* Sessions against scorers over files: the same bits, whatever way the rows come. */
+#include "run_folder.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "serve/probability.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { NUM_COLUMNS = 7 };
+
+static struct {
+    char folder[512];
+    char text[NUM_ROWS * 200]; /* the rows as lines without labels */
+    size_t size;
+    float wanted[NUM_ROWS]; /* what a scorer says of the file's rows */
+    struct ph_cell cells[NUM_ROWS * NUM_COLUMNS];
+    char prices[NUM_ROWS][32], users[NUM_ROWS][16], topics[NUM_ROWS][64];
+    int64_t seen[NUM_ROWS][4];
+} fixture;
+
+/* ---- the rows as cells, of every kind ---- */
+
+static struct ph_cell text_cell(const char *text)
+{
+    return (struct ph_cell){.kind = PH_CELL_TEXT, .text = text, .length = strlen(text)};
+}
+
+static struct ph_cell integer_cell(int64_t integer)
+{
+    return (struct ph_cell){.kind = PH_CELL_INTEGER, .integer = integer};
+}
+
+/* As write_cells has them. */
+static void fill_row(unsigned row, struct ph_cell cells[NUM_COLUMNS])
+{
+    snprintf(fixture.prices[row], sizeof fixture.prices[row], "%.3f", (double)row / 7 - 11);
+    snprintf(fixture.users[row], sizeof fixture.users[row], "u%u", row * 5 % 23);
+    for (unsigned i = 0, length = 0; i < row % 5; i++)
+        length += (unsigned)snprintf(fixture.topics[row] + length, sizeof fixture.topics[row] - length,
+            "%st%u", i > 0 ? "|" : "", (row * 3 + i) % 17);
+    for (unsigned i = 0; i < row % 4; i++)
+        fixture.seen[row][i] = (row * 5 + i * 7) % 30;
+    cells[0] = row % 7 != 3 ? integer_cell(row * 13 % 1000) : (struct ph_cell){.kind = PH_CELL_BLANK};
+    cells[1] = row % 2 == 0
+                   ? text_cell(fixture.prices[row])
+                   : (struct ph_cell){.kind = PH_CELL_REAL, .real = strtod(fixture.prices[row], NULL)};
+    cells[2] = text_cell(fixture.users[row]);
+    cells[3] = integer_cell((int)(row * 11 % 101) - 50);
+    cells[4] = row % 2 == 0 ? integer_cell(row * 7 % 50)
+                            : (struct ph_cell){.kind = PH_CELL_REAL, .real = row * 7 % 50};
+    cells[5] = text_cell(fixture.topics[row]);
+    cells[6] = (struct ph_cell){.kind = PH_CELL_INTEGERS, .integers = fixture.seen[row], .count = row % 4};
+}
+
+/* ---- what is wanted, by a scorer over the file ---- */
+
+static void score_file(struct ph_scorer *scorer, const struct ph_encoder *encoder)
+{
+    struct ph_batches *batches = NULL;
+    const struct ph_batch *batch = NULL;
+    const ph_real *logits = NULL;
+    struct ph_batches_options options = {.batch_size = 100};
+    char path[600];
+    snprintf(path, sizeof path, "%s/rows.csv", test_folder());
+    assert_ok(ph_batches_open(encoder, path, &options, &batches));
+    for (size_t first = 0; first < NUM_ROWS; first += batch->num_samples) {
+        assert_ok(ph_batches_next(batches, &batch));
+        assert_ok(ph_scorer_score(scorer, batch, &logits));
+        ph__probabilities(batch->num_samples, logits, fixture.wanted + first);
+    }
+    ph_batches_close(batches);
+}
+
+static int make_fixture(void **state)
+{
+    (void)state;
+    struct ph__model_config config = {0};
+    struct ph__model_folder model = {0};
+    struct ph_backend *backend = NULL;
+    struct ph_scorer *scorer = NULL;
+    snprintf(fixture.folder, sizeof fixture.folder, "%s", make_run_folder("dlrm"));
+    assert_ok(ph__model_config_read(&config, fixture.folder));
+    assert_ok(ph__model_folder_open(&model, fixture.folder, &config.model.settings));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
+    struct ph_scorer_options options = {.model = &config.model.settings,
+        .encoder = model.encoder,
+        .store = model.store,
+        .state = model.state,
+        .backend = backend,
+        .batch_size = 100};
+    assert_ok(ph_scorer_create(&options, &scorer));
+    score_file(scorer, model.encoder);
+    for (unsigned row = 0; row < NUM_ROWS; row++) {
+        char cells[200];
+        fill_row(row, fixture.cells + row * (size_t)NUM_COLUMNS);
+        write_cells(cells, row);
+        fixture.size += (size_t)sprintf(fixture.text + fixture.size, "%s\n", cells);
+    }
+    ph_scorer_destroy(scorer);
+    ph_backend_destroy(backend);
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
+    return 0;
+}
+
+static struct ph_session *open_session(size_t max_batch, size_t num_threads)
+{
+    struct ph_session *session = NULL;
+    struct ph_session_options options = {.max_batch = max_batch, .num_threads = num_threads};
+    assert_ok(ph_session_open(fixture.folder, &options, &session));
+    return session;
+}
+
+static const struct ph_cell *row_cells(size_t row)
+{
+    return fixture.cells + row * NUM_COLUMNS;
+}
+
+/* ---- tests ---- */
+
+static void columns_are_those_that_features_are_made_of(void **state)
+{
+    (void)state;
+    static const char *const names[NUM_COLUMNS] = {
+        "clicks", "price", "user", "city", "shop", "topics", "seen"};
+    struct ph_session *session = open_session(1, 1);
+    assert_int_equal(ph_session_num_columns(session), NUM_COLUMNS);
+    for (size_t i = 0; i < NUM_COLUMNS; i++) {
+        assert_string_equal(ph_session_column_name(session, i), names[i]);
+        assert_int_equal(ph_session_find_column(session, names[i]), i);
+    }
+    assert_true(ph_session_find_column(session, "label") == SIZE_MAX);
+    assert_true(ph_session_find_column(session, "price_class") == SIZE_MAX);
+    assert_int_equal(ph_session_num_tasks(session), 1);
+    ph_session_close(session);
+}
+
+static void cells_score_as_the_rows_of_the_file(void **state)
+{
+    (void)state;
+    static const size_t max_batches[] = {1, 7, 64, NUM_ROWS + 50}, calls[] = {1, 7, 64, NUM_ROWS};
+    for (size_t i = 0; i < COUNT(max_batches); i++) {
+        struct ph_session *session = open_session(max_batches[i], 1);
+        for (size_t c = 0; c < COUNT(calls); c++) {
+            float scores[NUM_ROWS] = {0};
+            for (size_t first = 0; first < NUM_ROWS; first += calls[c]) {
+                const size_t left = NUM_ROWS - first, count = left < calls[c] ? left : calls[c];
+                assert_ok(ph_session_score(session, count, row_cells(first), scores + first));
+            }
+            assert_memory_equal(scores, fixture.wanted, sizeof scores);
+        }
+        ph_session_close(session);
+    }
+}
+
+static void lines_score_as_the_rows_of_the_file(void **state)
+{
+    (void)state;
+    struct ph_session *session = open_session(64, 1);
+    float scores[NUM_ROWS] = {0};
+    size_t num_rows = 0;
+    assert_ok(ph_session_score_text(session, fixture.text, fixture.size, scores, NUM_ROWS, &num_rows));
+    assert_int_equal(num_rows, NUM_ROWS);
+    assert_memory_equal(scores, fixture.wanted, sizeof scores);
+    ph_session_close(session);
+}
+
+/* With a label, with an empty one, after empty lines, with CR-LF, without a last newline. */
+static void lines_may_have_labels_and_other_ends(void **state)
+{
+    (void)state;
+    struct ph_session *session = open_session(2, 1);
+    char cells[4][200], text[1000];
+    float scores[4] = {0};
+    size_t num_rows = 0;
+    for (unsigned row = 0; row < 4; row++)
+        write_cells(cells[row], row);
+    int size = snprintf(
+        text, sizeof text, "\n1,%s\r\n0,%s\n\r\n\n,%s\n1,%s", cells[0], cells[1], cells[2], cells[3]);
+    assert_ok(ph_session_score_text(session, text, (size_t)size, scores, 4, &num_rows));
+    assert_int_equal(num_rows, 4);
+    assert_memory_equal(scores, fixture.wanted, sizeof scores);
+    assert_ok(ph_session_score_text(session, text, 0, scores, 0, &num_rows));
+    assert_int_equal(num_rows, 0);
+    ph_session_close(session);
+}
+
+static void expect_bad_row(
+    struct ph_session *session, size_t row, size_t column, struct ph_cell cell, const char *part)
+{
+    struct ph_cell cells[5 * NUM_COLUMNS];
+    float scores[5] = {5, 5, 5, 5, 5};
+    memcpy(cells, fixture.cells, sizeof cells);
+    cells[row * NUM_COLUMNS + column] = cell;
+    assert_fails(ph_session_score(session, 5, cells, scores), PH_ERROR_DATA, part);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(scores[i] == 5);
+    assert_ok(ph_session_score(session, 5, fixture.cells, scores)); /* the session is as good as before */
+    assert_memory_equal(scores, fixture.wanted, sizeof scores);
+}
+
+/* Pieces of two rows: the last row is in the third of them. */
+static void bad_cells_are_named_and_nothing_is_written(void **state)
+{
+    (void)state;
+    struct ph_session *session = open_session(2, 1);
+    const struct ph_cell real = {.kind = PH_CELL_REAL, .real = 0.5},
+                         infinite = {.kind = PH_CELL_REAL, .real = (double)INFINITY},
+                         list = {.kind = PH_CELL_INTEGERS, .integers = fixture.seen[1], .count = 1};
+    expect_bad_row(session, 4, 1, text_cell("dear"), "row 4: field 'price': 'dear' is not a finite number");
+    expect_bad_row(session, 0, 0, infinite, "row 0: field 'clicks': inf is not a finite number");
+    expect_bad_row(
+        session, 3, 4, integer_cell(50), "row 3: field 'shop': '50' is beyond the rows of the table");
+    expect_bad_row(session, 1, 4, integer_cell(-1), "row 1: field 'shop': '-1' is not a raw id");
+    expect_bad_row(session, 2, 4, real, "row 2: field 'shop': 0.5 is not an id, a whole number");
+    expect_bad_row(session, 2, 3, list, "row 2: field 'city': is no list of ids");
+    ph_session_close(session);
+}
+
+static void expect_bad_text(struct ph_session *session, const char *text, size_t size, const char *part)
+{
+    float scores[4] = {5, 5, 5, 5};
+    size_t num_rows = 77;
+    assert_fails(ph_session_score_text(session, text, size, scores, 4, &num_rows), PH_ERROR_DATA, part);
+    assert_true(scores[0] == 5 && num_rows == 77);
+}
+
+static void bad_lines_are_named_and_nothing_is_written(void **state)
+{
+    (void)state;
+    struct ph_session *session = open_session(1, 1);
+    static const char good[] = "0,1,2,u,3,4,t,5,x\n", zero[] = "0,1,2,u\0,3,4,t,5,x\n";
+    char text[200];
+    int size = snprintf(text, sizeof text, "%s\n%s0,1,2,u,3,x,t,5,x\n", good, good);
+    expect_bad_text(session, text, (size_t)size, "line 4: field 'shop': 'x' is not a raw id");
+    size = snprintf(text, sizeof text, "%s1,2,3\n", good);
+    expect_bad_text(session, text, (size_t)size, "line 2: the row has 3 cells, 9 are wanted");
+    expect_bad_text(session, zero, sizeof zero - 1, "line 1: holds a zero byte");
+    float score = 5;
+    size_t num_rows;
+    size = snprintf(text, sizeof text, "%s%s", good, good);
+    assert_fails(ph_session_score_text(session, text, (size_t)size, &score, 1, &num_rows), PH_ERROR_USAGE,
+        "the text holds 2 rows, there is room for the results of 1");
+    assert_true(score == 5);
+    ph_session_close(session);
+}
+
+/* ---- many threads ---- */
+
+enum { NUM_THREADS = 6, NUM_CALLS = 40 };
+
+static void *call_often(void *argument)
+{
+    struct ph_session *session = argument;
+    size_t num_wrong = 0;
+    for (size_t i = 0; i < NUM_CALLS; i++) {
+        const size_t first = i * 37 % (NUM_ROWS - 20), count = 1 + i % 20;
+        float scores[20] = {0};
+        if (ph_session_score(session, count, row_cells(first), scores) != PH_OK ||
+            memcmp(scores, fixture.wanted + first, count * sizeof *scores) != 0)
+            num_wrong++;
+    }
+    return (void *)(uintptr_t)num_wrong;
+}
+
+/* More threads than contexts: some wait. */
+static void many_threads_get_the_same_bits(void **state)
+{
+    (void)state;
+    struct ph_session *session = open_session(8, 3);
+    pthread_t threads[NUM_THREADS];
+    for (size_t i = 0; i < NUM_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, session), 0);
+    for (size_t i = 0; i < NUM_THREADS; i++) {
+        void *num_wrong = NULL;
+        pthread_join(threads[i], &num_wrong);
+        assert_null(num_wrong);
+    }
+    ph_session_close(session);
+}
+
+/* ---- opening ---- */
+
+static void expect_no_session(const char *folder, const char *missing, ph_status status, const char *part)
+{
+    struct ph_session *session = NULL;
+    char path[600], aside[700];
+    snprintf(path, sizeof path, "%s/%s", folder, missing);
+    snprintf(aside, sizeof aside, "%s.aside", path);
+    assert_int_equal(rename(path, aside), 0);
+    assert_fails(ph_session_open(folder, NULL, &session), status, part);
+    assert_int_equal(rename(aside, path), 0);
+}
+
+static void folders_that_lack_a_file_are_refused(void **state)
+{
+    (void)state;
+    struct ph_session *session = NULL;
+    expect_no_session(fixture.folder, "config.yaml", PH_ERROR_CHECKPOINT, "config.yaml is missing: is ");
+    expect_no_session(fixture.folder, "encoder.json", PH_ERROR_CHECKPOINT, "encoder.json is missing: is ");
+    expect_no_session(
+        fixture.folder, "model.safetensors", PH_ERROR_CHECKPOINT, "model.safetensors is missing: is ");
+    assert_fails(ph_session_open("/nonexistent", NULL, &session), PH_ERROR_CHECKPOINT, "is missing");
+    assert_ok(ph_session_open(fixture.folder, NULL, &session));
+    ph_session_close(session);
+    ph_session_close(NULL);
+}
+
+static void weights_of_another_model_are_refused(void **state)
+{
+    (void)state;
+    struct ph_session *session = NULL;
+    char path[600], text[2048];
+    snprintf(path, sizeof path, "%s/config.yaml", make_run_folder("fm"));
+    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, "unused.csv", "dnn");
+    assert_ok(ph__file_write_text(path, text));
+    path[strlen(path) - strlen("/config.yaml")] = '\0';
+    assert_fails(ph_session_open(path, NULL, &session), PH_ERROR_CHECKPOINT, "model.safetensors");
+}
+
+static void options_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    struct ph_session *session = NULL;
+    const struct ph_session_options options[] = {
+        {.max_batch = SIZE_MAX}, {.num_threads = 5000}, {.list_length = SIZE_MAX / 2}};
+    static const char *const parts[] = {"max_batch", "num_threads 5000: at most 1024", "list_length"};
+    for (size_t i = 0; i < COUNT(options); i++)
+        assert_fails(ph_session_open(fixture.folder, &options[i], &session), PH_ERROR_USAGE, parts[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_those_that_features_are_made_of),
+        cmocka_unit_test(cells_score_as_the_rows_of_the_file),
+        cmocka_unit_test(lines_score_as_the_rows_of_the_file),
+        cmocka_unit_test(lines_may_have_labels_and_other_ends),
+        cmocka_unit_test(bad_cells_are_named_and_nothing_is_written),
+        cmocka_unit_test(bad_lines_are_named_and_nothing_is_written),
+        cmocka_unit_test(many_threads_get_the_same_bits),
+        cmocka_unit_test(folders_that_lack_a_file_are_refused),
+        cmocka_unit_test(weights_of_another_model_are_refused),
+        cmocka_unit_test(options_out_of_range_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_fixture, NULL);
+}

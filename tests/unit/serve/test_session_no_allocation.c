@@ -1,0 +1,81 @@
+/* An open session takes no memory to score, of ours or of a library's, for any number of rows. */
+#include "run_folder.h"
+
+#include <string.h>
+
+#include "support/count_allocations.h"
+
+enum { NUM_COLUMNS = 7, MAX_BATCH = 64, MAX_ROWS = 150 };
+
+static void score_rows(
+    struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *scores)
+{
+    count_allocations(true);
+    ph_status status = ph_session_score(session, num_rows, cells, scores);
+    count_allocations(false);
+    assert_ok(status);
+}
+
+static void score_lines(struct ph_session *session, float *scores)
+{
+    char text[MAX_ROWS * 200], cells[200];
+    size_t size = 0, num_rows = 0;
+    for (unsigned row = 0; row < MAX_ROWS; row++) {
+        write_cells(cells, row);
+        size += (size_t)sprintf(text + size, "%s\n", cells);
+    }
+    count_allocations(true);
+    ph_status status = ph_session_score_text(session, text, size, scores, MAX_ROWS, &num_rows);
+    count_allocations(false);
+    assert_ok(status);
+    assert_int_equal(num_rows, MAX_ROWS);
+}
+
+/* Full lists, and more: the text of the longest, and one id more than list_length, which the model keeps. */
+static void fill_cells(struct ph_cell *cells, const int64_t *ids, size_t list_length)
+{
+    memset(cells, 0, MAX_ROWS * NUM_COLUMNS * sizeof *cells);
+    for (size_t row = 0; row < MAX_ROWS; row++) {
+        struct ph_cell *of_row = cells + row * NUM_COLUMNS;
+        of_row[1] = (struct ph_cell){.kind = PH_CELL_REAL, .real = (double)row};
+        of_row[2] = (struct ph_cell){.kind = PH_CELL_TEXT, .text = "u3", .length = 2};
+        of_row[4] = (struct ph_cell){.kind = PH_CELL_INTEGER, .integer = (int64_t)row % 50};
+        of_row[5] = (struct ph_cell){.kind = PH_CELL_TEXT, .text = "t1|t2|t3|t4", .length = 11};
+        of_row[6] = (struct ph_cell){.kind = PH_CELL_INTEGERS, .integers = ids, .count = list_length};
+    }
+}
+
+static void warm_session_allocates_nothing(void **state)
+{
+    (void)state;
+    static struct ph_cell cells[MAX_ROWS * NUM_COLUMNS];
+    const int64_t ids[6] = {1, 2, 3, 4, 5, 6};
+    float scores[MAX_ROWS];
+    struct ph_session *session = NULL;
+    struct ph_session_options options = {.max_batch = MAX_BATCH, .list_length = 5};
+    assert_ok(ph_session_open(make_run_folder("dlrm"), &options, &session));
+    fill_cells(cells, ids, 5);
+    for (size_t num_rows = 0; num_rows <= MAX_ROWS; num_rows++)
+        score_rows(session, num_rows, cells, scores);
+    score_lines(session, scores);
+    print_message("allocations in %d calls: %u ours, %u of libraries\n", MAX_ROWS + 2,
+        num_allocations(ALLOCATOR_OURS), num_allocations(ALLOCATOR_LIBRARY));
+    assert_int_equal(num_allocations(ALLOCATOR_OURS), 0);
+    assert_int_equal(num_allocations(ALLOCATOR_LIBRARY), 0);
+    fill_cells(cells, ids, 6); /* longer lists than were prepared for take memory, */
+    score_rows(session, MAX_BATCH, cells, scores);
+    if (allocations_are_counted())
+        assert_true(num_allocations(ALLOCATOR_OURS) > 0); /* which the interposed malloc sees, */
+    const unsigned grown = num_allocations(ALLOCATOR_OURS);
+    score_rows(session, MAX_BATCH, cells, scores);
+    assert_int_equal(num_allocations(ALLOCATOR_OURS), grown); /* once */
+    ph_session_close(session);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warm_session_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
