@@ -79,18 +79,42 @@ static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
     return PH_OK;
 }
 
-static ph_status add_outputs(struct ph__onnx_walk *walk)
+/* The program's output (B,T); 0 where it has none. */
+static ph_value find_logits(const struct ph_graph *graph)
 {
-    const struct ph_graph *graph = walk->graph;
-    ph_value logits = 0;
     for (size_t i = 0; i < graph->num_outputs; i++)
         if (strcmp(graph->outputs[i].name, LOGITS) == 0)
-            logits = graph->outputs[i].value;
+            return graph->outputs[i].value;
+    return 0;
+}
+
+/* logits (B,T) + [shift, 0, …] */
+static void add_shifted(struct ph__onnx_walk *walk, const char *logits, size_t num_tasks, double shift)
+{
+    ph_real *shifts = ph__arena_alloc_array(&walk->model->arena, num_tasks, sizeof *shifts);
+    if (shifts == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+        return;
+    }
+    shifts[0] = (ph_real)shift;
+    const struct ph__onnx_tensor tensor = {
+        "logit_shift", PH_ONNX_REAL, {.rank = 1, .dims = {num_tasks}}, shifts};
+    const char *const inputs[] = {logits, ph__onnx_model_tensor(walk->model, &tensor), NULL};
+    ph__onnx_model_node(walk->model, LOGITS, &(struct ph__onnx_node){"Add", inputs, NULL});
+}
+
+static ph_status add_outputs(struct ph__onnx_walk *walk, double logit_shift)
+{
+    const ph_value logits = find_logits(walk->graph);
     if (logits == 0)
         return ph_fail(PH_ERROR_BUG, "the program has no output '%s'", LOGITS);
-    const struct ph__onnx_dim dims[] = {{0, "batch"}, {graph->values[logits].type.dims[1].extent, NULL}};
+    const size_t num_tasks = walk->graph->values[logits].type.dims[1].extent;
+    const struct ph__onnx_dim dims[] = {{0, "batch"}, {num_tasks, NULL}};
     const char *const value[] = {walk->names[logits], NULL}, *const named[] = {LOGITS, NULL};
-    ph__onnx_model_node(walk->model, LOGITS, &(struct ph__onnx_node){"Identity", value, NULL});
+    if (logit_shift != 0)
+        add_shifted(walk, walk->names[logits], num_tasks, logit_shift);
+    else
+        ph__onnx_model_node(walk->model, LOGITS, &(struct ph__onnx_node){"Identity", value, NULL});
     ph__onnx_model_node(walk->model, "probability", &(struct ph__onnx_node){"Sigmoid", named, NULL});
     ph__onnx_model_output(walk->model, "probability", PH_ONNX_REAL, 2, dims);
     ph__onnx_model_output(walk->model, LOGITS, PH_ONNX_REAL, 2, dims);
@@ -119,18 +143,19 @@ static void add_metadata(struct ph__onnx_walk *walk)
     ph__onnx_model_metadata(walk->model, "ids", ids);
 }
 
-static ph_status export_walk(
-    struct ph__onnx_walk *walk, const struct ph__model_folder *folder, const char *kind, const char *path)
+static ph_status export_walk(struct ph__onnx_walk *walk, const struct ph__model_folder *folder,
+    const struct ph__onnx_export_options *options, const char *path)
 {
     add_inputs(walk);
     add_metadata(walk);
     PH_TRY(add_weights(walk, folder));
-    PH_TRY(add_nodes(walk, kind));
-    PH_TRY(add_outputs(walk));
-    return ph__onnx_model_write(walk->model, kind, path);
+    PH_TRY(add_nodes(walk, options->kind));
+    PH_TRY(add_outputs(walk, options->logit_shift));
+    return ph__onnx_model_write(walk->model, options->kind, path);
 }
 
-ph_status ph__onnx_export(const struct ph__model_folder *folder, const char *kind, const char *path)
+ph_status ph__onnx_export(
+    const struct ph__model_folder *folder, const struct ph__onnx_export_options *options, const char *path)
 {
     const struct ph_graph *graph = &folder->program->graph;
     struct ph__onnx_model model = {0};
@@ -139,7 +164,7 @@ ph_status ph__onnx_export(const struct ph__model_folder *folder, const char *kin
         .model = &model,
         .names = calloc(graph->num_values, sizeof *walk.names)};
     ph_status status = walk.names != NULL
-                           ? export_walk(&walk, folder, kind, path)
+                           ? export_walk(&walk, folder, options, path)
                            : ph_fail(PH_ERROR_MEMORY, "no memory for %zu values", graph->num_values);
     free(walk.names);
     ph__onnx_model_fini(&model);

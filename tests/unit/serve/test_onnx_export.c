@@ -38,6 +38,18 @@ static ph_value build_product(struct ph_builder *builder)
     return ph_linear(builder, ph_input_dense(builder, 3), weight, bias, PH_RELU);
 }
 
+/* The graph of the file that the export writes. */
+static struct message export_graph(struct ph_arena *arena, const struct ph__model_folder *folder,
+    const struct ph__onnx_export_options *options, const char *name)
+{
+    const char *path = ph__path_join(arena, test_folder(), name);
+    char *text;
+    size_t size;
+    assert_ok(ph__onnx_export(folder, options, path));
+    assert_ok(ph__file_read(arena, path, 1 << 20, &text, &size));
+    return inner_field((struct message){(unsigned char *)text, (unsigned char *)text + size}, 7, 0);
+}
+
 static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void **state)
 {
     (void)state;
@@ -50,13 +62,8 @@ static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void 
     ph_output(builder, "logits", build_product(builder));
     open_folder(&folder, builder, &encoder);
 
-    const char *path = ph__path_join(&arena, test_folder(), "product.onnx");
-    char *text;
-    size_t size;
-    assert_ok(ph__onnx_export(&folder, "product", path));
-    assert_ok(ph__file_read(&arena, path, 1 << 20, &text, &size));
-    const struct message model = {(unsigned char *)text, (unsigned char *)text + size};
-    const struct message graph = inner_field(model, 7, 0);
+    const struct ph__onnx_export_options options = {.kind = "product"};
+    const struct message graph = export_graph(&arena, &folder, &options, "product.onnx");
     const char *operators[] = {"Gemm", "Relu", "Identity", "Sigmoid"};
     assert_int_equal(num_fields(graph, 1), 4);
     for (size_t i = 0; i < 4; i++)
@@ -77,6 +84,31 @@ static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void 
     ph__arena_fini(&arena);
 }
 
+static void a_shift_moves_the_logits_of_the_first_task_alone(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    const char *names[] = {"a", "b", "c"};
+    struct ph_encoder encoder = {.num_dense = 3, .num_tasks = 2, .dense_names = names};
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", build_product(builder));
+    open_folder(&folder, builder, &encoder);
+
+    const struct ph__onnx_export_options options = {.kind = "product", .logit_shift = -2.5};
+    const struct message graph = export_graph(&arena, &folder, &options, "shifted.onnx");
+    const struct message add = inner_field(graph, 1, 2), shift = inner_field(graph, 5, 2);
+    const ph_real expected[] = {(ph_real)-2.5, 0};
+    assert_text_field(add, 4, 0, "Add");
+    assert_text_field(add, 2, 0, "logits");
+    assert_text_field(shift, 8, 0, "logit_shift");
+    assert_int_equal(integer_field(shift, 1, 0), 2);
+    assert_memory_equal(inner_field(shift, 9, 0).bytes, expected, sizeof expected);
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
 static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
 {
     (void)state;
@@ -90,10 +122,11 @@ static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
     ph_output(builder, "logits", ph_bce_with_logits(builder, build_product(builder), labels, 0, 0));
     open_folder(&folder, builder, &encoder);
 
+    const struct ph__onnx_export_options options = {.kind = "odd"};
     const char *path = ph__path_join(&arena, test_folder(), "loss.onnx");
     assert_fails(
-        ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "model 'odd' cannot be written as ONNX");
-    assert_fails(ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "operator 'bce_with_logits'");
+        ph__onnx_export(&folder, &options, path), PH_ERROR_USAGE, "model 'odd' cannot be written as ONNX");
+    assert_fails(ph__onnx_export(&folder, &options, path), PH_ERROR_USAGE, "operator 'bce_with_logits'");
     assert_false(ph__file_exists(path));
     close_folder(&folder);
     ph__arena_fini(&arena);
@@ -103,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_linear_layer_becomes_a_product_an_activation_and_its_weights),
+        cmocka_unit_test(a_shift_moves_the_logits_of_the_first_task_alone),
         cmocka_unit_test(an_operator_that_onnx_lacks_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
