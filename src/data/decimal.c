@@ -65,8 +65,26 @@ static double scale(uint64_t mantissa, int64_t exponent)
     return (double)(exponent < 0 ? value / powers[-exponent] : value * powers[exponent]);
 }
 
+/* Up to nine digits and nothing else: most counts. */
+static bool parse_count(const char *text, size_t length, double *number_out)
+{
+    uint32_t number = 0;
+    if (length == 0 || length > 9)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(text[i] - '0');
+        if (digit >= 10)
+            return false;
+        number = number * 10 + digit;
+    }
+    *number_out = number;
+    return true;
+}
+
 bool ph__decimal_parse(const char *text, size_t length, double *number_out)
 {
+    if (parse_count(text, length, number_out))
+        return true;
     const char *end = text + length;
     bool is_negative = text < end && *text == '-';
     if (text < end && (*text == '-' || *text == '+'))

@@ -97,7 +97,8 @@ static ph_status fail_quote(const struct ph__delimited *delimited, size_t cell)
         is_skipped ? "" : delimited->columns[delimited->first[cell]]->name);
 }
 
-ph_status ph__delimited_encode(const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line)
+ph_status ph__delimited_encode(
+    const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line, size_t line_length)
 {
     const struct ph_encoder *encoder = delimited->encoder;
     bool has_quotes = encoder->format == PH_DATA_CSV || encoder->format == PH_DATA_AVAZU;
@@ -106,7 +107,7 @@ ph_status ph__delimited_encode(const struct ph__delimited *delimited, struct ph_
     for (; cursor != NULL && num_cells < delimited->num_cells; num_cells++) {
         char *cell;
         size_t length;
-        if (!ph__cell_next(&cursor, encoder->separator, has_quotes, &cell, &length))
+        if (!ph__cell_next(&cursor, line + line_length, encoder->separator, has_quotes, &cell, &length))
             return fail_quote(delimited, num_cells);
         for (size_t i = delimited->first[num_cells]; i < delimited->first[num_cells + 1]; i++)
             PH_TRY(ph__row_text(row, delimited->columns[i], cell, length));

@@ -27,9 +27,9 @@ void ph__delimited_fini(struct ph__delimited *delimited);
 /* How many cells a line has. */
 size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line);
 
-/* Gives the cells of a NUL-terminated line to a row that has begun. The line is written over, and stays until the row's
+/* Gives the cells of a line, NUL-terminated at line[line_length], to a row that has begun. The line is written over, and stays until the row's
  * commit. PH_ERROR_DATA: what is wrong, without a place. */
 ph_status ph__delimited_encode(
-    const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line);
+    const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line, size_t line_length);
 
 #endif

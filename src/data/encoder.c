@@ -108,6 +108,7 @@ static ph_status seal_column(
     if (column->kind == PH_FIELD_ID) {
         column->slot = encoder->num_sparse++;
         column->num_rows = count_rows(column);
+        column->hash_start = ph__text_hash_start(column->hash_seed);
         encoder->num_lists += column->is_list;
         encoder->has_id_weights |= column->is_weighted;
     }

@@ -36,6 +36,7 @@ struct ph__column {
     uint64_t num_rows; /* of the table, row 0 included */
     uint64_t min_count;
     uint64_t hash_seed;
+    uint64_t hash_start; /* of the seed, set by the seal */
     bool is_list;
     bool is_weighted;  /* each id of the list carries a weight */
     size_t max_length; /* SIZE_MAX: no limit */

@@ -35,9 +35,10 @@ ph_status ph__header_read(
     header->line = strdup(line);
     if (header->line == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", path);
+    char *end = header->line + strlen(header->line);
     for (char *cursor = header->line; cursor != NULL;) {
         char *name;
-        if (!ph__cell_next(&cursor, separator, has_quotes, &name, &length))
+        if (!ph__cell_next(&cursor, end, separator, has_quotes, &name, &length))
             return ph_fail(
                 PH_ERROR_DATA, "%s:1: column %zu: a quote is not closed", path, header->num_names + 1);
         PH_TRY(check_name(header, path, name, length));

@@ -154,8 +154,9 @@ static ph_status encode_id(struct ph__row_encoder *row, const struct ph__column 
                 .column = (size_t)(column - row->encoder->columns),
                 .target = target});
     case PH_ENCODING_HASH:
-        words_of(row)[target] = 1 + (uint32_t)ph__text_hash_below(
-                                        ph__text_hash(word, length, column->hash_seed), column->num_rows - 1);
+        words_of(row)[target] =
+            1 + (uint32_t)ph__text_hash_below(
+                    ph__text_hash_from(column->hash_start, word, length), column->num_rows - 1);
         return PH_OK;
     case PH_ENCODING_BUCKET:
     case PH_ENCODING_LOG_BUCKET:

@@ -74,7 +74,7 @@ static ph_status encode_delimited(struct ph__source *source)
     struct delimited_file *state = source->state;
     if (state->is_unmatched)
         PH_TRY(match_first_row(source, state));
-    return ph__delimited_encode(&state->delimited, &source->row, state->file.line);
+    return ph__delimited_encode(&state->delimited, &source->row, state->file.line, state->file.length);
 }
 
 static void locate_delimited(const struct ph__source *source, char *text, size_t size)
