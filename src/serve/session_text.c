@@ -67,7 +67,7 @@ static ph_status encode_line(
     if (request->delimited == NULL)
         match_labels(request, context->line);
     PH_TRY(ph__row_begin(&context->row, &context->rows));
-    PH_TRY(ph__delimited_encode(request->delimited, &context->row, context->line));
+    PH_TRY(ph__delimited_encode(request->delimited, &context->row, context->line, length));
     return ph__row_commit(&context->row);
 }
 
