@@ -13,9 +13,8 @@ static ph_status export_onnx(const char *folder, const char *path)
     const struct ph_model_settings *settings = &config.model.settings;
     if (status == PH_OK)
         status = ph__model_folder_open(&model, folder, settings);
-    const struct ph__onnx_export_options options = {.kind = ph_model_name(settings->kind)};
     if (status == PH_OK)
-        status = ph__onnx_export(&model, &options, path);
+        status = ph__onnx_export(&model, ph_model_name(settings->kind), path);
     ph__model_folder_close(&model);
     ph__model_config_fini(&config);
     if (status == PH_OK)

@@ -143,19 +143,18 @@ static void add_metadata(struct ph__onnx_walk *walk)
     ph__onnx_model_metadata(walk->model, "ids", ids);
 }
 
-static ph_status export_walk(struct ph__onnx_walk *walk, const struct ph__model_folder *folder,
-    const struct ph__onnx_export_options *options, const char *path)
+static ph_status export_walk(
+    struct ph__onnx_walk *walk, const struct ph__model_folder *folder, const char *kind, const char *path)
 {
     add_inputs(walk);
     add_metadata(walk);
     PH_TRY(add_weights(walk, folder));
-    PH_TRY(add_nodes(walk, options->kind));
-    PH_TRY(add_outputs(walk, options->logit_shift));
-    return ph__onnx_model_write(walk->model, options->kind, path);
+    PH_TRY(add_nodes(walk, kind));
+    PH_TRY(add_outputs(walk, folder->logit_shift));
+    return ph__onnx_model_write(walk->model, kind, path);
 }
 
-ph_status ph__onnx_export(
-    const struct ph__model_folder *folder, const struct ph__onnx_export_options *options, const char *path)
+ph_status ph__onnx_export(const struct ph__model_folder *folder, const char *kind, const char *path)
 {
     const struct ph_graph *graph = &folder->program->graph;
     struct ph__onnx_model model = {0};
@@ -164,7 +163,7 @@ ph_status ph__onnx_export(
         .model = &model,
         .names = calloc(graph->num_values, sizeof *walk.names)};
     ph_status status = walk.names != NULL
-                           ? export_walk(&walk, folder, options, path)
+                           ? export_walk(&walk, folder, kind, path)
                            : ph_fail(PH_ERROR_MEMORY, "no memory for %zu values", graph->num_values);
     free(walk.names);
     ph__onnx_model_fini(&model);

@@ -4,15 +4,9 @@
 
 #include "serve/model_folder.h"
 
-struct ph__onnx_export_options {
-    const char *kind;   /* what errors and the graph call the model: "dlrm" */
-    double logit_shift; /* added to the logit of task 0, as in ph_scorer_options */
-};
-
-/* Writes the program of an open model folder, with its weights, to the file, atomically. Inputs and outputs are those of
- * docs/ONNX.md. PH_ERROR_USAGE for an operator that ONNX is not taught and for a model above 2 GiB, PH_ERROR_DISK,
- * PH_ERROR_MEMORY. */
-ph_status ph__onnx_export(
-    const struct ph__model_folder *model, const struct ph__onnx_export_options *options, const char *path);
+/* Writes the program of an open model folder, with its weights and the shift of its logits, to the file, atomically.
+ * `kind` is what errors and the graph call the model ("dlrm"). Inputs and outputs are those of docs/ONNX.md.
+ * PH_ERROR_USAGE for an operator that ONNX is not taught and for a model above 2 GiB, PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ph_status ph__onnx_export(const struct ph__model_folder *model, const char *kind, const char *path);
 
 #endif

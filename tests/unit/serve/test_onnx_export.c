@@ -39,13 +39,13 @@ static ph_value build_product(struct ph_builder *builder)
 }
 
 /* The graph of the file that the export writes. */
-static struct message export_graph(struct ph_arena *arena, const struct ph__model_folder *folder,
-    const struct ph__onnx_export_options *options, const char *name)
+static struct message export_graph(
+    struct ph_arena *arena, const struct ph__model_folder *folder, const char *name)
 {
     const char *path = ph__path_join(arena, test_folder(), name);
     char *text;
     size_t size;
-    assert_ok(ph__onnx_export(folder, options, path));
+    assert_ok(ph__onnx_export(folder, "product", path));
     assert_ok(ph__file_read(arena, path, 1 << 20, &text, &size));
     return inner_field((struct message){(unsigned char *)text, (unsigned char *)text + size}, 7, 0);
 }
@@ -62,8 +62,7 @@ static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void 
     ph_output(builder, "logits", build_product(builder));
     open_folder(&folder, builder, &encoder);
 
-    const struct ph__onnx_export_options options = {.kind = "product"};
-    const struct message graph = export_graph(&arena, &folder, &options, "product.onnx");
+    const struct message graph = export_graph(&arena, &folder, "product.onnx");
     const char *operators[] = {"Gemm", "Relu", "Identity", "Sigmoid"};
     assert_int_equal(num_fields(graph, 1), 4);
     for (size_t i = 0; i < 4; i++)
@@ -96,8 +95,8 @@ static void a_shift_moves_the_logits_of_the_first_task_alone(void **state)
     ph_output(builder, "logits", build_product(builder));
     open_folder(&folder, builder, &encoder);
 
-    const struct ph__onnx_export_options options = {.kind = "product", .logit_shift = -2.5};
-    const struct message graph = export_graph(&arena, &folder, &options, "shifted.onnx");
+    folder.logit_shift = -2.5;
+    const struct message graph = export_graph(&arena, &folder, "shifted.onnx");
     const struct message add = inner_field(graph, 1, 2), shift = inner_field(graph, 5, 2);
     const ph_real expected[] = {(ph_real)-2.5, 0};
     assert_text_field(add, 4, 0, "Add");
@@ -122,11 +121,10 @@ static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
     ph_output(builder, "logits", ph_bce_with_logits(builder, build_product(builder), labels, 0, 0));
     open_folder(&folder, builder, &encoder);
 
-    const struct ph__onnx_export_options options = {.kind = "odd"};
     const char *path = ph__path_join(&arena, test_folder(), "loss.onnx");
     assert_fails(
-        ph__onnx_export(&folder, &options, path), PH_ERROR_USAGE, "model 'odd' cannot be written as ONNX");
-    assert_fails(ph__onnx_export(&folder, &options, path), PH_ERROR_USAGE, "operator 'bce_with_logits'");
+        ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "model 'odd' cannot be written as ONNX");
+    assert_fails(ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "operator 'bce_with_logits'");
     assert_false(ph__file_exists(path));
     close_folder(&folder);
     ph__arena_fini(&arena);
