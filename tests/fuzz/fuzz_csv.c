@@ -28,6 +28,21 @@ static struct fuzz_schema schemas[] = {
              "    - {name: b, kind: dense, transform: log1p}\n"
              "    - {name: c, kind: ignore}\n"
              "    - {name: d, kind: id, list: true}\n"},
+    {.yaml = "data:\n"
+             "  max_bad_rows: 3\n"
+             "  fields:\n"
+             "    - {name: y, kind: label}\n"
+             "    - {name: s, kind: dense, transform: standardise}\n"
+             "    - {name: u, from: s, kind: dense, transform: log1p_standardise, missing_indicator: true}\n"
+             "    - {name: l, kind: id, list: true, weighted: true, encoding: hash, rows: 11}\n"
+             "    - {name: v, kind: id, list: true, weighted: true, max_length: 2}\n"
+             "    - {name: b, from: n, kind: id, encoding: bucket, buckets: 3}\n"
+             "    - {name: c, from: n, kind: id, encoding: bucket, boundaries: '-1,0,2.5'}\n"
+             "    - {name: e, from: n, kind: id, encoding: log_bucket}\n"
+             "    - {name: h, from: t, kind: id, part: hour, encoding: raw, rows: 24}\n"
+             "    - {name: w, from: t, kind: id, part: weekday}\n"
+             "    - {name: k, from: t, kind: id, part: weekend, encoding: raw, rows: 2}\n"
+             "    - {name: g, kind: group}\n"},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

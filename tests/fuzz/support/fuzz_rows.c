@@ -77,21 +77,33 @@ const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const c
     return &schema->settings;
 }
 
+static const struct ph_encoder *shared_encoder(struct fuzz_schema *schema)
+{
+    if (schema->encoder == NULL) {
+        const char *path = fuzz_file(1, schema->train, strlen(schema->train));
+        fuzz_require(ph_encoder_create(fuzz_settings(schema, path), &schema->encoder) == PH_OK);
+    }
+    return schema->encoder;
+}
+
 void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size)
 {
     if (size == 0)
         return;
-    const size_t flags = data[0] / num_schemas;
+    struct fuzz_schema *schema = &schemas[(data[0] & 7) % num_schemas];
+    const unsigned flags = data[0] >> 3;
     const char *path = fuzz_file(0, data + 1, size - 1);
-    struct ph_encoder *encoder = NULL;
-    if (ph_encoder_create(fuzz_settings(&schemas[data[0] % num_schemas], path), &encoder) != PH_OK)
-        return;
     const struct ph_batches_options options = {
         .batch_size = (flags & 1) != 0 ? 2 : 100,
         .is_shuffled = (flags & 2) != 0,
         .shuffle_bytes = 256,
         .needs_no_labels = (flags & 4) != 0,
     };
-    fuzz_read_batches(encoder, path, &options);
-    ph_encoder_destroy(encoder);
+    struct ph_encoder *encoder = NULL;
+    if (schema->train != NULL) {
+        fuzz_read_batches(shared_encoder(schema), path, &options);
+    } else if (ph_encoder_create(fuzz_settings(schema, path), &encoder) == PH_OK) {
+        fuzz_read_batches(encoder, path, &options);
+        ph_encoder_destroy(encoder);
+    }
 }

@@ -7,15 +7,18 @@
 #include "phloem/data.h"
 #include "support/fuzz_support.h"
 
-/* The "data" section of a config in YAML, read when it is first used. */
+/* The "data" section of a config in YAML, read when it is first used, and what the encoder learns from. */
 struct fuzz_schema {
     const char *yaml;
+    const char
+        *train; /* a text of which one encoder is made for all inputs; NULL: one of each input, by itself */
+    struct ph_encoder *encoder; /* of `train`; NULL: not made yet */
     struct ph_data_settings settings;
     struct ph_arena arena; /* of the settings; empty: not read yet */
 };
 
-/* The first byte chooses the schema and how it is read (batch size, order, labels needed or not); the rest is the
- * file. */
+/* The first byte chooses the schema (its lowest three bits) and how it is read (the others: batch size, order, labels
+ * needed or not); the rest is the file. */
 void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size);
 
 /* The schema's settings with `path` as their training file; borrowed until the next call. */
