@@ -49,6 +49,7 @@ struct ph_cell {
 };
 
 /* Builds an encoder from settings; where a field wants a vocabulary, reads the training file once (and only that).
+ * Settings that name prepared data give that data's encoder.
  * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data. */
 ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
 ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path); /* JSON, atomic */
@@ -89,7 +90,7 @@ struct ph_batches_options {
                                         encoder and options (num_prefetched may differ). Borrowed during open. */
 };
 
-/* Opens one file for one pass. The encoder is borrowed until close and may be shared by several batches. */
+/* Opens one file, the files of a pattern, or one split of prepared data (its folder) for one pass. The encoder is borrowed until close and may be shared by several batches. */
 ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out);
 
@@ -105,6 +106,32 @@ void ph_batches_position(const struct ph_batches *batches, struct ph_position *p
 uint64_t ph_batches_num_bad_rows(struct ph_batches *batches);
 const char *ph_batches_first_bad_row(struct ph_batches *batches);
 void ph_batches_close(struct ph_batches *batches);
+
+/* ---- prepared data ---- */
+
+struct ph_prepare_options {
+    size_t num_threads;  /* 0: as many as this process may run on. The result does not depend on it */
+    uint64_t part_bytes; /* of text in one part; 0: 256 MiB */
+    bool may_resume; /* keep what an interrupted preparation has left in the folder; else it must be empty */
+    const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+};
+
+struct ph_prepare_summary {
+    uint64_t num_text_bytes; /* read, after decompression */
+    uint64_t num_bytes;      /* of all parts */
+    uint64_t num_rows, num_bad_rows;
+    size_t num_parts, num_kept_parts, num_threads;
+    double seconds;          /* of encoding: without the pass that an encoder may need */
+    char first_bad_row[512]; /* its place and what is wrong with it; "": none */
+};
+
+/* Encodes train, valid and test once and for all: FOLDER/train and so on, to be opened by ph_batches_open, beside
+ * FOLDER/encoder.json and FOLDER/prepared.yaml, the data section that reads them. Each thread needs some tens of MB,
+ * whatever the size of the data. What is left by a crash or an error can be resumed: the result is then the same, byte
+ * for byte. Errors: PH_ERROR_USAGE for a folder that is not empty, PH_ERROR_CONFIG, PH_ERROR_DATA with file:line and
+ * field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED by a signal. */
+ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
+    const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);
 
 /* ---- synthetic data ---- */
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define NUM_SECTIONS 7
+#define NUM_SECTIONS 8
 #define NUM_TRAINING_SECTIONS 6 /* the first ones */
 
 static const struct ph_option top_options[] = {
@@ -41,6 +41,7 @@ static void list_sections(struct cli_job_config *config, struct ph_section secti
         {&ph__train_options, &config->train},
         {&ph__optimizer_options, &config->optimizer},
         {&ph__parallel_options, &config->parallel},
+        {&ph__prepare_options, &config->prepare},
         {&ph__synth_options, &config->synth},
     };
     for (size_t i = 0; i < NUM_SECTIONS; i++)
@@ -55,7 +56,7 @@ ph_status cli_job_config_read(struct cli_job_config *config, const char *path, c
     PH_TRY(ph__config_read(path, sets->items, sets->count, sections, NUM_SECTIONS, &config->arena));
     ph__model_section_finish(&config->model);
     ph__optimizer_section_finish(&config->optimizer);
-    return PH_OK;
+    return ph__data_settings_finish(&config->data, &config->arena);
 }
 
 void cli_job_config_fini(struct cli_job_config *config)

@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "cli/arguments.h"
 #include "data/data_options.h"
+#include "data/prepare_options.h"
 #include "data/synth_options.h"
 #include "model/model_options.h"
 #include "phloem/train.h"
@@ -25,6 +26,7 @@ struct cli_job_config {
     struct ph_train_settings train;
     struct ph_optimizer_section optimizer;
     struct ph_parallel_settings parallel;
+    struct ph_prepare_settings prepare;
     struct ph_synth_settings synth;
 };
 
@@ -32,7 +34,7 @@ struct cli_job_config {
 ph_status cli_job_config_read(struct cli_job_config *config, const char *path, const struct cli_texts *sets);
 void cli_job_config_fini(struct cli_job_config *config);
 
-/* The effective config of a training (all but "synth"), as YAML: a file that is replaced in one moment, or "-" for
+/* The effective config of a training (all but "prepare" and "synth"), as YAML: a file that is replaced in one moment, or "-" for
  * standard output. */
 ph_status cli_job_config_write(struct cli_job_config *config, const char *path);
 

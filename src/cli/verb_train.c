@@ -1,11 +1,11 @@
 /* phloem train CONFIG --out DIR [--resume] */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "cli/job_config.h"
 #include "cli/progress.h"
+#include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "train/memory_check.h"
 
@@ -21,23 +21,6 @@ struct watch {
     struct cli_job_config *config;
     const char *config_path; /* where the effective config goes */
 };
-
-static volatile int stop_signal; /* set by the handler alone */
-
-/* The first signal ends the training cleanly, the second one, of either kind, at once. */
-static void remember_signal(int number)
-{
-    stop_signal = number;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-}
-
-static void install_handlers(void)
-{
-    struct sigaction action = {.sa_handler = remember_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
@@ -155,7 +138,7 @@ static ph_status train(const struct request *request, struct watch *watch, struc
     job.observer = &observer;
     job.profile_file = request->has_profile ? stdout : NULL;
     job.trace_path = request->trace;
-    job.stop_signal = &stop_signal;
+    job.stop_signal = cli_stop_signal();
     struct ph_train_summary summary;
     ph_status status = ph_train(&job, &summary);
     cli_progress_end(&watch->progress);
@@ -201,7 +184,7 @@ ph_status verb_train(int argc, char **argv)
     PH_TRY(parse(argc, argv, &request, &is_done));
     if (is_done)
         return PH_OK;
-    install_handlers();
+    cli_stop_signal(); /* from here on */
     struct cli_job_config config = {0};
     ph_status status = prepare_and_train(&request, &config);
     cli_job_config_fini(&config);

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "data/prepared_set.h"
+
 #define FIELD(member) offsetof(struct ph_field_settings, member)
 #define DATA(member) offsetof(struct ph_data_settings, member)
 
@@ -154,6 +157,13 @@ static const struct ph_option data_options[] = {
         .default_text = "",
         .help = "Test file, evaluated once with the best model.",
         .may_change = true},
+    {.key = "prepared",
+        .type = PH_OPTION_PATH,
+        .offset = DATA(prepared),
+        .default_text = "",
+        .help = "Folder that phloem prepare has made: its splits are train, valid and test where those are "
+                "not given, "
+                "and its encoder goes before all that says here how to encode."},
     {.key = "format",
         .type = PH_OPTION_CHOICE,
         .offset = DATA(format),
@@ -258,6 +268,37 @@ const struct ph_option_table ph__data_options = {
     .num_options = sizeof data_options / sizeof data_options[0],
     .settings_size = sizeof(struct ph_data_settings),
 };
+
+static ph_status find_split(
+    const char *folder, const char *name, struct ph_arena *arena, const char **path_out)
+{
+    const char *path = ph__path_join(arena, folder, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (ph__prepared_set_is(path))
+        *path_out = path;
+    else if (ph__file_exists(path))
+        return ph_fail(PH_ERROR_DATA, "%s: is not finished: phloem prepare CONFIG --out %s --resume goes on",
+            path, folder);
+    return PH_OK;
+}
+
+ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena)
+{
+    const char *folder = settings->prepared;
+    if (folder == NULL)
+        return PH_OK;
+    if (settings->train == NULL)
+        PH_TRY(find_split(folder, "train", arena, &settings->train));
+    if (settings->valid == NULL)
+        PH_TRY(find_split(folder, "valid", arena, &settings->valid));
+    if (settings->test == NULL)
+        PH_TRY(find_split(folder, "test", arena, &settings->test));
+    if (settings->train == NULL && settings->valid == NULL && settings->test == NULL)
+        return ph_fail(PH_ERROR_DATA, "%s: holds no prepared data: phloem prepare CONFIG --out %s makes it",
+            folder, folder);
+    return PH_OK;
+}
 
 int ph__data_word_index(const char *words, const char *word)
 {

@@ -76,6 +76,7 @@ struct ph_field_settings {
 
 struct ph_data_settings {
     const char *train, *valid, *test; /* NULL: none */
+    const char *prepared;             /* a folder of ph_prepare; NULL: none */
     int format;                       /* ph_data_format */
     const char *separator;            /* one character; "": the format's */
     const char *list_separator;       /* one character */
@@ -91,6 +92,10 @@ struct ph_data_settings {
 };
 
 extern const struct ph_option_table ph__data_options;
+
+/* After reading: where `prepared` names a folder, its splits stand for train, valid and test that are not given.
+ * PH_ERROR_DATA when it is no such folder, or not finished. */
+ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena);
 
 /* The index of `word` among words separated by '|', -1 when it is none of them; and the way back, into
  * `word_out`. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/fit.h"
 #include "data/header.h"
@@ -281,8 +282,19 @@ static ph_status build(const struct ph_data_settings *settings, struct ph_encode
     return ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
 }
 
+static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_out)
+{
+    struct ph_arena arena = {0};
+    const char *path = ph__path_join(&arena, folder, "encoder.json");
+    ph_status status = path != NULL ? ph_encoder_load(path, encoder_out) : PH_ERROR_MEMORY;
+    ph__arena_fini(&arena);
+    return status == PH_ERROR_CHECKPOINT ? ph_fail(PH_ERROR_DATA, "%s", ph_error_text()) : status;
+}
+
 ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
 {
+    if (settings->prepared != NULL)
+        return load_prepared(settings->prepared, encoder_out);
     struct ph_encoder *encoder = calloc(1, sizeof *encoder);
     if (encoder == NULL)
         return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");

@@ -45,6 +45,7 @@ _Static_assert(sizeof(struct ph__part_entry) == 32, "as in the file");
  * arrays: which rows. */
 struct ph__part_range {
     uint64_t begin, end;
+    uint64_t num_lines;    /* that were read, or rows */
     uint64_t num_bad_rows; /* among them, left out */
     uint64_t is_last;      /* 1: nothing follows in that file */
 };
@@ -57,7 +58,7 @@ struct ph__part_footer {
     uint64_t checksum; /* of the footer up to here */
     char magic[PH_PART_MAGIC_BYTES];
 };
-_Static_assert(sizeof(struct ph__part_footer) == 96, "as in the file");
+_Static_assert(sizeof(struct ph__part_footer) == 104, "as in the file");
 
 /* The first bytes of a digest of 64 hexadecimal digits. */
 void ph__part_digest(const char *hex, unsigned char digest_out[PH_ENCODER_DIGEST_BYTES]);

@@ -143,18 +143,37 @@ static ph_status encode(struct ph__source *source, struct ph__rows *rows)
     return ph__row_commit(&source->row);
 }
 
+static bool is_uncounted(const struct ph__source *source)
+{
+    const struct ph__source_position *start = source->options.start;
+    return start != NULL && start->byte != 0 && start->row == 0;
+}
+
+static void remember_bad_row(struct ph__source *source, const char *reason)
+{
+    struct ph__source_position position = {0};
+    char place[1024];
+    source->format->tell(source, &position);
+    source->first_bad_line = position.row;
+    snprintf(place, sizeof place, "%s", ph__source_path(source));
+    if (!is_uncounted(source))
+        source->format->locate(source, place, sizeof place);
+    snprintf(source->first_bad_reason, sizeof source->first_bad_reason, "%s", reason);
+    snprintf(source->first_bad_row, sizeof source->first_bad_row, "%.400s: %.100s", place, reason);
+}
+
 /* Counts the bad row, or fails with its place and the reason, which is the recorded error. */
 static ph_status refuse_row(struct ph__source *source)
 {
     char place[1024], reason[512];
     snprintf(reason, sizeof reason, "%s", ph_error_text());
-    source->format->locate(source, place, sizeof place);
     if (source->first_bad_row[0] == '\0')
-        snprintf(source->first_bad_row, sizeof source->first_bad_row, "%.400s: %.100s", place, reason);
+        remember_bad_row(source, reason);
     if (source->num_bad_rows < source->options.max_bad_rows) {
         source->num_bad_rows++;
         return PH_OK;
     }
+    source->format->locate(source, place, sizeof place);
     if (source->options.max_bad_rows == 0)
         return ph_fail(PH_ERROR_DATA, "%s: %s", place, reason);
     return ph_fail(PH_ERROR_DATA, "%s: %s; more bad rows than data.max_bad_rows = %" PRIu64, place, reason,

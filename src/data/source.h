@@ -59,8 +59,12 @@ struct ph__source {
     bool is_open;
     struct ph__row_encoder row;
     uint64_t num_rows, num_bad_rows;
-    char first_bad_row[512]; /* what was wrong with it; "": none */
-    void *state;             /* of the format, for the open file */
+    char first_bad_row
+        [512]; /* its place and what was wrong with it; "": none. Of an uncounted start without the
+                                    line, unless it has ended the reading: that would take reading all before it */
+    uint64_t first_bad_line; /* among the lines since the start */
+    char first_bad_reason[512];
+    void *state; /* of the format, for the open file */
 };
 
 /* A path with *, ? or [ that is no file itself is a pattern; its files come in the order of their names. "-" is standard

@@ -1,0 +1,9 @@
+/* The signal that asks a verb to stop in good order. */
+#ifndef PH_CLI_STOP_SIGNAL_H
+#define PH_CLI_STOP_SIGNAL_H
+
+/* From now on SIGINT and SIGTERM are remembered in what is returned, which is 0 until then; a second one, of either
+ * kind, ends the program at once. Static storage. */
+const volatile int *cli_stop_signal(void);
+
+#endif

@@ -1,0 +1,92 @@
+/* phloem prepare CONFIG --out DIR [--resume] */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/number.h"
+#include "cli/job_config.h"
+#include "cli/stop_signal.h"
+#include "cli/verb.h"
+
+struct request {
+    const char *config, *folder, *threads;
+    struct cli_texts sets;
+    bool is_resumed;
+};
+
+static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
+{
+    const struct cli_flag flags[] = {
+        {"--out", CLI_TEXT, &request->folder, "DIR", "where the prepared data goes (required)"},
+        {"--resume", CLI_SWITCH, &request->is_resumed, NULL, "go on with the preparation in DIR"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
+        {"--threads", CLI_TEXT, &request->threads, "N",
+            "in place of the config's threads; 0: all processors"},
+    };
+    const struct cli_command command = {"prepare",
+        "Encodes the data of CONFIG once, into files in DIR that training reads fast. Config for training: "
+        "DIR/prepared.yaml.",
+        "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    *is_done = arguments.has_printed_help;
+    if (*is_done)
+        return PH_OK;
+    if (request->folder == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the prepared data go?");
+    request->config = arguments.positional[0];
+    return PH_OK;
+}
+
+static ph_status choose_threads(const struct request *request, int64_t *threads)
+{
+    if (request->threads != NULL &&
+        (!ph__integer_parse(request->threads, threads) || *threads < 0 || *threads > 1024))
+        return ph_fail(PH_ERROR_USAGE, "--threads '%s' is no number from 0 to 1024", request->threads);
+    return PH_OK;
+}
+
+static void print_summary(const struct ph_prepare_summary *summary, const char *folder)
+{
+    double text_mb = (double)summary->num_text_bytes * 1e-6, seconds = summary->seconds;
+    printf("prepared %" PRIu64 " rows: %.1f MB of text, %.1f MB in %zu parts", summary->num_rows, text_mb,
+        (double)summary->num_bytes * 1e-6, summary->num_parts);
+    if (summary->num_kept_parts > 0)
+        printf(" (%zu were there)\n", summary->num_kept_parts);
+    else
+        printf("\nencoded in %.1f s on %zu threads: %.1f MB/s, %.1f MB/s a core, %.0f rows/s\n", seconds,
+            summary->num_threads, text_mb / seconds, text_mb / seconds / (double)summary->num_threads,
+            (double)summary->num_rows / seconds);
+    if (summary->num_bad_rows > 0)
+        printf(
+            "left out %" PRIu64 " bad rows, the first: %s\n", summary->num_bad_rows, summary->first_bad_row);
+    printf("data: %s (prepared.yaml: the data section of a config)\n", folder);
+}
+
+static ph_status prepare(const struct request *request, struct cli_job_config *config)
+{
+    struct ph_prepare_summary summary;
+    int64_t threads = 0;
+    PH_TRY(cli_job_config_read(config, request->config, &request->sets));
+    threads = config->top.threads;
+    PH_TRY(choose_threads(request, &threads));
+    const struct ph_prepare_options options = {.num_threads = (size_t)threads,
+        .part_bytes = (uint64_t)config->prepare.part_bytes,
+        .may_resume = request->is_resumed,
+        .stop_signal = cli_stop_signal()};
+    PH_TRY(ph_prepare(&config->data, request->folder, &options, &summary));
+    print_summary(&summary, request->folder);
+    return PH_OK;
+}
+
+ph_status verb_prepare(int argc, char **argv)
+{
+    struct request request = {0};
+    struct cli_job_config config = {0};
+    bool is_done = false;
+    PH_TRY(parse(argc, argv, &request, &is_done));
+    if (is_done)
+        return PH_OK;
+    ph_status status = prepare(&request, &config);
+    cli_job_config_fini(&config);
+    return status;
+}

@@ -1,0 +1,335 @@
+/* Preparing data: text in, a folder of prepared splits out (docs/DATA.md).
+ *
+ *     FOLDER/source.yaml    the data section that it was made by
+ *     FOLDER/encoder.json   the encoder
+ *     FOLDER/plan.json      which files, cut how
+ *     FOLDER/train/…        parts, and when all are there the manifest; so for valid and test
+ *     FOLDER/prepared.yaml  the data section that reads it; written last
+ *
+ * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and however
+ * often the work was interrupted. So resuming is: make what is not there. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "data/prepare_part.h"
+#include "data/prepare_tasks.h"
+
+#define DEFAULT_PART_BYTES ((uint64_t)256 << 20)
+
+struct preparation {
+    const struct ph_data_settings *settings;
+    const char *folder;
+    const struct ph_prepare_options *options;
+    struct ph_arena arena;
+    struct ph_encoder *encoder;
+    struct ph__prepare_plan plan;
+    struct ph__prepare_context context;
+    struct ph__prepare_result *results; /* (plan.num_tasks) */
+    struct ph__prepare_buffer *buffers; /* (num_threads) */
+    size_t num_threads;
+    struct ph__tasks tasks;
+};
+
+/* ---- the folder ------------------------------------------------------------------------------------------ */
+
+static const char *path_of(struct preparation *preparation, const char *name)
+{
+    return ph__path_join(&preparation->arena, preparation->folder, name);
+}
+
+static ph_status check_folder(const struct preparation *preparation)
+{
+    bool is_empty = false;
+    PH_TRY(ph__directory_create(preparation->folder));
+    PH_TRY(ph__directory_is_empty(preparation->folder, &is_empty));
+    if (!is_empty && !preparation->options->may_resume)
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: is not empty; --resume goes on with what is there", preparation->folder);
+    return PH_OK;
+}
+
+static ph_status write_settings(const struct ph_section *section, const char *path)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__config_write(writer, section, 1);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+/* Keeps the settings, or compares them with those that were kept. */
+static ph_status check_settings(struct preparation *preparation)
+{
+    struct ph_data_settings now = *preparation->settings, before;
+    const struct ph_section section = {&ph__data_options, &now}, kept = {&ph__data_options, &before};
+    const char *path = path_of(preparation, "source.yaml");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (!ph__file_exists(path))
+        return write_settings(&section, path);
+    PH_TRY(ph__config_read(path, NULL, 0, &kept, 1, &preparation->arena));
+    now.max_bad_rows = before.max_bad_rows; /* what is prepared does not hang on these */
+    now.is_shuffled = before.is_shuffled;
+    now.shuffle_bytes = before.shuffle_bytes;
+    return ph__config_compare(&kept, &section, 1);
+}
+
+static ph_status make_encoder(struct preparation *preparation)
+{
+    const char *path = path_of(preparation, "encoder.json");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (!ph__file_exists(path)) {
+        struct ph_encoder *encoder;
+        PH_TRY(ph_encoder_create(preparation->settings, &encoder));
+        ph_status status = ph_encoder_save(encoder, path);
+        ph_encoder_destroy(encoder);
+        PH_TRY(status);
+    }
+    return ph_encoder_load(path, &preparation->encoder);
+}
+
+static ph_status make_plan(struct preparation *preparation)
+{
+    struct ph__prepare_plan *plan = &preparation->plan;
+    uint64_t part_bytes = preparation->options->part_bytes;
+    const char *path = path_of(preparation, "plan.json");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__prepare_plan_init(plan, preparation->settings, preparation->encoder,
+        part_bytes != 0 ? part_bytes : DEFAULT_PART_BYTES));
+    if (ph__file_exists(path))
+        return ph__prepare_plan_compare(plan, path);
+    return ph__prepare_plan_save(plan, path);
+}
+
+/* ---- the parts ------------------------------------------------------------------------------------------- */
+
+static bool must_stop(void *argument, size_t task)
+{
+    struct preparation *preparation = argument;
+    return ph__tasks_must_stop(&preparation->tasks, task);
+}
+
+static ph_status run_task(void *argument, size_t task, size_t worker)
+{
+    struct preparation *preparation = argument;
+    return ph__prepare_task(&preparation->context, &preparation->plan.tasks[task], task,
+        &preparation->buffers[worker], &preparation->results[task]);
+}
+
+static ph_status make_parts(struct preparation *preparation)
+{
+    const struct ph__prepare_plan *plan = &preparation->plan;
+    struct ph__prepare_context *context = &preparation->context;
+    *context = (struct ph__prepare_context){.encoder = preparation->encoder,
+        .folder = preparation->folder,
+        .part_bytes = plan->part_bytes,
+        .max_bad_rows = (uint64_t)preparation->settings->max_bad_rows,
+        .may_resume = preparation->options->may_resume,
+        .must_stop = must_stop,
+        .stop_argument = preparation};
+    ph__part_digest(plan->encoder, context->digest);
+    PH_TRY(ph__row_layout_init(&context->layout, preparation->encoder));
+    size_t num_threads = preparation->options->num_threads;
+    preparation->num_threads = num_threads != 0 ? num_threads : ph__cpu_count();
+    preparation->results = calloc(plan->num_tasks + 1, sizeof *preparation->results);
+    preparation->buffers = calloc(preparation->num_threads, sizeof *preparation->buffers);
+    if (preparation->results == NULL || preparation->buffers == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", plan->num_tasks);
+    preparation->tasks = (struct ph__tasks){.run = run_task,
+        .argument = preparation,
+        .num_tasks = plan->num_tasks,
+        .stop_signal = preparation->options->stop_signal};
+    return ph__tasks_run(&preparation->tasks, preparation->num_threads);
+}
+
+/* ---- splits ---------------------------------------------------------------------------------------------- */
+
+/* The place of a task's first bad row, and what is wrong with it. */
+static void describe_bad_row(const struct preparation *preparation, size_t task, char *text, size_t size)
+{
+    const struct ph__prepare_file *file = preparation->plan.tasks[task].file;
+    const struct ph__prepare_result *result = &preparation->results[task];
+    uint64_t line = result->first_bad_line;
+    for (size_t i = task; i-- > 0 && preparation->plan.tasks[i].file == file;)
+        line += preparation->results[i].num_lines;
+    if (result->first_bad_reason[0] != '\0')
+        snprintf(text, size, "%s:%" PRIu64 ": %s", file->path, line, result->first_bad_reason);
+    else
+        snprintf(text, size, "%s: %" PRIu64 " bad rows", file->path, result->num_bad_rows);
+}
+
+/* The sum over the split's parts, in their order: what no part knows alone. */
+static ph_status check_bad_rows(const struct preparation *preparation, enum ph__split split)
+{
+    const struct ph__prepare_plan *plan = &preparation->plan;
+    uint64_t num_bad_rows = 0, max_bad_rows = preparation->context.max_bad_rows;
+    for (size_t i = 0; i < plan->num_tasks; i++) {
+        if (plan->tasks[i].file->split != split)
+            continue;
+        num_bad_rows += preparation->results[i].num_bad_rows;
+        if (num_bad_rows <= max_bad_rows)
+            continue;
+        char place[1024];
+        describe_bad_row(preparation, i, place, sizeof place);
+        return ph_fail(PH_ERROR_DATA,
+            "%s; %" PRIu64 " bad rows up to there, more than data.max_bad_rows = %" PRIu64, place,
+            num_bad_rows, max_bad_rows);
+    }
+    return PH_OK;
+}
+
+static ph_status add_results(
+    const struct preparation *preparation, enum ph__split split, struct ph__manifest *manifest)
+{
+    const struct ph__prepare_plan *plan = &preparation->plan;
+    size_t num_parts = 0;
+    for (size_t i = 0; i < plan->num_tasks; i++)
+        num_parts += preparation->results[i].num_parts;
+    manifest->parts = calloc(num_parts + 1, sizeof *manifest->parts);
+    if (manifest->parts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", num_parts);
+    for (size_t i = 0; i < plan->num_tasks; i++) {
+        const struct ph__prepare_result *result = &preparation->results[i];
+        if (plan->tasks[i].file->split != split)
+            continue;
+        for (size_t part = 0; part < result->num_parts; part++) {
+            manifest->parts[manifest->num_parts++] = result->parts[part];
+            manifest->num_rows += result->parts[part].num_rows;
+            manifest->num_words += result->parts[part].num_words;
+            manifest->num_bytes += result->parts[part].num_bytes;
+        }
+        manifest->num_bad_rows += result->num_bad_rows;
+    }
+    return PH_OK;
+}
+
+static ph_status write_manifest(
+    struct preparation *preparation, enum ph__split split, struct ph_prepare_summary *summary)
+{
+    struct ph__manifest manifest = {.num_parts = 0};
+    const char *path = ph__arena_printf(
+        &preparation->arena, "%s/%s/" PH_MANIFEST_NAME, preparation->folder, ph__split_names[split]);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    memcpy(manifest.encoder, preparation->plan.encoder, sizeof manifest.encoder);
+    PH_TRY(check_bad_rows(preparation, split));
+    ph_status status = add_results(preparation, split, &manifest);
+    if (status == PH_OK)
+        status = ph__manifest_write(&manifest, path);
+    summary->num_parts += manifest.num_parts;
+    summary->num_bytes += manifest.num_bytes;
+    ph__manifest_fini(&manifest);
+    return status;
+}
+
+static bool has_split(const struct ph_data_settings *settings, size_t split)
+{
+    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
+    return paths[split] != NULL;
+}
+
+static ph_status make_split_folders(struct preparation *preparation)
+{
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++) {
+        if (!has_split(preparation->settings, split))
+            continue;
+        const char *path = path_of(preparation, ph__split_names[split]);
+        if (path == NULL)
+            return PH_ERROR_MEMORY;
+        PH_TRY(ph__directory_create(path));
+    }
+    return PH_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+static ph_status write_section(struct preparation *preparation)
+{
+    struct ph_writer *writer;
+    const char *path = path_of(preparation, "prepared.yaml");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__writer_printf(writer, "data:\n  prepared: \"");
+    for (const char *at = preparation->folder; *at != '\0' && status == PH_OK; at++) {
+        const char *mark = *at == '"' || *at == '\\' ? "\\"
+                           : *at == '$'              ? "$"
+                                                     : ""; /* $$ is one $ in paths */
+        status = ph__writer_printf(writer, "%s%c", mark, *at);
+    }
+    if (status == PH_OK)
+        status = ph__writer_printf(writer, "\"\n");
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+static void add_up(const struct preparation *preparation, struct ph_prepare_summary *summary)
+{
+    for (size_t i = 0; i < preparation->plan.num_tasks; i++) {
+        const struct ph__prepare_result *result = &preparation->results[i];
+        summary->num_rows += result->num_rows;
+        summary->num_bad_rows += result->num_bad_rows;
+        summary->num_text_bytes += result->num_text_bytes;
+        summary->num_kept_parts += result->num_kept;
+        if (result->num_bad_rows > 0 && summary->first_bad_row[0] == '\0')
+            describe_bad_row(preparation, i, summary->first_bad_row, sizeof summary->first_bad_row);
+    }
+    summary->num_threads = preparation->num_threads;
+}
+
+static ph_status prepare(struct preparation *preparation, struct ph_prepare_summary *summary)
+{
+    PH_TRY(check_folder(preparation));
+    PH_TRY(check_settings(preparation));
+    PH_TRY(make_encoder(preparation));
+    PH_TRY(make_plan(preparation));
+    PH_TRY(make_split_folders(preparation));
+    uint64_t start_ns = ph__clock_ns();
+    PH_TRY(make_parts(preparation));
+    summary->seconds = (double)(ph__clock_ns() - start_ns) * 1e-9;
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
+        if (has_split(preparation->settings, split))
+            PH_TRY(write_manifest(preparation, (enum ph__split)split, summary));
+    add_up(preparation, summary);
+    return write_section(preparation);
+}
+
+static void fini(struct preparation *preparation)
+{
+    for (size_t i = 0; preparation->results != NULL && i < preparation->plan.num_tasks; i++)
+        ph__prepare_result_fini(&preparation->results[i]);
+    for (size_t i = 0; preparation->buffers != NULL && i < preparation->num_threads; i++)
+        ph__prepare_buffer_fini(&preparation->buffers[i]);
+    free(preparation->results);
+    free(preparation->buffers);
+    ph__row_layout_fini(&preparation->context.layout);
+    ph__prepare_plan_fini(&preparation->plan);
+    ph_encoder_destroy(preparation->encoder);
+    ph__arena_fini(&preparation->arena);
+}
+
+ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
+    const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
+{
+    struct preparation preparation = {.settings = settings, .folder = folder, .options = options};
+    struct ph_prepare_summary summary = {0};
+    if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
+        !has_split(settings, PH_SPLIT_TEST))
+        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
+    ph_status status = prepare(&preparation, &summary);
+    fini(&preparation);
+    if (status == PH_OK)
+        *summary_out = summary;
+    return status;
+}

@@ -1,0 +1,13 @@
+/* The keys under "prepare" of a config. */
+#ifndef PH_DATA_PREPARE_OPTIONS_H
+#define PH_DATA_PREPARE_OPTIONS_H
+
+#include "base/option.h"
+
+struct ph_prepare_settings {
+    int64_t part_bytes;
+};
+
+extern const struct ph_option_table ph__prepare_options;
+
+#endif

@@ -1,0 +1,246 @@
+#include "data/prepare_part.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/part_reader.h"
+#include "data/source.h"
+
+/* A task under way. */
+struct making {
+    const struct ph__prepare_context *context;
+    const struct ph__prepare_task *task;
+    size_t number;         /* of the task */
+    struct ph_arena arena; /* paths of parts */
+    struct ph__source source;
+    bool is_open;              /* source */
+    uint64_t num_lines_before; /* of the task, in parts that were kept */
+    bool is_end;               /* it has no more rows */
+    struct ph__rows *rows;     /* of the block in the making */
+    struct ph__prepare_result *result;
+};
+
+/* ---- parts that are there -------------------------------------------------------------------------------- */
+
+static const char *part_path(struct making *making, size_t part, char name_out[PH_PART_NAME_BYTES])
+{
+    ph__part_name(making->task->file->number, part, name_out);
+    return ph__arena_printf(&making->arena, "%s/%s/%s", making->context->folder,
+        ph__split_names[making->task->file->split], name_out);
+}
+
+static ph_status add_part(struct making *making, const char *path, const char *name,
+    const struct ph__part_footer *footer, bool is_kept)
+{
+    struct ph__prepare_result *result = making->result;
+    PH_TRY(ph__array_reserve(
+        (void **)&result->parts, &result->capacity, result->num_parts + 1, sizeof *result->parts));
+    struct ph__manifest_part *part = &result->parts[result->num_parts];
+    *part = (struct ph__manifest_part){.num_rows = footer->num_rows, .num_words = footer->num_words};
+    snprintf(part->name, sizeof part->name, "%s", name);
+    ph__part_checksum_text(footer->checksum, part->checksum);
+    PH_TRY(ph__file_size(path, &part->num_bytes));
+    result->num_parts++;
+    result->num_kept += is_kept;
+    result->num_text_bytes += footer->range.end - footer->range.begin;
+    result->num_lines += footer->range.num_lines;
+    result->num_rows += footer->num_rows;
+    result->num_bad_rows += footer->range.num_bad_rows;
+    return PH_OK;
+}
+
+/* Keeps a part that an interrupted preparation has finished, if there is one that begins where it should. */
+static ph_status keep_part(
+    struct making *making, size_t part, uint64_t begin, bool *is_kept_out, struct ph__part_range *range_out)
+{
+    const struct ph__prepare_context *context = making->context;
+    const struct ph__prepare_task *task = making->task;
+    struct ph__part_reader *reader;
+    char name[PH_PART_NAME_BYTES];
+    const char *path = part_path(making, part, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    *is_kept_out = false;
+    if (!context->may_resume || !ph__file_exists(path) ||
+        ph__part_reader_open(path, &context->layout, context->digest, &reader) != PH_OK)
+        return PH_OK; /* it is made anew */
+    struct ph__part_footer footer = *ph__part_reader_footer(reader);
+    ph__part_reader_close(reader);
+    if (footer.range.begin != begin || (task->file->is_cut && footer.range.end != task->end))
+        return PH_OK;
+    *is_kept_out = true;
+    *range_out = footer.range;
+    return add_part(making, path, name, &footer, true);
+}
+
+/* ---- parts in the making --------------------------------------------------------------------------------- */
+
+/* Where the next row begins: a byte of text, or a row of arrays. */
+static uint64_t tell(const struct making *making)
+{
+    struct ph__source_position position;
+    ph__source_tell(&making->source, &position);
+    return making->context->encoder->format == PH_DATA_NPY ? position.row : position.byte;
+}
+
+/* Lines that the source has read, or rows. */
+static uint64_t num_lines(const struct making *making)
+{
+    struct ph__source_position position = {0};
+    if (making->is_open)
+        ph__source_tell(&making->source, &position);
+    return position.row;
+}
+
+static bool is_full(const struct making *making, uint64_t begin)
+{
+    if (making->task->file->is_cut)
+        return false;
+    uint64_t consumed = tell(making) - begin;
+    if (making->context->encoder->format == PH_DATA_NPY)
+        consumed *= making->context->layout.num_fixed_words * sizeof(uint32_t);
+    return consumed >= making->context->part_bytes;
+}
+
+/* Reads rows into blocks until the file, its piece or the part ends. */
+static ph_status write_rows(struct making *making, struct ph__part_writer *writer, uint64_t begin)
+{
+    const struct ph__prepare_context *context = making->context;
+    struct ph__rows *rows = making->rows;
+    bool is_part_full = false;
+    rows->num_rows = 0;
+    while (!making->is_end && !is_part_full) {
+        PH_TRY(ph__source_next(&making->source, rows, &making->is_end));
+        if (!making->is_end && rows->num_rows < PH_BLOCK_MAX_ROWS &&
+            ph__rows_num_words(rows) < PH_BLOCK_FULL_WORDS)
+            continue;
+        if (context->must_stop(context->stop_argument, making->number))
+            return ph_fail(PH_ERROR_INTERRUPTED, "the preparation was stopped");
+        PH_TRY(ph__part_writer_add(writer, rows));
+        rows->num_rows = 0;
+        is_part_full = is_full(making, begin);
+    }
+    return PH_OK;
+}
+
+/* Writes the part of that number: of a file that is cut all rows that are left, else as many as a part takes. */
+static ph_status make_part(struct making *making, size_t part, uint64_t begin)
+{
+    const struct ph__prepare_context *context = making->context;
+    const struct ph__prepare_task *task = making->task;
+    struct ph__part_writer *writer;
+    struct ph__part_footer footer;
+    char name[PH_PART_NAME_BYTES];
+    const char *path = part_path(making, part, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    uint64_t num_bad_before = making->source.num_bad_rows, num_lines_before = num_lines(making);
+    PH_TRY(ph__part_writer_open(path, &context->layout, context->digest, &writer));
+    ph_status status = write_rows(making, writer, begin);
+    const struct ph__part_range range = {.begin = begin,
+        .end = task->file->is_cut ? task->end : tell(making),
+        .num_lines = num_lines(making) - num_lines_before,
+        .num_bad_rows = making->source.num_bad_rows - num_bad_before,
+        .is_last = task->file->is_cut ? task->end == task->file->num_bytes : making->is_end};
+    if (status == PH_OK)
+        status = ph__part_writer_finish(writer, &range, &footer);
+    ph__part_writer_close(writer);
+    return status == PH_OK ? add_part(making, path, name, &footer, false) : status;
+}
+
+/* Where the first line that begins at `byte` or later begins. */
+static ph_status find_line(const char *path, uint64_t byte, uint64_t *begin_out)
+{
+    struct ph_reader *reader;
+    char *line;
+    size_t length;
+    if (byte == 0) {
+        *begin_out = 0;
+        return PH_OK;
+    }
+    PH_TRY(ph__reader_open(path, &reader));
+    ph_status status = ph__reader_seek(reader, byte - 1, 0);
+    if (status == PH_OK)
+        status = ph__reader_line(reader, &line, &length);
+    if (status == PH_OK)
+        *begin_out = ph__reader_byte(reader);
+    ph__reader_close(reader);
+    return status;
+}
+
+static ph_status open_source(struct making *making, const struct ph__source_position *start, uint64_t end)
+{
+    const struct ph__prepare_context *context = making->context;
+    const struct ph__source_options options = {
+        .max_bad_rows = context->max_bad_rows, .start = start, .is_one_file = true, .end_byte = end};
+    making->is_open = true;
+    return ph__source_open(&making->source, context->encoder, making->task->file->path, &options);
+}
+
+/* The one part of a task of a file that is cut. */
+static ph_status make_piece(struct making *making)
+{
+    const struct ph__prepare_task *task = making->task;
+    struct ph__part_range range;
+    struct ph__source_position start = {0};
+    bool is_kept = false;
+    PH_TRY(keep_part(making, task->part, task->begin, &is_kept, &range));
+    if (is_kept)
+        return PH_OK;
+    PH_TRY(find_line(task->file->path, task->begin, &start.byte));
+    making->is_end = start.byte >= task->end;
+    if (!making->is_end)
+        PH_TRY(open_source(making, &start, task->end));
+    return make_part(making, task->part, task->begin);
+}
+
+/* All parts of a file that can only be read from its beginning. */
+static ph_status make_stream(struct making *making)
+{
+    struct ph__part_range range = {0};
+    struct ph__source_position start = {0};
+    bool is_kept = false;
+    size_t part = 0;
+    do {
+        PH_TRY(keep_part(making, part, range.end, &is_kept, &range));
+        part += is_kept;
+    } while (is_kept && !range.is_last);
+    if (is_kept)
+        return PH_OK;
+    *(making->context->encoder->format == PH_DATA_NPY ? &start.row : &start.byte) = range.end;
+    making->num_lines_before = making->result->num_lines;
+    PH_TRY(open_source(making, &start, 0));
+    while (!making->is_end)
+        PH_TRY(make_part(making, part++, tell(making)));
+    return PH_OK;
+}
+
+ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
+    size_t number, struct ph__prepare_buffer *buffer, struct ph__prepare_result *result)
+{
+    struct making making = {
+        .context = context, .task = task, .number = number, .rows = &buffer->rows, .result = result};
+    ph_status status = task->file->is_cut ? make_piece(&making) : make_stream(&making);
+    if (making.is_open) {
+        result->first_bad_line = making.num_lines_before + making.source.first_bad_line;
+        memcpy(result->first_bad_reason, making.source.first_bad_reason, sizeof result->first_bad_reason);
+        ph__source_close(&making.source);
+    }
+    ph__arena_fini(&making.arena);
+    return status;
+}
+
+void ph__prepare_result_fini(struct ph__prepare_result *result)
+{
+    free(result->parts);
+    memset(result, 0, sizeof *result);
+}
+
+void ph__prepare_buffer_fini(struct ph__prepare_buffer *buffer)
+{
+    ph__rows_fini(&buffer->rows);
+}

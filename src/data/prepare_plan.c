@@ -1,0 +1,173 @@
+#include "data/prepare_plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json_fields.h"
+#include "base/memory.h"
+#include "base/seal.h"
+#include "data/source.h"
+
+#define FORMAT "phloem-prepare-plan"
+#define MAX_FILE_BYTES ((uint64_t)1 << 28)
+
+const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
+
+/* ---- making ---------------------------------------------------------------------------------------------- */
+
+static bool is_text(const struct ph_encoder *encoder)
+{
+    return encoder->format != PH_DATA_NPY && encoder->format != PH_DATA_ARROW;
+}
+
+/* Size of a file, and whether it may be read from any byte on. */
+static ph_status look_at(
+    const struct ph_encoder *encoder, const char *path, uint64_t *num_bytes_out, bool *is_cut_out)
+{
+    struct ph_reader *reader;
+    if (strcmp(path, "-") == 0) {
+        *num_bytes_out = 0;
+        *is_cut_out = false;
+        return PH_OK;
+    }
+    PH_TRY(ph__file_size(path, num_bytes_out));
+    PH_TRY(ph__reader_open(path, &reader));
+    *is_cut_out = is_text(encoder) && ph__reader_is_plain(reader);
+    ph__reader_close(reader);
+    return PH_OK;
+}
+
+static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_encoder *encoder, const char *path,
+    enum ph__split split, size_t *capacity)
+{
+    const char **paths;
+    size_t num_paths;
+    if (path == NULL)
+        return PH_OK;
+    PH_TRY(ph__source_list(&plan->arena, path, &paths, &num_paths));
+    PH_TRY(
+        ph__array_reserve((void **)&plan->files, capacity, plan->num_files + num_paths, sizeof *plan->files));
+    for (size_t i = 0; i < num_paths; i++) {
+        struct ph__prepare_file *file = &plan->files[plan->num_files];
+        *file = (struct ph__prepare_file){.path = paths[i], .split = split, .number = i};
+        PH_TRY(look_at(encoder, paths[i], &file->num_bytes, &file->is_cut));
+        plan->num_files++;
+    }
+    return PH_OK;
+}
+
+static uint64_t num_parts(const struct ph__prepare_plan *plan, const struct ph__prepare_file *file)
+{
+    return file->is_cut && file->num_bytes > 0 ? (file->num_bytes - 1) / plan->part_bytes + 1 : 1;
+}
+
+static ph_status make_tasks(struct ph__prepare_plan *plan)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < plan->num_files; i++)
+        count += num_parts(plan, &plan->files[i]);
+    plan->tasks = count <= SIZE_MAX / sizeof *plan->tasks ? calloc(count + 1, sizeof *plan->tasks) : NULL;
+    if (plan->tasks == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %" PRIu64 " parts", count);
+    for (size_t i = 0; i < plan->num_files; i++) {
+        const struct ph__prepare_file *file = &plan->files[i];
+        for (uint64_t part = 0; part < num_parts(plan, file); part++) {
+            struct ph__prepare_task *task = &plan->tasks[plan->num_tasks++];
+            *task = (struct ph__prepare_task){.file = file, .part = (size_t)part};
+            if (!file->is_cut)
+                continue;
+            task->begin = part * plan->part_bytes;
+            task->end = task->begin + plan->part_bytes;
+            task->end = task->end < file->num_bytes ? task->end : file->num_bytes;
+        }
+    }
+    return PH_OK;
+}
+
+ph_status ph__prepare_plan_init(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
+    const struct ph_encoder *encoder, uint64_t part_bytes)
+{
+    *plan = (struct ph__prepare_plan){.part_bytes = part_bytes};
+    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
+    size_t capacity = 0;
+    PH_TRY(ph__encoder_digest(encoder, plan->encoder));
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
+        PH_TRY(add_files(plan, encoder, paths[split], (enum ph__split)split, &capacity));
+    return make_tasks(plan);
+}
+
+void ph__prepare_plan_fini(struct ph__prepare_plan *plan)
+{
+    free(plan->files);
+    free(plan->tasks);
+    ph__arena_fini(&plan->arena);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* ---- keeping --------------------------------------------------------------------------------------------- */
+
+ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char *path)
+{
+    struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
+    ph__json_set_text(json, "format", FORMAT);
+    ph__json_set_text(json, "encoder", plan->encoder);
+    ph__json_set_integer(json, "part_bytes", (int64_t)plan->part_bytes);
+    for (size_t i = 0; i < plan->num_files; i++) {
+        struct ph_json *file = ph__json_object();
+        ph__json_set_text(file, "split", ph__split_names[plan->files[i].split]);
+        ph__json_set_text(file, "path", plan->files[i].path);
+        ph__json_set_integer(file, "bytes", (int64_t)plan->files[i].num_bytes);
+        ph__json_append(files, file);
+    }
+    ph__json_set(json, "files", files);
+    ph_status status = ph__sealed_json_write(json, path);
+    ph__json_destroy(json);
+    return status;
+}
+
+static ph_status compare_file(const struct ph__prepare_file *file, const struct ph_json *saved)
+{
+    const char *path = ph__json_as_text(ph__json_get(saved, "path"), "");
+    const char *split = ph__json_as_text(ph__json_get(saved, "split"), "");
+    int64_t num_bytes = ph__json_as_integer(ph__json_get(saved, "bytes"), -1);
+    if (strcmp(path, file->path) != 0 || strcmp(split, ph__split_names[file->split]) != 0)
+        return ph_fail(
+            PH_ERROR_DATA, "%s: was not there when the preparation was begun, but %s", file->path, path);
+    if ((uint64_t)num_bytes != file->num_bytes)
+        return ph_fail(PH_ERROR_DATA,
+            "%s: had %" PRId64 " bytes when the preparation was begun and has %" PRIu64, file->path,
+            num_bytes, file->num_bytes);
+    return PH_OK;
+}
+
+static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_json *saved, const char *path)
+{
+    const struct ph_json *files = ph__json_get(saved, "files");
+    if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
+        return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
+    if (strcmp(ph__json_as_text(ph__json_get(saved, "encoder"), ""), plan->encoder) != 0)
+        return ph_fail(PH_ERROR_DATA, "%s: the preparation was begun with another encoder", path);
+    int64_t part_bytes = ph__json_as_integer(ph__json_get(saved, "part_bytes"), 0);
+    if ((uint64_t)part_bytes != plan->part_bytes)
+        return ph_fail(PH_ERROR_CONFIG,
+            "prepare.part_bytes was %" PRId64 " and is now %" PRIu64 ", but may not change on resume",
+            part_bytes, plan->part_bytes);
+    if (ph__json_size(files) != plan->num_files)
+        return ph_fail(PH_ERROR_DATA,
+            "%s: there were %zu files when the preparation was begun, now there are %zu", path,
+            ph__json_size(files), plan->num_files);
+    for (size_t i = 0; i < plan->num_files; i++)
+        PH_TRY(compare_file(&plan->files[i], ph__json_at(files, i)));
+    return PH_OK;
+}
+
+ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path)
+{
+    struct ph_json *saved;
+    PH_TRY(ph__sealed_json_read(path, PH_ERROR_DATA, MAX_FILE_BYTES, &saved));
+    ph_status status = compare(plan, saved, path);
+    ph__json_destroy(saved);
+    return status;
+}

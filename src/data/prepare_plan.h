@@ -1,0 +1,49 @@
+/* What a preparation has to do: which files there are, and how they are cut into tasks that threads work on beside each
+ * other. It follows from the files alone, never from the number of threads; it is kept beside the prepared data, so
+ * that a preparation that is resumed is known to be the same. */
+#ifndef PH_DATA_PREPARE_PLAN_H
+#define PH_DATA_PREPARE_PLAN_H
+
+#include "base/arena.h"
+#include "data/encoder.h"
+
+enum ph__split { PH_SPLIT_TRAIN, PH_SPLIT_VALID, PH_SPLIT_TEST, PH_SPLIT_COUNT };
+extern const char *const ph__split_names[PH_SPLIT_COUNT];
+
+struct ph__prepare_file {
+    const char *path;
+    enum ph__split split;
+    size_t number;      /* among the split's files */
+    uint64_t num_bytes; /* as it lies; 0: standard input */
+    bool is_cut;        /* into parts that are made beside each other: plain text */
+};
+
+/* One part of a file that is cut, else all parts of a file, one after the other. */
+struct ph__prepare_task {
+    const struct ph__prepare_file *file;
+    size_t part;
+    uint64_t begin, end; /* lines that begin there; 0 and 0: all of the file */
+};
+
+struct ph__prepare_plan {
+    struct ph_arena arena;
+    uint64_t part_bytes;
+    char encoder[65]; /* ph__encoder_digest */
+    struct ph__prepare_file *files;
+    size_t num_files;
+    struct ph__prepare_task *tasks; /* split by split, file by file, part by part */
+    size_t num_tasks;
+};
+
+/* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
+ph_status ph__prepare_plan_init(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
+    const struct ph_encoder *encoder, uint64_t part_bytes);
+void ph__prepare_plan_fini(struct ph__prepare_plan *plan);
+
+ph_status ph__prepare_plan_save(
+    const struct ph__prepare_plan *plan, const char *path); /* sealed JSON, atomic */
+
+/* PH_ERROR_DATA naming what differs from the plan that was saved. */
+ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path);
+
+#endif

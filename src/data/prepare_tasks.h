@@ -1,0 +1,33 @@
+/* Tasks that a few threads take one after the other, in their order. The outcome does not depend on the threads: the
+ * first task, by its number, that fails gives the error, since every task before it is finished. */
+#ifndef PH_DATA_PREPARE_TASKS_H
+#define PH_DATA_PREPARE_TASKS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+struct ph__tasks {
+    /* worker < num_threads is the running thread. A task asks ph__tasks_must_stop now and then. */
+    ph_status (*run)(void *argument, size_t task, size_t worker);
+    void *argument;
+    size_t num_tasks;
+    const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    /* its own */
+    pthread_mutex_t lock;
+    size_t next;      /* guarded by lock: task to be taken */
+    size_t failed;    /* guarded by lock: the first that failed, SIZE_MAX: none */
+    ph_status status; /* guarded by lock: of it */
+    char error[1024]; /* guarded by lock: of it */
+};
+
+/* Runs the tasks on num_threads threads of its own, at least 1. PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED when a
+ * signal has stopped them. */
+ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads);
+
+/* Whether this task should end early: a signal has come, or a task before it has failed. Any thread. */
+bool ph__tasks_must_stop(struct ph__tasks *tasks, size_t task);
+
+#endif
