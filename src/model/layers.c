@@ -87,7 +87,8 @@ static ph_value embedding_table(struct ph_builder *builder, size_t dim,
     struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
     ph_value table = ph_table(builder, "table", features->num_sparse, features->sparse, dim, init);
     ph_value ids = ph_input_ids(builder, features->num_sparse);
-    return ph_embedding_bag(builder, ids, table, (enum ph_pooling)settings->pooling, 0);
+    ph_value weights = features->has_id_weights ? ph_input_id_weights(builder) : 0;
+    return ph_embedding_bag(builder, ids, table, (enum ph_pooling)settings->pooling, weights);
 }
 
 ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,

@@ -17,6 +17,7 @@ ph_status ph__features_init(const struct ph_encoder *encoder, struct ph_model_fe
         .num_sparse = num_sparse,
         .num_tasks = ph_encoder_num_tasks(encoder),
         .sparse = slices,
+        .has_id_weights = ph_encoder_has_id_weights(encoder),
     };
     return PH_OK;
 }

@@ -24,10 +24,12 @@ TOLERANCE = 1e-5  # of a probability
 NUM_ROWS = 600
 TABLE_ROWS = 50
 MAX_LENGTH = 5
+ONE, LIST, WEIGHTED = "", ", list: true", ", list: true, weighted: true"  # kinds of features, as a config says them
 # Lists between single ids, so that the order of the features matters; names that the graph uses itself.
-MIXED = [("user", False), ("order", True), ("single", False), ("tags", True)]
-SINGLE = [("user", False), ("item", False), ("shop", False)]
-LISTS = [("seen", True), ("tags", True)]
+MIXED = [("user", ONE), ("order", LIST), ("single", ONE), ("tags", LIST)]
+SINGLE = [("user", ONE), ("item", ONE), ("shop", ONE)]
+LISTS = [("seen", LIST), ("tags", LIST)]
+WEIGHTS = [("tags", LIST), ("user", ONE), ("bought", WEIGHTED)]
 
 # name: model section, features, dense features, labels
 CASES = {
@@ -39,6 +41,8 @@ CASES = {
     "wide_deep": ("kind: wide_deep, activation: sigmoid, pooling: mean", MIXED, 3, 1),
     "deepfm": ("kind: deepfm, pooling: mean, batch_norm: true", MIXED, 3, 2),
     "deepfm of lists": ("kind: deepfm", LISTS, 1, 1),
+    "deepfm of weighted ids": ("kind: deepfm", WEIGHTS, 1, 1),
+    "dnn of weighted ids": ("kind: dnn, pooling: mean", WEIGHTS, 1, 1),
     "dlrm": ("kind: dlrm, bottom_units: [16], top_units: [16]", SINGLE, 3, 1),
     "dlrm of lists": ("kind: dlrm, pooling: mean, bottom_units: [16]", MIXED, 3, 1),
     "dlrm without dense features": ("kind: dlrm", MIXED, 0, 1),
@@ -47,19 +51,20 @@ CASES = {
 
 
 def make_rows(features, num_dense, num_tasks, rng):
-    """Columns by name: labels and dense values as arrays, ids as lists of lists."""
+    """Columns by name: labels and dense values as arrays, ids as lists of lists of (id, weight)."""
     columns = {f"label{t}": rng.integers(0, 2, NUM_ROWS) for t in range(num_tasks)}
     for i in range(num_dense):
         columns[f"d{i}"] = rng.normal(size=NUM_ROWS).astype(numpy.float32)
-    for name, is_list in features:
-        lengths = rng.integers(0, MAX_LENGTH + 1, NUM_ROWS) if is_list else numpy.ones(NUM_ROWS, int)
-        columns[name] = [rng.integers(0, TABLE_ROWS, length).tolist() for length in lengths]
+    for name, kind in features:
+        lengths = numpy.ones(NUM_ROWS, int) if kind == ONE else rng.integers(0, MAX_LENGTH + 1, NUM_ROWS)
+        weight = (lambda: rng.integers(-8, 9) / 4) if kind == WEIGHTED else (lambda: None)
+        columns[name] = [[(rng.integers(0, TABLE_ROWS), weight()) for _ in range(n)] for n in lengths]
     return columns
 
 
 def cell(value):
     if isinstance(value, list):
-        return "^".join(map(str, value))
+        return "^".join(str(i) if weight is None else f"{i}:{weight}" for i, weight in value)
     return repr(float(value)) if isinstance(value, numpy.floating) else str(value)
 
 
@@ -73,8 +78,8 @@ def write_config(path, model, features, num_dense, num_tasks):
     fields = [f"{{name: label{t}, kind: label}}" for t in range(num_tasks)]
     fields += [f"{{name: d{i}, kind: dense}}" for i in range(num_dense)]
     fields += [
-        f"{{name: {name}, kind: id, encoding: raw, rows: {TABLE_ROWS}{', list: true' if is_list else ''}}}"
-        for name, is_list in features
+        f"{{name: {name}, kind: id, encoding: raw, rows: {TABLE_ROWS}{kind}}}"
+        for name, kind in features
     ]
     path.write_text(
         "seed: 3\nthreads: 1\n"
@@ -95,21 +100,27 @@ def onnx_inputs(columns, features, num_dense):
     inputs = {}
     if num_dense > 0:
         inputs["dense"] = numpy.stack([columns[f"d{i}"] for i in range(num_dense)], axis=1)
-    single = [name for name, is_list in features if not is_list]
+    single = [name for name, kind in features if kind == ONE]
     if single:
-        inputs["ids"] = numpy.array([[ids[0] for ids in columns[name]] for name in single], numpy.int64).T.copy()
-    for name, is_list in features:
-        if is_list:
-            padded = numpy.full((NUM_ROWS, MAX_LENGTH + 1), -1, numpy.int64)
-            for row, ids in enumerate(columns[name]):
-                padded[row, : len(ids)] = ids
-            inputs[f"ids.{name}"] = padded
+        inputs["ids"] = numpy.array([[ids[0][0] for ids in columns[name]] for name in single], numpy.int64).T.copy()
+    for name, kind in features:
+        if kind != ONE:
+            inputs[f"ids.{name}"] = padded(columns[name], 0, numpy.int64)
+        if kind == WEIGHTED:
+            inputs[f"weights.{name}"] = padded(columns[name], 1, numpy.float32)
     return inputs
+
+
+def padded(lists, part, dtype):
+    array = numpy.full((NUM_ROWS, MAX_LENGTH + 1), -1, dtype)
+    for row, ids in enumerate(lists):
+        array[row, : len(ids)] = [pair[part] for pair in ids]
+    return array
 
 
 def check_names(session, features, num_dense):
     metadata = session.get_modelmeta().custom_metadata_map
-    single = [name for name, is_list in features if not is_list]
+    single = [name for name, kind in features if kind == ONE]
     assert metadata["ids"].split("\n") == (single or [""]), metadata
     assert metadata["dense"].split("\n") == ([f"d{i}" for i in range(num_dense)] or [""]), metadata
 
