@@ -152,6 +152,64 @@ static void both_modes_declare_the_same_parameters(void **state)
     }
 }
 
+/* The logit of one sample: bag 0 is empty, bag 1 holds the ids. weights NULL: the model takes none. */
+static double logit_of(size_t kind, size_t num_ids, const int64_t *ids, const ph_real *weights)
+{
+    struct ph_model_settings settings = settings_of(ph_model_name((int)kind));
+    struct ph_model_features features = features_of(0, F, 1);
+    struct ph_builder *builder;
+    struct ph_program *program;
+    struct ph_store *store;
+    struct ph_state *state;
+    struct ph_backend *backend;
+    struct ph_executor *executor;
+    struct ph_workspace *workspace;
+    features.has_id_weights = weights != NULL;
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", ph_model_build(builder, &settings, &features));
+    assert_ok(ph_builder_finish(builder, &program));
+    ph_builder_destroy(builder);
+    assert_ok(ph_store_create(test_seed(), &store));
+    assert_ok(ph_state_create(&state));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_executor_create(program, store, state, backend, &executor));
+    assert_ok(ph_workspace_create(executor, 1, num_ids, &workspace));
+
+    const ph_real *logits;
+    struct ph_shape shape;
+    const int32_t lengths[] = {0, (int32_t)num_ids};
+    const uint32_t offsets[] = {0, 0, (uint32_t)num_ids};
+    const struct ph_batch batch = {.num_samples = 1,
+        .num_sparse = F,
+        .num_tasks = 1,
+        .num_ids = num_ids,
+        .lengths = lengths,
+        .offsets = offsets,
+        .ids = ids,
+        .id_weights = weights};
+    assert_ok(ph_workspace_bind(workspace, &batch, 0, 0));
+    assert_ok(ph_workspace_run(workspace, "forward"));
+    assert_ok(ph_workspace_output(workspace, "logits", &logits, &shape));
+    const double logit = (double)logits[0];
+    ph_workspace_destroy(workspace);
+    ph_executor_destroy(executor);
+    ph_backend_destroy(backend);
+    ph_state_destroy(state);
+    ph_store_destroy(store);
+    ph_program_destroy(program);
+    return logit;
+}
+
+static void an_id_of_weight_two_counts_as_two_ids(void **state)
+{
+    (void)state;
+    const int64_t ids[] = {3, 3, 5};
+    const ph_real weights[] = {2, 0, 1};
+    for (size_t kind = 0; kind < ph_model_count(); kind++)
+        assert_near(logit_of(kind, 3, ids, weights), logit_of(kind, 3, ids, NULL), 1e-9, 1e-5);
+    assert_true(logit_of(0, 1, ids, weights) != logit_of(0, 1, ids, NULL));
+}
+
 static void fails_with(
     const struct ph_model_settings *settings, struct ph_model_features features, const char *part)
 {
@@ -194,6 +252,7 @@ int main(void)
         cmocka_unit_test(batch_norm_adds_a_scale_and_a_shift_a_unit),
         cmocka_unit_test(dense_features_alone_are_enough),
         cmocka_unit_test(both_modes_declare_the_same_parameters),
+        cmocka_unit_test(an_id_of_weight_two_counts_as_two_ids),
         cmocka_unit_test(what_cannot_be_built_is_refused),
         cmocka_unit_test(registry_finds_models_by_name),
     };
