@@ -4,18 +4,16 @@
  * is importable. Batches are made beforehand on both sides: this is the speed of the training step.
  *
  * bench_dlrm [--rounds N] [--steps N] [--rows N] [--peer "COMMAND"] [--json FILE] [--profile] */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "peer.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
 
@@ -209,87 +207,18 @@ static double run_ours(struct machine *machine, size_t steps)
 
 /* ---- the peer ------------------------------------------------------------------------------------------------------ */
 
-struct peer {
-    pid_t process;
-    FILE *to, *from;
-    char version[128];
-};
-
-static bool peer_line(struct peer *peer, char line[128])
-{
-    if (peer->from == NULL || fgets(line, 128, peer->from) == NULL)
-        return false;
-    line[strcspn(line, "\n")] = '\0';
-    return true;
-}
-
-static void peer_stop(struct peer *peer)
-{
-    if (peer->to != NULL)
-        fclose(peer->to);
-    if (peer->from != NULL)
-        fclose(peer->from);
-    if (peer->process > 0)
-        waitpid(peer->process, NULL, 0);
-    *peer = (struct peer){0};
-}
-
-static void exec_peer(const char *command, const int *to, const int *from)
-{
-    dup2(to[0], 0);
-    dup2(from[1], 1);
-    close(to[1]);
-    close(from[0]);
-    /* As its users tune it: large blocks stay in the heap instead of being mapped anew each step. */
-    unsetenv("GOMP_SPINCOUNT");
-    setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 1);
-    setenv("MALLOC_TRIM_THRESHOLD_", "2147483648", 1);
-    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-    _exit(127);
-}
-
-/* Starts the peer; on any failure says why and leaves it stopped: the bench goes on without it. */
-static void peer_start(struct peer *peer, const char *command)
-{
-    int to[2], from[2];
-    *peer = (struct peer){0};
-    if (pipe(to) != 0 || pipe(from) != 0 || (peer->process = fork()) < 0) {
-        fprintf(stderr, "peer skipped: %s\n", strerror(errno));
-        *peer = (struct peer){0};
-        return;
-    }
-    if (peer->process == 0)
-        exec_peer(command, to, from);
-    close(to[0]);
-    close(from[1]);
-    peer->to = fdopen(to[1], "w");
-    peer->from = fdopen(from[0], "r");
-    if (peer_line(peer, peer->version) && strncmp(peer->version, "torch ", 6) == 0)
-        return;
-    printf("peer skipped: %s\n", peer->version[0] != '\0' ? peer->version : "it did not start");
-    peer_stop(peer);
-}
-
 static void peer_case(struct peer *peer, const struct bench_case *wanted, size_t rows)
 {
-    char line[128];
-    if (peer->to == NULL)
-        return;
-    fprintf(peer->to, "case %zu %s %zu %d %zu %d %d\n", wanted->pooling, optimizer_word(wanted->optimizer),
-        wanted->threads, NUM_TABLES, rows, DIM, BATCH);
-    fflush(peer->to);
-    if (!peer_line(peer, line) || strcmp(line, "ready") != 0)
+    const char *answer = peer_ask(peer, "case %zu %s %zu %d %zu %d %d", wanted->pooling,
+        optimizer_word(wanted->optimizer), wanted->threads, NUM_TABLES, rows, DIM, BATCH);
+    if (answer == NULL || strcmp(answer, "ready") != 0)
         peer_stop(peer);
 }
 
 static double run_peer(struct peer *peer, size_t steps)
 {
-    char line[128];
-    if (peer->to == NULL)
-        return NAN;
-    fprintf(peer->to, "run %zu\n", steps);
-    fflush(peer->to);
-    return peer_line(peer, line) ? strtod(line, NULL) : NAN;
+    const char *answer = peer_ask(peer, "run %zu", steps);
+    return answer != NULL ? strtod(answer, NULL) : (double)NAN;
 }
 
 /* ---- rounds --------------------------------------------------------------------------------------------------------- */
@@ -314,7 +243,7 @@ static void report(const struct bench_case *wanted, const struct peer *peer, siz
     double ratios[MAX_ROUNDS];
     for (size_t i = 0; i < rounds; i++)
         ratios[i] = ours[i] / theirs[i];
-    bool has_peer = peer->to != NULL;
+    bool has_peer = peer_is_there(peer);
     double value = median(ours, rounds);
     printf("pooling %2zu  %-8s %zu thread%s  %9.0f samples/s", wanted->pooling,
         optimizer_word(wanted->optimizer), wanted->threads, wanted->threads == 1 ? " " : "s", value);
@@ -405,8 +334,7 @@ int main(int argc, char **argv)
 {
     struct options options = parse(argc, argv);
     struct peer peer = {0};
-    if (options.peer != NULL)
-        peer_start(&peer, options.peer);
+    peer_start(&peer, options.peer, "torch ");
     struct ph_json *results = ph__json_array();
     printf("DLRM training step, measured: %d dense, %d tables x %zu x %d, batch %d, %zu rounds of %zu steps, "
            "medians\n",

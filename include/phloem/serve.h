@@ -27,8 +27,8 @@ struct ph_scorer_options {
     size_t batch_size;
     size_t num_ids;        /* expected in a batch; 0: one in each bag */
     size_t num_prefetched; /* batches made ahead while a file is scored */
-    double
-        logit_shift; /* added to the logit of task 0: undoes what sampling the training data did to the base rate */
+    /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base rate. */
+    double logit_shift;
 };
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
 void ph_scorer_destroy(struct ph_scorer *scorer);
@@ -43,10 +43,9 @@ struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 struct ph_session;
 
 struct ph_session_options { /* zero-initialised: the defaults */
-    size_t max_batch;   /* rows that are scored together at most; default 64. More are scored in pieces. */
-    size_t num_threads; /* calls that are served at once, each by its own thread; more wait. Default 1 */
-    size_t
-        list_length; /* ids of a list cell that are prepared for; default 32. Longer ones take memory once. */
+    size_t max_batch;       /* rows scored together at most (64); more are scored in pieces */
+    size_t num_threads;     /* calls served at once, each by its own thread (1); more wait */
+    size_t list_length;     /* ids of a list that are prepared for (32); longer lists take memory once */
 };
 
 /* Opens a folder that phloem train made: config.yaml (its sections data and model), encoder.json and model.safetensors.

@@ -1,0 +1,28 @@
+/* What a benchmark compares itself with: another program, driven line by line over pipes so that its rounds and ours can
+ * take turns. A peer that cannot be had is no failure: the bench goes on without it. */
+#ifndef PH_BENCH_PEER_H
+#define PH_BENCH_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct peer { /* zero-initialised: there is none */
+    pid_t process;
+    FILE *to, *from;
+    char version[128]; /* its first line: "torch 2.1" */
+    char *line;        /* its latest line, without the newline */
+    size_t line_capacity;
+};
+
+/* Starts the shell command unless it is NULL. Its first line must begin with `name`; anything else is printed as the
+ * reason why it is skipped. The wait policy that the bench runs under is not handed on. */
+void peer_start(struct peer *peer, const char *command, const char *name);
+void peer_stop(struct peer *peer);
+bool peer_is_there(const struct peer *peer);
+
+/* Sends a line and returns the answer, borrowed until the next; NULL without a peer, and when it has gone. */
+const char *peer_ask(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,409 @@
+/* Latency of a session: a DLRM of 13 dense features, 26 tables x 100k rows, bottom 512-256, top 512-256-1, in calls of 1,
+ * 16 and 64 rows, one thread on one core. A call begins with Criteo's cells (integers, and hexadecimal texts that are
+ * hashed) and ends with probabilities. Beside it, calls in turn, onnxruntime on the same model as ONNX
+ * (peer_onnxruntime.py) where that is importable: it gets the rows encoded already, and is called from Python.
+ *
+ * bench_session [--dim D] [--rounds N] [--calls N] [--peer "COMMAND"] [--json FILE] */
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "peer.h"
+#include "serve/inputs.h"
+#include "serve/model_folder.h"
+#include "serve/onnx_export.h"
+
+enum {
+    NUM_DENSE = 13,
+    NUM_SPARSE = 26,
+    NUM_COLUMNS = NUM_DENSE + NUM_SPARSE,
+    NUM_ROWS = 4096,
+    MAX_BATCH = 64
+};
+
+#define MAX_ROUNDS ((size_t)101)
+
+#define CONFIG                                               \
+    "data: {format: criteo, encoding: hash, rows: 100000}\n" \
+    "model: {kind: dlrm, embedding_dim: %zu, bottom_units: [512, 256], top_units: [512, 256]}\n"
+
+struct options {
+    size_t dim; /* 0: 16 and 64 */
+    size_t rounds, calls;
+    const char *peer, *json;
+};
+
+static void check(ph_status status)
+{
+    if (status == PH_OK)
+        return;
+    fprintf(stderr, "bench_session: %s\n", ph_error_text());
+    exit(ph_status_exit_code(status));
+}
+
+/* ---- rows ---- */
+
+struct rows {
+    struct ph_cell cells[NUM_ROWS * NUM_COLUMNS];
+    char texts[NUM_ROWS * NUM_SPARSE][9];
+};
+
+/* Counts that are small mostly, and ids from a power law, as a hash of their rank. */
+static struct rows *make_rows(void)
+{
+    struct ph_rng_sequence rng = {.key = {.seed = 1}};
+    struct rows *rows = calloc(1, sizeof *rows);
+    if (rows == NULL)
+        check(ph_fail(PH_ERROR_MEMORY, "no memory for %d rows", NUM_ROWS));
+    for (size_t row = 0; row < NUM_ROWS; row++) {
+        struct ph_cell *cells = rows->cells + row * NUM_COLUMNS;
+        for (size_t i = 0; i < NUM_DENSE; i++)
+            cells[i] = (struct ph_cell){
+                .kind = PH_CELL_INTEGER, .integer = (int64_t)exp(8 * ph__rng_next_uniform(&rng)) - 1};
+        for (size_t i = 0; i < NUM_SPARSE; i++) {
+            char *text = rows->texts[row * NUM_SPARSE + i];
+            const uint32_t rank = (uint32_t)exp(15 * ph__rng_next_uniform(&rng));
+            snprintf(text, 9, "%08x", rank * 2654435761u);
+            cells[NUM_DENSE + i] = (struct ph_cell){.kind = PH_CELL_TEXT, .text = text, .length = 8};
+        }
+    }
+    return rows;
+}
+
+/* Begins an .npy file of (NUM_ROWS, columns) numbers in C's order. */
+static FILE *open_npy(const char *path, const char *type, int columns)
+{
+    char header[118]; /* with the ten bytes before it, a multiple of 64 */
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
+    memset(header, ' ', sizeof header);
+    int length = snprintf(header, sizeof header,
+        "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", type, NUM_ROWS, columns);
+    header[length] = ' ';
+    header[sizeof header - 1] = '\n';
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
+    fwrite(header, 1, sizeof header, file);
+    return file;
+}
+
+static void close_npy(FILE *file, const char *path)
+{
+    if (fclose(file) != 0)
+        check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
+}
+
+/* The rows as the model sees them, for the peer. */
+static void write_encoded(
+    const struct ph_encoder *encoder, const struct rows *rows, const char *dense_path, const char *ids_path)
+{
+    struct ph__inputs inputs;
+    struct ph__row_encoder row_encoder;
+    struct ph__rows encoded = {0};
+    FILE *dense = open_npy(dense_path, "<f4", NUM_DENSE), *ids = open_npy(ids_path, "<i8", NUM_SPARSE);
+    check(ph__inputs_init(encoder, &inputs));
+    ph__row_encoder_init(&row_encoder, encoder, NULL);
+    for (size_t row = 0; row < NUM_ROWS; row++) {
+        encoded.num_rows = 0;
+        check(ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * NUM_COLUMNS, &encoded));
+        fwrite(encoded.words + encoder->dense_word, sizeof(float), NUM_DENSE, dense);
+        for (size_t i = 0; i < NUM_SPARSE; i++)
+            fwrite(&(int64_t){encoded.words[encoder->sparse_word + i]}, sizeof(int64_t), 1, ids);
+    }
+    close_npy(dense, dense_path);
+    close_npy(ids, ids_path);
+    ph__rows_fini(&encoded);
+    ph__row_encoder_fini(&row_encoder);
+    ph__inputs_fini(&inputs);
+}
+
+/* ---- a run folder with random weights ---- */
+
+static const char *join(struct ph_arena *arena, const char *folder, const char *name)
+{
+    const char *path = ph__path_join(arena, folder, name);
+    if (path == NULL)
+        check(ph_fail(PH_ERROR_MEMORY, "no memory for a path"));
+    return path;
+}
+
+/* Everything that phloem train leaves, but from initial weights. */
+static void make_folder(struct ph_arena *arena, const char *folder, size_t dim)
+{
+    char text[512];
+    struct ph__model_config config;
+    struct ph_encoder *encoder = NULL;
+    struct ph_backend *backend = NULL;
+    struct ph_store *store = NULL;
+    struct ph_state *state = NULL;
+    struct ph_scorer *scorer = NULL;
+    snprintf(text, sizeof text, CONFIG, dim);
+    check(ph__directory_create(folder));
+    check(ph__file_write_text(join(arena, folder, "config.yaml"), text));
+    check(ph__model_config_read(&config, folder));
+    check(ph_encoder_create(&config.data, &encoder));
+    check(ph_encoder_save(encoder, join(arena, folder, "encoder.json")));
+    check(ph_store_create(1, &store));
+    check(ph_state_create(&state));
+    check(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    const struct ph_scorer_options options = {
+        &config.model.settings, encoder, store, state, backend, .batch_size = 1}; /* it makes the weights */
+    check(ph_scorer_create(&options, &scorer));
+    check(ph_checkpoint_save(join(arena, folder, "model.safetensors"), store, state, NULL));
+    ph_scorer_destroy(scorer);
+    ph_backend_destroy(backend);
+    ph_state_destroy(state);
+    ph_store_destroy(store);
+    ph_encoder_destroy(encoder);
+    ph__model_config_fini(&config);
+}
+
+/* The peer's model and its rows, in files of the folder. */
+static void prepare_peer(struct ph_arena *arena, const char *folder, const struct rows *rows)
+{
+    struct ph__model_config config;
+    struct ph__model_folder model = {0};
+    check(ph__model_config_read(&config, folder));
+    check(ph__model_folder_open(&model, folder, &config.model.settings));
+    check(ph__onnx_export(&model, "dlrm", join(arena, folder, "model.onnx")));
+    write_encoded(model.encoder, rows, join(arena, folder, "dense.npy"), join(arena, folder, "ids.npy"));
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
+}
+
+static void remove_folder(struct ph_arena *arena, const char *folder)
+{
+    static const char *const names[] = {
+        "config.yaml", "encoder.json", "model.safetensors", "model.onnx", "dense.npy", "ids.npy"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        remove(join(arena, folder, names[i]));
+    rmdir(folder);
+}
+
+/* ---- calls ---- */
+
+/* Row where call `call` of `batch` rows begins: both sides walk through the same rows. */
+static size_t first_row(size_t call, size_t batch)
+{
+    return call % (NUM_ROWS / batch) * batch;
+}
+
+/* What one round of calls took, in microseconds. */
+struct latency {
+    double p50, p99;
+};
+
+static int ascending(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The value that this share of the ascending ones does not exceed. */
+static double quantile(const double *values, size_t count, double share)
+{
+    return values[(size_t)ceil(share * (double)count) - 1];
+}
+
+/* Calls from `first_call` on; microseconds (calls) is scratch. */
+static struct latency run_ours(struct ph_session *session, const struct rows *rows, size_t batch,
+    size_t first_call, size_t calls, double *microseconds)
+{
+    float probabilities[MAX_BATCH];
+    for (size_t i = 0; i < calls; i++) {
+        const struct ph_cell *cells = rows->cells + first_row(first_call + i, batch) * NUM_COLUMNS;
+        const uint64_t begin = ph__clock_ns();
+        check(ph_session_score(session, batch, cells, probabilities));
+        microseconds[i] = (double)(ph__clock_ns() - begin) * 1e-3;
+    }
+    qsort(microseconds, calls, sizeof *microseconds, ascending);
+    return (struct latency){quantile(microseconds, calls, 0.5), quantile(microseconds, calls, 0.99)};
+}
+
+static struct latency run_peer(struct peer *peer, size_t calls)
+{
+    struct latency latency = {(double)NAN, (double)NAN};
+    const char *answer = peer_ask(peer, "run %zu", calls);
+    double total;
+    if (answer == NULL || sscanf(answer, "%lf %lf %lf", &total, &latency.p50, &latency.p99) != 3)
+        return (struct latency){(double)NAN, (double)NAN};
+    return (struct latency){latency.p50 * 1e6, latency.p99 * 1e6};
+}
+
+/* The peer's case: from then on its call i scores the rows of our call i. */
+static void start_peer(struct peer *peer, struct ph_arena *arena, const char *folder, size_t batch)
+{
+    const char *answer = peer_ask(peer, "case %s %s %zu", join(arena, folder, "model.onnx"), folder, batch);
+    if (answer != NULL && strcmp(answer, "ready") == 0)
+        return;
+    if (answer != NULL)
+        printf("peer skipped: %s\n", answer);
+    peer_stop(peer);
+}
+
+/* ---- rounds ---- */
+
+/* Sorts. */
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, ascending);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* One figure of all rounds. */
+struct figures {
+    double ours[MAX_ROUNDS], theirs[MAX_ROUNDS], ratios[MAX_ROUNDS];
+};
+
+static void report(struct ph_json *results, const struct peer *peer, const char *name,
+    struct figures *figures, size_t rounds)
+{
+    const bool has_peer = peer_is_there(peer);
+    struct ph_json *entry = ph__json_object();
+    for (size_t i = 0; i < rounds; i++)
+        figures->ratios[i] = figures->theirs[i] / figures->ours[i];
+    const double value = median(figures->ours, rounds);
+    const double peer_value = has_peer ? median(figures->theirs, rounds) : (double)NAN;
+    const double ratio = has_peer ? median(figures->ratios, rounds) : (double)NAN;
+    printf("%-40s %9.1f us", name, value);
+    if (has_peer)
+        printf("   onnxruntime %9.1f us   ratio %5.2f", peer_value, ratio);
+    printf("\n");
+    fflush(stdout);
+    ph__json_set_text(entry, "name", name);
+    ph__json_set_text(entry, "unit", "us");
+    ph__json_set_number(entry, "value", value);
+    ph__json_set_text(entry, "peer", has_peer ? peer->version : NULL);
+    ph__json_set_number(entry, "peer_value", peer_value);
+    ph__json_set_number(entry, "ratio", ratio);
+    ph__json_set_null(entry, "limit");
+    ph__json_set_null(entry, "of_limit");
+    ph__json_set_text(entry, "label", "measured");
+    ph__json_append(results, entry);
+}
+
+static void run_batch(struct ph_session *session, struct peer *peer, const struct rows *rows,
+    const struct options *options, size_t dim, size_t batch, struct ph_json *results)
+{
+    static struct figures p50, p99;
+    char name[96];
+    double *scratch = calloc(options->calls, sizeof *scratch);
+    if (scratch == NULL)
+        check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu figures", options->calls));
+    run_ours(session, rows, batch, 0, options->calls, scratch); /* not counted: caches settle */
+    run_peer(peer, options->calls);
+    for (size_t round = 0; round < options->rounds; round++) {
+        const struct latency ours =
+            run_ours(session, rows, batch, (round + 1) * options->calls, options->calls, scratch);
+        const struct latency theirs = run_peer(peer, options->calls);
+        p50.ours[round] = ours.p50;
+        p99.ours[round] = ours.p99;
+        p50.theirs[round] = theirs.p50;
+        p99.theirs[round] = theirs.p99;
+    }
+    snprintf(name, sizeof name, "serve.session.dlrm.dim%zu.batch%zu.p50", dim, batch);
+    report(results, peer, name, &p50, options->rounds);
+    snprintf(name, sizeof name, "serve.session.dlrm.dim%zu.batch%zu.p99", dim, batch);
+    report(results, peer, name, &p99, options->rounds);
+    free(scratch);
+}
+
+static void run_model(const struct options *options, struct peer *peer, const struct rows *rows, size_t dim,
+    struct ph_json *results)
+{
+    static const size_t batches[] = {1, 16, 64};
+    struct ph_arena arena = {0};
+    struct ph_session *session = NULL;
+    char folder[] = "/tmp/bench_session_XXXXXX";
+    if (mkdtemp(folder) == NULL)
+        check(ph_fail(PH_ERROR_DISK, "%s: cannot be made", folder));
+    make_folder(&arena, folder, dim);
+    if (peer_is_there(peer))
+        prepare_peer(&arena, folder, rows);
+    check(ph_session_open(folder, &(struct ph_session_options){.max_batch = MAX_BATCH}, &session));
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        start_peer(peer, &arena, folder, batches[i]);
+        run_batch(session, peer, rows, options, dim, batches[i], results);
+    }
+    remove_folder(&arena, folder);
+    ph_session_close(session);
+    ph__arena_fini(&arena);
+}
+
+/* ---- options ---- */
+
+static size_t positive_number(const char *text)
+{
+    char *end = NULL;
+    unsigned long number = text != NULL ? strtoul(text, &end, 10) : 0;
+    if (number == 0 || *end != '\0') {
+        fprintf(stderr, "bench_session: '%s' is no positive number\n", text != NULL ? text : "");
+        exit(2);
+    }
+    return number;
+}
+
+static struct options parse(int argc, char **argv)
+{
+    struct options options = {.rounds = 11, .calls = 200};
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--dim") == 0)
+            options.dim = positive_number(value);
+        else if (strcmp(argv[i], "--rounds") == 0)
+            options.rounds = positive_number(value);
+        else if (strcmp(argv[i], "--calls") == 0)
+            options.calls = positive_number(value);
+        else if (strcmp(argv[i], "--peer") == 0)
+            options.peer = value;
+        else if (strcmp(argv[i], "--json") == 0)
+            options.json = value;
+        else {
+            fprintf(stderr, "bench_session: unknown flag '%s'\n", argv[i]);
+            exit(2);
+        }
+    }
+    options.rounds = options.rounds > MAX_ROUNDS ? MAX_ROUNDS : options.rounds;
+    return options;
+}
+
+/* This process and the peer that it starts stay on one core. */
+static void stay_on_one_core(void)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET((size_t)sched_getcpu(), &cores);
+    if (sched_setaffinity(0, sizeof cores, &cores) != 0)
+        fprintf(stderr, "bench_session: cannot stay on one core\n");
+}
+
+int main(int argc, char **argv)
+{
+    const struct options options = parse(argc, argv);
+    struct peer peer;
+    stay_on_one_core();
+    peer_start(&peer, options.peer, "onnxruntime ");
+    struct rows *rows = make_rows();
+    struct ph_json *results = ph__json_array();
+    printf("DLRM session, measured: %d dense, %d tables x 100000, %zu rounds of %zu calls, one thread on one "
+           "core\n",
+        NUM_DENSE, NUM_SPARSE, options.rounds, options.calls);
+    if (options.dim == 0 || options.dim == 16)
+        run_model(&options, &peer, rows, 16, results);
+    if (options.dim != 16)
+        run_model(&options, &peer, rows, options.dim == 0 ? 64 : options.dim, results);
+    peer_stop(&peer);
+    free(rows);
+    if (options.json != NULL)
+        check(ph__json_write(results, options.json));
+    ph__json_destroy(results);
+    return 0;
+}
