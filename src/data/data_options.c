@@ -313,10 +313,10 @@ int ph__data_word_index(const char *words, const char *word)
     }
 }
 
-const char *ph__data_word(const char *words, int index, char word_out[16])
+const char *ph__data_word(const char *words, int index, char word_out[PH_DATA_WORD_BYTES])
 {
     for (; index > 0; index--)
         words += strcspn(words, "|") + 1;
-    snprintf(word_out, 16, "%.*s", (int)strcspn(words, "|"), words);
+    snprintf(word_out, PH_DATA_WORD_BYTES, "%.*s", (int)strcspn(words, "|"), words);
     return word_out;
 }

@@ -100,6 +100,7 @@ ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_
 /* The index of `word` among words separated by '|', -1 when it is none of them; and the way back, into
  * `word_out`. */
 int ph__data_word_index(const char *words, const char *word);
-const char *ph__data_word(const char *words, int index, char word_out[16]);
+#define PH_DATA_WORD_BYTES 24 /* the longest one and its NUL */
+const char *ph__data_word(const char *words, int index, char word_out[PH_DATA_WORD_BYTES]);
 
 #endif

@@ -44,7 +44,7 @@ static void set_boundaries(struct ph_json *json, const struct ph__column *column
 
 static void set_list(struct ph_json *json, const struct ph__column *column)
 {
-    char word[16];
+    char word[PH_DATA_WORD_BYTES];
     ph__json_set_bool(json, "list", column->is_list);
     ph__json_set_bool(json, "weighted", column->is_weighted);
     ph__json_set_integer(
@@ -55,7 +55,7 @@ static void set_list(struct ph_json *json, const struct ph__column *column)
 
 static ph_status set_id(struct ph_json *json, const struct ph__column *column)
 {
-    char word[16];
+    char word[PH_DATA_WORD_BYTES];
     ph__json_set_text(json, "encoding", ph__data_word(PH_ENCODING_WORDS, (int)column->encoding, word));
     set_list(json, column);
     switch (column->encoding) {
@@ -79,7 +79,7 @@ static ph_status set_id(struct ph_json *json, const struct ph__column *column)
 
 static void set_dense(struct ph_json *json, const struct ph__column *column)
 {
-    char word[16];
+    char word[PH_DATA_WORD_BYTES];
     const struct ph__statistics *statistics = &column->statistics;
     ph__json_set_text(json, "transform", ph__data_word(PH_TRANSFORM_WORDS, (int)column->transform, word));
     ph__json_set_number(json, "missing", (double)column->missing);
@@ -98,7 +98,7 @@ static void set_dense(struct ph_json *json, const struct ph__column *column)
 
 static ph_status set_column(struct ph_json *json, const struct ph__column *column)
 {
-    char word[16];
+    char word[PH_DATA_WORD_BYTES];
     ph__json_set_text(json, "name", column->name);
     if (strcmp(column->from, column->name) != 0)
         ph__json_set_text(json, "from", column->from);
@@ -110,7 +110,7 @@ static ph_status set_column(struct ph_json *json, const struct ph__column *colum
 
 static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *encoder)
 {
-    char word[16];
+    char word[PH_DATA_WORD_BYTES];
     const char separators[][2] = {{encoder->separator, '\0'}, {encoder->list_separator, '\0'}};
     ph__json_set_text(json, "format", FILE_FORMAT);
     ph__json_set_integer(json, "version", FILE_VERSION);

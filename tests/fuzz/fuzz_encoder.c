@@ -5,21 +5,6 @@
 
 #include "support/fuzz_rows.h"
 
-#define JSON_START "{\n  \"sha256\": \""
-
-/* The text with a fitting seal, in slot 0. */
-static const char *sealed_file(const uint8_t *text, size_t size)
-{
-    uint8_t *bytes = malloc(size + 1);
-    fuzz_require(bytes != NULL);
-    memcpy(bytes, text, size);
-    if (size > strlen(JSON_START) && memcmp(bytes, JSON_START, strlen(JSON_START)) == 0)
-        fuzz_reseal(bytes, size, strlen(JSON_START));
-    const char *path = fuzz_file(0, bytes, size);
-    free(bytes);
-    return path;
-}
-
 /* Saved, malloc'ed. */
 static char *text_of(const struct ph_encoder *encoder)
 {
@@ -47,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ph_encoder *encoder = NULL;
     const uint8_t *end = size > 0 ? memchr(data, '\0', size) : NULL;
     const size_t text_size = end != NULL ? (size_t)(end - data) : size;
-    if (ph_encoder_load(sealed_file(data, text_size), &encoder) != PH_OK)
+    if (ph_encoder_load(fuzz_sealed_json(0, data, text_size), &encoder) != PH_OK)
         return 0;
     check_again(encoder);
     const struct ph_batches_options options = {.batch_size = 3, .needs_no_labels = size % 2 == 1};

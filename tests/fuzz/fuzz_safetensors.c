@@ -7,8 +7,6 @@
 #include "store/store.h"
 #include "support/fuzz_support.h"
 
-#define PREFIX_BYTES 8
-
 static void read_tensors(const struct ph_safetensors *file)
 {
     for (size_t i = 0; i < ph__safetensors_num_tensors(file); i++) {
@@ -55,23 +53,12 @@ static void load(struct ph_store *store, const char *path)
     }
 }
 
-static const char *sealed_file(const uint8_t *data, size_t size)
-{
-    uint8_t *bytes = malloc(size + 1);
-    fuzz_require(bytes != NULL);
-    memcpy(bytes, data, size);
-    fuzz_reseal(bytes, size, PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START));
-    const char *path = fuzz_file(0, bytes, size);
-    free(bytes);
-    return path;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct ph_store *store;
     if (store == NULL)
         store = make_store();
-    const char *path = sealed_file(data, size);
+    const char *path = fuzz_sealed_tensors(0, data, size);
     struct ph_safetensors *file = NULL;
     if (ph__safetensors_open(path, &file) != PH_OK)
         return 0;

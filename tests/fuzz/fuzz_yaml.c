@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t num_nodes = 0;
     if (ph__yaml_read(&arena, fuzz_file(0, data, size), &nodes, &num_nodes) == PH_OK)
         for (size_t i = 0; i < num_nodes; i++) {
-            fuzz_require(strlen(nodes[i].key) < PH_YAML_PATH_MAX);
+            fuzz_require(strlen(nodes[i].key) <= PH_YAML_PATH_MAX);
             fuzz_require((nodes[i].text != NULL) == (nodes[i].kind == PH_YAML_SCALAR));
             fuzz_require(nodes[i].line >= 1 && nodes[i].line <= size + 1);
             fuzz_require(nodes[i].num_items <= size);

@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "base/seal.h"
+#include "store/safetensors.h"
 
 _Noreturn void fuzz__broken(const char *condition, const char *file, int line)
 {
@@ -90,4 +91,27 @@ void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset)
     fuzz_require(ph__digest_finish(digest, digits) == PH_OK);
     ph__digest_destroy(digest);
     memcpy(bytes + offset, digits, PH_SEAL_DIGITS);
+}
+
+static const char *sealed_file(size_t slot, const void *bytes, size_t size, size_t start, const char *prefix)
+{
+    uint8_t *copy = malloc(size + 1);
+    fuzz_require(copy != NULL);
+    memcpy(copy, bytes, size);
+    const size_t end = start + strlen(prefix);
+    if (size > end && memcmp(copy + start, prefix, end - start) == 0)
+        fuzz_reseal(copy, size, end);
+    const char *path = fuzz_file(slot, copy, size);
+    free(copy);
+    return path;
+}
+
+const char *fuzz_sealed_json(size_t slot, const void *bytes, size_t size)
+{
+    return sealed_file(slot, bytes, size, 0, "{\n  \"" PH_SEAL_KEY "\": \"");
+}
+
+const char *fuzz_sealed_tensors(size_t slot, const void *bytes, size_t size)
+{
+    return sealed_file(slot, bytes, size, sizeof(uint64_t), PH_SAFETENSORS_SEAL_START);
 }

@@ -24,8 +24,13 @@ void fuzz_folder_path(const char *name, char path_out[64]);
 /* The bytes of a file, malloc'ed, with a NUL behind them. */
 char *fuzz_read(const char *path, size_t *size_out);
 
-/* Bytes whose checksum fits, so that a target gets past it: if the input has room for a seal at `offset`, its 64
- * digits are replaced by the sum of the input with zeros in their place. */
+/* Makes the seal of the bytes fit, so that a target gets past it: if there is room for one at `offset`, its 64 digits
+ * are replaced by the sum of the bytes with zeros in their place. */
 void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset);
+
+/* fuzz_file of the bytes, with a fitting seal where they begin as a sealed JSON document or a sealed safetensors file
+ * does. */
+const char *fuzz_sealed_json(size_t slot, const void *bytes, size_t size);
+const char *fuzz_sealed_tensors(size_t slot, const void *bytes, size_t size);
 
 #endif

@@ -86,13 +86,29 @@ static void unknown_words_are_refused_with_key_and_line(void **state)
 static void words_and_indices_belong_together(void **state)
 {
     (void)state;
-    char word[16];
+    char word[PH_DATA_WORD_BYTES];
     assert_int_equal(ph__data_word_index(PH_FIELD_KIND_WORDS, "label"), PH_FIELD_LABEL);
     assert_int_equal(ph__data_word_index(PH_FIELD_KIND_WORDS, "ignore"), PH_FIELD_IGNORE);
     assert_int_equal(ph__data_word_index(PH_FIELD_KIND_WORDS, "ign"), -1);
     assert_int_equal(ph__data_word_index(PH_FIELD_KIND_WORDS, ""), -1);
     assert_string_equal(ph__data_word(PH_ENCODING_WORDS, PH_ENCODING_VOCABULARY, word), "vocabulary");
     assert_string_equal(ph__data_word(PH_FIELD_KIND_WORDS, PH_FIELD_IGNORE, word), "ignore");
+}
+
+static void every_word_is_found_again(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {
+        PH_DATA_FORMAT_WORDS, PH_FIELD_KIND_WORDS, PH_ENCODING_WORDS, PH_TRANSFORM_WORDS, PH_TIME_PART_WORDS};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        int count = 1;
+        for (const char *at = lists[i]; (at = strchr(at, '|')) != NULL; at++)
+            count++;
+        for (int index = 0; index < count; index++) {
+            char word[PH_DATA_WORD_BYTES];
+            assert_int_equal(ph__data_word_index(lists[i], ph__data_word(lists[i], index, word)), index);
+        }
+    }
 }
 
 /* What synth writes as synth.yaml is a data section that reads its files. */
@@ -135,6 +151,7 @@ int main(void)
         cmocka_unit_test(fields_are_read_with_what_they_leave_out),
         cmocka_unit_test(unknown_words_are_refused_with_key_and_line),
         cmocka_unit_test(words_and_indices_belong_together),
+        cmocka_unit_test(every_word_is_found_again),
         cmocka_unit_test(the_schema_that_synth_writes_reads_its_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,60 @@
+#include "support/fuzz_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static const char config_text[] =
+    "seed: 1\n"
+    "threads: 1\n"
+    "data:\n"
+    "  prefetch: 0\n"
+    "  fields:\n"
+    "    - {name: y, kind: label}\n"
+    "    - {name: w, kind: weight}\n"
+    "    - {name: d, kind: dense, transform: log1p_standardise}\n"
+    "    - {name: t, kind: id, list: true}\n"
+    "    - {name: h, kind: id, encoding: hash, rows: 5}\n"
+    "    - {name: b, from: d, kind: id, encoding: log_bucket}\n"
+    "model: {kind: wide_deep, embedding_dim: 1, hidden_units: [2]}\n"
+    "train: {epochs: 1, batch_size: 4, report_seconds: 0, checkpoint_seconds: 0}\n";
+
+static const char rows_text[] = "y,w,d,t,h\n"
+                                "1,1,2.5,a|b,x\n"
+                                "0,0.5,,b,y\n"
+                                "1,1,7,,x\n"
+                                "0,2,0,a,z\n"
+                                "1,1,1e3,b|b,\n";
+
+void fuzz_run_init(struct fuzz_run *run)
+{
+    char rows[64], config[64], set[96];
+    fuzz_folder_path("rows.csv", rows);
+    fuzz_folder_path("job.yaml", config);
+    fuzz_folder_path("run", run->folder);
+    snprintf(set, sizeof set, "data.train=%s", rows);
+    const struct cli_texts sets = {1, {set}};
+    fuzz_require(ph__file_write_text(rows, rows_text) == PH_OK);
+    fuzz_require(ph__file_write_text(config, config_text) == PH_OK);
+    fuzz_require(cli_job_config_read(&run->config, config, &sets) == PH_OK);
+    fuzz_require(ph_encoder_create(&run->config.data, &run->encoder) == PH_OK);
+}
+
+struct ph_train_job fuzz_run_job(const struct fuzz_run *run)
+{
+    struct ph_train_job job = cli_job_config_job(&run->config);
+    job.encoder = run->encoder;
+    job.folder = run->folder;
+    return job;
+}
+
+void fuzz_run_train(struct fuzz_run *run)
+{
+    char path[80];
+    struct ph_train_summary summary;
+    const struct ph_train_job job = fuzz_run_job(run);
+    fuzz_require(ph_train(&job, &summary) == PH_OK);
+    snprintf(path, sizeof path, "%s/config.yaml", run->folder);
+    fuzz_require(cli_job_config_write(&run->config, path) == PH_OK);
+}

@@ -1,0 +1,24 @@
+/* Targets that need a trained model: a small training in a folder in memory. */
+#ifndef PH_FUZZ_RUN_H
+#define PH_FUZZ_RUN_H
+
+#include "cli/job_config.h"
+#include "phloem/data.h"
+#include "support/fuzz_support.h"
+
+struct fuzz_run { /* stays where it is, until the process ends */
+    struct cli_job_config config;
+    struct ph_encoder *encoder;
+    char folder[64]; /* of the training: not made yet */
+};
+
+/* A job over a few rows of every kind of column, for a model that learns dense and id features. */
+void fuzz_run_init(struct fuzz_run *run);
+
+/* All pointers are the run's. */
+struct ph_train_job fuzz_run_job(const struct fuzz_run *run);
+
+/* Trains, and leaves in the folder what a session opens. */
+void fuzz_run_train(struct fuzz_run *run);
+
+#endif
