@@ -17,10 +17,11 @@ struct making {
     size_t number;         /* of the task */
     struct ph_arena arena; /* paths of parts */
     struct ph__source source;
-    bool is_open;              /* source */
-    uint64_t num_lines_before; /* of the task, in parts that were kept */
-    bool is_end;               /* it has no more rows */
-    struct ph__rows *rows;     /* of the block in the making */
+    bool is_open;            /* source */
+    uint64_t num_kept_lines; /* of the task, in parts that were kept */
+    uint64_t num_told_lines; /* of the source, in parts that were made */
+    bool is_end;             /* it has no more rows */
+    struct ph__rows *rows;   /* of the block in the making */
     struct ph__prepare_result *result;
 };
 
@@ -138,14 +139,15 @@ static ph_status make_part(struct making *making, size_t part, uint64_t begin)
     const char *path = part_path(making, part, name);
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    uint64_t num_bad_before = making->source.num_bad_rows, num_lines_before = num_lines(making);
+    uint64_t num_bad_before = making->source.num_bad_rows;
     PH_TRY(ph__part_writer_open(path, &context->layout, context->digest, &writer));
     ph_status status = write_rows(making, writer, begin);
     const struct ph__part_range range = {.begin = begin,
         .end = task->file->is_cut ? task->end : tell(making),
-        .num_lines = num_lines(making) - num_lines_before,
+        .num_lines = num_lines(making) - making->num_told_lines,
         .num_bad_rows = making->source.num_bad_rows - num_bad_before,
         .is_last = task->file->is_cut ? task->end == task->file->num_bytes : making->is_end};
+    making->num_told_lines += range.num_lines;
     if (status == PH_OK)
         status = ph__part_writer_finish(writer, &range, &footer);
     ph__part_writer_close(writer);
@@ -212,10 +214,10 @@ static ph_status make_stream(struct making *making)
     if (is_kept)
         return PH_OK;
     *(making->context->encoder->format == PH_DATA_NPY ? &start.row : &start.byte) = range.end;
-    making->num_lines_before = making->result->num_lines;
+    making->num_kept_lines = making->result->num_lines;
     PH_TRY(open_source(making, &start, 0));
-    while (!making->is_end)
-        PH_TRY(make_part(making, part++, tell(making)));
+    for (uint64_t begin = range.end; !making->is_end; begin = tell(making))
+        PH_TRY(make_part(making, part++, begin));
     return PH_OK;
 }
 
@@ -226,7 +228,7 @@ ph_status ph__prepare_task(const struct ph__prepare_context *context, const stru
         .context = context, .task = task, .number = number, .rows = &buffer->rows, .result = result};
     ph_status status = task->file->is_cut ? make_piece(&making) : make_stream(&making);
     if (making.is_open) {
-        result->first_bad_line = making.num_lines_before + making.source.first_bad_line;
+        result->first_bad_line = making.num_kept_lines + making.source.first_bad_line;
         memcpy(result->first_bad_reason, making.source.first_bad_reason, sizeof result->first_bad_reason);
         ph__source_close(&making.source);
     }

@@ -1,0 +1,319 @@
+#include <ftw.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "prepare_fixture.h"
+
+/* ---- folders --------------------------------------------------------------------------------------------- */
+
+#define MAX_FOLDER_FILES 256
+
+struct listing {
+    size_t num_files;
+    char names[MAX_FOLDER_FILES][64]; /* relative to the folder */
+    char digests[MAX_FOLDER_FILES][65];
+};
+
+static struct listing *listing_in_the_making;
+static size_t listing_root_length;
+
+static int list_file(const char *path, const struct stat *status, int flag, struct FTW *place)
+{
+    (void)status;
+    (void)place;
+    struct listing *listing = listing_in_the_making;
+    if (flag != FTW_F)
+        return 0;
+    assert_true(listing->num_files < MAX_FOLDER_FILES);
+    snprintf(listing->names[listing->num_files], 64, "%s", path + listing_root_length + 1);
+    assert_ok(ph__digest_file(path, listing->digests[listing->num_files]));
+    listing->num_files++;
+    return 0;
+}
+
+static struct listing *list_folder(const char *name)
+{
+    struct listing *listing = calloc(1, sizeof *listing);
+    assert_non_null(listing);
+    const char *path = prepare_path(name);
+    listing_in_the_making = listing;
+    listing_root_length = strlen(path);
+    assert_int_equal(nftw(path, list_file, 16, FTW_PHYS), 0);
+    return listing;
+}
+
+/* The same files with the same bytes; prepared.yaml names its own folder. */
+static void assert_folders_equal(const char *one_name, const char *other_name)
+{
+    struct listing *one = list_folder(one_name), *other = list_folder(other_name);
+    assert_int_equal(one->num_files, other->num_files);
+    for (size_t i = 0; i < one->num_files; i++) {
+        size_t k = 0;
+        while (k < other->num_files && strcmp(one->names[i], other->names[k]) != 0)
+            k++;
+        assert_true(k < other->num_files);
+        if (strcmp(one->names[i], "prepared.yaml") != 0)
+            assert_string_equal(one->digests[i], other->digests[k]);
+    }
+    free(one);
+    free(other);
+}
+
+static void remove_from(const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s/%s", test_folder(), folder, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------------- */
+
+static void the_rows_are_those_of_the_text(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    const char *path = prepare_file("train.csv", PREPARE_ROWS, 1);
+    prepare_fixture_init(&fixture, path);
+    assert_ok(prepare_into(&fixture, "rows", 2, &summary));
+    assert_int_equal(summary.num_rows, PREPARE_ROWS);
+    assert_int_equal(summary.num_bad_rows, 0);
+    uint64_t size;
+    assert_ok(ph__file_size(path, &size));
+    assert_int_equal(summary.num_text_bytes, size);
+    assert_int_equal(summary.num_parts, (size - 1) / PREPARE_PART_BYTES + 1);
+    assert_int_equal(summary.num_kept_parts, 0);
+    struct ph_encoder *encoder = prepare_encoder("rows");
+    for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
+        struct ph_batches_options options = {
+            .batch_size = 97, .is_shuffled = is_shuffled, .seed = 5, .epoch = 2, .num_prefetched = 1};
+        assert_passes_equal(fixture_open(encoder, path, &options),
+            fixture_open(encoder, prepare_path("rows/train"), &options));
+        options.negative_rate = 0.3;
+        assert_passes_equal(fixture_open(encoder, path, &options),
+            fixture_open(encoder, prepare_path("rows/train"), &options));
+    }
+    ph_encoder_destroy(encoder);
+}
+
+static void the_result_does_not_depend_on_threads(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
+    fixture.settings.valid = prepare_file("valid.csv", 300, 2);
+    fixture.settings.test = prepare_file("test.csv.zst", 300, 3);
+    assert_ok(prepare_into(&fixture, "one", 1, &summary));
+    assert_int_equal(summary.num_threads, 1);
+    assert_ok(prepare_into(&fixture, "four", 4, &summary));
+    assert_int_equal(summary.num_threads, 4);
+    assert_int_equal(summary.num_rows, PREPARE_ROWS + 600);
+    assert_folders_equal("one", "four");
+}
+
+static void several_files_and_compressed_ones_are_one_split(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_file("day_1.csv", 1000, 1);
+    prepare_file("day_2.csv.gz", 1000, 2);
+    prepare_file("day_3.csv.zst", 10, 3);
+    prepare_fixture_init(&fixture, prepare_path("day_*"));
+    assert_ok(prepare_into(&fixture, "days", 3, &summary));
+    assert_int_equal(summary.num_rows, 2010);
+    struct ph_encoder *encoder = prepare_encoder("days");
+    const struct ph_batches_options options = {.batch_size = 100};
+    assert_passes_equal(fixture_open(encoder, prepare_path("day_*"), &options),
+        fixture_open(encoder, prepare_path("days/train"), &options));
+    ph_encoder_destroy(encoder);
+}
+
+static void what_an_interruption_has_left_is_kept_and_completed(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary whole, resumed;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
+    fixture.settings.valid = prepare_file("valid.csv.gz", 20000, 2); /* parts of one block */
+    assert_ok(prepare_into(&fixture, "whole", 2, &whole));
+    assert_ok(prepare_into(&fixture, "broken", 2, &whole));
+    remove_from("broken", "prepared.yaml");
+    remove_from("broken", "train/manifest.json");
+    remove_from("broken", "valid/manifest.json");
+    remove_from("broken", "train/part-00000-00003.phd");
+    remove_from("broken", "train/part-00000-00000.phd");
+    remove_from("broken", "valid/part-00000-00001.phd");
+    assert_int_equal(truncate(prepare_path("broken/train/part-00000-00005.phd"), 1000), 0);
+    fixture_file("broken/train/part-00000-00003.phd.tmp", "half a block");
+    assert_ok(prepare_into(&fixture, "broken", 2, &resumed));
+    /* of the compressed file also the part behind the missing one is made anew */
+    assert_int_equal(resumed.num_kept_parts, whole.num_parts - 5);
+    assert_int_equal(resumed.num_rows, whole.num_rows);
+    assert_int_equal(resumed.num_text_bytes, whole.num_text_bytes);
+    assert_folders_equal("whole", "broken");
+}
+
+static void a_signal_stops_and_leaves_what_can_be_resumed(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
+    volatile int stop_signal = SIGTERM;
+    struct ph_prepare_options options = {
+        .num_threads = 2, .part_bytes = PREPARE_PART_BYTES, .stop_signal = &stop_signal};
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("stopped"), &options, &summary),
+        PH_ERROR_TERMINATED, "stopped by a signal");
+    stop_signal = SIGINT;
+    options.may_resume = true;
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("stopped"), &options, &summary),
+        PH_ERROR_INTERRUPTED, "stopped by a signal");
+    assert_false(ph__file_exists(prepare_path("stopped/train/manifest.json")));
+    stop_signal = 0;
+    assert_ok(ph_prepare(&fixture.settings, prepare_path("stopped"), &options, &summary));
+    assert_ok(prepare_into(&fixture, "unstopped", 1, &summary));
+    assert_folders_equal("stopped", "unstopped");
+}
+
+static void a_folder_that_is_not_empty_is_refused_without_resume(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    const struct ph_prepare_options options = {.num_threads = 1};
+    assert_ok(ph_prepare(&fixture.settings, prepare_path("taken"), &options, &summary));
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("taken"), &options, &summary), PH_ERROR_USAGE,
+        "taken: is not empty; --resume goes on");
+}
+
+static void what_has_changed_since_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    const char *path = prepare_file("changing.csv", 100, 1);
+    prepare_fixture_init(&fixture, path);
+    assert_ok(prepare_into(&fixture, "changed", 1, &summary));
+    const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = 4096, .may_resume = true};
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("changed"), &options, &summary), PH_ERROR_CONFIG,
+        "prepare.part_bytes was 8192 and is now 4096");
+    fixture.fields[2].rows = 4000;
+    assert_fails(
+        prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_CONFIG, "data.fields[2].rows was '3000'");
+    fixture.fields[2].rows = PREPARE_ROWS;
+    fixture.settings.valid = prepare_file("late.csv", 10, 1);
+    assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA,
+        "there were 1 files when the preparation was begun, now there are 2");
+    fixture.settings.valid = NULL;
+    prepare_file("changing.csv", 101, 1);
+    assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA, "changing.csv: had ");
+    prepare_file("changing.csv", 100, 1);
+    fixture.settings.max_bad_rows = 7; /* may change */
+    assert_ok(prepare_into(&fixture, "changed", 1, &summary));
+}
+
+/* A file of good rows among which the given lines (from 1, the header) are bad. */
+static const char *file_with_bad_lines(const char *name, const size_t *lines, size_t num_lines)
+{
+    const char *path = prepare_path(name);
+    struct ph_writer *writer;
+    struct ph_rng_sequence rng = {.key.seed = 1};
+    assert_ok(ph__writer_open(path, &writer));
+    assert_ok(ph__writer_printf(writer, "label,count,row,words,scores,weight,user\n"));
+    for (size_t row = 0, bad = 0; row < PREPARE_ROWS; row++) {
+        if (bad < num_lines && lines[bad] == row + 2) {
+            assert_ok(ph__writer_printf(writer, "1,many,0,,,1,u\n"));
+            bad++;
+        } else {
+            prepare_write_row(writer, &rng, row);
+        }
+    }
+    assert_ok(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    return path;
+}
+
+static void bad_rows_are_counted_over_the_split(void **state)
+{
+    (void)state;
+    static const size_t lines[] = {1500, 1501, 2900};
+    static const char *const suffixes[] = {"", ".gz"};
+    char name[64];
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t num_threads = 1; num_threads <= 3; num_threads += 2) {
+            struct fixture fixture;
+            struct ph_prepare_summary summary;
+            snprintf(name, sizeof name, "bad.csv%s", suffixes[i]);
+            prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
+            fixture.settings.valid = file_with_bad_lines(name, lines, 3);
+            snprintf(name, sizeof name, "bad_%zu_%zu", i, num_threads);
+            assert_fails(prepare_into(&fixture, name, num_threads, &summary), PH_ERROR_DATA,
+                i == 0 ? "bad.csv:1500: field 'count': 'many'" : "bad.csv.gz:1500: field 'count': 'many'");
+            fixture.settings.max_bad_rows = 2;
+            assert_fails(prepare_into(&fixture, name, num_threads, &summary), PH_ERROR_DATA,
+                i == 0 ? "bad.csv:2900: field 'count': 'many'" : "bad.csv.gz:2900: field 'count': 'many'");
+            assert_non_null(strstr(ph_error_text(), "data.max_bad_rows = 2"));
+            fixture.settings.max_bad_rows = 3;
+            assert_ok(prepare_into(&fixture, name, num_threads, &summary));
+            assert_int_equal(summary.num_bad_rows, 3);
+            assert_int_equal(summary.num_rows, 2 * PREPARE_ROWS - 3);
+            snprintf(name, sizeof name, "afresh_%zu_%zu", i, num_threads);
+            assert_ok(prepare_into(&fixture, name, num_threads, &summary));
+            assert_non_null(strstr(summary.first_bad_row, i == 0 ? "bad.csv:1500: " : "bad.csv.gz:1500: "));
+        }
+    }
+}
+
+static void what_cannot_be_prepared_is_named(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_fixture_init(&fixture, NULL);
+    assert_fails(prepare_into(&fixture, "nothing", 1, &summary), PH_ERROR_CONFIG, "data.train: missing");
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    fixture.settings.test = prepare_path("missing.csv");
+    assert_fails(
+        prepare_into(&fixture, "without_test", 1, &summary), PH_ERROR_DATA, "missing.csv: No such file");
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    assert_fails(ph_prepare(&fixture.settings, "/proc/nowhere", &(struct ph_prepare_options){0}, &summary),
+        PH_ERROR_DISK, "/proc/nowhere");
+}
+
+static void a_full_disk_is_a_disk_error(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        test_skip("there is no /dev/full");
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
+    assert_ok(ph__directory_create(prepare_path("full/train")));
+    assert_int_equal(symlink("/dev/full", prepare_path("full/train/part-00000-00002.phd.tmp")), 0);
+    assert_fails(prepare_into(&fixture, "full", 2, &summary), PH_ERROR_DISK, "No space left");
+    assert_ok(prepare_into(&fixture, "full", 2, &summary));
+    assert_ok(prepare_into(&fixture, "roomy", 2, &summary));
+    assert_folders_equal("full", "roomy");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rows_are_those_of_the_text),
+        cmocka_unit_test(the_result_does_not_depend_on_threads),
+        cmocka_unit_test(several_files_and_compressed_ones_are_one_split),
+        cmocka_unit_test(what_an_interruption_has_left_is_kept_and_completed),
+        cmocka_unit_test(a_signal_stops_and_leaves_what_can_be_resumed),
+        cmocka_unit_test(a_folder_that_is_not_empty_is_refused_without_resume),
+        cmocka_unit_test(what_has_changed_since_is_refused),
+        cmocka_unit_test(bad_rows_are_counted_over_the_split),
+        cmocka_unit_test(what_cannot_be_prepared_is_named),
+        cmocka_unit_test(a_full_disk_is_a_disk_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
