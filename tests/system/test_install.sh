@@ -32,6 +32,34 @@ if [ -x "$prefix/bin/phloem" ]; then
     "$prefix/bin/phloem" --version >/dev/null || fail 'the installed phloem --version failed'
 fi
 
+# Something to score: a small model, rows without labels, and what phloem predict says of them.
+cat >"$work/job.yaml" <<'END'
+data: {train: data/train.tsv, format: criteo}
+model: {kind: dlrm, embedding_dim: 4, bottom_units: [8], top_units: [8]}
+train: {epochs: 1, batch_size: 200}
+synth: {train_rows: 2000, valid_rows: 0, test_rows: 300, table_rows: 100, format: criteo}
+END
+(
+    cd "$work"
+    "$PH_BINARY_DIR/phloem" synth job.yaml --out data
+    "$PH_BINARY_DIR/phloem" train job.yaml --out model --quiet
+    "$PH_BINARY_DIR/phloem" predict model data/test.tsv --out predictions.csv
+) >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'no model to score with'; }
+cut -f 2- "$work/data/test.tsv" >"$work/rows.tsv"
+tail -n +2 "$work/predictions.csv" >"$work/wanted"
+
+# run_example NAME PROGRAM
+run_example() {
+    if [ "$1" != score ]; then
+        (cd "$work" && "$2")
+        return
+    fi
+    # Line by line, every digit as phloem predict wrote it; and one row by the names of its columns.
+    (cd "$work" && "$2" model <rows.tsv >scores && cmp wanted scores && "$2" model I1=3 C2=05db9164) || return 1
+    ! "$2" "$work/model" I1=many 2>"$work/log" || return 1
+    grep -q "row 0: field 'I1': 'many' is not a finite number" "$work/log"
+}
+
 for example in "$PH_SOURCE_DIR"/examples/*/; do
     name=$(basename "$example")
     # Copied, so that nothing of the source tree is beside it.
@@ -40,13 +68,13 @@ for example in "$PH_SOURCE_DIR"/examples/*/; do
     "$PH_CMAKE" -G Ninja -S "$work/$name" -B "$work/$name/build" -DCMAKE_C_COMPILER="$PH_CC" \
         -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name: find_package failed"; }
     "$PH_CMAKE" --build "$work/$name/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name: no build"; }
-    (cd "$work" && "$work/$name/build/$name") || fail "$name, built by the CMake package, failed"
+    run_example "$name" "$work/$name/build/$name" || fail "$name, built by the CMake package, failed"
 
     flags=$(PKG_CONFIG_PATH=$library_folder/pkgconfig pkg-config --cflags --libs phloem) || fail 'pkg-config failed'
     # shellcheck disable=SC2086 # a list of flags
     "$PH_CC" -std=c17 -Wall -Wextra -Wpedantic -Werror "$work/$name"/*.c $flags -o "$work/$name/by_pkg_config" ||
         fail "$name: no build by pkg-config"
-    (cd "$work" && LD_LIBRARY_PATH=$library_folder "$work/$name/by_pkg_config") ||
+    LD_LIBRARY_PATH=$library_folder run_example "$name" "$work/$name/by_pkg_config" ||
         fail "$name, built by pkg-config, failed"
     echo "test_install: $name builds and runs"
 done
