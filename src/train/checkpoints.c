@@ -153,7 +153,7 @@ static ph_status prune_steps(
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
         uint64_t step = list->steps[i];
-        if (step <= newest && count < num_kept)
+        if (step == newest || (step < newest && count < num_kept))
             list->steps[count++] = step;
         else
             PH_TRY(remove_file(ph__checkpoint_path(folder, step, path)));

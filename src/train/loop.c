@@ -115,7 +115,6 @@ static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
         begin_epoch(trainer);
     if (!*is_stop)
         PH_TRY(open_and_train(trainer, is_stop));
-    trainer->summary.epochs = trainer->epoch;
     if (!*is_stop)
         trainer->steps_per_epoch = trainer->summary.steps - trainer->epoch_first_step;
     bool is_whole = !*is_stop;
@@ -170,6 +169,7 @@ static ph_status finish(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     char path[sizeof summary->checkpoint_path];
+    summary->epochs = trainer->epoch;
     PH_TRY(test_best(trainer));
     PH_TRY(ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "phloem/version.h"
+#include "store/tensor_list.h"
 #include "train/checkpoints.h"
 #include "train/reporting.h"
 #include "train/resume_file.h"
@@ -28,9 +29,22 @@ bool ph__trainer_is_over(const struct ph__trainer *trainer)
 
 /* ---- saving ----------------------------------------------------------------------------------------------- */
 
-ph_status ph__trainer_refuse_model(const struct ph__trainer *trainer)
+static ph_status check_weights(const struct ph_store *store)
 {
-    return ph_fail(PH_ERROR_DATA,
+    struct ph__tensor_list list = {0};
+    ph_status status = ph__tensor_list_add_store(&list, store);
+    if (status == PH_OK)
+        status = ph__tensor_list_check_finite(&list);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
+{
+    ph_status status = check_weights(trainer->store);
+    if (status != PH_ERROR_DATA)
+        return status;
+    return ph_fail(status,
         "epoch %" PRIu64 ", step %" PRIu64
         ": %s: the model is not saved; look at the data and the learning rate",
         trainer->epoch, trainer->summary.steps, ph_error_text());
@@ -46,11 +60,7 @@ static ph_status write_checkpoint(struct ph__trainer *trainer)
         PH_TRY(ph__file_link(
             trainer->summary.checkpoint_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
     PH_TRY(ph__report_sync(&trainer->report, &trainer->report_bytes));
-    ph_status status =
-        ph__resume_file_write(ph__checkpoint_path(folder, trainer->summary.steps, path), trainer);
-    if (status == PH_ERROR_DATA)
-        return ph__trainer_refuse_model(trainer);
-    PH_TRY(status);
+    PH_TRY(ph__resume_file_write(ph__checkpoint_path(folder, trainer->summary.steps, path), trainer));
     return ph__checkpoints_prune(
         folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept);
 }
@@ -60,6 +70,7 @@ ph_status ph__trainer_save(struct ph__trainer *trainer)
     double began = ph__clock_seconds();
     trainer->tally.seconds = began - trainer->tally.started;
     trainer->summary.peak_rss_bytes = ph__memory_peak_rss_bytes();
+    PH_TRY(ph__trainer_check_model(trainer));
     PH_TRY(write_checkpoint(trainer));
     trainer->saved_step = trainer->summary.steps;
     trainer->saved_seconds = ph__clock_seconds();

@@ -9,6 +9,9 @@
 
 #include "train/trainer.h"
 
+/* PH_ERROR_DATA when a weight is not finite: such a model must not take the place of one that was saved before. */
+ph_status ph__trainer_check_model(const struct ph__trainer *trainer);
+
 /* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */
 ph_status ph__trainer_save(struct ph__trainer *trainer);
 
@@ -17,9 +20,6 @@ ph_status ph__trainer_save_if_due(struct ph__trainer *trainer);
 
 /* Saves where epochs and trainings end, unless checkpoints are off. */
 ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
-
-/* PH_ERROR_DATA for a model that must not be saved, with the recorded error as the reason. */
-ph_status ph__trainer_refuse_model(const struct ph__trainer *trainer);
 
 /* After *stop_signal: saves, and fails with the signal's status and a line that names the checkpoint. */
 ph_status ph__trainer_stop(struct ph__trainer *trainer);

@@ -144,8 +144,6 @@ ph_status ph__resume_file_write(const char *path, const struct ph__trainer *trai
     struct ph__tensor_list list = {0};
     ph_status status = list_tensors(&list, trainer);
     if (status == PH_OK)
-        status = ph__tensor_list_check_finite(&list);
-    if (status == PH_OK)
         status = write_list(path, trainer, &list);
     ph__tensor_list_fini(&list);
     return status;

@@ -9,7 +9,7 @@
 
 #include "train/trainer.h"
 
-/* Atomic and durable. PH_ERROR_DATA when a weight or a slot is not finite: nothing is written then. */
+/* Atomic and durable. */
 ph_status ph__resume_file_write(const char *path, const struct ph__trainer *trainer);
 
 /* Fills the trainer from a file of the same job. PH_ERROR_CHECKPOINT, and an unchanged trainer, when the file is damaged,

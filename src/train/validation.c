@@ -2,24 +2,10 @@
 
 #include <inttypes.h>
 
-#include "store/tensor_list.h"
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/reporting.h"
 #include "train/resume.h"
-
-/* A model that has left the numbers must not take the place of one that has not. */
-static ph_status check_finite(const struct ph__trainer *trainer)
-{
-    struct ph__tensor_list list = {0};
-    ph_status status = ph__tensor_list_add_store(&list, trainer->store);
-    if (status == PH_OK)
-        status = ph__tensor_list_add_state(&list, trainer->state);
-    if (status == PH_OK)
-        status = ph__tensor_list_check_finite(&list);
-    ph__tensor_list_fini(&list);
-    return status;
-}
 
 ph_status ph__trainer_save_best(struct ph__trainer *trainer)
 {
@@ -29,8 +15,7 @@ ph_status ph__trainer_save_best(struct ph__trainer *trainer)
     snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
     const char *const metadata[] = {
         "model", ph_model_name(trainer->job->model->kind), "seed", seed, "step", step, NULL};
-    if (check_finite(trainer) != PH_OK)
-        return ph__trainer_refuse_model(trainer);
+    PH_TRY(ph__trainer_check_model(trainer));
     PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
     PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));
     trainer->best_step = trainer->summary.steps;

@@ -1,0 +1,121 @@
+/* A small synthetic data set and a job on it, for tests of whole trainings. */
+#ifndef PH_TEST_TRAIN_FIXTURE_H
+#define PH_TEST_TRAIN_FIXTURE_H
+
+#include "support/test_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/data_options.h"
+#include "data/synth_options.h"
+#include "phloem/train.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static struct {
+    struct ph_arena arena;
+    struct ph_data_settings data;
+    struct ph_encoder *encoder;
+} fixture;
+
+static inline int make_data(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"synth.train_rows=3000", "synth.valid_rows=500", "synth.test_rows=500",
+        "synth.dense=3", "synth.sparse=4", "synth.table_rows=40", "synth.bag_sizes=1,2,1,3",
+        "synth.planted_dense=2", "synth.planted=3"};
+    struct ph_synth_settings synth;
+    struct ph_section synth_section = {&ph__synth_options, &synth};
+    assert_ok(ph__config_read(NULL, sets, COUNT(sets), &synth_section, 1, &fixture.arena));
+    assert_ok(ph_synth_write(&synth, test_folder(), NULL));
+    struct ph_section data_section = {&ph__data_options, &fixture.data};
+    const char *path = ph__path_join(&fixture.arena, test_folder(), "synth.yaml");
+    assert_ok(ph__config_read(path, NULL, 0, &data_section, 1, &fixture.arena));
+    assert_ok(ph_encoder_create(&fixture.data, &fixture.encoder));
+    return 0;
+}
+
+static inline int drop_data(void **state)
+{
+    (void)state;
+    ph_encoder_destroy(fixture.encoder);
+    ph__arena_fini(&fixture.arena);
+    return 0;
+}
+
+static const int64_t units[] = {16, 8};
+
+struct setup {
+    struct ph_model_settings model;
+    struct ph_train_settings train;
+    struct ph_optimizer_settings optimizer;
+    struct ph_train_job job;
+    char folder[512];
+};
+
+static inline struct setup *set_up(const char *model, const char *folder)
+{
+    struct setup *setup = calloc(1, sizeof *setup);
+    assert_non_null(setup);
+    snprintf(setup->folder, sizeof setup->folder, "%s/%s", test_folder(), folder);
+    setup->model = (struct ph_model_settings){.kind = ph_model_find(model),
+        .embedding_dim = 6,
+        .embedding_init_std = 0.05,
+        .hidden_units = units,
+        .num_hidden_units = 2,
+        .bottom_units = units,
+        .num_bottom_units = 1,
+        .batch_norm = true,
+        .dropout = 0.1,
+        .activation = PH_RELU};
+    setup->train = (struct ph_train_settings){.epochs = 3,
+        .batch_size = 256,
+        .deterministic = true,
+        .patience = 2,
+        .schedule = PH_SCHEDULE_PLATEAU,
+        .schedule_factor = 0.1,
+        .max_gradient_norm = 10,
+        .report_seconds = 1000,
+        .checkpoints_kept = 2};
+    setup->optimizer = (struct ph_optimizer_settings){.kind = PH_ADAM,
+        .learning_rate = 0.02,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .epsilon = 1e-8,
+        .embedding_learning_rate_factor = 1,
+        .embedding_l2 = 1e-4,
+        .embedding_scope = PH_SCOPE_WHOLE};
+    setup->job = (struct ph_train_job){.seed = 3,
+        .model = &setup->model,
+        .train = &setup->train,
+        .optimizer = &setup->optimizer,
+        .encoder = fixture.encoder,
+        .train_path = fixture.data.train,
+        .valid_path = fixture.data.valid,
+        .test_path = fixture.data.test,
+        .folder = setup->folder,
+        .is_shuffled = true,
+        .num_threads = 1};
+    return setup;
+}
+
+static inline void remove_folder(const struct setup *setup)
+{
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", setup->folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Begins anew, whatever an earlier training has left. */
+static inline struct ph_train_summary train(const struct setup *setup)
+{
+    remove_folder(setup);
+    struct ph_train_summary summary;
+    assert_ok(ph_train(&setup->job, &summary));
+    return summary;
+}
+
+#endif
