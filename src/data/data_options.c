@@ -163,7 +163,8 @@ static const struct ph_option data_options[] = {
         .default_text = "",
         .help = "Folder that phloem prepare has made: its splits are train, valid and test where those are "
                 "not given, "
-                "and its encoder goes before all that says here how to encode."},
+                "and its encoder goes before all that says here how to encode.",
+        .may_change = true},
     {.key = "format",
         .type = PH_OPTION_CHOICE,
         .offset = DATA(format),

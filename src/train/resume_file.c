@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json_fields.h"
+#include "data/prepared_set.h"
 #include "phloem/version.h"
 #include "store/tensor_list.h"
 
@@ -64,7 +65,7 @@ static const struct ph_json_field carried_fields[] = {
 struct job {
     char library[32], model[64], encoder_sha256[65];
     uint64_t seed, batch_size, shuffle_bytes, max_steps;
-    bool is_shuffled, has_valid;
+    bool is_shuffled, is_prepared, has_valid;
 };
 
 static const struct ph_json_field job_fields[] = {
@@ -75,6 +76,7 @@ static const struct ph_json_field job_fields[] = {
     {"batch_size", PH_JSON_COUNT, JOB(batch_size), 0},
     {"is_shuffled", PH_JSON_BOOL, JOB(is_shuffled), 0},
     {"shuffle_bytes", PH_JSON_COUNT, JOB(shuffle_bytes), 0},
+    {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
     {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
     {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
 };
@@ -88,6 +90,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .shuffle_bytes = job->shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
         .is_shuffled = job->is_shuffled,
+        .is_prepared = ph__prepared_set_is(job->train_path),
         .has_valid = job->valid_path != NULL,
     };
     snprintf(described.library, sizeof described.library, "%s", PH_VERSION);
@@ -195,6 +198,8 @@ static ph_status check_job(const char *path, const struct job *was, const struct
         what = "batch size";
     else if (was->is_shuffled != is->is_shuffled || was->shuffle_bytes != is->shuffle_bytes)
         what = "order of the rows";
+    else if (was->is_prepared != is->is_prepared)
+        what = "kind of data.train: prepared or not";
     if (what == NULL)
         return PH_OK;
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another %s", path, what);
