@@ -107,6 +107,12 @@ static uint64_t rows_of(const struct ph_synth_settings *settings, size_t file)
     return (uint64_t)rows[file];
 }
 
+/* When a row is drawn: the model drifts along the training file, the others come after it. */
+static double time_of(const struct ph_synth_settings *settings, size_t file, uint64_t row)
+{
+    return file == PH_SYNTH_TRAIN ? (double)row / (double)settings->train_rows : 1;
+}
+
 static ph_status write_rows(struct writing *writing, size_t file, struct ph_writer *writer)
 {
     char stream_name[32];
@@ -115,7 +121,8 @@ static ph_status write_rows(struct writing *writing, size_t file, struct ph_writ
     if (writing->settings->format == PH_SYNTH_TSV)
         PH_TRY(write_header(writing, writer));
     for (uint64_t i = 0; i < rows_of(writing->settings, file); i++) {
-        ph__synth_row_draw(&writing->teacher, stream, i, &writing->row);
+        double time = time_of(writing->settings, file, i);
+        ph__synth_row_draw(&writing->teacher, stream, i, time, &writing->row);
         writing->masses[i] = (struct ph__mass){writing->row.probability, writing->row.label};
         PH_TRY(ph__writer_write(writer, writing->line, put_row(writing, writing->line)));
     }
@@ -170,6 +177,7 @@ static struct ph_json *describe_settings(const struct ph_synth_settings *setting
     ph__json_set_integer(json, "latent_dim", settings->latent_dim);
     ph__json_set_number(json, "scale", settings->scale);
     ph__json_set_number(json, "base_rate", settings->base_rate);
+    ph__json_set_number(json, "drift", settings->drift);
     ph__json_set_integer(json, "seed", settings->seed);
     return json;
 }

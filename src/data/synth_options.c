@@ -105,7 +105,17 @@ static const struct ph_option synth_options[] = {
         .default_text = "0.25",
         .min = 0.001,
         .max = 0.999,
-        .help = "Share of positive labels."},
+        .help = "Share of positive labels; with drift, over the training file."},
+    {.key = "drift",
+        .type = PH_OPTION_NUMBER,
+        .offset = SYNTH(drift),
+        .default_text = "0",
+        .min = 0,
+        .max = 100,
+        .help =
+            "How far the true model turns along the training file, in quarter turns: at the share t of its "
+            "rows the weights are cos(a) w0 + sin(a) w1 with a = drift * t * pi / 2 and w0, w1 drawn apart. "
+            "1: at the end it has nothing left of what it was. Valid and test are drawn at the end."},
     {.key = "format",
         .type = PH_OPTION_CHOICE,
         .offset = SYNTH(format),

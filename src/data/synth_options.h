@@ -22,6 +22,7 @@ struct ph_synth_settings {
     int64_t num_planted, num_planted_dense;
     int64_t order, latent_dim;
     double scale, base_rate;
+    double drift;    /* of the true model along the training file, in quarter turns */
     int format;      /* ph_synth_format */
     int compression; /* ph_synth_compression */
     int64_t seed;

@@ -9,6 +9,8 @@
 
 #define MAX_COUNT 1e6
 #define BIAS_ROWS 10000
+#define QUARTER_TURN 1.5707963267948966
+#define NUM_ELEMENTS (PH_SYNTH_MAX_LATENT_DIM + 1) /* of w0; those of w1 follow */
 
 /* ---- shape ------------------------------------------------------------------------------------------------ */
 
@@ -127,32 +129,49 @@ static void init_part_scales(struct ph__synth_teacher *teacher)
     }
 }
 
-static double dense_part(const struct ph__synth_teacher *teacher, const uint64_t *counts)
+static void set_time(const struct ph__synth_teacher *teacher, double time, struct ph__synth_row *row)
+{
+    row->mix[0] = cos(teacher->drift_angle * time);
+    row->mix[1] = sin(teacher->drift_angle * time);
+}
+
+/* The weight of the row's time. */
+static double weight(
+    const struct ph__synth_row *row, const struct ph_rng_key *key, uint64_t index, uint32_t element)
+{
+    double first = ph__rng_normal(key, index, element);
+    if (row->mix[1] == 0)
+        return row->mix[0] * first;
+    return row->mix[0] * first + row->mix[1] * ph__rng_normal(key, index, NUM_ELEMENTS + element);
+}
+
+static double dense_part(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
 {
     double sum = 0;
     for (size_t j = 0; j < (size_t)teacher->settings->num_planted_dense; j++) {
-        double value = (log1p((double)counts[j]) - teacher->dense_mean) / teacher->dense_deviation;
-        sum += ph__rng_normal(&teacher->dense_key, j, 0) * value;
+        double value = (log1p((double)row->counts[j]) - teacher->dense_mean) / teacher->dense_deviation;
+        sum += weight(row, &teacher->dense_key, j, 0) * value;
     }
     return teacher->part_scales[0] * sum;
 }
 
 /* Element 0 of an id is its weight, elements 1 .. K its vector. */
-static double bag_element(
-    const struct ph__synth_teacher *teacher, size_t field, const uint64_t *ids, uint32_t element)
+static double bag_element(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row,
+    size_t field, const uint64_t *ids, uint32_t element)
 {
     double sum = 0;
     size_t num_ids = teacher->bag_sizes[field];
     for (size_t i = 0; i < num_ids; i++)
-        sum += ph__rng_normal(&teacher->field_keys[field], ids[i], element);
+        sum += weight(row, &teacher->field_keys[field], ids[i], element);
     return num_ids == 1 ? sum : sum / sqrt((double)num_ids);
 }
 
-static double linear_part(const struct ph__synth_teacher *teacher, const uint64_t *ids)
+static double linear_part(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
 {
     double sum = 0;
+    const uint64_t *ids = row->ids;
     for (size_t f = 0; f < (size_t)teacher->settings->num_planted; f++) {
-        sum += bag_element(teacher, f, ids, 0);
+        sum += bag_element(teacher, row, f, ids, 0);
         ids += teacher->bag_sizes[f];
     }
     return teacher->part_scales[1] * sum;
@@ -160,12 +179,13 @@ static double linear_part(const struct ph__synth_teacher *teacher, const uint64_
 
 /* All orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1) of f-1. */
 static double interaction_part(
-    const struct ph__synth_teacher *teacher, const uint64_t *ids, uint32_t dimension)
+    const struct ph__synth_teacher *teacher, const struct ph__synth_row *row, uint32_t dimension)
 {
+    const uint64_t *ids = row->ids;
     size_t order = (size_t)teacher->settings->order;
     double products[PH_SYNTH_MAX_ORDER + 1] = {1};
     for (size_t f = 0; f < (size_t)teacher->settings->num_planted; f++) {
-        double value = bag_element(teacher, f, ids, dimension + 1);
+        double value = bag_element(teacher, row, f, ids, dimension + 1);
         for (size_t k = order; k >= 1; k--)
             products[k] += products[k - 1] * value;
         ids += teacher->bag_sizes[f];
@@ -178,11 +198,11 @@ static double interaction_part(
 
 static double logit_of(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
 {
-    double logit = teacher->bias + dense_part(teacher, row->counts) + linear_part(teacher, row->ids);
+    double logit = teacher->bias + dense_part(teacher, row) + linear_part(teacher, row);
     if (teacher->settings->order < 2 || teacher->settings->num_planted < 2)
         return logit;
     for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
-        logit += interaction_part(teacher, row->ids, d);
+        logit += interaction_part(teacher, row, d);
     return logit;
 }
 
@@ -223,12 +243,13 @@ static void draw_features(
             *id++ = ph__zipf_draw(&teacher->zipf[f], random) * teacher->scatter[f] % teacher->table_rows[f];
 }
 
-void ph__synth_row_draw(
-    const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, struct ph__synth_row *row)
+void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, double time,
+    struct ph__synth_row *row)
 {
     struct ph_rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .step = index, .stream = stream}};
     draw_features(teacher, &random, row);
+    set_time(teacher, time, row);
     row->probability = sigmoid(logit_of(teacher, row));
     row->label = ph__rng_next_uniform(&random) < row->probability;
 }
@@ -257,6 +278,7 @@ static ph_status find_bias(struct ph__synth_teacher *teacher)
         .key = {.seed = (uint64_t)teacher->settings->seed, .stream = ph__hash_name("synth.bias")}};
     for (size_t i = 0; i < BIAS_ROWS; i++) {
         draw_features(teacher, &random, &row);
+        set_time(teacher, ((double)i + 0.5) / BIAS_ROWS, &row);
         logits[i] = logit_of(teacher, &row);
     }
     double low = -1000, high = 1000;
@@ -279,6 +301,7 @@ ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct
     memset(teacher, 0, sizeof *teacher);
     teacher->settings = settings;
     teacher->num_fields = (size_t)settings->num_sparse;
+    teacher->drift_angle = settings->drift * QUARTER_TURN;
     init_fields(teacher);
     init_dense(teacher);
     init_part_scales(teacher);

@@ -9,7 +9,10 @@
  *
  * e_k is the elementary symmetric polynomial: all products of k different fields. Each part has variance 1 over
  * random weights, so   logit = bias + scale * (sum of parts) / sqrt(number of parts). The bias is found so that the
- * mean probability is the base rate. Everything is a function of seed, file, row: rows can be made in any order. */
+ * mean probability is the base rate. Everything is a function of seed, file, row: rows can be made in any order.
+ *
+ * With drift, c_j, a_f and v_f are those of a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of two numbers
+ * from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly. */
 #ifndef PH_DATA_SYNTH_TEACHER_H
 #define PH_DATA_SYNTH_TEACHER_H
 
@@ -32,12 +35,14 @@ struct ph__synth_teacher {
     size_t num_ids; /* a row */
     double dense_mean, dense_deviation;
     double part_scales[PH_SYNTH_MAX_ORDER + 1]; /* with scale / sqrt(parts) */
+    double drift_angle;                         /* from time 0 to 1, in radians */
     double bias;
 };
 
 struct ph__synth_row {
     uint64_t *counts; /* (num_dense) */
     uint64_t *ids;    /* (num_ids), field after field, in [0, table_rows) */
+    double mix[2];    /* shares of w0 and w1 in the true model's weights at the row's time */
     double probability;
     int label;
 };
@@ -48,8 +53,8 @@ ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct
 ph_status ph__synth_row_init(struct ph__synth_row *row, const struct ph__synth_teacher *teacher);
 void ph__synth_row_fini(struct ph__synth_row *row);
 
-/* Row `index` of the file whose name's hash is `stream`. */
-void ph__synth_row_draw(
-    const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, struct ph__synth_row *row);
+/* Row `index` of the file whose name's hash is `stream`, its label by the model of `time`. */
+void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, double time,
+    struct ph__synth_row *row);
 
 #endif

@@ -165,7 +165,7 @@ static void labels_are_drawn_with_the_stated_probability(void **state)
     enum { BINS = 10, ROWS = 40000 };
     double expected[BINS] = {0}, positives[BINS] = {0};
     for (uint64_t i = 0; i < ROWS; i++) {
-        ph__synth_row_draw(&teacher, 1, i, &row);
+        ph__synth_row_draw(&teacher, 1, i, 0, &row);
         size_t bin = (size_t)(row.probability * BINS * 0.999999);
         expected[bin] += row.probability;
         positives[bin] += row.label;
@@ -192,7 +192,7 @@ static void parts_of_all_orders_have_the_stated_scale(void **state)
             assert_ok(ph__synth_teacher_init(&teacher, &settings));
             assert_ok(ph__synth_row_init(&row, &teacher));
             for (uint64_t i = 0; i < 200; i++, count++) {
-                ph__synth_row_draw(&teacher, 1, i, &row);
+                ph__synth_row_draw(&teacher, 1, i, 0, &row);
                 double logit = log(row.probability / (1 - row.probability)) - teacher.bias;
                 sum += logit;
                 squares += logit * logit;
@@ -202,6 +202,87 @@ static void parts_of_all_orders_have_the_stated_scale(void **state)
         assert_near(sum / count, 0, 0.5, 0);
         assert_near(sqrt(squares / count), 2, 0.4, 0);
     }
+}
+
+static double logit_at(struct ph__synth_teacher *teacher, uint64_t index, double time)
+{
+    struct ph__synth_row row;
+    assert_ok(ph__synth_row_init(&row, teacher));
+    ph__synth_row_draw(teacher, 1, index, time, &row);
+    double logit = log(row.probability / (1 - row.probability)) - teacher->bias;
+    ph__synth_row_fini(&row);
+    return logit;
+}
+
+/* A model of order 1 is linear in its weights, so that it turns as they do. */
+static void a_drifting_model_turns_from_one_to_another(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph__synth_teacher teacher;
+    settings.order = 1;
+    settings.drift = 1;
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    for (uint64_t i = 0; i < 20; i++) {
+        double start = logit_at(&teacher, i, 0), end = logit_at(&teacher, i, 1);
+        assert_near(logit_at(&teacher, i, 0.5), (start + end) / sqrt(2), 1e-9, 1e-9);
+        assert_near(logit_at(&teacher, i, 1.0 / 3), start * sqrt(3) / 2 + end / 2, 1e-9, 1e-9);
+    }
+    settings.drift = 2; /* half a turn */
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    for (uint64_t i = 0; i < 20; i++)
+        assert_near(logit_at(&teacher, i, 1), -logit_at(&teacher, i, 0), 1e-9, 1e-9);
+}
+
+/* Mean products over many teachers: the scale stays, and nothing is left after a quarter turn. */
+static void a_drifting_model_keeps_its_scale_and_forgets(void **state)
+{
+    (void)state;
+    enum { TEACHERS = 48, ROWS = 60, COUNT = TEACHERS * ROWS };
+    double at_start = 0, halfway = 0, between = 0;
+    for (int trial = 0; trial < TEACHERS; trial++) {
+        struct ph_synth_settings settings = small_settings();
+        struct ph__synth_teacher teacher;
+        settings.exponent = 0;
+        settings.drift = 1;
+        settings.seed += trial;
+        assert_ok(ph__synth_teacher_init(&teacher, &settings));
+        for (uint64_t i = 0; i < ROWS; i++) {
+            double start = logit_at(&teacher, i, 0), middle = logit_at(&teacher, i, 0.5);
+            at_start += start * start / COUNT;
+            halfway += middle * middle / COUNT;
+            between += start * logit_at(&teacher, i, 1) / COUNT;
+        }
+    }
+    assert_near(at_start, 4, 1.5, 0);
+    assert_near(halfway, 4, 1.5, 0);
+    assert_near(between, 0, 1.5, 0);
+}
+
+static void files_drift_along_training_and_end_where_it_ends(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    struct ph__synth_teacher teacher;
+    struct ph__synth_row row;
+    settings.drift = 1;
+    assert_ok(ph_synth_write(&settings, in_folder("drift"), truth));
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    assert_ok(ph__synth_row_init(&row, &teacher));
+    double train = 0, test = 0;
+    for (uint64_t i = 0; i < 4000; i++) {
+        ph__synth_row_draw(&teacher, ph__hash_name("synth.train"), i, (double)i / 4000, &row);
+        train += row.probability / 4000;
+    }
+    for (uint64_t i = 0; i < 1000; i++) {
+        ph__synth_row_draw(&teacher, ph__hash_name("synth.test"), i, 1, &row);
+        test += row.probability / 1000;
+    }
+    ph__synth_row_fini(&row);
+    assert_near(truth[PH_SYNTH_TRAIN].expected_base_rate, train, 1e-12, 0);
+    assert_near(truth[PH_SYNTH_TEST].expected_base_rate, test, 1e-12, 0);
+    assert_near(train, settings.base_rate, 0.03, 0);
 }
 
 static void ids_cover_their_table_by_the_power_law(void **state)
@@ -215,7 +296,7 @@ static void ids_cover_their_table_by_the_power_law(void **state)
     enum { ROWS = 40000, IDS = 40 };
     double counts[IDS] = {0};
     for (uint64_t i = 0; i < ROWS; i++) {
-        ph__synth_row_draw(&teacher, 1, i, &row);
+        ph__synth_row_draw(&teacher, 1, i, 0, &row);
         assert_in_range(row.ids[4], 0, IDS - 1);
         counts[row.ids[4]]++;
     }
@@ -277,6 +358,9 @@ int main(void)
         cmocka_unit_test(measured_figures_scatter_around_the_stated_ones),
         cmocka_unit_test(labels_are_drawn_with_the_stated_probability),
         cmocka_unit_test(parts_of_all_orders_have_the_stated_scale),
+        cmocka_unit_test(a_drifting_model_turns_from_one_to_another),
+        cmocka_unit_test(a_drifting_model_keeps_its_scale_and_forgets),
+        cmocka_unit_test(files_drift_along_training_and_end_where_it_ends),
         cmocka_unit_test(ids_cover_their_table_by_the_power_law),
         cmocka_unit_test(criteo_files_have_criteos_columns),
         cmocka_unit_test(settings_that_contradict_each_other_are_refused),
