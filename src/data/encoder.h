@@ -86,6 +86,9 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
 /* NULL when there is none of that name. */
 const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, const char *name);
 
+/* An encoder whose columns are known and that has learnt nothing yet: not for encoding. Errors as ph_encoder_create. */
+ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
+
 /* What the training file says about its columns. Borrowed. */
 struct ph__file_shape {
     char *const *names; /* (num_names) of the columns, where it names them */

@@ -54,17 +54,12 @@ static char *saved_text(const struct ph_encoder *encoder, const char *name)
     return text;
 }
 
-/* An encoder whose columns are known and nothing is learnt yet: as the one given, without what it has learnt. */
 static struct ph_encoder *unlearnt(const char *train, int64_t min_count)
 {
-    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
+    struct ph_encoder *encoder = NULL;
     struct fixture fixture;
-    char *names[] = {"label", "item", "price", "tags"};
-    const struct ph__file_shape shape = {.names = names, .num_names = 4};
     init_fixture(&fixture, train, min_count);
-    assert_non_null(encoder);
-    assert_ok(ph__schema_build(&fixture.settings, &shape, encoder));
-    assert_ok(ph__encoder_seal(encoder, "test", PH_ERROR_CONFIG));
+    assert_ok(ph__encoder_outline(&fixture.settings, &encoder));
     return encoder;
 }
 

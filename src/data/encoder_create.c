@@ -1,0 +1,142 @@
+/* Making an encoder: its columns from the settings and the training file's first line, what it learns from one pass. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/encoder.h"
+#include "data/fit.h"
+#include "data/header.h"
+#include "data/libffm.h"
+#include "data/source.h"
+
+/* The names in the header of the training file. */
+static ph_status read_header(
+    const struct ph_data_settings *settings, const char *path, struct ph__header *header)
+{
+    struct ph_reader *reader;
+    char separator = ph__default_separator(settings->format);
+    if (settings->separator != NULL && settings->separator[0] != '\0')
+        separator = settings->separator[0];
+    PH_TRY(ph__reader_open(path, &reader));
+    ph_status status = ph__header_read(
+        reader, separator, settings->format == PH_DATA_CSV || settings->format == PH_DATA_AVAZU, header);
+    ph__reader_close(reader);
+    return status;
+}
+
+static ph_status build_columns(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    struct ph__header header = {0};
+    struct ph__file_shape shape = {.num_fields = (size_t)settings->num_fields};
+    struct ph_arena arena = {0};
+    const char **paths = NULL;
+    size_t num_paths = 0;
+    ph_status status = PH_OK;
+    if (settings->train != NULL)
+        status = ph__source_list(&arena, settings->train, &paths, &num_paths);
+    if (status == PH_OK && num_paths > 0 && ph__has_header(settings))
+        status = read_header(settings, paths[0], &header);
+    if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)
+        status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
+    shape.names = header.names;
+    shape.num_names = header.num_names;
+    if (status == PH_OK)
+        status = ph__schema_build(settings, &shape, encoder);
+    ph__header_fini(&header);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
+{
+    bool is_end = false;
+    while (!is_end)
+        PH_TRY(ph__source_next(source, rows, &is_end));
+    return PH_OK;
+}
+
+/* The pass over the training file that vocabularies, statistics and quantiles want. */
+static ph_status learn(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    struct ph__fit fit;
+    struct ph__source source = {0};
+    struct ph__rows rows = {0};
+    struct ph__source_options options = {.max_bad_rows = (uint64_t)settings->max_bad_rows, .fit = &fit};
+    PH_TRY(ph__fit_init(&fit, encoder));
+    ph_status status = ph__source_open(&source, encoder, settings->train, &options);
+    if (status == PH_OK)
+        status = read_all(&source, &rows);
+    if (status == PH_OK && fit.num_rows == 0)
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", settings->train);
+    ph__source_close(&source);
+    ph__rows_fini(&rows);
+    if (status == PH_OK)
+        status = ph__fit_finish(&fit, encoder);
+    else
+        ph__fit_fini(&fit);
+    return status;
+}
+
+/* Whether the training file can be read once more than the batches read it, where an encoding is learnt from it. */
+static ph_status check_can_learn(const struct ph_data_settings *settings, const struct ph__column *wanted)
+{
+    if (settings->train == NULL)
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.train: missing, and '%s' learns its encoding from it", wanted->name);
+    if (strcmp(settings->train, "-") == 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.train: standard input is read once, and '%s' learns its encoding from a first pass",
+            wanted->name);
+    return PH_OK;
+}
+
+static ph_status outline(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    PH_TRY(build_columns(settings, encoder));
+    PH_TRY(ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG));
+    const struct ph__column *wanted = ph__fit_first_wanted(encoder);
+    return wanted != NULL ? check_can_learn(settings, wanted) : PH_OK;
+}
+
+ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
+{
+    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
+    if (encoder == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
+    ph_status status = outline(settings, encoder);
+    if (status != PH_OK) {
+        ph_encoder_destroy(encoder);
+        return status;
+    }
+    *encoder_out = encoder;
+    return PH_OK;
+}
+
+/* The encoder of a prepared data set. */
+static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_out)
+{
+    struct ph_arena arena = {0};
+    const char *path = ph__path_join(&arena, folder, "encoder.json");
+    ph_status status = path != NULL ? ph_encoder_load(path, encoder_out) : PH_ERROR_MEMORY;
+    ph__arena_fini(&arena);
+    return status == PH_ERROR_CHECKPOINT ? ph_fail(PH_ERROR_DATA, "%s", ph_error_text()) : status;
+}
+
+ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
+{
+    if (settings->prepared != NULL)
+        return load_prepared(settings->prepared, encoder_out);
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_outline(settings, &encoder));
+    ph_status status = PH_OK;
+    if (ph__fit_first_wanted(encoder) != NULL)
+        status = learn(settings, encoder);
+    if (status == PH_OK)
+        status = ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
+    if (status != PH_OK) {
+        ph_encoder_destroy(encoder);
+        return status;
+    }
+    *encoder_out = encoder;
+    return PH_OK;
+}
