@@ -57,7 +57,7 @@ END
 both_ways criteo criteo.yaml 10000 "$PHLOEM_DATA/criteo/first10k.tsv.zst"
 
 # ---- Frappe: one epoch of a published setting ----
-sed 's/^  epochs: .*/  epochs: 1/' "$PH_SOURCE_DIR/configs/frappe/deepfm.yaml" >frappe.yaml
+sed 's/^  epochs: .*/  epochs: 1/' "$PH_SOURCE_DIR/configs/frappe/fm.yaml" >frappe.yaml
 both_ways frappe frappe.yaml 28860 "$PHLOEM_DATA/frappe/test.csv.zst"
 
 # ---- MovieLens: lists of ids; a row that was not seen is a user with another row's item ----
