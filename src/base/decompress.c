@@ -75,14 +75,10 @@ static ph_status begin_member(struct ph_decompressor *decompressor)
     return PH_OK;
 }
 
-static ph_status read_gzip(
-    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
+/* Some of the stream that has begun; `format` names it in errors. */
+static ph_status inflate_some(struct ph_decompressor *decompressor, const char *format, unsigned char *buffer,
+    size_t size, size_t *size_out)
 {
-    if (!decompressor->is_inside)
-        PH_TRY(begin_member(decompressor));
-    *size_out = 0;
-    if (!decompressor->is_inside)
-        return PH_OK;
     z_stream *gzip = decompressor->gzip;
     uInt capacity = size < (1u << 30) ? (uInt)size : 1u << 30;
     gzip->next_in = decompressor->input + decompressor->start;
@@ -91,12 +87,21 @@ static ph_status read_gzip(
     gzip->avail_out = capacity;
     int result = inflate(gzip, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-        return ph_fail(result == Z_MEM_ERROR ? PH_ERROR_MEMORY : PH_ERROR_DATA, "corrupt gzip data (%s)",
-            gzip->msg != NULL ? gzip->msg : "zlib");
+        return ph_fail(result == Z_MEM_ERROR ? PH_ERROR_MEMORY : PH_ERROR_DATA, "corrupt %s data (%s)",
+            format, gzip->msg != NULL ? gzip->msg : "zlib");
     decompressor->start = decompressor->end - gzip->avail_in;
     decompressor->is_inside = result != Z_STREAM_END;
     *size_out = capacity - gzip->avail_out;
     return PH_OK;
+}
+
+static ph_status read_gzip(
+    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
+{
+    if (!decompressor->is_inside)
+        PH_TRY(begin_member(decompressor));
+    *size_out = 0;
+    return decompressor->is_inside ? inflate_some(decompressor, "gzip", buffer, size, size_out) : PH_OK;
 }
 
 static ph_status read_zstd(
@@ -116,16 +121,40 @@ static ph_status read_zstd(
     return PH_OK;
 }
 
-static ph_status use_gzip(struct ph_decompressor *decompressor)
+/* Nothing follows the stream's end, which is_inside tells. */
+static ph_status read_deflate(
+    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
 {
-    decompressor->read = read_gzip;
+    if (decompressor->is_inside)
+        return inflate_some(decompressor, "deflate", buffer, size, size_out);
+    decompressor->start = decompressor->end = 0;
+    decompressor->is_input_over = true;
+    *size_out = 0;
+    return PH_OK;
+}
+
+/* window: as zlib has it, 15 and 16 more for gzip's frame, negative for none. */
+static ph_status use_zlib(struct ph_decompressor *decompressor, int window)
+{
     decompressor->gzip = calloc(1, sizeof *decompressor->gzip);
-    if (decompressor->gzip != NULL &&
-        inflateInit2(decompressor->gzip, 15 + 16) == Z_OK) /* 16: gzip, not zlib */
+    if (decompressor->gzip != NULL && inflateInit2(decompressor->gzip, window) == Z_OK)
         return PH_OK;
     free(decompressor->gzip);
     decompressor->gzip = NULL;
-    return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read gzip");
+    return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read compressed data");
+}
+
+static ph_status use_gzip(struct ph_decompressor *decompressor)
+{
+    decompressor->read = read_gzip;
+    return use_zlib(decompressor, 15 + 16);
+}
+
+static ph_status use_deflate(struct ph_decompressor *decompressor)
+{
+    decompressor->read = read_deflate;
+    decompressor->is_inside = true;
+    return use_zlib(decompressor, -15);
 }
 
 static ph_status use_zstd(struct ph_decompressor *decompressor)
@@ -163,20 +192,32 @@ static ph_status choose_format(struct ph_decompressor *decompressor)
     return PH_OK;
 }
 
-ph_status ph__decompressor_create(int descriptor, struct ph_decompressor **decompressor_out)
+/* use: chooses the format. */
+static ph_status create(int descriptor, ph_status (*use)(struct ph_decompressor *decompressor),
+    struct ph_decompressor **decompressor_out)
 {
     struct ph_decompressor *decompressor = malloc(sizeof *decompressor);
     if (decompressor == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read");
     memset(decompressor, 0, offsetof(struct ph_decompressor, input));
     decompressor->descriptor = descriptor;
-    ph_status status = choose_format(decompressor);
+    ph_status status = use(decompressor);
     if (status != PH_OK) {
         ph__decompressor_destroy(decompressor);
         return status;
     }
     *decompressor_out = decompressor;
     return PH_OK;
+}
+
+ph_status ph__decompressor_create(int descriptor, struct ph_decompressor **decompressor_out)
+{
+    return create(descriptor, choose_format, decompressor_out);
+}
+
+ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out)
+{
+    return create(descriptor, use_deflate, decompressor_out);
 }
 
 void ph__decompressor_destroy(struct ph_decompressor *decompressor)
@@ -226,4 +267,9 @@ bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte)
     decompressor->start = decompressor->end = 0;
     decompressor->is_input_over = false;
     return true;
+}
+
+uint32_t ph__crc32(uint32_t crc, const void *bytes, size_t size)
+{
+    return (uint32_t)crc32_z(crc, bytes, size);
 }

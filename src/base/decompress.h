@@ -14,6 +14,8 @@ struct ph_decompressor;
 /* The descriptor is borrowed until destroy. Errors are PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not
  * where: the caller knows path and line. */
 ph_status ph__decompressor_create(int descriptor, struct ph_decompressor **decompressor_out);
+/* The same of one raw deflate stream, as ZIP archives keep it; what lies behind its end is not looked at. */
+ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out);
 void ph__decompressor_destroy(struct ph_decompressor *decompressor);
 
 /* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an error. */
@@ -24,5 +26,8 @@ ph_status ph__decompressor_read(
 bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte);
 /* Whether ph__decompressor_seek is possible. */
 bool ph__decompressor_is_plain_file(const struct ph_decompressor *decompressor);
+
+/* The CRC-32 of ZIP and gzip of so many more bytes; 0 of none. */
+uint32_t ph__crc32(uint32_t crc, const void *bytes, size_t size);
 
 #endif

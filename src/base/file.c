@@ -203,6 +203,34 @@ ph_status ph__file_read(
     return status;
 }
 
+ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_bytes_out)
+{
+    PH_TRY(ph__file_size(path, num_bytes_out));
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return ph_fail(PH_ERROR_DATA, "%s: cannot open: %s", path, strerror(errno));
+    *descriptor_out = descriptor;
+    return PH_OK;
+}
+
+ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void *buffer, size_t size)
+{
+    char *at = buffer;
+    while (size > 0) {
+        ssize_t count = pread(descriptor, at, size, (off_t)byte);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return ph_fail(PH_ERROR_DATA, "%s: cannot read: %s", path, strerror(errno));
+        if (count == 0)
+            return ph_fail(PH_ERROR_DATA, "%s: the file is cut off", path);
+        at += count;
+        byte += (uint64_t)count;
+        size -= (size_t)count;
+    }
+    return PH_OK;
+}
+
 ph_status ph__file_write_text(const char *path, const char *text)
 {
     struct ph_atomic_file file;

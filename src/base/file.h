@@ -37,6 +37,11 @@ ph_status ph__file_link(const char *from, const char *to);
 /* Whole file into the arena, NUL-terminated, refused above max_bytes. */
 ph_status ph__file_read(
     struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
+/* A file for reading at chosen places; the descriptor is the caller's to close. PH_ERROR_DATA. */
+ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_bytes_out);
+/* Exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
+ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void *buffer, size_t size);
+
 ph_status ph__file_write_text(const char *path, const char *text); /* atomic */
 ph_status ph__file_sync_name(
     const char *path); /* makes a new file's or folder's name in its folder durable */

@@ -92,6 +92,8 @@ ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph
 /* What the training file says about its columns. Borrowed. */
 struct ph__file_shape {
     char *const *names; /* (num_names) of the columns, where it names them */
+    const bool
+        *is_list; /* (num_names) the column has several ids a row, whatever its field says; NULL: none has */
     size_t num_names;
     size_t num_fields; /* libffm */
 };

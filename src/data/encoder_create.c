@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/array_set.h"
 #include "data/encoder.h"
 #include "data/fit.h"
 #include "data/header.h"
@@ -24,6 +25,29 @@ static ph_status read_header(
     return status;
 }
 
+/* The columns of the arrays at `path`. */
+static ph_status build_array_columns(
+    const struct ph_data_settings *settings, const char *path, struct ph_encoder *encoder)
+{
+    struct ph__array_set set;
+    ph_status status = ph__array_set_open(&set, path, false);
+    char **names = calloc(set.num_columns + 1, sizeof *names);
+    bool *is_list = calloc(set.num_columns + 1, sizeof *is_list);
+    if (status == PH_OK && (names == NULL || is_list == NULL))
+        status = ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu columns", path, set.num_columns);
+    for (size_t i = 0; status == PH_OK && i < set.num_columns; i++) {
+        names[i] = set.columns[i].name;
+        is_list[i] = set.columns[i].is_list;
+    }
+    const struct ph__file_shape shape = {.names = names, .is_list = is_list, .num_names = set.num_columns};
+    if (status == PH_OK)
+        status = ph__schema_build(settings, &shape, encoder);
+    free(names);
+    free(is_list);
+    ph__array_set_close(&set);
+    return status;
+}
+
 static ph_status build_columns(const struct ph_data_settings *settings, struct ph_encoder *encoder)
 {
     struct ph__header header = {0};
@@ -40,7 +64,9 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
         status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
     shape.names = header.names;
     shape.num_names = header.num_names;
-    if (status == PH_OK)
+    if (status == PH_OK && settings->format == PH_DATA_NPY && num_paths > 0)
+        status = build_array_columns(settings, paths[0], encoder);
+    else if (status == PH_OK)
         status = ph__schema_build(settings, &shape, encoder);
     ph__header_fini(&header);
     ph__arena_fini(&arena);

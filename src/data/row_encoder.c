@@ -175,16 +175,27 @@ static ph_status encode_id(struct ph__row_encoder *row, const struct ph__column 
     return PH_OK;
 }
 
+/* An id that is a number in decimal, of less than PH_LOOKUP_DIGITS bytes; the text need not stay. */
+static ph_status encode_digits(struct ph__row_encoder *row, const struct ph__column *column, const char *text,
+    size_t length, size_t target)
+{
+    PH_TRY(encode_id(row, column, text, length, target));
+    if (column->encoding == PH_ENCODING_VOCABULARY) /* the lookup waits for the commit: it keeps the text */
+        ph__lookups_own_last(&row->lookups);
+    return PH_OK;
+}
+
 /* An id that is a number: encoded as its decimal text. */
 static ph_status encode_number(
     struct ph__row_encoder *row, const struct ph__column *column, int64_t number, size_t target)
 {
     char text[PH_LOOKUP_DIGITS];
+    if (column->encoding == PH_ENCODING_RAW && number >= 0 && (uint64_t)number < column->num_rows) {
+        words_of(row)[target] = (uint32_t)number;
+        return PH_OK;
+    }
     size_t length = (size_t)snprintf(text, sizeof text, "%" PRId64, number);
-    PH_TRY(encode_id(row, column, text, length, target));
-    if (column->encoding == PH_ENCODING_VOCABULARY) /* the lookup waits for the commit: it keeps the text */
-        ph__lookups_own_last(&row->lookups);
-    return PH_OK;
+    return encode_digits(row, column, text, length, target);
 }
 
 static ph_status encode_single(
@@ -496,21 +507,42 @@ ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *col
     return problem != NULL ? fail_number(column, number, problem) : encode_checked(row, column, number);
 }
 
+/* As ph__row_text of a number in decimal, but that the text need not stay. */
+static ph_status encode_whole(
+    struct ph__row_encoder *row, const struct ph__column *column, const char *text, size_t length)
+{
+    size_t target = row->encoder->sparse_word + column->slot;
+    if (column->is_group || column->kind == PH_FIELD_GROUP)
+        encode_group(row, text, length);
+    if (column->kind == PH_FIELD_GROUP)
+        return PH_OK;
+    if (column->part != PH_TIME_WHOLE)
+        return encode_single(row, column, text, length);
+    if (column->is_list)
+        PH_TRY(add_item(row, column, 1, &target));
+    return target == SIZE_MAX ? PH_OK : encode_digits(row, column, text, length, target);
+}
+
 ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *column, int64_t number)
 {
     char text[PH_LOOKUP_DIGITS];
     if (column->kind != PH_FIELD_ID && column->kind != PH_FIELD_GROUP)
         return ph__row_real(row, column, (double)number);
-    size_t length = (size_t)snprintf(text, sizeof text, "%" PRId64, number);
-    if (column->is_group || column->kind == PH_FIELD_GROUP)
-        encode_group(row, text, length);
-    if (column->kind == PH_FIELD_GROUP)
-        return PH_OK;
+    if (column->kind == PH_FIELD_GROUP || column->is_group || column->part != PH_TIME_WHOLE)
+        return encode_whole(row, column, text, (size_t)snprintf(text, sizeof text, "%" PRId64, number));
     if (column->is_list)
         return ph__row_integer_item(row, column, number, 1);
-    if (column->part != PH_TIME_WHOLE)
-        return encode_single(row, column, text, length);
     return encode_number(row, column, number, row->encoder->sparse_word + column->slot);
+}
+
+ph_status ph__row_unsigned(struct ph__row_encoder *row, const struct ph__column *column, uint64_t number)
+{
+    char text[PH_LOOKUP_DIGITS];
+    if (number <= INT64_MAX)
+        return ph__row_integer(row, column, (int64_t)number);
+    if (column->kind != PH_FIELD_ID && column->kind != PH_FIELD_GROUP)
+        return ph__row_real(row, column, (double)number);
+    return encode_whole(row, column, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, number));
 }
 
 static ph_status encode_integers(

@@ -48,8 +48,9 @@ ph_status ph__row_commit(struct ph__row_encoder *row);
 /* A cell as text: exactly `length` bytes at `cell`, which stay until the commit. */
 ph_status ph__row_text(
     struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length);
-/* As ph__row_text of the number written in decimal. */
+/* As ph__row_text of the number written in decimal. Of a list it is one more id. */
 ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *column, int64_t number);
+ph_status ph__row_unsigned(struct ph__row_encoder *row, const struct ph__column *column, uint64_t number);
 /* A dense value, label, weight or number to be put in a bucket; NaN is a blank. An id must be a whole number. */
 ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *column, double number);
 /* One more id of a list, with its weight where the list is weighted (else ignored). */

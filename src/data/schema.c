@@ -181,12 +181,20 @@ static ph_status set_id_encoding(
     return column->encoding == PH_ENCODING_BUCKET ? set_buckets(field, column) : PH_OK;
 }
 
+/* A column of the file. */
+struct file_column {
+    const char *name;
+    bool is_list;
+};
+
 /* A column called `name`, of the file's column `from`. */
-static ph_status add_field(const struct ph_data_settings *settings, const struct ph_field_settings *field,
-    const char *name, const char *from, struct ph_encoder *encoder)
+static ph_status add_field(const struct ph_data_settings *settings, const struct ph_field_settings *given,
+    const char *name, struct file_column from, struct ph_encoder *encoder)
 {
     struct ph__column *column;
-    PH_TRY(ph__encoder_add_column(encoder, name, from, &column));
+    struct ph_field_settings implied = *given, *field = &implied;
+    implied.is_list |= from.is_list && given->kind != PH_FIELD_IGNORE;
+    PH_TRY(ph__encoder_add_column(encoder, name, from.name, &column));
     column->kind = (enum ph_field_kind)field->kind;
     column->transform = (enum ph_dense_transform)field->transform;
     column->missing = (float)field->missing;
@@ -200,11 +208,11 @@ static ph_status add_field(const struct ph_data_settings *settings, const struct
 
 /* The features that are made of the file's column `from` under names of their own; what `without` names is left out. */
 static ph_status add_derived(const struct ph_data_settings *settings, struct field_list fields,
-    struct field_list without, const char *from, struct ph_encoder *encoder, bool *is_any)
+    struct field_list without, struct file_column from, struct ph_encoder *encoder, bool *is_any)
 {
     for (size_t i = 0; i < fields.count; i++) {
         const struct ph_field_settings *field = &fields.items[i];
-        if (!is_derived(field) || strcmp(field->from, from) != 0 || has_name(without, field->name))
+        if (!is_derived(field) || strcmp(field->from, from.name) != 0 || has_name(without, field->name))
             continue;
         PH_TRY(add_field(settings, field, field->name, from, encoder));
         *is_any = true;
@@ -213,23 +221,30 @@ static ph_status add_derived(const struct ph_data_settings *settings, struct fie
 }
 
 /* Everything that one column of the file becomes. */
-static ph_status add_column(
-    const struct ph_data_settings *settings, const char *name, struct ph_encoder *encoder)
+static ph_status add_file_column(
+    const struct ph_data_settings *settings, struct file_column from, struct ph_encoder *encoder)
 {
+    const char *name = from.name;
     const struct field_list given = given_fields(settings), built_in = built_in_fields(settings->format);
     const struct ph_field_settings *field = find_field(given, name);
     bool is_any = false;
     if (field == NULL)
         field = find_field(built_in, name);
     if (field != NULL)
-        PH_TRY(add_field(settings, field, name, name, encoder));
-    PH_TRY(add_derived(settings, given, (struct field_list){NULL, 0}, name, encoder, &is_any));
-    PH_TRY(add_derived(settings, built_in, given, name, encoder, &is_any));
+        PH_TRY(add_field(settings, field, name, from, encoder));
+    PH_TRY(add_derived(settings, given, (struct field_list){NULL, 0}, from, encoder, &is_any));
+    PH_TRY(add_derived(settings, built_in, given, from, encoder, &is_any));
     if (field == NULL && !is_any)
         return ph_fail(PH_ERROR_CONFIG,
             "%s:1: column '%s' has no entry in data.fields (kind: ignore leaves a column out)",
             settings->train != NULL ? settings->train : "data.train", name);
     return PH_OK;
+}
+
+static ph_status add_column(
+    const struct ph_data_settings *settings, const char *name, struct ph_encoder *encoder)
+{
+    return add_file_column(settings, (struct file_column){name, false}, encoder);
 }
 
 static ph_status build_criteo(const struct ph_data_settings *settings, struct ph_encoder *encoder)
@@ -264,8 +279,10 @@ static ph_status build_libsvm(
 static ph_status build_from_names(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
 {
-    for (size_t i = 0; i < shape->num_names; i++)
-        PH_TRY(add_column(settings, shape->names[i], encoder));
+    for (size_t i = 0; i < shape->num_names; i++) {
+        bool is_list = shape->is_list != NULL && shape->is_list[i];
+        PH_TRY(add_file_column(settings, (struct file_column){shape->names[i], is_list}, encoder));
+    }
     return PH_OK;
 }
 
@@ -277,8 +294,8 @@ static ph_status build_from_fields(const struct ph_data_settings *settings, stru
         if (is_pattern(field->name))
             return ph_fail(PH_ERROR_CONFIG,
                 "data.fields: '%s': a pattern needs data.train with a header to match", field->name);
-        PH_TRY(
-            add_field(settings, field, field->name, is_derived(field) ? field->from : field->name, encoder));
+        const char *from = is_derived(field) ? field->from : field->name;
+        PH_TRY(add_field(settings, field, field->name, (struct file_column){from, false}, encoder));
     }
     return PH_OK;
 }
@@ -297,6 +314,9 @@ static ph_status check_all_fields_used(
         if (settings->format == PH_DATA_CRITEO || settings->format == PH_DATA_LIBSVM ||
             settings->format == PH_DATA_LIBFFM)
             return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of such a file", name);
+        if (settings->format == PH_DATA_NPY)
+            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
+                settings->train != NULL ? settings->train : "data.train");
         return ph_fail(PH_ERROR_CONFIG, "%s:1: the header has no column '%s' that data.fields names",
             settings->train, name);
     }
@@ -352,7 +372,9 @@ ph_status ph__schema_build(
     encoder->format = (enum ph_data_format)settings->format;
     encoder->has_header = ph__has_header(settings);
     PH_TRY(read_separators(settings, encoder));
-    if (settings->format == PH_DATA_CRITEO)
+    bool is_criteo =
+        settings->format == PH_DATA_CRITEO || (settings->format == PH_DATA_NPY && shape->num_names == 0);
+    if (is_criteo)
         PH_TRY(build_criteo(settings, encoder));
     else if (settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM)
         PH_TRY(build_libsvm(settings, shape->num_fields, encoder));

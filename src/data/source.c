@@ -30,8 +30,14 @@ ph_status ph__source_list(
     struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
     char *one[] = {(char *)path};
-    if (strpbrk(path, "*?[") == NULL || ph__file_exists(path))
+    if (ph__file_exists(path))
         return copy_paths(arena, one, 1, paths_out, num_paths_out);
+    if (strpbrk(path, "*?[") == NULL) {
+        char *labels = ph__arena_printf(arena, "%s_labels.npy", path);
+        if (labels != NULL && ph__file_exists(labels))
+            one[0] = labels;
+        return labels != NULL ? copy_paths(arena, one, 1, paths_out, num_paths_out) : PH_ERROR_MEMORY;
+    }
     glob_t found;
     int outcome = glob(path, GLOB_ERR, NULL, &found);
     if (outcome == GLOB_NOMATCH)
@@ -52,6 +58,7 @@ static const struct ph__format *format_of(const struct ph_encoder *encoder)
     case PH_DATA_LIBFFM:
         return &ph__format_libsvm;
     case PH_DATA_NPY:
+        return &ph__format_npy;
     case PH_DATA_CSV:
     case PH_DATA_TSV:
     case PH_DATA_CRITEO:
@@ -91,7 +98,7 @@ ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *en
         .file = (size_t)start.file,
     };
     ph__row_encoder_init(&source->row, encoder, options->fit);
-    if (encoder->format == PH_DATA_ARROW || encoder->format == PH_DATA_NPY)
+    if (encoder->format == PH_DATA_ARROW)
         return ph_fail(PH_ERROR_USAGE,
             "%s: rows of format arrow are handed over by a program, not read from a file", path);
     PH_TRY(ph__source_list(&source->arena, path, &source->paths, &source->num_paths));
