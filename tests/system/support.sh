@@ -68,3 +68,55 @@ synth: {train_rows: 4000, valid_rows: 1000, test_rows: 1000, table_rows: 100, fo
 END
     succeeds synth job.yaml --out data
 }
+
+# make_resume_job: the small job's data, and a ./job.yaml whose training carries everything there is to carry: dropout,
+# batch norm, two optimizers, a schedule that cuts, evaluations within epochs; and saves behind every third step.
+make_resume_job() {
+    make_small_job
+    cat >job.yaml <<'END'
+seed: 5
+threads: 2
+data: {train: data/train.tsv, valid: data/valid.tsv, test: data/test.tsv, format: criteo}
+model: {kind: dlrm, embedding_dim: 16, bottom_units: [32], top_units: [32], dropout: 0.2, batch_norm: true}
+optimizer: {kind: adam, learning_rate: 0.02, embedding_kind: rowwise_adagrad}
+train:
+  {epochs: 4, batch_size: 200, report_seconds: 0, evaluate_steps: 7, patience: 0, schedule: plateau,
+    schedule_factor: 0.5, checkpoint_steps: 3}
+END
+}
+
+# begins ARGUMENTS...: phloem in the background; leaves its process.
+begins() {
+    # A background process of a shell ignores SIGINT, which a program inherits: env gives it back.
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" "$@" >stdout 2>stderr </dev/null &
+    process=$!
+}
+
+# ends STATUS: the process that began ends with it.
+ends() {
+    status=0
+    wait "$process" || status=$?
+    [ "$status" -eq "$1" ] || complain "ended with $status; wanted $1"
+}
+
+# waits_for COMMAND...: until the command succeeds or the process has ended.
+waits_for() {
+    until "$@" >/dev/null 2>&1; do
+        kill -s 0 "$process" 2>/dev/null || return 0
+    done
+}
+
+# same_run A B: two run folders agree in all but times, memory and their own names.
+same_run() {
+    measured='"\(train_seconds\|samples_per_s\|[a-z_]*_bytes\|growths\|threads\|backend\|checkpoint\)":'
+    for file in summary.json metrics.jsonl; do
+        for folder in "$1" "$2"; do
+            sed "s/,\"samples_per_s\":[^,}]*//; /^ *$measured/d" "$folder/$file" >"$folder.compared"
+        done
+        cmp -s "$1.compared" "$2.compared" || {
+            diff "$1.compared" "$2.compared" >&2 || true
+            complain "$1/$file and $2/$file differ"
+        }
+    done
+    cmp -s "$1/model.safetensors" "$2/model.safetensors" || complain "the models of $1 and $2 differ"
+}
