@@ -69,8 +69,8 @@ size_t ph_session_num_tasks(const struct ph_session *session); /* T */
 ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
 
-/* The same for lines of the format that the training data has (CSV, TSV, Criteo, Avazu), without a header: all columns in
- * their order, the labels left out or not. Empty lines are none. probabilities (capacity_rows, T), of which *num_rows_out
+/* The same for lines of the format that the training data has (CSV, TSV, Criteo, Avazu, libsvm, libffm), without a
+ * header: all columns in their order, the labels left out or not. Empty lines are none. probabilities (capacity_rows, T), of which *num_rows_out
  * rows are written. PH_ERROR_DATA names the line (from 1) and the field, PH_ERROR_USAGE: more rows than there is room
  * for; then nothing has been written. */
 ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,

@@ -167,14 +167,6 @@ static ph_status open_contexts(struct ph_session *session, size_t num_contexts, 
     return PH_OK;
 }
 
-static ph_status match_lines(struct ph_session *session)
-{
-    if (!ph__session_cuts_lines(session))
-        return PH_OK;
-    PH_TRY(ph__delimited_match_positions(&session->labelled, session->model.encoder, true));
-    return ph__delimited_match_positions(&session->unlabelled, session->model.encoder, false);
-}
-
 static ph_status open_session(
     struct ph_session *session, const char *folder, const struct ph_session_options *options)
 {
@@ -185,7 +177,7 @@ static ph_status open_session(
     PH_TRY(ph__model_config_read(&session->config, folder));
     PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
-    PH_TRY(match_lines(session));
+    PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
     PH_TRY(open_contexts(session, num_contexts, list_length));
     return warm_up(session, list_length);
 }
@@ -215,8 +207,7 @@ void ph_session_close(struct ph_session *session)
         ph__context_close(&session->contexts[i]);
     free(session->contexts);
     free(session->free_contexts);
-    ph__delimited_fini(&session->unlabelled);
-    ph__delimited_fini(&session->labelled);
+    ph__lines_fini(&session->lines);
     ph__inputs_fini(&session->inputs);
     ph__model_folder_close(&session->model);
     ph__model_config_fini(&session->config);

@@ -5,16 +5,30 @@
 #include <pthread.h>
 
 #include "data/delimited.h"
+#include "data/libsvm_row.h"
 #include "serve/context.h"
 #include "serve/inputs.h"
+
+/* How lines of text meet the columns, by the format of the data. */
+enum ph__line_kind {
+    PH_LINES_NONE,   /* rows are no lines */
+    PH_LINES_CELLS,  /* cut at separators: csv, tsv, criteo, avazu */
+    PH_LINES_LIBSVM, /* libsvm, libffm */
+};
+struct ph__lines { /* zero-initialised is of kind NONE */
+    enum ph__line_kind kind;
+    struct ph__delimited labelled, unlabelled;
+    struct ph__libsvm libsvm;
+};
+ph_status ph__lines_init(const struct ph_encoder *encoder, struct ph__lines *lines);
+void ph__lines_fini(struct ph__lines *lines); /* also after a failed init */
 
 struct ph_session {
     size_t max_batch;
     struct ph__model_config config;
     struct ph__model_folder model;
     struct ph__inputs inputs;
-    struct ph__delimited labelled,
-        unlabelled;               /* how lines are cut; empty for formats that are not cut into cells */
+    struct ph__lines lines;
     struct ph__context *contexts; /* (num_contexts) */
     size_t num_contexts;
     pthread_mutex_t lock; /* guards what is below */
@@ -33,8 +47,5 @@ struct ph__request {
 
 /* Scores the rows, in pieces where they are more than a batch: probabilities (num_rows, T). Untouched when a row is bad. */
 ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities);
-
-/* Whether rows of the model's data format are lines that are cut into cells. */
-bool ph__session_cuts_lines(const struct ph_session *session);
 
 #endif

@@ -6,18 +6,53 @@
 
 struct text_request {
     struct ph__request base;
-    const struct ph_session *session;
+    const struct ph__lines *lines;
     const char *text, *end;
     const char *next;                      /* behind the line that was encoded last */
     size_t line_number;                    /* of that line, from 1 */
-    const struct ph__delimited *delimited; /* with or without labels, as the first line is */
+    const struct ph__delimited *delimited; /* CELLS: with or without labels, as the first line is */
 };
 
-bool ph__session_cuts_lines(const struct ph_session *session)
+static enum ph__line_kind kind_of(enum ph_data_format format)
 {
-    const enum ph_data_format format = session->model.encoder->format;
-    return format == PH_DATA_CSV || format == PH_DATA_TSV || format == PH_DATA_CRITEO ||
-           format == PH_DATA_AVAZU;
+    switch (format) {
+    case PH_DATA_CSV:
+    case PH_DATA_TSV:
+    case PH_DATA_CRITEO:
+    case PH_DATA_AVAZU:
+        return PH_LINES_CELLS;
+    case PH_DATA_LIBSVM:
+    case PH_DATA_LIBFFM:
+        return PH_LINES_LIBSVM;
+    case PH_DATA_NPY:
+    case PH_DATA_ARROW:
+        break;
+    }
+    return PH_LINES_NONE;
+}
+
+ph_status ph__lines_init(const struct ph_encoder *encoder, struct ph__lines *lines)
+{
+    *lines = (struct ph__lines){.kind = kind_of(encoder->format)};
+    if (lines->kind == PH_LINES_LIBSVM)
+        return ph__libsvm_match(&lines->libsvm, encoder);
+    if (lines->kind == PH_LINES_NONE)
+        return PH_OK;
+    PH_TRY(ph__delimited_match_positions(&lines->labelled, encoder, true));
+    return ph__delimited_match_positions(&lines->unlabelled, encoder, false);
+}
+
+void ph__lines_fini(struct ph__lines *lines)
+{
+    ph__libsvm_fini(&lines->libsvm);
+    ph__delimited_fini(&lines->unlabelled);
+    ph__delimited_fini(&lines->labelled);
+}
+
+/* Empty lines are none, as in files, nor are comments of libsvm. */
+static bool is_row(const struct ph__lines *lines, const char *line, size_t length)
+{
+    return length > 0 && (lines->kind != PH_LINES_LIBSVM || !ph__libsvm_is_comment(line, length));
 }
 
 /* The line at *cursor, without its LF or CR-LF, and *cursor behind it; NULL at the end. */
@@ -33,12 +68,12 @@ static const char *next_line(const char **cursor, const char *end, size_t *lengt
     return line;
 }
 
-/* Empty lines are none, as in files. */
-static size_t count_rows(const char *text, const char *end)
+static size_t count_rows(const struct ph__lines *lines, const char *text, const char *end)
 {
+    const char *line;
     size_t num_rows = 0, length;
-    while (next_line(&text, end, &length) != NULL)
-        num_rows += length > 0;
+    while ((line = next_line(&text, end, &length)) != NULL)
+        num_rows += is_row(lines, line, length);
     return num_rows;
 }
 
@@ -52,22 +87,24 @@ static ph_status copy_line(struct ph__context *context, const char *line, size_t
     return PH_OK;
 }
 
-static void match_labels(struct text_request *request, const char *line)
+static ph_status encode_cells(struct text_request *request, struct ph__context *context, size_t length)
 {
-    const struct ph_session *session = request->session;
-    const size_t num_cells = ph__delimited_count(session->model.encoder, line);
-    request->delimited =
-        num_cells == session->unlabelled.num_cells ? &session->unlabelled : &session->labelled;
+    const struct ph__lines *lines = request->lines;
+    if (request->delimited == NULL) {
+        const size_t num_cells = ph__delimited_count(context->encoder, context->line);
+        request->delimited = num_cells == lines->unlabelled.num_cells ? &lines->unlabelled : &lines->labelled;
+    }
+    return ph__delimited_encode(request->delimited, &context->row, context->line, length);
 }
 
 static ph_status encode_line(
     struct text_request *request, struct ph__context *context, const char *line, size_t length)
 {
     PH_TRY(copy_line(context, line, length));
-    if (request->delimited == NULL)
-        match_labels(request, context->line);
     PH_TRY(ph__row_begin(&context->row, &context->rows));
-    PH_TRY(ph__delimited_encode(request->delimited, &context->row, context->line, length));
+    PH_TRY(request->lines->kind == PH_LINES_LIBSVM
+               ? ph__libsvm_encode(&request->lines->libsvm, &context->row, context->line, true)
+               : encode_cells(request, context, length));
     return ph__row_commit(&context->row);
 }
 
@@ -83,7 +120,7 @@ static ph_status encode_text(struct ph__request *base, struct ph__context *conte
     do {
         line = next_line(&request->next, request->end, &length);
         request->line_number++;
-    } while (line != NULL && length == 0);
+    } while (line != NULL && !is_row(request->lines, line, length));
     ph_status status = encode_line(request, context, line, length);
     return status == PH_OK ? PH_OK : ph_fail(status, "line %zu: %s", request->line_number, ph_error_text());
 }
@@ -91,11 +128,12 @@ static ph_status encode_text(struct ph__request *base, struct ph__context *conte
 ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
     float *probabilities, size_t capacity_rows, size_t *num_rows_out)
 {
+    const struct ph__lines *lines = &session->lines;
     const char *end = text + size;
     struct text_request request = {
-        .base = {count_rows(text, end), encode_text}, .session = session, .text = text, .end = end};
-    if (!ph__session_cuts_lines(session))
-        return ph_fail(PH_ERROR_USAGE, "rows of this format are not scored as text: hand their cells over");
+        .base = {count_rows(lines, text, end), encode_text}, .lines = lines, .text = text, .end = end};
+    if (lines->kind == PH_LINES_NONE)
+        return ph_fail(PH_ERROR_USAGE, "rows of this format are no lines of text: hand their cells over");
     if (request.base.num_rows > capacity_rows)
         return ph_fail(PH_ERROR_USAGE, "the text holds %zu rows, there is room for the results of %zu",
             request.base.num_rows, capacity_rows);

@@ -96,18 +96,17 @@ static inline void save_weights(const struct ph_model_settings *settings, const 
     ph__model_folder_close(&model);
 }
 
-/* Makes the folder for a model of this kind, its data beside it; the path is static until the next one. */
-static inline const char *make_run_folder(const char *kind)
+/* Makes a folder of that name with this config; the path is static until the next one. */
+static inline const char *make_folder(const char *name, const char *config_text)
 {
     static char folder[512];
-    char path[600], text[2048];
+    char path[600];
     struct ph__model_config config = {0};
     struct ph_encoder *encoder = NULL;
-    snprintf(folder, sizeof folder, "%s/%s", test_folder(), kind);
+    snprintf(folder, sizeof folder, "%s/%s", test_folder(), name);
     assert_ok(ph__directory_create(folder));
-    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, write_rows("rows.csv"), kind);
     snprintf(path, sizeof path, "%s/config.yaml", folder);
-    assert_ok(ph__file_write_text(path, text));
+    assert_ok(ph__file_write_text(path, config_text));
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph_encoder_create(&config.data, &encoder));
     snprintf(path, sizeof path, "%s/encoder.json", folder);
@@ -116,6 +115,14 @@ static inline const char *make_run_folder(const char *kind)
     ph_encoder_destroy(encoder);
     ph__model_config_fini(&config);
     return folder;
+}
+
+/* The folder of a model of this kind, its data beside it. */
+static inline const char *make_run_folder(const char *kind)
+{
+    char text[2048];
+    snprintf(text, sizeof text, RUN_FOLDER_CONFIG, write_rows("rows.csv"), kind);
+    return make_folder(kind, text);
 }
 
 #endif

@@ -57,33 +57,33 @@ static void fill_row(unsigned row, struct ph_cell cells[NUM_COLUMNS])
 
 /* ---- what is wanted, by a scorer over the file ---- */
 
-static void score_file(struct ph_scorer *scorer, const struct ph_encoder *encoder)
+static void score_batches(
+    struct ph_scorer *scorer, const struct ph_encoder *encoder, const char *path, float *probabilities)
 {
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
     const ph_real *logits = NULL;
     struct ph_batches_options options = {.batch_size = 100};
-    char path[600];
-    snprintf(path, sizeof path, "%s/rows.csv", test_folder());
     assert_ok(ph_batches_open(encoder, path, &options, &batches));
-    for (size_t first = 0; first < NUM_ROWS; first += batch->num_samples) {
+    for (;;) {
         assert_ok(ph_batches_next(batches, &batch));
+        if (batch == NULL)
+            break;
         assert_ok(ph_scorer_score(scorer, batch, &logits));
-        ph__probabilities(batch->num_samples, logits, fixture.wanted + first);
+        ph__probabilities(batch->num_samples, logits, probabilities);
+        probabilities += batch->num_samples;
     }
     ph_batches_close(batches);
 }
 
-static int make_fixture(void **state)
+static void score_file(const char *folder, const char *path, float *probabilities)
 {
-    (void)state;
     struct ph__model_config config = {0};
     struct ph__model_folder model = {0};
     struct ph_backend *backend = NULL;
     struct ph_scorer *scorer = NULL;
-    snprintf(fixture.folder, sizeof fixture.folder, "%s", make_run_folder("dlrm"));
-    assert_ok(ph__model_config_read(&config, fixture.folder));
-    assert_ok(ph__model_folder_open(&model, fixture.folder, &config.model.settings));
+    assert_ok(ph__model_config_read(&config, folder));
+    assert_ok(ph__model_folder_open(&model, folder, &config.model.settings));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
     struct ph_scorer_options options = {.model = &config.model.settings,
         .encoder = model.encoder,
@@ -92,17 +92,26 @@ static int make_fixture(void **state)
         .backend = backend,
         .batch_size = 100};
     assert_ok(ph_scorer_create(&options, &scorer));
-    score_file(scorer, model.encoder);
+    score_batches(scorer, model.encoder, path, probabilities);
+    ph_scorer_destroy(scorer);
+    ph_backend_destroy(backend);
+    ph__model_folder_close(&model);
+    ph__model_config_fini(&config);
+}
+
+static int make_fixture(void **state)
+{
+    (void)state;
+    char path[600];
+    snprintf(fixture.folder, sizeof fixture.folder, "%s", make_run_folder("dlrm"));
+    snprintf(path, sizeof path, "%s/rows.csv", test_folder());
+    score_file(fixture.folder, path, fixture.wanted);
     for (unsigned row = 0; row < NUM_ROWS; row++) {
         char cells[200];
         fill_row(row, fixture.cells + row * (size_t)NUM_COLUMNS);
         write_cells(cells, row);
         fixture.size += (size_t)sprintf(fixture.text + fixture.size, "%s\n", cells);
     }
-    ph_scorer_destroy(scorer);
-    ph_backend_destroy(backend);
-    ph__model_folder_close(&model);
-    ph__model_config_fini(&config);
     return 0;
 }
 
@@ -185,6 +194,42 @@ static void lines_may_have_labels_and_other_ends(void **state)
     assert_memory_equal(scores, fixture.wanted, sizeof scores);
     assert_ok(ph_session_score_text(session, text, 0, scores, 0, &num_rows));
     assert_int_equal(num_rows, 0);
+    ph_session_close(session);
+}
+
+/* Comments, weights, labels or none; the list of a row as a cell gives the same, too. */
+static void libsvm_lines_score_as_the_rows_of_their_file(void **state)
+{
+    (void)state;
+    static const char rows[] = "1 3:1 7:0.5\n# none\n0 2:2 3:-1.5 9:1 # last\n\n-1 7:1\n",
+                      unlabelled[] = "3:1 7:0.5\n  # none\n2:2 3:-1.5 9:1\n7:1";
+    char config[900], path[512];
+    snprintf(path, sizeof path, "%s", test_write_file("rows.libsvm", rows));
+    snprintf(config, sizeof config,
+        "data: {train: %s, format: libsvm, encoding: raw, rows: 12}\n"
+        "model: {kind: fm, embedding_dim: 6, embedding_init_std: 0.3}\n",
+        path);
+    const char *folder = make_folder("libsvm", config);
+    float wanted[3], scores[3] = {0};
+    size_t num_rows = 0;
+    struct ph_session *session = NULL;
+    score_file(folder, path, wanted);
+    assert_ok(ph_session_open(folder, NULL, &session));
+    assert_ok(ph_session_score_text(session, rows, sizeof rows - 1, scores, 3, &num_rows));
+    assert_int_equal(num_rows, 3);
+    assert_memory_equal(scores, wanted, sizeof scores);
+    memset(scores, 0, sizeof scores);
+    assert_ok(ph_session_score_text(session, unlabelled, sizeof unlabelled - 1, scores, 3, &num_rows));
+    assert_int_equal(num_rows, 3);
+    assert_memory_equal(scores, wanted, sizeof scores);
+    const int64_t ids[] = {2, 3, 9};
+    const float weights[] = {2, -1.5f, 1};
+    const struct ph_cell cell = {.kind = PH_CELL_INTEGERS, .integers = ids, .weights = weights, .count = 3};
+    assert_int_equal(ph_session_num_columns(session), 1);
+    assert_ok(ph_session_score(session, 1, &cell, scores));
+    assert_memory_equal(scores, wanted + 1, sizeof *scores);
+    assert_fails(ph_session_score_text(session, "3:1\n4", 5, scores, 3, &num_rows), PH_ERROR_DATA,
+        "line 2: field 'label': 4 is not a label in [0, 1]");
     ph_session_close(session);
 }
 
@@ -339,6 +384,7 @@ int main(void)
         cmocka_unit_test(cells_score_as_the_rows_of_the_file),
         cmocka_unit_test(lines_score_as_the_rows_of_the_file),
         cmocka_unit_test(lines_may_have_labels_and_other_ends),
+        cmocka_unit_test(libsvm_lines_score_as_the_rows_of_their_file),
         cmocka_unit_test(bad_cells_are_named_and_nothing_is_written),
         cmocka_unit_test(bad_lines_are_named_and_nothing_is_written),
         cmocka_unit_test(many_threads_get_the_same_bits),
