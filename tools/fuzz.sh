@@ -12,6 +12,8 @@
 set -eu
 
 built=build/fuzz
+# Freed memory is kept poisoned, but not so much of it that the cache is lost.
+export ASAN_OPTIONS="quarantine_size_mb=8:malloc_context_size=3${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 max_bytes=4096 # of an input
 
 fail() {

@@ -19,7 +19,9 @@ static bool rewrite(const char *from, const char *to)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const char *first = fuzz_file(1, "", 0), *second = fuzz_file(2, "", 0);
+    char first[64], second[64];
+    fuzz_folder_path("first.yaml", first);
+    fuzz_folder_path("second.yaml", second);
     if (!rewrite(fuzz_file(0, data, size), first))
         return 0;
     fuzz_require(rewrite(first, second));

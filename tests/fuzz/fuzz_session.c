@@ -11,7 +11,7 @@ static struct ph_session *open_session(void)
 {
     static struct fuzz_run run;
     struct ph_session *session = NULL;
-    fuzz_run_init(&run);
+    fuzz_run_init(&run, "wide_deep");
     fuzz_run_train(&run);
     fuzz_require(ph_session_open(run.folder, NULL, &session) == PH_OK);
     return session;

@@ -17,7 +17,7 @@ static const char config_text[] =
     "    - {name: t, kind: id, list: true}\n"
     "    - {name: h, kind: id, encoding: hash, rows: 5}\n"
     "    - {name: b, from: d, kind: id, encoding: log_bucket}\n"
-    "model: {kind: wide_deep, embedding_dim: 1, hidden_units: [2]}\n"
+    "model: {embedding_dim: 1, hidden_units: [2]}\n"
     "train: {epochs: 1, batch_size: 4, report_seconds: 0, checkpoint_seconds: 0}\n";
 
 static const char rows_text[] = "y,w,d,t,h\n"
@@ -27,14 +27,15 @@ static const char rows_text[] = "y,w,d,t,h\n"
                                 "0,2,0,a,z\n"
                                 "1,1,1e3,b|b,\n";
 
-void fuzz_run_init(struct fuzz_run *run)
+void fuzz_run_init(struct fuzz_run *run, const char *model_kind)
 {
-    char rows[64], config[64], set[96];
+    char rows[64], config[64], data_set[96], model_set[96];
     fuzz_folder_path("rows.csv", rows);
     fuzz_folder_path("job.yaml", config);
     fuzz_folder_path("run", run->folder);
-    snprintf(set, sizeof set, "data.train=%s", rows);
-    const struct cli_texts sets = {1, {set}};
+    snprintf(data_set, sizeof data_set, "data.train=%s", rows);
+    snprintf(model_set, sizeof model_set, "model.kind=%s", model_kind);
+    const struct cli_texts sets = {2, {data_set, model_set}};
     fuzz_require(ph__file_write_text(rows, rows_text) == PH_OK);
     fuzz_require(ph__file_write_text(config, config_text) == PH_OK);
     fuzz_require(cli_job_config_read(&run->config, config, &sets) == PH_OK);

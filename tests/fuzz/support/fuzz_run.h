@@ -12,8 +12,8 @@ struct fuzz_run { /* stays where it is, until the process ends */
     char folder[64]; /* of the training: not made yet */
 };
 
-/* A job over a few rows of every kind of column, for a model that learns dense and id features. */
-void fuzz_run_init(struct fuzz_run *run);
+/* A job over a few rows of every kind of column, for a model of this kind. */
+void fuzz_run_init(struct fuzz_run *run, const char *model_kind);
 
 /* All pointers are the run's. */
 struct ph_train_job fuzz_run_job(const struct fuzz_run *run);
