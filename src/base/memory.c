@@ -69,6 +69,14 @@ void ph__memory_free(void *pointer, size_t size)
         free(pointer);
 }
 
+void ph__memory_advise_large(void *pointer, size_t size)
+{
+    uintptr_t start = ((uintptr_t)pointer + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    uintptr_t end = ((uintptr_t)pointer + size) / HUGE_BYTES * HUGE_BYTES;
+    if (end > start)
+        madvise((void *)start, end - start, MADV_HUGEPAGE); /* without it, it is only slower */
+}
+
 bool ph__size_mul(size_t a, size_t b, size_t *out)
 {
     size_t product = 0;

@@ -15,6 +15,9 @@
 ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out);
 void ph__memory_free(void *pointer, size_t size); /* NULL is fine */
 
+/* Asks for transparent huge pages where the memory spans some; it was not written yet. */
+void ph__memory_advise_large(void *pointer, size_t size);
+
 /* a * b, a + b into *out; false on overflow (out is then untouched). */
 bool ph__size_mul(size_t a, size_t b, size_t *out);
 bool ph__size_add(size_t a, size_t b, size_t *out);

@@ -64,25 +64,37 @@ double ph__rng_normal(const struct ph_rng_key *key, uint64_t index, uint32_t ele
     return box_muller(uniform_of(pair[0]), uniform_of(pair[1]));
 }
 
+static inline uint64_t next_of(const struct ph_rng_philox *philox, uint64_t position)
+{
+    struct ph_rng_block block = ph__rng_philox_block(philox, position, 0);
+    return (uint64_t)block.word[1] << 32 | block.word[0];
+}
+
 uint64_t ph__rng_next(struct ph_rng_sequence *sequence)
 {
-    struct ph_rng_block block = ph__rng_block(&sequence->key, sequence->position++, 0);
-    return (uint64_t)block.word[1] << 32 | block.word[0];
+    struct ph_rng_philox philox = ph__rng_philox(&sequence->key);
+    return next_of(&philox, sequence->position++);
 }
 
 /* The high half of a 128-bit product, rejecting the few low halves that would favour some results
  * (Lemire: "Fast random integer generation in an interval", 2019). */
-uint64_t ph__rng_below(struct ph_rng_sequence *sequence, uint64_t bound)
+static inline uint64_t below_of(const struct ph_rng_philox *philox, uint64_t *position, uint64_t bound)
 {
-    assert(bound > 0);
     __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)ph__rng_next(sequence) * bound;
+    wide product = (wide)next_of(philox, (*position)++) * bound;
     if ((uint64_t)product < bound) {
         uint64_t threshold = (0 - bound) % bound;
         while ((uint64_t)product < threshold)
-            product = (wide)ph__rng_next(sequence) * bound;
+            product = (wide)next_of(philox, (*position)++) * bound;
     }
     return (uint64_t)(product >> 64);
+}
+
+uint64_t ph__rng_below(struct ph_rng_sequence *sequence, uint64_t bound)
+{
+    assert(bound > 0);
+    struct ph_rng_philox philox = ph__rng_philox(&sequence->key);
+    return below_of(&philox, &sequence->position, bound);
 }
 
 /* 52 bits and a half: one more bit would round the largest number up to 1. */
@@ -100,8 +112,9 @@ double ph__rng_next_normal(struct ph_rng_sequence *sequence)
 
 void ph__rng_shuffle(struct ph_rng_sequence *sequence, uint32_t *items, size_t count)
 {
+    struct ph_rng_philox philox = ph__rng_philox(&sequence->key);
     for (size_t left = count; left > 1; left--) {
-        size_t chosen = (size_t)ph__rng_below(sequence, left);
+        size_t chosen = (size_t)below_of(&philox, &sequence->position, left);
         uint32_t last = items[left - 1];
         items[left - 1] = items[chosen];
         items[chosen] = last;

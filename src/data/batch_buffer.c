@@ -65,6 +65,9 @@ static ph_status fill_lengths(struct ph__batch_buffer *buffer, const struct ph_e
     const uint32_t *const *rows, size_t num_samples)
 {
     size_t num_bags = num_samples * encoder->num_sparse;
+    if (encoder->num_lists == 0 && buffer->num_single_bags == num_bags && num_bags > 0)
+        return PH_OK; /* as in the batch before */
+    buffer->num_single_bags = encoder->num_lists == 0 ? num_bags : 0;
     for (size_t i = 0; i < num_bags; i++)
         buffer->lengths[i] = 1;
     for (size_t l = 0; l < encoder->num_lists; l++) {

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-#define RUN 128 /* rows that are decoded at once: their words stay in the first cache */
+#define RUN 64 /* rows that are decoded at once: their words stay in the first cache */
 
 /* ---- encoding ------------------------------------------------------------------------------------------ */
 

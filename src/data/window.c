@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #define DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
+#define CACHE_LINE_WORDS 16
 
 /* The words of a position. */
 enum { FILE_WORD, ROW_WORD, BYTE_WORD, GOOD_WORD, BAD_WORD, RANDOM_WORD, NEXT_WORD };
@@ -121,12 +122,26 @@ static ph_status restore(struct ph__window *window, const struct ph_position *po
     return PH_OK;
 }
 
+/* Memory for a whole window at once, in large pages: its rows are read at random. */
+static ph_status reserve_window(struct ph__window *window)
+{
+    const struct ph__manifest *manifest = ph__prepared_set_manifest(window->prepared.set);
+    uint64_t num_words = window->max_bytes / sizeof(uint32_t);
+    num_words = num_words < manifest->num_words ? num_words : manifest->num_words;
+    PH_TRY(ph__array_reserve((void **)&window->rows.words, &window->rows.words_capacity, (size_t)num_words,
+        sizeof *window->rows.words));
+    ph__memory_advise_large(window->rows.words, (size_t)num_words * sizeof *window->rows.words);
+    return PH_OK;
+}
+
 static ph_status open_rows(struct ph__window *window, const struct ph_batches_options *options)
 {
     window->is_prepared = ph__prepared_set_is(window->path);
-    if (window->is_prepared)
-        return ph__prepared_source_open(&window->prepared, window->encoder, window->path,
-            window->is_shuffled ? window->max_bytes : 0, options->seed, options->epoch);
+    if (window->is_prepared) {
+        PH_TRY(ph__prepared_source_open(&window->prepared, window->encoder, window->path,
+            window->is_shuffled ? window->max_bytes : 0, options->seed, options->epoch));
+        return window->is_shuffled ? reserve_window(window) : PH_OK;
+    }
     struct ph__source_position start = {0};
     if (options->start != NULL)
         start = position_start(options->start);
@@ -177,10 +192,22 @@ static ph_status carry(struct ph__window *window, size_t count)
     return PH_OK;
 }
 
+/* Row i of the window, which the caller reads soon: of a permuted window it is far from the one before. Rows without
+ * lists are all of one size, and are found without looking up where they start. */
+static inline const uint32_t *touch(const struct ph__window *window, size_t i)
+{
+    const struct ph__rows *rows = &window->rows;
+    size_t num_words = window->encoder->num_fixed_words;
+    size_t start = window->encoder->num_lists == 0 ? i * num_words : rows->starts[i];
+    for (size_t word = 0; word < num_words; word += CACHE_LINE_WORDS)
+        __builtin_prefetch(rows->words + start + word, 0, 2);
+    return rows->words + start;
+}
+
 ph_status ph__window_take(
     struct ph__window *window, size_t wanted, const uint32_t *const **rows_out, size_t *num_rows_out)
 {
-    const struct ph__rows *rows = &window->rows, *carried = &window->carried;
+    const struct ph__rows *carried = &window->carried;
     size_t num_taken = 0;
     window->carried.num_rows = 0;
     PH_TRY(ph__array_reserve(
@@ -192,7 +219,7 @@ ph_status ph__window_take(
             if (window->num_ordered == 0)
                 break;
         }
-        window->taken[num_taken++] = rows->words + rows->starts[window->order[window->next++]];
+        window->taken[num_taken++] = touch(window, window->order[window->next++]);
     }
     for (size_t i = 0; i < carried->num_rows; i++)
         window->taken[i] = carried->words + carried->starts[i];

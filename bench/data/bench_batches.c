@@ -1,0 +1,65 @@
+/* From rows to batches: samples a second of one core, of 13 counts and 26 ids, from prepared data in its order and
+ * block-shuffled, beside the text that it was prepared from. Processor time, so that a loaded machine says the same.
+ *
+ * bench_batches [--rounds N] [--rows N] [--json FILE] */
+#include "bench_data.h"
+
+#define BATCH 2048
+
+/* Samples a second of a whole pass. */
+static double measure(const struct ph_encoder *encoder, const char *path, bool is_shuffled, uint64_t epoch)
+{
+    const struct ph_batches_options options = {
+        .batch_size = BATCH, .is_shuffled = is_shuffled, .seed = 1, .epoch = epoch};
+    struct ph_batches *batches;
+    const struct ph_batch *batch;
+    size_t num_samples = 0;
+    double start = bench_cpu_seconds();
+    check(ph_batches_open(encoder, path, &options, &batches));
+    for (check(ph_batches_next(batches, &batch)); batch != NULL; check(ph_batches_next(batches, &batch)))
+        num_samples += batch->num_samples;
+    ph_batches_close(batches);
+    return (double)num_samples / (bench_cpu_seconds() - start);
+}
+
+/* What must go through memory for a row: encoded bytes read, decoded words written and read, the batch written. */
+static double bytes_of_row(const struct ph_prepare_summary *summary)
+{
+    double words = 1 + BENCH_COUNTS + BENCH_CATEGORIES;
+    double batch = 4 * (2 + BENCH_COUNTS) + BENCH_CATEGORIES * (8 + 4 + 4);
+    return (double)summary->num_bytes / (double)summary->num_rows + 2 * 4 * words + batch;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = bench_begin(argc, argv, "bench_batches", 500000);
+    struct ph_prepare_summary summary;
+    struct ph_encoder *encoder;
+    double text[64], in_order[64], shuffled[64];
+    size_t rounds = bench.rounds < 64 ? bench.rounds : 64;
+    const char *path = bench_write_file(&bench, "train.tsv", false);
+    struct ph_data_settings settings = bench_settings(&bench, path, false);
+    const char *folder = bench_prepare(&bench, &settings, "prepared", 1, &summary);
+    const char *train = ph__arena_printf(&bench.arena, "%s/train", folder);
+    check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
+    for (size_t round = 0; round < rounds; round++) {
+        text[round] = measure(encoder, path, false, 0);
+        in_order[round] = measure(encoder, train, false, 0);
+        shuffled[round] = measure(encoder, train, true, round);
+    }
+    char limit[128];
+    double bandwidth = bench_memory_bandwidth(), bytes = bytes_of_row(&summary);
+    snprintf(limit, sizeof limit, "%.0f bytes a row at %.1f GB/s of memcpy", bytes, bandwidth * 1e-9);
+    double of_text = bench_median(text, rounds);
+    printf("to batches of %d, %zu rows, %.1f bytes a row prepared, %.1f in text; CPU time of one core\n",
+        BATCH, bench.num_rows, (double)summary.num_bytes / (double)summary.num_rows,
+        (double)summary.num_text_bytes / (double)summary.num_rows);
+    bench_record(&bench, "data.batches.text", "samples/s", of_text, NULL, 0, NULL, 0);
+    bench_record(&bench, "data.batches.prepared.sequential", "samples/s", bench_median(in_order, rounds),
+        "text", of_text, limit, bandwidth / bytes);
+    bench_record(&bench, "data.batches.prepared.shuffled", "samples/s", bench_median(shuffled, rounds),
+        "text", of_text, limit, bandwidth / bytes);
+    ph_encoder_destroy(encoder);
+    bench_end(&bench);
+    return 0;
+}

@@ -1,0 +1,227 @@
+/* What the benchmarks of the data room share: a Criteo-like file, its settings, clocks, and the figures' JSON. */
+#ifndef PH_BENCH_DATA_H
+#define PH_BENCH_DATA_H
+
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/stream.h"
+#include "data/data_options.h"
+#include "phloem/data.h"
+
+#define BENCH_COUNTS 13
+#define BENCH_CATEGORIES 26
+#define BENCH_TABLE_ROWS 100000
+
+struct bench {
+    const char *name, *json_path;
+    size_t rounds, num_rows;
+    char folder[256]; /* for its files, removed at the end */
+    struct ph_json *results;
+    struct ph_arena arena;
+};
+
+static inline void check(ph_status status)
+{
+    if (status == PH_OK)
+        return;
+    fprintf(stderr, "bench: %s\n", ph_error_text());
+    exit(ph_status_exit_code(status));
+}
+
+static inline double bench_seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Of this process, on all its threads: what a loaded machine does not change. */
+static inline double bench_cpu_seconds(void)
+{
+    return bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static inline double bench_wall_seconds(void)
+{
+    return bench_seconds(CLOCK_MONOTONIC);
+}
+
+/* Bytes read and written a second by memcpy, the best of some tries. */
+static inline double bench_memory_bandwidth(void)
+{
+    const size_t size = (size_t)256 << 20;
+    char *from = malloc(size), *to = malloc(size);
+    double best = 0;
+    if (from == NULL || to == NULL)
+        exit(5);
+    memset(from, 1, size);
+    memset(to, 2, size);
+    for (int i = 0; i < 5; i++) {
+        double start = bench_cpu_seconds();
+        memcpy(to, from, size);
+        best = fmax(best, 2.0 * (double)size / (bench_cpu_seconds() - start));
+    }
+    volatile char keep = to[size / 2];
+    (void)keep;
+    free(from);
+    free(to);
+    return best;
+}
+
+static inline int bench_remove(const char *path, const struct stat *status, int flag, struct FTW *place)
+{
+    (void)status;
+    (void)flag;
+    (void)place;
+    return remove(path);
+}
+
+/* --rounds N --rows N --json FILE; a folder for the files. */
+static inline struct bench bench_begin(int argc, char **argv, const char *name, size_t num_rows)
+{
+    struct bench bench = {.name = name, .rounds = 5, .num_rows = num_rows, .results = ph__json_array()};
+    const char *parent = getenv("TMPDIR");
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--json") == 0)
+            bench.json_path = argv[i + 1];
+        else if (strcmp(argv[i], "--rounds") == 0)
+            bench.rounds = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--rows") == 0)
+            bench.num_rows = strtoul(argv[i + 1], NULL, 10);
+    }
+    if (argc % 2 == 0 || bench.rounds == 0 || bench.num_rows == 0) {
+        fprintf(stderr, "usage: %s [--rounds N] [--rows N] [--json FILE]\n", name);
+        exit(2);
+    }
+    snprintf(bench.folder, sizeof bench.folder, "%s/%s-XXXXXX", parent != NULL ? parent : "/tmp", name);
+    if (mkdtemp(bench.folder) == NULL) {
+        fprintf(stderr, "%s: cannot make a folder like %s\n", name, bench.folder);
+        exit(5);
+    }
+    return bench;
+}
+
+static inline void bench_end(struct bench *bench)
+{
+    nftw(bench->folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
+    if (bench->json_path != NULL)
+        check(ph__json_write(bench->results, bench->json_path));
+    ph__json_destroy(bench->results);
+    ph__arena_fini(&bench->arena);
+}
+
+/* peer, limit: NULL where there is none. limit_value is in the unit, and the more the better, as value is. */
+static inline void bench_record(struct bench *bench, const char *name, const char *unit, double value,
+    const char *peer, double peer_value, const char *limit, double limit_value)
+{
+    struct ph_json *entry = ph__json_object();
+    ph__json_set_text(entry, "name", name);
+    ph__json_set_text(entry, "unit", unit);
+    ph__json_set_number(entry, "value", value);
+    ph__json_set_text(entry, "peer", peer);
+    ph__json_set_number(entry, "peer_value", peer != NULL ? peer_value : (double)NAN);
+    ph__json_set_number(entry, "ratio", peer != NULL ? value / peer_value : (double)NAN);
+    ph__json_set_text(entry, "limit", limit);
+    ph__json_set_number(entry, "of_limit", limit != NULL ? value / limit_value : (double)NAN);
+    ph__json_set_text(entry, "label", "measured");
+    ph__json_append(bench->results, entry);
+    printf("%-36s %14.4g %s", name, value, unit);
+    if (peer != NULL)
+        printf("  %.2fx %s", value / peer_value, peer);
+    if (limit != NULL)
+        printf("  %.0f%% of limit: %s", 100 * value / limit_value, limit);
+    printf("\n");
+    fflush(stdout);
+}
+
+static inline int bench_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline double bench_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, bench_compare);
+    return values[count / 2];
+}
+
+/* ---- data ------------------------------------------------------------------------------------------------ */
+
+/* A row like Criteo's: counts with a long tail, some blank; ids of eight digits, few of them frequent. C1 is the row's
+ * number. */
+static inline void bench_write_row(
+    struct ph_writer *writer, struct ph_rng_sequence *rng, size_t row, int label)
+{
+    char line[1024];
+    int length = snprintf(line, sizeof line, "%d", label);
+    for (int i = 0; i < BENCH_COUNTS; i++) {
+        double count = exp(3 * ph__rng_next_uniform(rng) * ph__rng_next_uniform(rng) * 2.5);
+        bool is_blank = ph__rng_below(rng, 5) == 0;
+        length +=
+            snprintf(line + length, sizeof line - (size_t)length, is_blank ? "\t" : "\t%d", (int)count - 1);
+    }
+    length += snprintf(line + length, sizeof line - (size_t)length, "\t%08zu", row);
+    for (int i = 1; i < BENCH_CATEGORIES; i++) {
+        double rank = pow(ph__rng_next_uniform(rng), 4) * (i % 3 == 0 ? 50 : 1000000);
+        uint32_t id = (uint32_t)rank * 2654435761u + (uint32_t)i;
+        length += snprintf(line + length, sizeof line - (size_t)length, "\t%08x", id);
+    }
+    line[length++] = '\n';
+    check(ph__writer_write(writer, line, (size_t)length));
+}
+
+/* is_sorted: negatives first, then positives; half and half. */
+static inline const char *bench_write_file(struct bench *bench, const char *name, bool is_sorted)
+{
+    const char *path = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
+    struct ph_writer *writer;
+    struct ph_rng_sequence rng = {.key.seed = 1};
+    check(ph__writer_open(path, &writer));
+    for (size_t row = 0; row < bench->num_rows; row++)
+        bench_write_row(
+            writer, &rng, row, is_sorted ? row >= bench->num_rows / 2 : ph__rng_below(&rng, 4) == 0);
+    check(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    return path;
+}
+
+/* Hashed ids, but C1 as it is where the row's number is wanted. */
+static inline struct ph_data_settings bench_settings(
+    struct bench *bench, const char *train, bool has_row_numbers)
+{
+    struct ph_data_settings settings;
+    const struct ph_section section = {&ph__data_options, &settings};
+    const char *config = ph__arena_printf(&bench->arena, "%s/bench.yaml", bench->folder);
+    struct ph_writer *writer;
+    check(ph__writer_open(config, &writer));
+    check(ph__writer_printf(writer,
+        "data:\n  train: \"%s\"\n  format: criteo\n  encoding: hash\n  rows: %d\n", train, BENCH_TABLE_ROWS));
+    if (has_row_numbers)
+        check(ph__writer_printf(
+            writer, "  fields: [{name: C1, kind: id, encoding: raw, rows: %zu}]\n", bench->num_rows));
+    check(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    check(ph__config_read(config, NULL, 0, &section, 1, &bench->arena));
+    return settings;
+}
+
+/* Prepares the settings' data; returns the folder. */
+static inline const char *bench_prepare(struct bench *bench, const struct ph_data_settings *settings,
+    const char *name, size_t num_threads, struct ph_prepare_summary *summary)
+{
+    const char *folder = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
+    const struct ph_prepare_options options = {.num_threads = num_threads, .part_bytes = (uint64_t)16 << 20};
+    check(ph_prepare(settings, folder, &options, summary));
+    return folder;
+}
+
+#endif
