@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-#define ROWS_BETWEEN_LOOKS 4096 /* at the memory that the fit takes */
+#define ROWS_BETWEEN_LOOKS 256 /* at the memory that the fit takes */
 
 static const char *file_path(struct ph_arena *arena, const char *prefix, size_t number)
 {
@@ -52,6 +52,15 @@ static ph_status write_file(struct learning *learning, bool is_last)
     return ph__fit_file_write(path, &learning->fit, &summary);
 }
 
+/* Now and then: leaves when it is told to, and makes room when the ids take too much. */
+static ph_status look_up(struct learning *learning)
+{
+    const struct ph__learn_part *part = learning->part;
+    if (part->must_stop != NULL && part->must_stop(part->stop_argument))
+        return ph_fail(PH_ERROR_INTERRUPTED, "the learning was stopped");
+    return ph__fit_bytes(&learning->fit) > part->max_bytes ? write_file(learning, false) : PH_OK;
+}
+
 static ph_status read_rows(struct learning *learning)
 {
     struct ph__rows rows = {0};
@@ -59,9 +68,8 @@ static ph_status read_rows(struct learning *learning)
     ph_status status = PH_OK;
     for (uint64_t count = 1; status == PH_OK && !is_end; count++) {
         status = ph__source_next(&learning->source, &rows, &is_end);
-        if (status == PH_OK && count % ROWS_BETWEEN_LOOKS == 0 &&
-            ph__fit_bytes(&learning->fit) > learning->part->max_bytes)
-            status = write_file(learning, false);
+        if (status == PH_OK && count % ROWS_BETWEEN_LOOKS == 0)
+            status = look_up(learning);
     }
     ph__rows_fini(&rows);
     return status == PH_OK ? write_file(learning, true) : status;

@@ -16,6 +16,8 @@ struct ph__learn_part {
     const char *prefix;                      /* of the files that it leaves */
     uint64_t max_bytes;                      /* of memory for ids; a file is written when it is reached */
     uint64_t max_bad_rows;
+    bool (*must_stop)(void *argument); /* NULL, or asked now and then: PH_ERROR_INTERRUPTED when it says so */
+    void *stop_argument;
 };
 
 /* Learns one part, unless whole files say that it has been. summary_out: rows and bad rows of the part. */

@@ -1,6 +1,7 @@
 /* Preparing data: text in, a folder of prepared splits out (docs/DATA.md).
  *
  *     FOLDER/source.yaml    the data section that it was made by
+ *     FOLDER/learning/…     what the first pass has learnt of each part, until the encoder is there
  *     FOLDER/encoder.json   the encoder
  *     FOLDER/plan.json      which files, cut how
  *     FOLDER/train/…        parts, and when all are there the manifest; so for valid and test
@@ -16,10 +17,10 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "data/fit.h"
+#include "data/prepare_learn.h"
 #include "data/prepare_part.h"
 #include "data/prepare_tasks.h"
-
-#define DEFAULT_PART_BYTES ((uint64_t)256 << 20)
 
 struct preparation {
     const struct ph_data_settings *settings;
@@ -86,25 +87,32 @@ static ph_status make_encoder(struct preparation *preparation)
     const char *path = path_of(preparation, "encoder.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
+    const char *learning = path_of(preparation, "learning");
+    if (learning == NULL)
+        return PH_ERROR_MEMORY;
     if (!ph__file_exists(path)) {
         struct ph_encoder *encoder;
-        PH_TRY(ph_encoder_create(preparation->settings, &encoder));
-        ph_status status = ph_encoder_save(encoder, path);
+        PH_TRY(ph__encoder_outline(preparation->settings, &encoder));
+        ph_status status = PH_OK;
+        if (ph__fit_first_wanted(encoder) != NULL)
+            status = ph__prepare_learn(preparation->settings, learning, preparation->options, encoder);
+        if (status == PH_OK)
+            status = ph_encoder_save(encoder, path);
         ph_encoder_destroy(encoder);
         PH_TRY(status);
     }
+    PH_TRY(ph__prepare_learn_clean(learning));
     return ph_encoder_load(path, &preparation->encoder);
 }
 
 static ph_status make_plan(struct preparation *preparation)
 {
     struct ph__prepare_plan *plan = &preparation->plan;
-    uint64_t part_bytes = preparation->options->part_bytes;
     const char *path = path_of(preparation, "plan.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__prepare_plan_init(plan, preparation->settings, preparation->encoder,
-        part_bytes != 0 ? part_bytes : DEFAULT_PART_BYTES));
+        ph__prepare_part_bytes(preparation->options->part_bytes)));
     if (ph__file_exists(path))
         return ph__prepare_plan_compare(plan, path);
     return ph__prepare_plan_save(plan, path);

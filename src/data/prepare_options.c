@@ -10,8 +10,17 @@ static const struct ph_option prepare_options[] = {
         .min = 4096,
         .max = 1e12,
         .help = "Text of one part of a prepared data set, after decompression: what an interrupted "
-                "preparation loses "
-                "at most for each thread, and what threads work on beside each other in a plain file."},
+                "preparation loses at most for each thread, and what threads work on beside each other in a "
+                "plain file."},
+    {.key = "vocabulary_bytes",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct ph_prepare_settings, vocabulary_bytes),
+        .default_text = "1073741824",
+        .min = 65536,
+        .max = 1e12,
+        .help = "Memory for the ids of vocabularies while they are learnt, for all threads together; what "
+                "does not fit waits "
+                "on disk. The ids that stay, those of min_count, must fit in it."},
 };
 
 const struct ph_option_table ph__prepare_options = {

@@ -5,7 +5,8 @@
 #include "base/option.h"
 
 struct ph_prepare_settings {
-    int64_t part_bytes;
+    int64_t part_bytes;       /* of text in one part */
+    int64_t vocabulary_bytes; /* of memory for ids while they are learnt */
 };
 
 extern const struct ph_option_table ph__prepare_options;

@@ -154,26 +154,6 @@ static ph_status make_part(struct making *making, size_t part, uint64_t begin)
     return status == PH_OK ? add_part(making, path, name, &footer, false) : status;
 }
 
-/* Where the first line that begins at `byte` or later begins. */
-static ph_status find_line(const char *path, uint64_t byte, uint64_t *begin_out)
-{
-    struct ph_reader *reader;
-    char *line;
-    size_t length;
-    if (byte == 0) {
-        *begin_out = 0;
-        return PH_OK;
-    }
-    PH_TRY(ph__reader_open(path, &reader));
-    ph_status status = ph__reader_seek(reader, byte - 1, 0);
-    if (status == PH_OK)
-        status = ph__reader_line(reader, &line, &length);
-    if (status == PH_OK)
-        *begin_out = ph__reader_byte(reader);
-    ph__reader_close(reader);
-    return status;
-}
-
 static ph_status open_source(struct making *making, const struct ph__source_position *start, uint64_t end)
 {
     const struct ph__prepare_context *context = making->context;
@@ -193,7 +173,7 @@ static ph_status make_piece(struct making *making)
     PH_TRY(keep_part(making, task->part, task->begin, &is_kept, &range));
     if (is_kept)
         return PH_OK;
-    PH_TRY(find_line(task->file->path, task->begin, &start.byte));
+    PH_TRY(ph__prepare_task_first_line(task, &start.byte));
     making->is_end = start.byte >= task->end;
     if (!making->is_end)
         PH_TRY(open_source(making, &start, task->end));

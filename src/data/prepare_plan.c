@@ -86,6 +86,11 @@ static ph_status make_tasks(struct ph__prepare_plan *plan)
     return PH_OK;
 }
 
+uint64_t ph__prepare_part_bytes(uint64_t option)
+{
+    return option != 0 ? option : (uint64_t)256 << 20;
+}
+
 ph_status ph__prepare_plan_init(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
     const struct ph_encoder *encoder, uint64_t part_bytes)
 {
@@ -104,6 +109,25 @@ void ph__prepare_plan_fini(struct ph__prepare_plan *plan)
     free(plan->tasks);
     ph__arena_fini(&plan->arena);
     memset(plan, 0, sizeof *plan);
+}
+
+ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint64_t *byte_out)
+{
+    struct ph_reader *reader;
+    char *line;
+    size_t length;
+    if (task->begin == 0) {
+        *byte_out = 0;
+        return PH_OK;
+    }
+    PH_TRY(ph__reader_open(task->file->path, &reader));
+    ph_status status = ph__reader_seek(reader, task->begin - 1, 0);
+    if (status == PH_OK)
+        status = ph__reader_line(reader, &line, &length);
+    if (status == PH_OK)
+        *byte_out = ph__reader_byte(reader);
+    ph__reader_close(reader);
+    return status;
 }
 
 /* ---- keeping --------------------------------------------------------------------------------------------- */

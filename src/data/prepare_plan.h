@@ -35,10 +35,16 @@ struct ph__prepare_plan {
     size_t num_tasks;
 };
 
+/* Text in a part, by the option: 0 is 256 MiB. */
+uint64_t ph__prepare_part_bytes(uint64_t option);
+
 /* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
 ph_status ph__prepare_plan_init(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
     const struct ph_encoder *encoder, uint64_t part_bytes);
 void ph__prepare_plan_fini(struct ph__prepare_plan *plan);
+
+/* The byte at which the first line of a task begins, of a file that is cut: at `begin` or behind it. */
+ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint64_t *byte_out);
 
 ph_status ph__prepare_plan_save(
     const struct ph__prepare_plan *plan, const char *path); /* sealed JSON, atomic */

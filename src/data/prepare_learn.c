@@ -1,0 +1,125 @@
+#include "data/prepare_learn.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/file.h"
+#include "data/learn.h"
+#include "data/prepare_plan.h"
+#include "data/prepare_tasks.h"
+
+#define DEFAULT_VOCABULARY_BYTES ((uint64_t)1 << 30)
+
+struct learning {
+    const struct ph_data_settings *settings;
+    const struct ph_encoder *encoder;
+    struct ph__prepare_plan plan;
+    struct ph_arena arena;
+    const char **prefixes; /* (num_tasks) of the training split */
+    size_t num_tasks;
+    uint64_t max_bytes; /* of ids, for each thread */
+    struct ph__tasks tasks;
+};
+
+/* A task asks whether it shall end. */
+struct asking {
+    struct learning *learning;
+    size_t task;
+};
+
+static bool must_stop(void *argument)
+{
+    struct asking *asking = argument;
+    return ph__tasks_must_stop(&asking->learning->tasks, asking->task);
+}
+
+static ph_status learn_task(void *argument, size_t number, size_t worker)
+{
+    (void)worker;
+    struct learning *learning = argument;
+    const struct ph__prepare_task *task = &learning->plan.tasks[number];
+    struct ph__source_position start = {.file = task->file->number};
+    struct asking asking = {learning, number};
+    struct ph__fit_summary summary;
+    if (task->file->is_cut)
+        PH_TRY(ph__prepare_task_first_line(task, &start.byte));
+    const struct ph__learn_part part = {.path = learning->settings->train,
+        .start = &start,
+        .end_byte = task->file->is_cut ? task->end : 0,
+        .prefix = learning->prefixes[number],
+        .max_bytes = learning->max_bytes,
+        .max_bad_rows = (uint64_t)learning->settings->max_bad_rows,
+        .must_stop = must_stop,
+        .stop_argument = &asking};
+    return ph__learn_part(learning->encoder, &part, &summary);
+}
+
+/* The plan's first tasks are those of the training split. */
+static ph_status name_tasks(struct learning *learning, const char *folder)
+{
+    const struct ph__prepare_plan *plan = &learning->plan;
+    learning->prefixes = ph__arena_alloc_array(&learning->arena, plan->num_tasks, sizeof *learning->prefixes);
+    if (learning->prefixes == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < plan->num_tasks && plan->tasks[i].file->split == PH_SPLIT_TRAIN; i++) {
+        learning->prefixes[i] = ph__arena_printf(&learning->arena, "%s/part-%05zu-%05zu", folder,
+            plan->tasks[i].file->number, plan->tasks[i].part);
+        if (learning->prefixes[i] == NULL)
+            return PH_ERROR_MEMORY;
+        learning->num_tasks++;
+    }
+    return PH_OK;
+}
+
+static ph_status learn(struct learning *learning, const char *folder,
+    const struct ph_prepare_options *options, struct ph_encoder *encoder)
+{
+    uint64_t total_bytes =
+        options->vocabulary_bytes != 0 ? options->vocabulary_bytes : DEFAULT_VOCABULARY_BYTES;
+    size_t num_threads = options->num_threads != 0 ? options->num_threads : ph__cpu_count();
+    PH_TRY(ph__directory_create(folder));
+    PH_TRY(ph__prepare_plan_init(
+        &learning->plan, learning->settings, encoder, ph__prepare_part_bytes(options->part_bytes)));
+    PH_TRY(name_tasks(learning, folder));
+    learning->max_bytes = total_bytes / (2 * num_threads); /* sorting takes as much again */
+    learning->tasks = (struct ph__tasks){.run = learn_task,
+        .argument = learning,
+        .num_tasks = learning->num_tasks,
+        .stop_signal = options->stop_signal};
+    PH_TRY(ph__tasks_run(&learning->tasks, num_threads));
+    return ph__learn_finish(learning->prefixes, learning->num_tasks, total_bytes, encoder);
+}
+
+ph_status ph__prepare_learn(const struct ph_data_settings *settings, const char *folder,
+    const struct ph_prepare_options *options, struct ph_encoder *encoder)
+{
+    struct learning learning = {.settings = settings, .encoder = encoder};
+    ph_status status = learn(&learning, folder, options, encoder);
+    ph__prepare_plan_fini(&learning.plan);
+    ph__arena_fini(&learning.arena);
+    return status;
+}
+
+ph_status ph__prepare_learn_clean(const char *folder)
+{
+    struct ph_arena arena = {0};
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return PH_OK;
+    bool is_fine = true;
+    for (struct dirent *entry = readdir(directory); entry != NULL && is_fine; entry = readdir(directory)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        const char *path = ph__path_join(&arena, folder, entry->d_name);
+        is_fine = path != NULL && unlink(path) == 0;
+    }
+    closedir(directory);
+    ph__arena_fini(&arena);
+    if (is_fine && rmdir(folder) == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", folder, strerror(errno));
+}
