@@ -13,7 +13,8 @@ struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     size_t lengths_capacity;
     uint32_t *offsets;
     size_t offsets_capacity;
-    size_t num_single_bags; /* lengths and offsets are those of so many bags of one id each; 0: they are not */
+    size_t
+        num_single_bags; /* lengths and offsets are those of so many bags of one id each; 0: they are not */
     int64_t *ids;
     size_t ids_capacity;
     ph_real *id_weights;

@@ -25,6 +25,12 @@ struct making {
     struct ph__prepare_result *result;
 };
 
+/* Arrays are read by rows, all else by bytes. */
+static bool has_arrays(const struct making *making)
+{
+    return making->context->encoder->format == PH_DATA_NPY;
+}
+
 /* ---- parts that are there -------------------------------------------------------------------------------- */
 
 static const char *part_path(struct making *making, size_t part, char name_out[PH_PART_NAME_BYTES])
@@ -47,7 +53,8 @@ static ph_status add_part(struct making *making, const char *path, const char *n
     PH_TRY(ph__file_size(path, &part->num_bytes));
     result->num_parts++;
     result->num_kept += is_kept;
-    result->num_text_bytes += footer->range.end - footer->range.begin;
+    result->num_text_bytes +=
+        has_arrays(making) ? footer->num_words * sizeof(uint32_t) : footer->range.end - footer->range.begin;
     result->num_lines += footer->range.num_lines;
     result->num_rows += footer->num_rows;
     result->num_bad_rows += footer->range.num_bad_rows;
@@ -85,7 +92,7 @@ static uint64_t tell(const struct making *making)
 {
     struct ph__source_position position;
     ph__source_tell(&making->source, &position);
-    return making->context->encoder->format == PH_DATA_NPY ? position.row : position.byte;
+    return has_arrays(making) ? position.row : position.byte;
 }
 
 /* Lines that the source has read, or rows. */
@@ -102,7 +109,7 @@ static bool is_full(const struct making *making, uint64_t begin)
     if (making->task->file->is_cut)
         return false;
     uint64_t consumed = tell(making) - begin;
-    if (making->context->encoder->format == PH_DATA_NPY)
+    if (has_arrays(making))
         consumed *= making->context->layout.num_fixed_words * sizeof(uint32_t);
     return consumed >= making->context->part_bytes;
 }
@@ -193,8 +200,11 @@ static ph_status make_stream(struct making *making)
     } while (is_kept && !range.is_last);
     if (is_kept)
         return PH_OK;
-    *(making->context->encoder->format == PH_DATA_NPY ? &start.row : &start.byte) = range.end;
-    making->num_kept_lines = making->result->num_lines;
+    *(has_arrays(making) ? &start.row : &start.byte) = range.end;
+    if (has_arrays(making))
+        making->num_told_lines = range.end;
+    else
+        making->num_kept_lines = making->result->num_lines;
     PH_TRY(open_source(making, &start, 0));
     for (uint64_t begin = range.end; !making->is_end; begin = tell(making))
         PH_TRY(make_part(making, part++, begin));

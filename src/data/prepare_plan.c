@@ -27,14 +27,15 @@ static ph_status look_at(
     const struct ph_encoder *encoder, const char *path, uint64_t *num_bytes_out, bool *is_cut_out)
 {
     struct ph_reader *reader;
-    if (strcmp(path, "-") == 0) {
+    if (strcmp(path, "-") == 0 ||
+        !is_text(encoder)) { /* the path of arrays may be a prefix of several files */
         *num_bytes_out = 0;
         *is_cut_out = false;
         return PH_OK;
     }
     PH_TRY(ph__file_size(path, num_bytes_out));
     PH_TRY(ph__reader_open(path, &reader));
-    *is_cut_out = is_text(encoder) && ph__reader_is_plain(reader);
+    *is_cut_out = ph__reader_is_plain(reader);
     ph__reader_close(reader);
     return PH_OK;
 }

@@ -14,7 +14,7 @@ struct ph__prepare_file {
     const char *path;
     enum ph__split split;
     size_t number;      /* among the split's files */
-    uint64_t num_bytes; /* as it lies; 0: standard input */
+    uint64_t num_bytes; /* as it lies; 0: standard input, arrays */
     bool is_cut;        /* into parts that are made beside each other: plain text */
 };
 
