@@ -202,7 +202,9 @@ static ph_status read_directory(struct archive *archive, struct ph__npz *npz)
     for (size_t i = 0; i < count; i++)
         PH_TRY(read_entry(archive, &cursor, directory + size, &npz->members[i]));
     npz->num_members = count;
-    return PH_OK;
+    return cursor == directory + size
+               ? PH_OK
+               : fail(archive, "the archive's directory has more members than it says");
 }
 
 ph_status ph__npz_read(struct ph_arena *arena, const char *path, struct ph__npz *npz_out)
