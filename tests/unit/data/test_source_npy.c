@@ -156,7 +156,7 @@ static struct ph_encoder *mlperf_encoder(const char *train)
     fixture_init(&fixture, train);
     fixture.settings.format = PH_DATA_NPY;
     fixture.settings.encoding = PH_ENCODING_RAW;
-    fixture.settings.rows = 100;
+    fixture.settings.rows = 1000;
     fixture_field(&fixture, "I*", PH_FIELD_DENSE);
     return fixture_encoder(&fixture);
 }
