@@ -96,7 +96,9 @@ ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *en
         .num_rows = start.num_rows,
         .num_bad_rows = start.num_bad_rows,
         .file = (size_t)start.file,
+        .is_uncounted = start.byte != 0 && start.row == 0,
     };
+    source->options.start = NULL; /* borrowed until here */
     ph__row_encoder_init(&source->row, encoder, options->fit);
     if (encoder->format == PH_DATA_ARROW)
         return ph_fail(PH_ERROR_USAGE,
@@ -150,12 +152,6 @@ static ph_status encode(struct ph__source *source, struct ph__rows *rows)
     return ph__row_commit(&source->row);
 }
 
-static bool is_uncounted(const struct ph__source *source)
-{
-    const struct ph__source_position *start = source->options.start;
-    return start != NULL && start->byte != 0 && start->row == 0;
-}
-
 static void remember_bad_row(struct ph__source *source, const char *reason)
 {
     struct ph__source_position position = {0};
@@ -163,7 +159,7 @@ static void remember_bad_row(struct ph__source *source, const char *reason)
     source->format->tell(source, &position);
     source->first_bad_line = position.row;
     snprintf(place, sizeof place, "%s", ph__source_path(source));
-    if (!is_uncounted(source))
+    if (!source->is_uncounted)
         source->format->locate(source, place, sizeof place);
     snprintf(source->first_bad_reason, sizeof source->first_bad_reason, "%s", reason);
     snprintf(source->first_bad_row, sizeof source->first_bad_row, "%.400s: %.100s", place, reason);

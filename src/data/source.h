@@ -42,7 +42,8 @@ struct ph__source_options {
     struct ph__fit *fit;   /* NULL, or learns from the rows instead of encoding them */
     const struct ph__source_position
         *start;       /* NULL: the beginning. Of text, a byte without a row is a place whose
-                                                lines before have not been counted: errors count them then. */
+                                                lines before have not been counted: errors count them then.
+                                                Borrowed during open. */
     bool is_one_file; /* reading ends with the file that `start` names */
     uint64_t
         end_byte; /* of text, with is_one_file: lines that begin at or behind it are not read; 0: all are */
@@ -57,6 +58,7 @@ struct ph__source {
     size_t num_paths;
     size_t file; /* the open one */
     bool is_open;
+    bool is_uncounted; /* the lines before the start are not known */
     struct ph__row_encoder row;
     uint64_t num_rows, num_bad_rows;
     char first_bad_row
