@@ -27,6 +27,7 @@ struct ph_scorer_options {
     size_t batch_size;
     size_t num_ids;        /* expected in a batch; 0: one in each bag */
     size_t num_prefetched; /* batches made ahead while a file is scored */
+    uint64_t max_bad_rows; /* of a file that is measured on: left out, as struct ph_batches_options says */
     /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base rate. */
     double logit_shift;
 };

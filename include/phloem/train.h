@@ -87,6 +87,12 @@ struct ph_metrics {
 ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
     struct ph_metrics *metrics_out);
 
+/* Rows of a file that were left out, for what is wrong with them. */
+struct ph_bad_rows {
+    uint64_t count;
+    char first[512]; /* its place and what is wrong with it; "": there is none */
+};
+
 /* Metrics of each task over a file: metrics_out[0 .. T). */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 
@@ -135,12 +141,16 @@ struct ph_train_job {
     bool is_resumed;                                 /* goes on in a folder that is not empty */
     bool is_shuffled;                                /* training batches, by seed and epoch */
     size_t shuffle_bytes, num_prefetched;            /* as in struct ph_batches_options */
-    size_t num_threads;                              /* 0: all that this process may use */
-    const struct ph_train_observer *observer;        /* NULL: none */
-    const struct ph_reducer *reducer;                /* NULL: this process trains alone */
-    FILE *profile_file;                              /* NULL: no profile; else its table at the end */
-    const char *trace_path;                          /* NULL: no trace */
-    const volatile int *stop_signal;                 /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    double
+        negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
+                              are corrected for it wherever the model scores: docs/ONLINE.md */
+    uint64_t max_bad_rows; /* of each file: left out and counted; one more ends the training */
+    size_t num_threads;    /* 0: all that this process may use */
+    const struct ph_train_observer *observer; /* NULL: none */
+    const struct ph_reducer *reducer;         /* NULL: this process trains alone */
+    FILE *profile_file;                       /* NULL: no profile; else its table at the end */
+    const char *trace_path;                   /* NULL: no trace */
+    const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
 };
 
 /* Peak anonymous memory of the process is promised to stay within
@@ -166,7 +176,8 @@ struct ph_train_summary {
     uint64_t peak_rss_bytes;
     struct ph_train_memory memory;
     bool has_valid, has_test;
-    struct ph_metrics valid, test; /* of the best model, first task */
+    struct ph_metrics valid, test;                                    /* of the best model, first task */
+    struct ph_bad_rows train_bad_rows, valid_bad_rows, test_bad_rows; /* of the latest pass over each */
     char checkpoint_path[1024];
     char checkpoint_sha256[65];
     uint64_t resumed_step; /* that this process resumed at; 0: it began the training */

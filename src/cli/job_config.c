@@ -139,6 +139,8 @@ struct ph_train_job cli_job_config_job(const struct cli_job_config *config)
         .is_shuffled = config->data.is_shuffled,
         .shuffle_bytes = (size_t)config->data.shuffle_bytes,
         .num_prefetched = (size_t)config->data.num_prefetched,
+        .negative_rate = config->data.negative_rate,
+        .max_bad_rows = (uint64_t)config->data.max_bad_rows,
         .num_threads = (size_t)config->top.threads,
     };
 }

@@ -24,6 +24,7 @@ static ph_status create_scorer(struct cli_scoring *scoring)
         .backend = scoring->backend,
         .batch_size = (size_t)config->train.batch_size,
         .num_prefetched = (size_t)config->data.num_prefetched,
+        .max_bad_rows = (uint64_t)config->data.max_bad_rows,
         .logit_shift = scoring->model.logit_shift,
     };
     return ph_scorer_create(&options, &scoring->scorer);
@@ -33,7 +34,8 @@ ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, cons
 {
     *scoring = (struct cli_scoring){0};
     PH_TRY(read_config(scoring, folder, sets));
-    PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings));
+    PH_TRY(ph__model_folder_open(
+        &scoring->model, folder, &scoring->config.model.settings, scoring->config.data.negative_rate));
     return create_scorer(scoring);
 }
 

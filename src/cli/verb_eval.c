@@ -1,10 +1,12 @@
 /* phloem eval DIR [FILE] */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "cli/scoring.h"
 #include "cli/verb.h"
+#include "train/evaluate.h"
 #include "train/summary.h"
 
 /* One object for one task, an array for several. */
@@ -32,7 +34,12 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
     struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
     if (metrics == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    ph_status status = ph_scorer_evaluate(scoring->scorer, path, metrics);
+    bool is_stopped_ever;
+    struct ph_bad_rows bad_rows;
+    ph_status status = ph__scorer_evaluate(scoring->scorer, path, NULL, &is_stopped_ever, metrics, &bad_rows);
+    if (status == PH_OK && bad_rows.count > 0)
+        fprintf(stderr, "phloem: note: left out %" PRIu64 " bad rows; the first: %s\n", bad_rows.count,
+            bad_rows.first);
     if (status == PH_OK)
         status = print_metrics(metrics, num_tasks);
     free(metrics);

@@ -70,6 +70,13 @@ static void print_metrics(const char *what, const struct ph_metrics *metrics)
         metrics->logloss, metrics->ne, metrics->calibration, (unsigned long long)metrics->num_samples);
 }
 
+static void print_bad_rows(const char *what, const struct ph_bad_rows *bad_rows)
+{
+    if (bad_rows->count > 0)
+        printf("left out %llu bad rows of the %s data; the first: %s\n", (unsigned long long)bad_rows->count,
+            what, bad_rows->first);
+}
+
 static void print_memory(const struct ph_train_memory *memory)
 {
     char peak[32], limit[32], baseline[32], parameters[32], slots[32], plan[32], no_reuse[32];
@@ -95,6 +102,9 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
     if (summary->skipped_steps > 0)
         printf("skipped %llu steps whose loss or gradients were not finite\n",
             (unsigned long long)summary->skipped_steps);
+    print_bad_rows("training", &summary->train_bad_rows);
+    print_bad_rows("validation", &summary->valid_bad_rows);
+    print_bad_rows("test", &summary->test_bad_rows);
     if (summary->has_valid)
         print_metrics("valid", &summary->valid);
     if (summary->has_test)

@@ -240,6 +240,17 @@ static const struct ph_option data_options[] = {
         .max = 9e15,
         .help = "Bad rows of a file that are left out and counted; one more ends the run. Predictions leave "
                 "none out."},
+    {.key = "negative_rate",
+        .type = PH_OPTION_NUMBER,
+        .offset = DATA(negative_rate),
+        .default_text = "1",
+        .min = 1e-6,
+        .max = 1,
+        .help =
+            "Of the training rows whose label is 0 this share is learnt from, others every epoch. "
+            "Predictions "
+            "are corrected for it: odds times the rate, in evaluation, prediction, sessions and ONNX alike. "
+            "Needs a single label."},
     {.key = "shuffle",
         .type = PH_OPTION_BOOL,
         .offset = DATA(is_shuffled),

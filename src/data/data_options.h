@@ -86,6 +86,7 @@ struct ph_data_settings {
     struct ph_record_list fields; /* of struct ph_field_settings */
     int64_t num_fields;           /* libffm: fields of a row; 0: counted in the training file */
     int64_t max_bad_rows;
+    double negative_rate;
     bool is_shuffled;
     int64_t shuffle_bytes;
     int64_t num_prefetched;

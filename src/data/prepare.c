@@ -77,6 +77,7 @@ static ph_status check_settings(struct preparation *preparation)
         return write_settings(&section, path);
     PH_TRY(ph__config_read(path, NULL, 0, &kept, 1, &preparation->arena));
     now.max_bad_rows = before.max_bad_rows; /* what is prepared does not hang on these */
+    now.negative_rate = before.negative_rate;
     now.is_shuffled = before.is_shuffled;
     now.shuffle_bytes = before.shuffle_bytes;
     return ph__config_compare(&kept, &section, 1);

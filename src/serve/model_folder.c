@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "serve/features.h"
+#include "serve/probability.h"
 #include "serve/scoring_program.h"
 
 ph_status ph__model_folder_find(
@@ -59,12 +60,12 @@ static ph_status load_weights(struct ph__model_folder *model, const char *path)
     return ph_checkpoint_load(path, model->store, model->state);
 }
 
-ph_status ph__model_folder_open(
-    struct ph__model_folder *model, const char *folder, const struct ph_model_settings *settings)
+ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
+    const struct ph_model_settings *settings, double negative_rate)
 {
     struct ph_arena arena = {0};
     const char *encoder_path = NULL, *weights_path = NULL;
-    *model = (struct ph__model_folder){0};
+    *model = (struct ph__model_folder){.logit_shift = ph__negative_rate_shift(negative_rate)};
     ph_status status = ph__model_folder_find(&arena, folder, "encoder.json", &encoder_path);
     if (status == PH_OK)
         status = ph__model_folder_find(&arena, folder, "model.safetensors", &weights_path);

@@ -31,10 +31,10 @@ struct ph__model_folder { /* zero-initialised is closed */
 ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out);
 
-/* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later.
- * PH_ERROR_CHECKPOINT for a file that is missing or does not fit. Close it also after a failure. */
-ph_status ph__model_folder_open(
-    struct ph__model_folder *model, const char *folder, const struct ph_model_settings *settings);
+/* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
+ * learnt with this data.negative_rate. PH_ERROR_CHECKPOINT for a file that is missing or does not fit. Close it also after a failure. */
+ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
+    const struct ph_model_settings *settings, double negative_rate);
 void ph__model_folder_close(struct ph__model_folder *model);
 
 #endif

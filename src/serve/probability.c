@@ -7,6 +7,11 @@ double ph__sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+double ph__negative_rate_shift(double rate)
+{
+    return rate > 0 && rate < 1 ? log(rate) : 0;
+}
+
 void ph__probabilities(size_t n, const ph_real *logits, float *probabilities)
 {
     for (size_t i = 0; i < n; i++)

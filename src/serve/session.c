@@ -175,7 +175,8 @@ static ph_status open_session(
     PH_TRY(choose("num_threads", options->num_threads, 1, MOST_THREADS, &num_contexts));
     PH_TRY(choose("list_length", options->list_length, DEFAULT_LIST_LENGTH, MOST_LIST_LENGTH, &list_length));
     PH_TRY(ph__model_config_read(&session->config, folder));
-    PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings));
+    PH_TRY(ph__model_folder_open(
+        &session->model, folder, &session->config.model.settings, session->config.data.negative_rate));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
     PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
     PH_TRY(open_contexts(session, num_contexts, list_length));

@@ -1,5 +1,6 @@
 #include "train/evaluate.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "serve/scorer.h"
@@ -27,27 +28,37 @@ static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches,
     return PH_OK;
 }
 
+void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches)
+{
+    bad_rows->count = ph_batches_num_bad_rows(batches);
+    if (bad_rows->first[0] == '\0')
+        snprintf(bad_rows->first, sizeof bad_rows->first, "%s", ph_batches_first_bad_row(batches));
+}
+
 static ph_status score_file(struct ph_scorer *scorer, const char *path, size_t num_tasks,
-    const volatile int *stop_signal, struct ph__predictions *predictions)
+    const volatile int *stop_signal, struct ph__predictions *predictions, struct ph_bad_rows *bad_rows)
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
-    struct ph_batches_options options = {
-        .batch_size = scorer_options->batch_size, .num_prefetched = scorer_options->num_prefetched};
+    struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
+        .num_prefetched = scorer_options->num_prefetched,
+        .max_bad_rows = scorer_options->max_bad_rows};
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(scorer_options->encoder, path, &options, &batches));
     ph_status status = score_all(scorer, batches, num_tasks, stop_signal, predictions);
+    ph__bad_rows_update(bad_rows, batches);
     ph_batches_close(batches);
     return status;
 }
 
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,
-    bool *is_stopped_out, struct ph_metrics *metrics_out)
+    bool *is_stopped_out, struct ph_metrics *metrics_out, struct ph_bad_rows *bad_rows_out)
 {
+    struct ph_bad_rows bad_rows = {0};
     size_t num_tasks = ph_encoder_num_tasks(ph__scorer_options(scorer)->encoder);
     struct ph__predictions *predictions = calloc(num_tasks, sizeof *predictions);
     if (predictions == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    ph_status status = score_file(scorer, path, num_tasks, stop_signal, predictions);
+    ph_status status = score_file(scorer, path, num_tasks, stop_signal, predictions, &bad_rows);
     bool has_stopped = is_stopped(stop_signal);
     for (size_t task = 0; task < num_tasks; task++) {
         const struct ph__predictions *of_task = &predictions[task];
@@ -58,11 +69,13 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const 
     }
     free(predictions);
     *is_stopped_out = has_stopped;
+    if (bad_rows_out != NULL)
+        *bad_rows_out = bad_rows;
     return status;
 }
 
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
 {
     bool is_stopped_ever;
-    return ph__scorer_evaluate(scorer, path, NULL, &is_stopped_ever, metrics_out);
+    return ph__scorer_evaluate(scorer, path, NULL, &is_stopped_ever, metrics_out, NULL);
 }

@@ -5,8 +5,11 @@
 #include "phloem/train.h"
 
 /* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0; NULL: never. Then metrics_out (T) is as
- * it was. */
+ * it was. bad_rows_out may be NULL. */
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,
-    bool *is_stopped_out, struct ph_metrics *metrics_out);
+    bool *is_stopped_out, struct ph_metrics *metrics_out, struct ph_bad_rows *bad_rows_out);
+
+/* Those of a pass so far; the first stays where it is known. */
+void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "train/evaluate.h"
 #include "train/reporting.h"
 #include "train/resume.h"
 #include "train/step.h"
@@ -56,6 +57,7 @@ static ph_status take_step(
     const volatile int *stop_signal = trainer->job->stop_signal;
     PH_TRY(ph__trainer_step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
+    ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     if (trainer->summary.steps == 1)
         PH_TRY(first_step_done(trainer));
     if (stop_signal != NULL && *stop_signal != 0)
@@ -97,11 +99,14 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .seed = job->seed,
         .epoch = trainer->epoch,
         .num_prefetched = job->num_prefetched,
+        .max_bad_rows = job->max_bad_rows,
+        .negative_rate = job->negative_rate,
         .start = &trainer->position,
     };
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
     ph_status status = train_batches(trainer, batches, is_stop);
+    ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     ph_batches_close(batches);
     return status;
 }
@@ -150,7 +155,9 @@ static ph_status test_best(struct ph__trainer *trainer)
     summary->has_test = trainer->job->test_path != NULL;
     if (!summary->has_test)
         return PH_OK;
-    PH_TRY(ph_scorer_evaluate(trainer->scorer, trainer->job->test_path, trainer->metrics));
+    bool is_stopped_ever;
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, trainer->job->test_path, NULL, &is_stopped_ever,
+        trainer->metrics, &summary->test_bad_rows));
     summary->test = trainer->metrics[0];
     return ph__report_metrics(
         &trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics);

@@ -11,6 +11,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FORMAT "phloem.resume"
 #define VERSION "1"
+#define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
 #define JOB(member) offsetof(struct job, member)
@@ -45,6 +46,11 @@ static const struct ph_json_field carried_fields[] = {
     {"best_calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
     {"best_grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
     {"best_base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
+    /* rows left out */
+    {"train_bad_rows", PH_JSON_COUNT, AT(summary.train_bad_rows.count), 0},
+    {"first_train_bad_row", PH_JSON_TEXT, AT(summary.train_bad_rows.first), BAD_ROW_BYTES},
+    {"valid_bad_rows", PH_JSON_COUNT, AT(summary.valid_bad_rows.count), 0},
+    {"first_valid_bad_row", PH_JSON_TEXT, AT(summary.valid_bad_rows.first), BAD_ROW_BYTES},
     /* reports */
     {"tally_loss_sum", PH_JSON_NUMBER, AT(tally.loss_sum), 0},
     {"tally_steps", PH_JSON_COUNT, AT(tally.steps), 0},
@@ -65,6 +71,7 @@ static const struct ph_json_field carried_fields[] = {
 struct job {
     char library[32], model[64], encoder_sha256[65];
     uint64_t seed, batch_size, shuffle_bytes, max_steps;
+    double negative_rate;
     bool is_shuffled, is_prepared, has_valid;
 };
 
@@ -76,6 +83,7 @@ static const struct ph_json_field job_fields[] = {
     {"batch_size", PH_JSON_COUNT, JOB(batch_size), 0},
     {"is_shuffled", PH_JSON_BOOL, JOB(is_shuffled), 0},
     {"shuffle_bytes", PH_JSON_COUNT, JOB(shuffle_bytes), 0},
+    {"negative_rate", PH_JSON_NUMBER, JOB(negative_rate), 0},
     {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
     {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
     {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
@@ -89,6 +97,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .batch_size = (uint64_t)job->train->batch_size,
         .shuffle_bytes = job->shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
+        .negative_rate = job->negative_rate,
         .is_shuffled = job->is_shuffled,
         .is_prepared = ph__prepared_set_is(job->train_path),
         .has_valid = job->valid_path != NULL,
@@ -198,6 +207,8 @@ static ph_status check_job(const char *path, const struct job *was, const struct
         what = "batch size";
     else if (was->is_shuffled != is->is_shuffled || was->shuffle_bytes != is->shuffle_bytes)
         what = "order of the rows";
+    else if (was->negative_rate != is->negative_rate)
+        what = "rate of negatives";
     else if (was->is_prepared != is->is_prepared)
         what = "kind of data.train: prepared or not";
     if (what == NULL)

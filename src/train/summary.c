@@ -8,6 +8,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define METRIC(member) offsetof(struct ph_metrics, member)
 #define MEMORY(member) offsetof(struct ph_train_memory, member)
+#define BAD_ROWS(member) offsetof(struct ph_bad_rows, member)
 #define SUMMARY(member) offsetof(struct ph_train_summary, member)
 
 static const struct ph_json_field metric_fields[] = {
@@ -28,6 +29,11 @@ static const struct ph_json_field memory_fields[] = {
     {"no_reuse_bytes", PH_JSON_COUNT, MEMORY(no_reuse_bytes), 0},
     {"peak_anonymous_bytes", PH_JSON_COUNT, MEMORY(peak_anonymous_bytes), 0},
     {"growths", PH_JSON_COUNT, MEMORY(num_growths), 0},
+};
+
+static const struct ph_json_field bad_rows_fields[] = {
+    {"count", PH_JSON_COUNT, BAD_ROWS(count), 0},
+    {"first", PH_JSON_TEXT, BAD_ROWS(first), sizeof((struct ph_bad_rows *)0)->first},
 };
 
 static const struct ph_json_field summary_fields[] = {
@@ -72,6 +78,22 @@ static struct ph_json *memory_json(const struct ph_train_memory *memory)
     return object;
 }
 
+static void set_bad_rows(struct ph_json *object, const char *what, const struct ph_bad_rows *bad_rows)
+{
+    struct ph_json *json = ph__json_object();
+    ph__json_set_fields(json, bad_rows_fields, COUNT(bad_rows_fields), bad_rows);
+    ph__json_set(object, what, json);
+}
+
+static struct ph_json *all_bad_rows_json(const struct ph_train_summary *summary)
+{
+    struct ph_json *object = ph__json_object();
+    set_bad_rows(object, "train", &summary->train_bad_rows);
+    set_bad_rows(object, "valid", &summary->valid_bad_rows);
+    set_bad_rows(object, "test", &summary->test_bad_rows);
+    return object;
+}
+
 static void set_metrics(struct ph_json *object, const char *what, bool has, const struct ph_metrics *metrics)
 {
     if (has)
@@ -92,6 +114,7 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
     ph__json_set_bool(object, "deterministic", job->train->deterministic);
     ph__json_set_fields(object, summary_fields, num_first, summary);
     ph__json_set(object, "memory", memory_json(&summary->memory));
+    ph__json_set(object, "bad_rows", all_bad_rows_json(summary));
     set_metrics(object, "valid", summary->has_valid, &summary->valid);
     set_metrics(object, "test", summary->has_test, &summary->test);
     ph__json_set_fields(object, summary_fields + num_first, NUM_OUTCOME_FIELDS, summary);
@@ -113,12 +136,29 @@ static const char *get_metrics(
     return ph__json_get_fields(json, metric_fields, COUNT(metric_fields), metrics_out);
 }
 
+static const char *get_bad_rows(const struct ph_json *object, struct ph_train_summary *summary)
+{
+    const struct ph_json *all = ph__json_get(object, "bad_rows");
+    const struct {
+        const char *key;
+        struct ph_bad_rows *to;
+    } files[] = {{"train", &summary->train_bad_rows}, {"valid", &summary->valid_bad_rows},
+        {"test", &summary->test_bad_rows}};
+    const char *missing = NULL;
+    for (size_t i = 0; i < COUNT(files) && missing == NULL; i++)
+        missing = ph__json_get_fields(
+            ph__json_get(all, files[i].key), bad_rows_fields, COUNT(bad_rows_fields), files[i].to);
+    return missing;
+}
+
 static const char *get_summary(const struct ph_json *object, struct ph_train_summary *summary)
 {
     const char *missing = ph__json_get_fields(object, summary_fields, COUNT(summary_fields), summary);
     if (missing == NULL)
         missing = ph__json_get_fields(
             ph__json_get(object, "memory"), memory_fields, COUNT(memory_fields), &summary->memory);
+    if (missing == NULL)
+        missing = get_bad_rows(object, summary);
     if (missing == NULL)
         missing = get_metrics(object, "valid", &summary->has_valid, &summary->valid);
     if (missing == NULL)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "serve/probability.h"
 #include "train/memory_check.h"
 #include "train/train_folder.h"
 
@@ -37,7 +38,8 @@ void ph__trainer_observe_plans(struct ph__trainer *trainer)
 static ph_status estimate_ids(const struct ph__trainer *trainer, size_t *num_ids_out)
 {
     const struct ph_train_job *job = trainer->job;
-    struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size, .seed = job->seed};
+    struct ph_batches_options options = {
+        .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
     const struct ph_batch *batch = NULL;
@@ -87,6 +89,8 @@ static ph_status create_scorer(struct ph__trainer *trainer, size_t num_ids)
         .batch_size = (size_t)job->train->batch_size,
         .num_ids = num_ids,
         .num_prefetched = job->num_prefetched,
+        .max_bad_rows = job->max_bad_rows,
+        .logit_shift = ph__negative_rate_shift(job->negative_rate),
     };
     return ph_scorer_create(&options, &trainer->scorer);
 }
@@ -98,6 +102,14 @@ static ph_status check_settings(const struct ph_train_job *job)
         return ph_fail(PH_ERROR_CONFIG,
             "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
             (long long)train->epochs, (long long)train->batch_size);
+    double rate = job->negative_rate;
+    size_t num_tasks = ph_encoder_num_tasks(job->encoder);
+    if (!(rate >= 0 && rate <= 1))
+        return ph_fail(PH_ERROR_CONFIG, "data.negative_rate is %g: a share lies between 0 and 1", rate);
+    if (rate > 0 && rate < 1 && num_tasks > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.negative_rate is %g, but there are %zu labels: which of them makes a row negative?", rate,
+            num_tasks);
     return ph__schedule_check(train);
 }
 

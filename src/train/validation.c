@@ -31,8 +31,8 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
     *decision_out = (struct ph__decision){.is_best = true};
     if (job->valid_path == NULL)
         return PH_OK;
-    PH_TRY(ph__scorer_evaluate(
-        trainer->scorer, job->valid_path, job->stop_signal, &is_stopped, trainer->metrics));
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, job->valid_path, job->stop_signal, &is_stopped,
+        trainer->metrics, &trainer->summary.valid_bad_rows));
     if (is_stopped)
         return ph__trainer_stop(trainer);
     *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);

@@ -37,6 +37,7 @@ static inline void fixture_init(struct fixture *fixture, const char *train)
         .has_header = true,
         .encoding = PH_ENCODING_VOCABULARY,
         .min_count = 1,
+        .negative_rate = 1,
         .fields.items = fixture->fields,
     };
 }
