@@ -7,38 +7,27 @@
 #include "train/resume_file.h"
 
 #define PREFIX_BYTES 8
-#define EDIT_BYTES 4
 
 struct file {
-    uint8_t *bytes;
+    char *bytes;
     size_t size;
 };
 
-/* Puts `count` bytes of `from` in the place of `erased` bytes at `at`, and tells the header's length so. */
-static void edit(struct file *file, size_t at, size_t erased, const uint8_t *from, size_t count)
+/* The edited checkpoint, whose first bytes tell the length of its header as it is by then. */
+static const char *edited_file(const struct file *checkpoint, const uint8_t *data, size_t size)
 {
     uint64_t header_bytes;
-    memcpy(&header_bytes, file->bytes, PREFIX_BYTES);
-    if (at < PREFIX_BYTES + header_bytes) {
-        header_bytes = header_bytes + count - erased;
-        memcpy(file->bytes, &header_bytes, PREFIX_BYTES);
+    size_t header_end, edited_size;
+    memcpy(&header_bytes, checkpoint->bytes, PREFIX_BYTES);
+    uint8_t *bytes = fuzz_edit(checkpoint->bytes, checkpoint->size, data, size, PREFIX_BYTES + header_bytes,
+        &header_end, &edited_size);
+    if (edited_size >= PREFIX_BYTES && header_end >= PREFIX_BYTES) {
+        header_bytes = header_end - PREFIX_BYTES;
+        memcpy(bytes, &header_bytes, PREFIX_BYTES);
     }
-    memmove(file->bytes + at + count, file->bytes + at + erased, file->size - at - erased);
-    memcpy(file->bytes + at, from, count);
-    file->size = file->size + count - erased;
-}
-
-/* Edits: where (2 bytes), how many bytes go, how many come, and these. */
-static void apply(struct file *file, const uint8_t *data, size_t size)
-{
-    while (size >= EDIT_BYTES) {
-        const size_t at = PREFIX_BYTES + (data[0] + (size_t)data[1] * 256) % (file->size - PREFIX_BYTES);
-        const size_t left = file->size - at - 1, erased = data[2] < left ? data[2] : left;
-        const size_t room = size - EDIT_BYTES, count = data[3] < room ? data[3] : room;
-        edit(file, at, erased, data + EDIT_BYTES, count);
-        data += EDIT_BYTES + count;
-        size -= EDIT_BYTES + count;
-    }
+    const char *path = fuzz_sealed_tensors(0, bytes, edited_size);
+    free(bytes);
+    return path;
 }
 
 static void go_on(const struct ph__trainer *trainer)
@@ -69,7 +58,7 @@ static struct ph__trainer *make_trainer(struct file *checkpoint)
     fuzz_require(ph__trainer_create(&job, &trainer) == PH_OK);
     fuzz_folder_path("checkpoint", path);
     fuzz_require(ph__resume_file_write(path, trainer) == PH_OK);
-    checkpoint->bytes = (uint8_t *)fuzz_read(path, &checkpoint->size);
+    checkpoint->bytes = fuzz_read(path, &checkpoint->size);
     fuzz_require(ph__resume_file_read(path, trainer) == PH_OK);
     return trainer;
 }
@@ -80,16 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct file checkpoint;
     if (trainer == NULL)
         trainer = make_trainer(&checkpoint);
-    struct file file = {malloc(checkpoint.size + size + 1), checkpoint.size};
-    fuzz_require(file.bytes != NULL);
-    memcpy(file.bytes, checkpoint.bytes, checkpoint.size);
-    apply(&file, data, size);
-    const char *path = fuzz_sealed_tensors(0, file.bytes, file.size);
+    const char *path = edited_file(&checkpoint, data, size);
     uint64_t best_step = 0;
     if (size % 8 == 0)
         ph__resume_file_best_step(path, &best_step);
     if (ph__resume_file_read(path, trainer) == PH_OK)
         go_on(trainer);
-    free(file.bytes);
     return 0;
 }

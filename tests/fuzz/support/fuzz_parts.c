@@ -1,5 +1,11 @@
 #include "support/fuzz_parts.h"
 
+#include "base/memory.h"
+#include "base/rng.h"
+
+#define MAX_LENGTH 4
+#define MAX_ROW_WORDS (5 + 3 * MAX_LENGTH)
+
 const struct ph__row_layout *fuzz_layout(void)
 {
     static uint32_t limits[] = {0, 0, 50, 0, 0};
@@ -8,6 +14,39 @@ const struct ph__row_layout *fuzz_layout(void)
     static const struct ph__row_layout layout = {
         .num_fixed_words = 5, .limits = limits, .lists = lists, .num_lists = 2};
     return &layout;
+}
+
+static size_t make_row(struct ph_rng_sequence *random, uint32_t *row)
+{
+    const struct ph__row_layout *layout = fuzz_layout();
+    size_t next = layout->num_fixed_words;
+    for (size_t word = 0; word < layout->num_fixed_words; word++)
+        row[word] = (uint32_t)ph__rng_below(random, layout->limits[word] > 0 ? layout->limits[word] : 3);
+    for (size_t l = 0; l < layout->num_lists; l++) {
+        const struct ph__row_list *list = &layout->lists[l];
+        row[list->word] = (uint32_t)ph__rng_below(random, MAX_LENGTH + 1);
+        for (uint32_t i = 0; i < row[list->word]; i++)
+            row[next++] = (uint32_t)ph__rng_below(random, list->limit);
+        for (uint32_t i = 0; list->is_weighted && i < row[list->word]; i++)
+            row[next++] = (uint32_t)ph__rng_next(random);
+    }
+    return next;
+}
+
+struct ph__rows fuzz_make_rows(size_t num_rows, uint64_t seed)
+{
+    struct ph__rows rows = {0};
+    struct ph_rng_sequence random = {.key.seed = seed};
+    fuzz_require(ph__array_reserve((void **)&rows.words, &rows.words_capacity, num_rows * MAX_ROW_WORDS,
+                     sizeof *rows.words) == PH_OK);
+    fuzz_require(ph__array_reserve((void **)&rows.starts, &rows.starts_capacity, num_rows + 1,
+                     sizeof *rows.starts) == PH_OK);
+    rows.starts[0] = 0;
+    for (; rows.num_rows < num_rows; rows.num_rows++) {
+        const size_t start = rows.starts[rows.num_rows];
+        rows.starts[rows.num_rows + 1] = start + make_row(&random, rows.words + start);
+    }
+    return rows;
 }
 
 void fuzz_check_rows(const struct ph__rows *rows, size_t first)

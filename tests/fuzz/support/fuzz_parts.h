@@ -11,6 +11,9 @@
 /* any word | any word | id below 50 | list of ids below 1000 | weighted list of ids below 7. Static storage. */
 const struct ph__row_layout *fuzz_layout(void);
 
+/* num_rows rows of it, always the same for the same seed; to be freed by ph__rows_fini. */
+struct ph__rows fuzz_make_rows(size_t num_rows, uint64_t seed);
+
 /* The rows from `first` on lie one behind the other, as long as their lists say, with ids within their limits. */
 void fuzz_check_rows(const struct ph__rows *rows, size_t first);
 

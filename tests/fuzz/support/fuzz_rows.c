@@ -6,6 +6,8 @@
 
 #include "base/option.h"
 
+#define MAX_SAMPLES 4096 /* that are looked at: a few deflated bytes may stand for very many */
+
 /* ---- what a batch promises ----------------------------------------------------------------------------- */
 
 static void check_numbers(const float *numbers, size_t count, double min, double max)
@@ -59,8 +61,11 @@ void fuzz_read_batches(
     const struct ph_batch *batch = NULL;
     if (ph_batches_open(encoder, path, options, &batches) != PH_OK)
         return;
-    while (ph_batches_next(batches, &batch) == PH_OK && batch != NULL)
+    for (size_t num_samples = 0; num_samples < MAX_SAMPLES; num_samples += batch->num_samples) {
+        if (ph_batches_next(batches, &batch) != PH_OK || batch == NULL)
+            break;
         check_batch(encoder, batch, options);
+    }
     ph_batches_close(batches);
 }
 
@@ -86,18 +91,16 @@ static const struct ph_encoder *shared_encoder(struct fuzz_schema *schema)
     return schema->encoder;
 }
 
-void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size)
+void fuzz_rows_of(struct fuzz_schema *schemas, size_t num_schemas, unsigned choice, const char *path)
 {
-    if (size == 0)
-        return;
-    struct fuzz_schema *schema = &schemas[(data[0] & 7) % num_schemas];
-    const unsigned flags = data[0] >> 3;
-    const char *path = fuzz_file(0, data + 1, size - 1);
+    struct fuzz_schema *schema = &schemas[(choice & 7) % num_schemas];
+    const unsigned flags = choice >> 3;
     const struct ph_batches_options options = {
         .batch_size = (flags & 1) != 0 ? 2 : 100,
         .is_shuffled = (flags & 2) != 0,
         .shuffle_bytes = 256,
         .needs_no_labels = (flags & 4) != 0,
+        .max_bad_rows = (flags & 8) != 0 ? 0 : 3,
     };
     struct ph_encoder *encoder = NULL;
     if (schema->train != NULL) {
@@ -106,4 +109,10 @@ void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *d
         fuzz_read_batches(encoder, path, &options);
         ph_encoder_destroy(encoder);
     }
+}
+
+void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size)
+{
+    if (size > 0)
+        fuzz_rows_of(schemas, num_schemas, data[0], fuzz_file(0, data + 1, size - 1));
 }

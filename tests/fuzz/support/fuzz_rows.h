@@ -17,8 +17,11 @@ struct fuzz_schema {
     struct ph_arena arena; /* of the settings; empty: not read yet */
 };
 
-/* The first byte chooses the schema (its lowest three bits) and how it is read (the others: batch size, order, labels
- * needed or not); the rest is the file. */
+/* Reads a file into batches. `choice` is the schema (its lowest three bits) and how it is read (the others: batch size,
+ * order, labels needed or not, bad rows left out or not). */
+void fuzz_rows_of(struct fuzz_schema *schemas, size_t num_schemas, unsigned choice, const char *path);
+
+/* The same for an input whose first byte is the choice and whose rest is the file. */
 void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *data, size_t size);
 
 /* The schema's settings with `path` as their training file; borrowed until the next call. */

@@ -63,6 +63,14 @@ void fuzz_folder_path(const char *name, char path_out[64])
     snprintf(path_out, 64, "%s/%s", folder, name);
 }
 
+void fuzz_put(const char *path, const void *bytes, size_t size)
+{
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    fuzz_require(descriptor >= 0 && pwrite(descriptor, bytes, size, 0) == (ssize_t)size);
+    fuzz_require(ftruncate(descriptor, (off_t)size) == 0);
+    close(descriptor);
+}
+
 char *fuzz_read(const char *path, size_t *size_out)
 {
     struct stat status;
@@ -74,6 +82,33 @@ char *fuzz_read(const char *path, size_t *size_out)
     close(descriptor);
     bytes[size] = '\0';
     *size_out = size;
+    return bytes;
+}
+
+/* ---- edits --------------------------------------------------------------------------------------------- */
+
+#define EDIT_BYTES 4
+
+uint8_t *fuzz_edit(const char *file, size_t file_size, const uint8_t *data, size_t size, size_t mark,
+    size_t *mark_out, size_t *size_out)
+{
+    uint8_t *bytes = malloc(file_size + size + 1);
+    fuzz_require(bytes != NULL);
+    memcpy(bytes, file, file_size);
+    while (size >= EDIT_BYTES) {
+        const size_t at = (data[0] + (size_t)data[1] * 256) % (file_size + 1), left = file_size - at;
+        const size_t erased = data[2] < left ? data[2] : left;
+        const size_t count = data[3] < size - EDIT_BYTES ? data[3] : size - EDIT_BYTES;
+        memmove(bytes + at + count, bytes + at + erased, left - erased);
+        memcpy(bytes + at, data + EDIT_BYTES, count);
+        if (at < mark)
+            mark = mark + count > at + erased + count ? mark + count - erased : at + count;
+        file_size = file_size + count - erased;
+        data += EDIT_BYTES + count;
+        size -= EDIT_BYTES + count;
+    }
+    *mark_out = mark;
+    *size_out = file_size;
     return bytes;
 }
 

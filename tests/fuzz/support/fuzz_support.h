@@ -21,8 +21,17 @@ const char *fuzz_file(size_t slot, const void *bytes, size_t size);
 /* The path of `name` (up to 32 bytes) in a folder in memory that is this process's alone and removed at its end. */
 void fuzz_folder_path(const char *name, char path_out[64]);
 
+/* Writes these bytes to such a file. */
+void fuzz_put(const char *path, const void *bytes, size_t size);
+
 /* The bytes of a file, malloc'ed, with a NUL behind them. */
 char *fuzz_read(const char *path, size_t *size_out);
+
+/* Applies an input to a valid file, where bytes of its own could not follow a format that is still growing: a list of
+ * edits, each of where (2 bytes), how many bytes go, how many come, and these. The result is malloc'ed; what lay at
+ * `mark` of the file lies at *mark_out. */
+uint8_t *fuzz_edit(const char *file, size_t file_size, const uint8_t *data, size_t size, size_t mark,
+    size_t *mark_out, size_t *size_out);
 
 /* Makes the seal of the bytes fit, so that a target gets past it: if there is room for one at `offset`, its 64 digits
  * are replaced by the sum of the bytes with zeros in their place. */
