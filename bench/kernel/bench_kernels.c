@@ -209,6 +209,7 @@ int main(int argc, char **argv)
     bench_embedding(&bench);
     bench_optimizer(&bench);
     bench_interaction(&bench);
+    bench_product(&bench);
     bench_elementwise(&bench);
     if (json != NULL)
         check(ph__json_write(bench.results, json));

@@ -21,8 +21,7 @@ static ph_status set_cell(const struct ph_session *session, const char *argument
     size_t column = ph_session_find_column(session, name);
     if (column == SIZE_MAX)
         return ph_fail(PH_ERROR_USAGE, "the model has no column '%s'", name);
-    cells[column] =
-        (struct ph_cell){.kind = PH_CELL_TEXT, .text = equals + 1, .length = strlen(equals + 1)};
+    cells[column] = (struct ph_cell){.kind = PH_CELL_TEXT, .text = equals + 1, .length = strlen(equals + 1)};
     return PH_OK;
 }
 

@@ -1,9 +1,13 @@
 #include "serve/model_folder.h"
 
+#include <string.h>
+
+#include "base/digest.h"
 #include "base/file.h"
 #include "serve/features.h"
 #include "serve/probability.h"
 #include "serve/scoring_program.h"
+#include "store/safetensors.h"
 
 ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out)
@@ -60,6 +64,22 @@ static ph_status load_weights(struct ph__model_folder *model, const char *path)
     return ph_checkpoint_load(path, model->store, model->state);
 }
 
+/* Weights that do not name their encoder are taken as they are. */
+static ph_status check_encoder(const char *encoder_path, const char *weights_path)
+{
+    char digest[65];
+    struct ph_safetensors *file;
+    PH_TRY(ph__safetensors_open(weights_path, &file));
+    const char *wanted = ph__safetensors_metadata(file, PH_ENCODER_KEY);
+    ph_status status = wanted != NULL ? ph__digest_file(encoder_path, digest) : PH_OK;
+    if (status == PH_OK && wanted != NULL && strcmp(wanted, digest) != 0)
+        status = ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: was learnt with another encoder than %s: the files are of two trainings", weights_path,
+            encoder_path);
+    ph__safetensors_close(file);
+    return status;
+}
+
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate)
 {
@@ -71,6 +91,8 @@ ph_status ph__model_folder_open(struct ph__model_folder *model, const char *fold
         status = ph__model_folder_find(&arena, folder, "model.safetensors", &weights_path);
     if (status == PH_OK)
         status = ph_encoder_load(encoder_path, &model->encoder);
+    if (status == PH_OK)
+        status = check_encoder(encoder_path, weights_path);
     if (status == PH_OK)
         status = build_program(model, settings);
     if (status == PH_OK)

@@ -19,6 +19,9 @@ struct ph__model_config {
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder);
 void ph__model_config_fini(struct ph__model_config *config);
 
+/* The metadata of model.safetensors that say which encoder.json its weights were learnt with: the file's SHA-256. */
+#define PH_ENCODER_KEY "encoder_sha256"
+
 struct ph__model_folder { /* zero-initialised is closed */
     struct ph_encoder *encoder;
     struct ph_program *program; /* by ph__scoring_program_build */
@@ -32,7 +35,8 @@ ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out);
 
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
- * learnt with this data.negative_rate. PH_ERROR_CHECKPOINT for a file that is missing or does not fit. Close it also after a failure. */
+ * learnt with this data.negative_rate. PH_ERROR_CHECKPOINT for a file that is missing, is damaged or does not fit the
+ * other. Close it also after a failure. */
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate);
 void ph__model_folder_close(struct ph__model_folder *model);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "serve/model_folder.h"
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/reporting.h"
@@ -13,8 +14,8 @@ ph_status ph__trainer_save_best(struct ph__trainer *trainer)
     char seed[24], step[24];
     snprintf(seed, sizeof seed, "%" PRIu64, trainer->job->seed);
     snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
-    const char *const metadata[] = {
-        "model", ph_model_name(trainer->job->model->kind), "seed", seed, "step", step, NULL};
+    const char *const metadata[] = {"model", ph_model_name(trainer->job->model->kind), "seed", seed, "step",
+        step, PH_ENCODER_KEY, trainer->encoder_sha256, NULL};
     PH_TRY(ph__trainer_check_model(trainer));
     PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
     PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));

@@ -27,6 +27,7 @@ void bench_embedding(struct bench *bench);
 void bench_interaction(struct bench *bench);
 void bench_elementwise(struct bench *bench);
 void bench_optimizer(struct bench *bench);
+void bench_product(struct bench *bench);
 
 double bench_clock_ns(void); /* processor time of this thread */
 

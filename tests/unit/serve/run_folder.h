@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "serve/features.h"
 #include "serve/model_folder.h"
@@ -89,7 +90,11 @@ static inline void save_weights(const struct ph_model_settings *settings, const 
     for (size_t i = 0; i < ph_state_num_tensors(model.state); i++)
         fill(ph_state_tensor(model.state, i));
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    assert_ok(ph_checkpoint_save(path, model.store, model.state, NULL));
+    char digest[65], encoder_path[600];
+    snprintf(encoder_path, sizeof encoder_path, "%s/encoder.json", folder);
+    assert_ok(ph__digest_file(encoder_path, digest));
+    assert_ok(ph_checkpoint_save(
+        path, model.store, model.state, (const char *const[]){PH_ENCODER_KEY, digest, NULL}));
     ph_executor_destroy(executor);
     ph_backend_destroy(backend);
     ph__features_fini(&features);

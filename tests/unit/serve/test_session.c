@@ -366,6 +366,26 @@ static void weights_of_another_model_are_refused(void **state)
     assert_fails(ph_session_open(path, NULL, &session), PH_ERROR_CHECKPOINT, "model.safetensors");
 }
 
+/* The same columns, but another hash. */
+static void files_of_two_trainings_are_refused(void **state)
+{
+    (void)state;
+    struct ph_session *session = NULL;
+    struct ph__model_config config = {0};
+    struct ph_encoder *encoder = NULL;
+    char path[600];
+    const char *folder = make_run_folder("wide_deep");
+    assert_ok(ph__model_config_read(&config, folder));
+    config.data.hash_seed = 5;
+    assert_ok(ph_encoder_create(&config.data, &encoder));
+    snprintf(path, sizeof path, "%s/encoder.json", folder);
+    assert_ok(ph_encoder_save(encoder, path));
+    assert_fails(
+        ph_session_open(folder, NULL, &session), PH_ERROR_CHECKPOINT, "the files are of two trainings");
+    ph_encoder_destroy(encoder);
+    ph__model_config_fini(&config);
+}
+
 static void options_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -390,6 +410,7 @@ int main(void)
         cmocka_unit_test(many_threads_get_the_same_bits),
         cmocka_unit_test(folders_that_lack_a_file_are_refused),
         cmocka_unit_test(weights_of_another_model_are_refused),
+        cmocka_unit_test(files_of_two_trainings_are_refused),
         cmocka_unit_test(options_out_of_range_are_refused),
     };
     return cmocka_run_group_tests(tests, make_fixture, NULL);

@@ -1,0 +1,38 @@
+/* The row-wise product of inference, on layers of DLRM: one row, which reads the packed weights once, and many, which
+ * compute. The weights of a case stay in the second cache. */
+#include <stdio.h>
+
+#include "cases.h"
+
+static void run_row_product(const struct ph_kernels *kernels, const void *state)
+{
+    kernels->row_product(state);
+}
+
+static void measure(struct bench *bench, size_t rows, size_t in_features, size_t out_features)
+{
+    const size_t num_weights = ph__row_product_packed_reals(out_features, in_features);
+    const struct ph_row_product_args args = {.rows = rows,
+        .in_features = in_features,
+        .out_features = out_features,
+        .x = bench_floats(rows * in_features),
+        .packed = bench_floats(num_weights),
+        .bias = bench_floats(out_features),
+        .y = bench_floats(rows * out_features)};
+    char name[64];
+    snprintf(name, sizeof name, "row_product.%zux%zux%zu", rows, in_features, out_features);
+    bench_measure(bench, &(struct bench_case){.name = name,
+                             .bytes = 4 * (double)(num_weights + rows * (in_features + out_features)),
+                             .flops = 2 * (double)(rows * in_features * out_features),
+                             .limit = rows > 1 ? LIMIT_FMA : LIMIT_NONE,
+                             .run = run_row_product,
+                             .state = &args});
+}
+
+void bench_product(struct bench *bench)
+{
+    measure(bench, 1, 415, 512);
+    measure(bench, 16, 415, 512);
+    measure(bench, 64, 415, 512);
+    measure(bench, 256, 512, 256);
+}
