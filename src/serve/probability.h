@@ -17,9 +17,4 @@ double ph__negative_rate_shift(double rate);
 /* The probability of each logit. Whoever hands probabilities out takes them from here, so that they have the same bits. */
 void ph__probabilities(size_t n, const ph_real *logits, float *probabilities);
 
-/* What to add to a logit that was learnt from data of which only this share of the negatives was kept, in (0, 1]:
- * log(kept_share), by which p becomes q = p / (p + (1 - p) / kept_share). He et al., "Practical Lessons from Predicting
- * Clicks on Ads at Facebook" (ADKDD 2014), section 6.3. */
-double ph__recalibration_shift(double kept_share);
-
 #endif

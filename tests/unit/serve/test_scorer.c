@@ -1,10 +1,8 @@
 /* A row's logits have the same bits in every batch, at every place in it, with every number of threads. */
 #include "run_folder.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "serve/probability.h"
 #include "serve/scorer.h"
 
 /* How rows are scored; the rows themselves are always the same. */
@@ -133,24 +131,11 @@ static void shift_moves_every_logit(void **state)
         assert_true(shifted.logits[row] == plain.logits[row] - (ph_real)1.5);
 }
 
-/* q = p / (p + (1 - p) / w) of the paper, for probabilities p and shares w */
-static void recalibration_follows_its_formula(void **state)
-{
-    (void)state;
-    for (double p = 0.05; p < 1; p += 0.1) {
-        for (double kept = 0.01; kept <= 1; kept *= 3) {
-            const double logit = log(p / (1 - p)) + ph__recalibration_shift(kept);
-            assert_near(ph__sigmoid(logit), p / (p + (1 - p) / kept), 1e-12, 0);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_do_not_depend_on_the_batch),
         cmocka_unit_test(shift_moves_every_logit),
-        cmocka_unit_test(recalibration_follows_its_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
