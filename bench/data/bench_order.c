@@ -1,0 +1,98 @@
+/* The order of shuffled prepared data, for several sizes of its window: what it costs, in samples a second of one core, and
+ * how near it comes to a full shuffle of data that lie sorted by their label:
+ *     correlation   of a row's place in the data with its place in the pass; 0 in a full shuffle
+ *     label spread  the variance of the share of positives over batches, over that of a full shuffle, p (1 - p) / B: 1 is as
+ *                   good as it gets
+ *
+ * bench_order [--rounds N] [--rows N] [--json FILE] */
+#include "bench_data.h"
+
+#define BATCH 2048
+
+struct order {
+    double samples_per_s, correlation, label_spread;
+};
+
+/* Sums over a pass; places are in (0, 1). */
+struct sums {
+    double num_rows, rates, squared_rates, num_batches, products;
+};
+
+static void add_batch(struct sums *sums, const struct ph_batch *batch, double num_rows)
+{
+    double rate = 0;
+    for (size_t b = 0; b < batch->num_samples; b++) {
+        double place = (double)batch->ids[b] / num_rows - 0.5,
+               given = (sums->num_rows + (double)b) / num_rows - 0.5;
+        sums->products += place * given;
+        rate += (double)batch->labels[b] / (double)batch->num_samples;
+    }
+    sums->num_rows += (double)batch->num_samples;
+    if (batch->num_samples == BATCH) {
+        sums->rates += rate;
+        sums->squared_rates += rate * rate;
+        sums->num_batches++;
+    }
+}
+
+/* One pass to measure the order, one to measure its cost. */
+static struct order measure(struct bench *bench, const struct ph_encoder *encoder, const char *path,
+    bool is_shuffled, size_t window_bytes)
+{
+    struct ph_batches_options options = {
+        .batch_size = BATCH, .is_shuffled = is_shuffled, .shuffle_bytes = window_bytes, .seed = 1};
+    struct sums sums = {0};
+    double best = 0;
+    for (size_t round = 0; round <= bench->rounds; round++) {
+        struct ph_batches *batches;
+        const struct ph_batch *batch;
+        double start = bench_cpu_seconds();
+        check(ph_batches_open(encoder, path, &options, &batches));
+        for (check(ph_batches_next(batches, &batch)); batch != NULL; check(ph_batches_next(batches, &batch)))
+            if (round == 0)
+                add_batch(&sums, batch, (double)bench->num_rows);
+        ph_batches_close(batches);
+        double speed = (double)bench->num_rows / (bench_cpu_seconds() - start);
+        best = round > 0 ? fmax(best, speed) : 0;
+    }
+    double rate = sums.rates / sums.num_batches;
+    double variance = sums.squared_rates / sums.num_batches - rate * rate;
+    return (struct order){.samples_per_s = best,
+        .correlation = sums.products / (double)bench->num_rows * 12, /* the variance of places is 1/12 */
+        .label_spread = variance / (0.25 / BATCH)};
+}
+
+static void report(struct bench *bench, const char *name, const struct order *order)
+{
+    char text[128];
+    snprintf(text, sizeof text, "data.order.%s", name);
+    bench_record(bench, text, "samples/s", order->samples_per_s, NULL, 0, NULL, 0);
+    snprintf(text, sizeof text, "data.order.%s.correlation", name);
+    bench_record(bench, text, "1", order->correlation, NULL, 0, NULL, 0);
+    snprintf(text, sizeof text, "data.order.%s.label_spread", name);
+    bench_record(bench, text, "1", order->label_spread, NULL, 0, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = bench_begin(argc, argv, "bench_order", 1000000);
+    struct ph_prepare_summary summary;
+    struct ph_encoder *encoder;
+    const char *path = bench_write_file(&bench, "train.tsv", true);
+    struct ph_data_settings settings = bench_settings(&bench, path, true);
+    const char *folder = bench_prepare(&bench, &settings, "prepared", 1, &summary);
+    const char *train = ph__arena_printf(&bench.arena, "%s/train", folder);
+    check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
+    printf("%zu rows sorted by label, batches of %d\n", bench.num_rows, BATCH);
+    struct order order = measure(&bench, encoder, train, false, 0);
+    report(&bench, "none", &order);
+    for (size_t megabytes = 4; megabytes <= 256; megabytes *= 4) {
+        char name[32];
+        snprintf(name, sizeof name, "%zuMiB", megabytes);
+        order = measure(&bench, encoder, train, true, megabytes << 20);
+        report(&bench, name, &order);
+    }
+    ph_encoder_destroy(encoder);
+    bench_end(&bench);
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* phloem prepare: MB of Criteo-like text a second into prepared data with hashed ids, on one core in processor time, and on
+ * one and two threads by the clock. The limit is finding the lines of the same file, without looking into them.
+ *
+ * bench_prepare [--rounds N] [--rows N] [--json FILE] */
+#include "bench_data.h"
+
+/* MB a second of one core for reading and finding lines. */
+static double line_speed(const char *path, uint64_t num_bytes)
+{
+    double best = 0;
+    for (int i = 0; i < 3; i++) {
+        struct ph_reader *reader;
+        char *line;
+        size_t length;
+        double start = bench_cpu_seconds();
+        check(ph__reader_open(path, &reader));
+        do
+            check(ph__reader_line(reader, &line, &length));
+        while (line != NULL);
+        ph__reader_close(reader);
+        best = fmax(best, (double)num_bytes * 1e-6 / (bench_cpu_seconds() - start));
+    }
+    return best;
+}
+
+/* MB a second of one preparation by the clock, and of a core by processor time. */
+static double prepare_speed(struct bench *bench, const struct ph_data_settings *settings, size_t num_threads,
+    double *core_speed_out, struct ph_prepare_summary *summary)
+{
+    double start = bench_cpu_seconds();
+    const char *folder = bench_prepare(bench, settings, "prepared", num_threads, summary);
+    double megabytes = (double)summary->num_text_bytes * 1e-6;
+    *core_speed_out = megabytes / (bench_cpu_seconds() - start);
+    nftw(folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
+    return megabytes / summary->seconds;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = bench_begin(argc, argv, "bench_prepare", 1000000);
+    struct ph_prepare_summary summary;
+    double one[64], two[64], core[64], unused;
+    size_t rounds = bench.rounds < 64 ? bench.rounds : 64;
+    const char *path = bench_write_file(&bench, "train.tsv", false);
+    struct ph_data_settings settings = bench_settings(&bench, path, false);
+    for (size_t round = 0; round < rounds; round++) {
+        one[round] = prepare_speed(&bench, &settings, 1, &core[round], &summary);
+        two[round] = prepare_speed(&bench, &settings, 2, &unused, &summary);
+    }
+    char limit[128];
+    double lines = line_speed(path, summary.num_text_bytes);
+    snprintf(limit, sizeof limit, "finding lines at %.0f MB/s", lines);
+    printf("prepare, %zu rows, %.1f MB of text, %.1f MB prepared\n", bench.num_rows,
+        (double)summary.num_text_bytes * 1e-6, (double)summary.num_bytes * 1e-6);
+    double by_clock = bench_median(one, rounds);
+    bench_record(&bench, "data.prepare.core", "MB/s", bench_median(core, rounds), NULL, 0, limit, lines);
+    bench_record(&bench, "data.prepare.threads1", "MB/s", by_clock, NULL, 0, NULL, 0);
+    bench_record(
+        &bench, "data.prepare.threads2", "MB/s", bench_median(two, rounds), "one thread", by_clock, NULL, 0);
+    bench_end(&bench);
+    return 0;
+}
