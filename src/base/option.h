@@ -79,10 +79,10 @@ ph_status ph__config_read_sections(
 /* The effective config as YAML that ph__config_read gives the same settings for. */
 ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
 
-/* PH_ERROR_CONFIG naming the first key whose values differ although it may not change, with both values. The sections
- * are of the same tables in the same order. */
+/* PH_ERROR_CONFIG naming the first key whose values differ although it may not change, with both values and the rule that
+ * says so ("may not change on resume"). The sections are of the same tables in the same order. */
 ph_status ph__config_compare(
-    const struct ph_section *before, const struct ph_section *after, size_t num_sections);
+    const struct ph_section *before, const struct ph_section *after, size_t num_sections, const char *rule);
 
 /* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
 ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,

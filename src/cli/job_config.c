@@ -87,7 +87,8 @@ ph_status cli_job_config_compare(struct cli_job_config *config, const char *path
     list_sections(config, sections);
     ph_status status = cli_job_config_read(&before, path, &none);
     if (status == PH_OK)
-        status = ph__config_compare(before_sections, sections, NUM_TRAINING_SECTIONS);
+        status =
+            ph__config_compare(before_sections, sections, NUM_TRAINING_SECTIONS, "may not change on resume");
     cli_job_config_fini(&before);
     return status;
 }

@@ -295,20 +295,53 @@ static ph_status find_split(
     return PH_OK;
 }
 
+ph_status ph__data_settings_compare(
+    const char *path, const struct ph_data_settings *settings, const char *rule)
+{
+    struct ph_arena arena = {0};
+    struct ph_data_settings before, after = *settings;
+    const struct ph_section kept = {&ph__data_options, &before}, now = {&ph__data_options, &after};
+    ph_status status = ph__config_read(path, NULL, 0, &kept, 1, &arena);
+    if (status == PH_OK) {
+        after.prepared = before.prepared;
+        after.max_bad_rows = before.max_bad_rows;
+        after.negative_rate = before.negative_rate;
+        after.is_shuffled = before.is_shuffled;
+        after.shuffle_bytes = before.shuffle_bytes;
+        status = ph__config_compare(&kept, &now, 1, rule);
+    }
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* A config that says how text is to be read says it about the data that was prepared. */
+static ph_status check_schema(const struct ph_data_settings *settings, struct ph_arena *arena)
+{
+    const char *path = ph__path_join(arena, settings->prepared, PH_PREPARED_SOURCE);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    bool has_schema = settings->fields.count > 0 || settings->format != PH_DATA_CSV;
+    if (!has_schema || !ph__file_exists(path))
+        return PH_OK;
+    return ph__data_settings_compare(path, settings, "data.prepared was made by the former: prepare anew");
+}
+
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena)
 {
     const char *folder = settings->prepared;
+    const char *train = NULL, *valid = NULL, *test = NULL;
     if (folder == NULL)
         return PH_OK;
-    if (settings->train == NULL)
-        PH_TRY(find_split(folder, "train", arena, &settings->train));
-    if (settings->valid == NULL)
-        PH_TRY(find_split(folder, "valid", arena, &settings->valid));
-    if (settings->test == NULL)
-        PH_TRY(find_split(folder, "test", arena, &settings->test));
-    if (settings->train == NULL && settings->valid == NULL && settings->test == NULL)
+    PH_TRY(find_split(folder, "train", arena, &train));
+    PH_TRY(find_split(folder, "valid", arena, &valid));
+    PH_TRY(find_split(folder, "test", arena, &test));
+    if (train == NULL && valid == NULL && test == NULL)
         return ph_fail(PH_ERROR_DATA, "%s: holds no prepared data: phloem prepare CONFIG --out %s makes it",
             folder, folder);
+    PH_TRY(check_schema(settings, arena));
+    settings->train = train != NULL ? train : settings->train;
+    settings->valid = valid != NULL ? valid : settings->valid;
+    settings->test = test != NULL ? test : settings->test;
     return PH_OK;
 }
 

@@ -94,9 +94,18 @@ struct ph_data_settings {
 
 extern const struct ph_option_table ph__data_options;
 
-/* After reading: where `prepared` names a folder, its splits stand for train, valid and test that are not given.
- * PH_ERROR_DATA when it is no such folder, or not finished. */
+#define PH_PREPARED_SOURCE \
+    "source.yaml" /* in a prepared data set's folder: the data section that it was made by */
+
+/* After reading: where `prepared` names a folder, its splits stand for train, valid and test, but for those that it has
+ * not. PH_ERROR_DATA when it is no such folder, or not finished; PH_ERROR_CONFIG when the settings have a schema and it is
+ * not the one that the data was prepared by. */
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena);
+
+/* PH_ERROR_CONFIG when an encoder of these settings would differ from one of those kept at `path`, naming the key and
+ * the rule against it. Where the data lies, its order and what is left out of it may differ. */
+ph_status ph__data_settings_compare(
+    const char *path, const struct ph_data_settings *settings, const char *rule);
 
 /* The index of `word` among words separated by '|', -1 when it is none of them; and the way back, into
  * `word_out`. */

@@ -68,19 +68,14 @@ static ph_status write_settings(const struct ph_section *section, const char *pa
 /* Keeps the settings, or compares them with those that were kept. */
 static ph_status check_settings(struct preparation *preparation)
 {
-    struct ph_data_settings now = *preparation->settings, before;
-    const struct ph_section section = {&ph__data_options, &now}, kept = {&ph__data_options, &before};
-    const char *path = path_of(preparation, "source.yaml");
+    struct ph_data_settings now = *preparation->settings;
+    const struct ph_section section = {&ph__data_options, &now};
+    const char *path = path_of(preparation, PH_PREPARED_SOURCE);
     if (path == NULL)
         return PH_ERROR_MEMORY;
     if (!ph__file_exists(path))
         return write_settings(&section, path);
-    PH_TRY(ph__config_read(path, NULL, 0, &kept, 1, &preparation->arena));
-    now.max_bad_rows = before.max_bad_rows; /* what is prepared does not hang on these */
-    now.negative_rate = before.negative_rate;
-    now.is_shuffled = before.is_shuffled;
-    now.shuffle_bytes = before.shuffle_bytes;
-    return ph__config_compare(&kept, &section, 1);
+    return ph__data_settings_compare(path, &now, "may not change on resume");
 }
 
 static ph_status make_encoder(struct preparation *preparation)

@@ -21,6 +21,7 @@ both_ways() {
     succeeds prepare "$config" --out "$what.prepared"
     succeeds train "$config" --out "$what.text" --quiet
     succeeds train "$config" --out "$what.columns" --quiet --set data.prepared="$what.prepared"
+    contains "$what.columns/config.yaml" "$what.prepared/train"
     text=$(value "$what.text/summary.json" checkpoint_sha256)
     columns=$(value "$what.columns/summary.json" checkpoint_sha256)
     [ -n "$text" ] && [ "$text" = "$columns" ] || complain "$what: text gives the model $text, prepared data $columns"
@@ -87,3 +88,7 @@ model: {kind: deepfm, embedding_dim: 8, hidden_units: [32]}
 train: {epochs: 1, batch_size: 1000}
 END
 both_ways movielens movielens.yaml 20000 movielens.test.csv
+
+# A config that would encode otherwise than the data was prepared is refused.
+fails 2 "data.min_count was '5' and is now '6', but data.prepared was made by the former" train criteo.yaml --out other \
+    --set data.prepared=criteo.prepared --set data.min_count=6

@@ -16,7 +16,8 @@ static ph_status compare(const char *before_path, const char *after_path, const 
     bind_sections(&after, after_sections);
     assert_ok(read_settings(&before, before_path, sets, 4));
     assert_ok(read_settings(&after, after_path, sets, set != NULL ? 5 : 4));
-    ph_status status = ph__config_compare(before_sections, after_sections, NUM_SECTIONS);
+    ph_status status =
+        ph__config_compare(before_sections, after_sections, NUM_SECTIONS, "may not change on resume");
     ph__arena_fini(&before.arena);
     ph__arena_fini(&after.arena);
     return status;
