@@ -239,7 +239,8 @@ static const struct ph_option data_options[] = {
         .min = 0,
         .max = 9e15,
         .help = "Bad rows of a file that are left out and counted; one more ends the run. Predictions leave "
-                "none out."},
+                "none out.",
+        .may_change = true},
     {.key = "negative_rate",
         .type = PH_OPTION_NUMBER,
         .offset = DATA(negative_rate),

@@ -180,9 +180,9 @@ static ph_status settle(struct ph__trainer *trainer)
     trainer->tally.started = ph__clock_seconds() - trainer->tally.seconds;
     trainer->saved_seconds = ph__clock_seconds();
     trainer->saved_step = trainer->summary.resumed_step = trainer->summary.steps;
-    if (strcmp(trainer->resumed.library, PH_VERSION) != 0) {
-        snprintf(note, sizeof note, "the checkpoint was written by version %s, this is " PH_VERSION,
-            trainer->resumed.library);
+    if (strcmp(trainer->resumed.library, ph_version()) != 0) {
+        snprintf(note, sizeof note, "the checkpoint was written by version %s, this is %s",
+            trainer->resumed.library, ph_version());
         ph__trainer_note(trainer, note);
     }
     if (job->profile_file != NULL || job->trace_path != NULL)

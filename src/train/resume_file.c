@@ -102,7 +102,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .is_prepared = ph__prepared_set_is(job->train_path),
         .has_valid = job->valid_path != NULL,
     };
-    snprintf(described.library, sizeof described.library, "%s", PH_VERSION);
+    snprintf(described.library, sizeof described.library, "%s", ph_version());
     snprintf(described.model, sizeof described.model, "%s", ph_model_name(job->model->kind));
     snprintf(described.encoder_sha256, sizeof described.encoder_sha256, "%s", trainer->encoder_sha256);
     return described;

@@ -34,8 +34,20 @@ void ph__trainer_observe_plans(struct ph__trainer *trainer)
         add_plan(memory, ph_scorer_memory(trainer->scorer));
 }
 
-/* Ids of a full batch, by the file's first one, with an eighth to spare unless each bag holds one id. */
-static ph_status estimate_ids(const struct ph__trainer *trainer, size_t *num_ids_out)
+/* The largest batch that there will be, by the first one: only the last of the data may be smaller. */
+struct batch_size {
+    size_t num_samples;
+    size_t num_ids; /* with an eighth to spare unless each bag holds one id */
+};
+
+static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse)
+{
+    bool has_one_each = first->num_ids == first->num_samples * num_sparse;
+    double num_ids = (double)first->num_ids * (has_one_each ? 1 : 1.125);
+    return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
+}
+
+static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_batches_options options = {
@@ -46,17 +58,13 @@ static ph_status estimate_ids(const struct ph__trainer *trainer, size_t *num_ids
     ph_status status = ph_batches_next(batches, &batch);
     if (status == PH_OK && batch == NULL)
         status = ph_fail(PH_ERROR_DATA, "%s: holds no samples", job->train_path);
-    if (status == PH_OK) {
-        size_t one_each = options.batch_size * trainer->features.num_sparse;
-        double ids_a_sample = (double)batch->num_ids / (double)batch->num_samples;
-        double num_ids = ids_a_sample * (double)options.batch_size;
-        *num_ids_out = num_ids == (double)one_each ? one_each : (size_t)ceil(num_ids * 1.125);
-    }
+    if (status == PH_OK)
+        *size_out = size_by(batch, trainer->features.num_sparse);
     ph_batches_close(batches);
     return status;
 }
 
-static ph_status create_learner(struct ph__trainer *trainer, size_t num_ids, uint64_t available_bytes)
+static ph_status create_learner(struct ph__trainer *trainer, struct batch_size size, uint64_t available_bytes)
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_train_memory *memory = &trainer->summary.memory;
@@ -69,13 +77,13 @@ static ph_status create_learner(struct ph__trainer *trainer, size_t num_ids, uin
     PH_TRY(ph_executor_create(
         trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
     ph_status status =
-        ph_workspace_create(trainer->executor, (size_t)job->train->batch_size, num_ids, &trainer->workspace);
+        ph_workspace_create(trainer->executor, size.num_samples, size.num_ids, &trainer->workspace);
     PH_TRY(ph__memory_plan_failed(status, memory, available_bytes));
     trainer->summary.parameters = ph_store_parameter_count(trainer->store);
     return PH_OK;
 }
 
-static ph_status create_scorer(struct ph__trainer *trainer, size_t num_ids)
+static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size size)
 {
     const struct ph_train_job *job = trainer->job;
     if (job->valid_path == NULL && job->test_path == NULL)
@@ -86,8 +94,8 @@ static ph_status create_scorer(struct ph__trainer *trainer, size_t num_ids)
         .store = trainer->store,
         .state = trainer->state,
         .backend = trainer->backend,
-        .batch_size = (size_t)job->train->batch_size,
-        .num_ids = num_ids,
+        .batch_size = size.num_samples,
+        .num_ids = size.num_ids,
         .num_prefetched = job->num_prefetched,
         .max_bad_rows = job->max_bad_rows,
         .logit_shift = ph__negative_rate_shift(job->negative_rate),
@@ -130,10 +138,10 @@ static ph_status create_all(struct ph__trainer *trainer)
     struct ph_backend_options options = {job->num_threads, !job->train->deterministic};
     PH_TRY(ph_backend_create(&options, &trainer->backend));
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
-    size_t num_ids = 0;
-    PH_TRY(estimate_ids(trainer, &num_ids));
-    PH_TRY(create_learner(trainer, num_ids, available_bytes));
-    PH_TRY(create_scorer(trainer, num_ids));
+    struct batch_size size;
+    PH_TRY(estimate_batch(trainer, &size));
+    PH_TRY(create_learner(trainer, size, available_bytes));
+    PH_TRY(create_scorer(trainer, size));
     ph__trainer_observe_plans(trainer);
     PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
