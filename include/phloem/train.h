@@ -70,6 +70,8 @@ struct ph_train_settings {
     double checkpoint_seconds; /* between two checkpoints to resume from; 0: none by time */
     int64_t checkpoint_steps;  /* also one every so many steps; 0: none by steps */
     int64_t checkpoints_kept;  /* the latest ones, at least 1 */
+    bool progressive; /* rows are scored before they are learnt from; needs rows in order, all, and once */
+    int64_t progressive_rows; /* of one window: 1 .. 1000000 */
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
@@ -176,7 +178,11 @@ struct ph_train_summary {
     uint64_t peak_rss_bytes;
     struct ph_train_memory memory;
     bool has_valid, has_test;
-    struct ph_metrics valid, test;                                    /* of the best model, first task */
+    struct ph_metrics valid, test; /* of the best model, first task */
+    bool has_progressive;
+    struct ph_metrics
+        progressive; /* of all rows, each scored before it was learnt from, first task; auc: the mean
+                                      over windows by size, one-class windows left out */
     struct ph_bad_rows train_bad_rows, valid_bad_rows, test_bad_rows; /* of the latest pass over each */
     char checkpoint_path[1024];
     char checkpoint_sha256[65];

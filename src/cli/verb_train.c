@@ -105,6 +105,8 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
     print_bad_rows("training", &summary->train_bad_rows);
     print_bad_rows("validation", &summary->valid_bad_rows);
     print_bad_rows("test", &summary->test_bad_rows);
+    if (summary->has_progressive)
+        print_metrics("progressive", &summary->progressive);
     if (summary->has_valid)
         print_metrics("valid", &summary->valid);
     if (summary->has_test)

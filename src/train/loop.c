@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "train/evaluate.h"
+#include "train/online.h"
 #include "train/reporting.h"
 #include "train/resume.h"
 #include "train/step.h"
@@ -55,6 +56,7 @@ static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
     const volatile int *stop_signal = trainer->job->stop_signal;
+    PH_TRY(ph__trainer_score_ahead(trainer, batch));
     PH_TRY(ph__trainer_step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
@@ -177,6 +179,7 @@ static ph_status finish(struct ph__trainer *trainer)
     struct ph_train_summary *summary = &trainer->summary;
     char path[sizeof summary->checkpoint_path];
     summary->epochs = trainer->epoch;
+    PH_TRY(ph__trainer_end_stream(trainer));
     PH_TRY(test_best(trainer));
     PH_TRY(ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;

@@ -15,6 +15,32 @@ static double cross_entropy(double label, double probability)
     return -(label * log(p) + (1 - label) * log1p(-p));
 }
 
+void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real label)
+{
+    double p = ph__sigmoid((double)score);
+    sums->count++;
+    sums->loss += cross_entropy((double)label, p);
+    sums->predicted += p;
+    sums->positive += (double)label;
+}
+
+struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums)
+{
+    double count = (double)sums->count;
+    double base_rate = count > 0 ? sums->positive / count : (double)NAN;
+    double logloss = count > 0 ? sums->loss / count : (double)NAN;
+    bool has_entropy = base_rate > 0 && base_rate < 1;
+    return (struct ph_metrics){
+        .num_samples = sums->count,
+        .auc = (double)NAN,
+        .grouped_auc = (double)NAN,
+        .logloss = logloss,
+        .ne = has_entropy ? logloss / cross_entropy(base_rate, base_rate) : (double)NAN,
+        .calibration = sums->positive > 0 ? sums->predicted / sums->positive : (double)NAN,
+        .base_rate = base_rate,
+    };
+}
+
 ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
     struct ph_metrics *metrics_out)
 {
@@ -22,25 +48,12 @@ ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *lab
     PH_TRY(ph__auc(n, scores, labels, &auc));
     if (groups != NULL)
         PH_TRY(ph__grouped_auc(n, scores, labels, groups, &grouped_auc));
-    double loss = 0, predicted = 0, positive = 0;
-    for (size_t i = 0; i < n; i++) {
-        double p = ph__sigmoid((double)scores[i]);
-        loss += cross_entropy((double)labels[i], p);
-        predicted += p;
-        positive += (double)labels[i];
-    }
-    double base_rate = n > 0 ? positive / (double)n : (double)NAN;
-    double logloss = n > 0 ? loss / (double)n : (double)NAN;
-    bool has_entropy = base_rate > 0 && base_rate < 1;
-    *metrics_out = (struct ph_metrics){
-        .num_samples = n,
-        .auc = auc,
-        .grouped_auc = grouped_auc,
-        .logloss = logloss,
-        .ne = has_entropy ? logloss / cross_entropy(base_rate, base_rate) : (double)NAN,
-        .calibration = positive > 0 ? predicted / positive : (double)NAN,
-        .base_rate = base_rate,
-    };
+    struct ph__metric_sums sums = {0};
+    for (size_t i = 0; i < n; i++)
+        ph__metric_sums_add(&sums, scores[i], labels[i]);
+    *metrics_out = ph__metric_sums_metrics(&sums);
+    metrics_out->auc = auc;
+    metrics_out->grouped_auc = grouped_auc;
     return PH_OK;
 }
 

@@ -4,6 +4,16 @@
 
 #include "phloem/train.h"
 
+/* What metrics without an order need, row by row. Zero-initialised is empty. */
+struct ph__metric_sums {
+    uint64_t count;
+    double loss, predicted, positive;
+};
+
+void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real label);
+/* auc and grouped_auc are NaN. */
+struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums);
+
 /* Scores and labels of one task, growing. Zero-initialised is empty. */
 struct ph__predictions {
     size_t count;

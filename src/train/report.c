@@ -93,3 +93,13 @@ ph_status ph__report_metrics(struct ph__report *report, const char *what, uint64
     ph__metrics_set(object, metrics);
     return write_line(report, object);
 }
+
+ph_status ph__report_window(
+    struct ph__report *report, uint64_t epoch, uint64_t step, const struct ph__progressive_window *window)
+{
+    struct ph_json *object = line_object("progressive", epoch, step);
+    ph__json_set_integer(object, "first_row", (int64_t)window->first_row);
+    ph__json_set_integer(object, "rows", (int64_t)window->num_rows);
+    ph__metrics_set(object, &window->metrics);
+    return write_line(report, object);
+}

@@ -1,4 +1,4 @@
-/* metrics.jsonl: a line a report and an evaluation, as training goes. */
+/* metrics.jsonl: a line a report, an evaluation and a window of rows, as training goes. */
 #ifndef PH_TRAIN_REPORT_H
 #define PH_TRAIN_REPORT_H
 
@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "phloem/train.h"
+#include "train/progressive.h"
 
 struct ph__report {
     FILE *file;
@@ -18,6 +19,8 @@ ph_status ph__report_progress(struct ph__report *report, const struct ph_train_p
 /* what: "valid" or "test". */
 ph_status ph__report_metrics(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
     const struct ph_metrics *metrics);
+ph_status ph__report_window(
+    struct ph__report *report, uint64_t epoch, uint64_t step, const struct ph__progressive_window *window);
 /* Makes what has been written durable; its length. */
 ph_status ph__report_sync(struct ph__report *report, uint64_t *bytes_out);
 void ph__report_close(struct ph__report *report); /* a zeroed one is fine */

@@ -46,6 +46,16 @@ static const struct ph_json_field carried_fields[] = {
     {"best_calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
     {"best_grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
     {"best_base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
+    /* progressive validation */
+    {"stream_first_row", PH_JSON_COUNT, AT(progressive.first_row), 0},
+    {"stream_rows", PH_JSON_SIZE, AT(progressive.num_rows), 0},
+    {"stream_count", PH_JSON_SIZE, AT(progressive.count), 0},
+    {"stream_samples", PH_JSON_COUNT, AT(progressive.sums.count), 0},
+    {"stream_loss", PH_JSON_NUMBER, AT(progressive.sums.loss), 0},
+    {"stream_predicted", PH_JSON_NUMBER, AT(progressive.sums.predicted), 0},
+    {"stream_positive", PH_JSON_NUMBER, AT(progressive.sums.positive), 0},
+    {"stream_auc", PH_JSON_NUMBER, AT(progressive.auc_sum), 0},
+    {"stream_auc_samples", PH_JSON_COUNT, AT(progressive.auc_samples), 0},
     /* rows left out */
     {"train_bad_rows", PH_JSON_COUNT, AT(summary.train_bad_rows.count), 0},
     {"first_train_bad_row", PH_JSON_TEXT, AT(summary.train_bad_rows.first), BAD_ROW_BYTES},
@@ -70,7 +80,7 @@ static const struct ph_json_field carried_fields[] = {
 /* What the checkpoint belongs to. */
 struct job {
     char library[32], model[64], encoder_sha256[65];
-    uint64_t seed, batch_size, shuffle_bytes, max_steps;
+    uint64_t seed, batch_size, shuffle_bytes, max_steps, progressive_rows;
     double negative_rate;
     bool is_shuffled, is_prepared, has_valid;
 };
@@ -87,6 +97,7 @@ static const struct ph_json_field job_fields[] = {
     {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
     {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
     {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
+    {"progressive_rows", PH_JSON_COUNT, JOB(progressive_rows), 0},
 };
 
 static struct job describe_job(const struct ph__trainer *trainer)
@@ -97,6 +108,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .batch_size = (uint64_t)job->train->batch_size,
         .shuffle_bytes = job->shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
+        .progressive_rows = trainer->progressive.window_rows,
         .negative_rate = job->negative_rate,
         .is_shuffled = job->is_shuffled,
         .is_prepared = ph__prepared_set_is(job->train_path),
@@ -106,6 +118,18 @@ static struct job describe_job(const struct ph__trainer *trainer)
     snprintf(described.model, sizeof described.model, "%s", ph_model_name(job->model->kind));
     snprintf(described.encoder_sha256, sizeof described.encoder_sha256, "%s", trainer->encoder_sha256);
     return described;
+}
+
+/* The window at hand, if it has begun. */
+static ph_status list_stream(struct ph__tensor_list *list, const struct ph__progressive *progressive)
+{
+    const struct ph_shape shape = {.rank = 1, .dims = {progressive->count}};
+    const struct ph_tensor scores = {"stream:scores", PH_REAL, shape, progressive->scores};
+    const struct ph_tensor labels = {"stream:labels", PH_REAL, shape, progressive->labels};
+    if (progressive->count == 0)
+        return PH_OK;
+    PH_TRY(ph__tensor_list_add(list, &scores));
+    return ph__tensor_list_add(list, &labels);
 }
 
 static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__trainer *trainer)
@@ -118,7 +142,8 @@ static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__tra
     PH_TRY(ph__tensor_list_add_slots(list, trainer->store));
     PH_TRY(ph__tensor_list_add_state(list, trainer->state));
     PH_TRY(ph__tensor_list_add(list, &scores));
-    return ph__tensor_list_add(list, &labels);
+    PH_TRY(ph__tensor_list_add(list, &labels));
+    return list_stream(list, &trainer->progressive);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
@@ -209,6 +234,8 @@ static ph_status check_job(const char *path, const struct job *was, const struct
         what = "order of the rows";
     else if (was->negative_rate != is->negative_rate)
         what = "rate of negatives";
+    else if (was->progressive_rows != is->progressive_rows)
+        what = "window of progressive validation";
     else if (was->is_prepared != is->is_prepared)
         what = "kind of data.train: prepared or not";
     if (what == NULL)
@@ -225,6 +252,9 @@ static ph_status read_header(const char *path, const struct ph_safetensors *file
     PH_TRY(read_fields(path, file, "carried", carried_fields, COUNT(carried_fields), read));
     if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: more recent samples than there is room for", path);
+    if (read->progressive.num_rows > read->progressive.window_rows ||
+        read->progressive.count > read->progressive.num_rows)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: more rows of a window than there is room for", path);
     read->resumed = (struct ph__resumed){.max_steps = was.max_steps, .had_valid = was.has_valid};
     memcpy(read->resumed.library, was.library, sizeof was.library);
     return PH_OK;

@@ -1,7 +1,8 @@
 /* A checkpoint to resume from: one safetensors file with everything that a training carries from step to step.
  *
  * Tensors: parameters and state by name, as in model.safetensors; optimizer slots, "slot.m:embedding.user"; the latest
- * samples' scores and labels, "recent:scores" and "recent:labels". Metadata: "format", "version", and two JSON objects,
+ * samples' scores and labels, "recent:scores" and "recent:labels"; those of the window of progressive validation,
+ * "stream:scores" and "stream:labels". Metadata: "format", "version", and two JSON objects,
  * "job" (what the checkpoint belongs to) and "carried" (the numbers, each exact). What a training is to carry beside
  * is a line in the table of resume_file.c, or a tensor in its list. */
 #ifndef PH_TRAIN_RESUME_FILE_H

@@ -115,6 +115,7 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
     ph__json_set_fields(object, summary_fields, num_first, summary);
     ph__json_set(object, "memory", memory_json(&summary->memory));
     ph__json_set(object, "bad_rows", all_bad_rows_json(summary));
+    set_metrics(object, "progressive", summary->has_progressive, &summary->progressive);
     set_metrics(object, "valid", summary->has_valid, &summary->valid);
     set_metrics(object, "test", summary->has_test, &summary->test);
     ph__json_set_fields(object, summary_fields + num_first, NUM_OUTCOME_FIELDS, summary);
@@ -159,6 +160,8 @@ static const char *get_summary(const struct ph_json *object, struct ph_train_sum
             ph__json_get(object, "memory"), memory_fields, COUNT(memory_fields), &summary->memory);
     if (missing == NULL)
         missing = get_bad_rows(object, summary);
+    if (missing == NULL)
+        missing = get_metrics(object, "progressive", &summary->has_progressive, &summary->progressive);
     if (missing == NULL)
         missing = get_metrics(object, "valid", &summary->has_valid, &summary->valid);
     if (missing == NULL)

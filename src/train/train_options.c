@@ -1,6 +1,8 @@
 /* The keys under "train", "optimizer" and "parallel" of a config. */
 #include "train/train_options.h"
 
+#include "train/progressive.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define TRAIN(member) offsetof(struct ph_train_settings, member)
 #define OPTIMIZER(member) offsetof(struct ph_optimizer_section, settings.member)
@@ -158,6 +160,21 @@ static const struct ph_option train_options[] = {
         .max = 1000,
         .help = "The latest checkpoints to resume from that are kept; older ones are removed.",
         .may_change = true},
+    {.key = "progressive",
+        .type = PH_OPTION_BOOL,
+        .offset = TRAIN(progressive),
+        .default_text = "false",
+        .help =
+            "Online learning: each batch is scored before it is learnt from, and the metrics of these scores "
+            "are reported by windows of rows (event progressive of metrics.jsonl) and over all rows "
+            "(summary.json). Needs data.shuffle: false, data.negative_rate: 1 and train.epochs: 1."},
+    {.key = "progressive_rows",
+        .type = PH_OPTION_INTEGER,
+        .offset = TRAIN(progressive_rows),
+        .default_text = "10000",
+        .min = 1,
+        .max = PH_PROGRESSIVE_MAX_ROWS,
+        .help = "Rows of one such window, whatever the batch size; the last one may be smaller."},
 };
 
 const struct ph_option_table ph__train_options = {

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "serve/probability.h"
 #include "train/memory_check.h"
+#include "train/online.h"
 #include "train/train_folder.h"
 
 #define TRACE_EVENTS 100000
@@ -86,7 +87,7 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
 static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size size)
 {
     const struct ph_train_job *job = trainer->job;
-    if (job->valid_path == NULL && job->test_path == NULL)
+    if (job->valid_path == NULL && job->test_path == NULL && !job->train->progressive)
         return PH_OK;
     struct ph_scorer_options options = {
         .model = job->model,
@@ -118,6 +119,7 @@ static ph_status check_settings(const struct ph_train_job *job)
         return ph_fail(PH_ERROR_CONFIG,
             "data.negative_rate is %g, but there are %zu labels: which of them makes a row negative?", rate,
             num_tasks);
+    PH_TRY(ph__online_check(job));
     return ph__schedule_check(train);
 }
 
@@ -145,6 +147,8 @@ static ph_status create_all(struct ph__trainer *trainer)
     ph__trainer_observe_plans(trainer);
     PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
+    if (job->train->progressive)
+        PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
     PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));
     return ph__trainer_open_folder(trainer);
 }
@@ -170,6 +174,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
         return;
     ph__state_snapshot_fini(&trainer->snapshot);
     ph__recent_fini(&trainer->recent);
+    ph__progressive_fini(&trainer->progressive);
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);

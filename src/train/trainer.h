@@ -4,6 +4,7 @@
 
 #include "phloem/train.h"
 #include "serve/features.h"
+#include "train/progressive.h"
 #include "train/recent.h"
 #include "train/report.h"
 #include "train/schedule.h"
@@ -42,6 +43,7 @@ struct ph__trainer {
 
     /* What is carried from step to step: saved in checkpoints by the table of resume_file.c. */
     struct ph__recent recent;
+    struct ph__progressive progressive;
     struct ph__protocol protocol;
     struct ph__tally tally;
     uint64_t epoch;

@@ -1,0 +1,53 @@
+#include "train/online.h"
+
+ph_status ph__online_check(const struct ph_train_job *job)
+{
+    const struct ph_train_settings *train = job->train;
+    if (!train->progressive)
+        return PH_OK;
+    if (train->progressive_rows < 1 || train->progressive_rows > PH_PROGRESSIVE_MAX_ROWS)
+        return ph_fail(PH_ERROR_CONFIG, "train.progressive_rows is %lld, not within 1 and %d",
+            (long long)train->progressive_rows, PH_PROGRESSIVE_MAX_ROWS);
+    if (job->is_shuffled)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.progressive measures on the rows in their order: it needs data.shuffle: false");
+    if (train->epochs != 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.progressive measures on rows that are seen for the first time: it needs train.epochs: 1");
+    if (job->negative_rate > 0 && job->negative_rate < 1)
+        return ph_fail(
+            PH_ERROR_CONFIG, "train.progressive measures on every row: it needs data.negative_rate: 1");
+    return PH_OK;
+}
+
+static ph_status report_window(struct ph__trainer *trainer)
+{
+    struct ph__progressive_window window;
+    PH_TRY(ph__progressive_end_window(&trainer->progressive, &window));
+    return ph__report_window(&trainer->report, trainer->epoch, trainer->summary.steps, &window);
+}
+
+ph_status ph__trainer_score_ahead(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    const ph_real *logits; /* (B,T) */
+    if (!trainer->job->train->progressive)
+        return PH_OK;
+    PH_TRY(ph_scorer_score(trainer->scorer, batch, &logits));
+    for (size_t next = 0; next < batch->num_samples;) {
+        next = ph__progressive_add(&trainer->progressive, batch, logits, next);
+        if (ph__progressive_is_full(&trainer->progressive))
+            PH_TRY(report_window(trainer));
+    }
+    return PH_OK;
+}
+
+ph_status ph__trainer_end_stream(struct ph__trainer *trainer)
+{
+    if (!trainer->job->train->progressive)
+        return PH_OK;
+    if (trainer->progressive.num_rows > 0)
+        PH_TRY(report_window(trainer));
+    trainer->summary.has_progressive = true;
+    trainer->summary.progressive = ph__progressive_metrics(&trainer->progressive);
+    return PH_OK;
+}
