@@ -70,8 +70,8 @@ static void score_batches(
         if (batch == NULL)
             break;
         assert_ok(ph_scorer_score(scorer, batch, &logits));
-        ph__probabilities(batch->num_samples, logits, probabilities);
-        probabilities += batch->num_samples;
+        ph__probabilities(batch->num_samples * batch->num_tasks, logits, probabilities);
+        probabilities += batch->num_samples * batch->num_tasks;
     }
     ph_batches_close(batches);
 }
@@ -194,6 +194,35 @@ static void lines_may_have_labels_and_other_ends(void **state)
     assert_memory_equal(scores, fixture.wanted, sizeof scores);
     assert_ok(ph_session_score_text(session, text, 0, scores, 0, &num_rows));
     assert_int_equal(num_rows, 0);
+    ph_session_close(session);
+}
+
+static void several_labels_give_several_probabilities(void **state)
+{
+    (void)state;
+    static const char rows[] = "like,item,share\n1,3,0\n0,1,1\n0,4,0\n";
+    char config[900], path[512];
+    snprintf(path, sizeof path, "%s", test_write_file("labels.csv", rows));
+    snprintf(config, sizeof config,
+        "data: {train: %s, fields: [{name: like, kind: label}, {name: item, kind: id, encoding: raw, rows: "
+        "9},"
+        " {name: share, kind: label}]}\n"
+        "model: {kind: dnn, embedding_dim: 4, embedding_init_std: 0.5, hidden_units: [5]}\n",
+        path);
+    const char *folder = make_folder("labels", config);
+    const struct ph_cell cells[3] = {integer_cell(3), integer_cell(1), integer_cell(4)};
+    float wanted[6], scores[6] = {0};
+    size_t num_rows = 0;
+    struct ph_session *session = NULL;
+    score_file(folder, path, wanted);
+    assert_true(wanted[0] != wanted[1] && wanted[0] != wanted[2]);
+    assert_ok(ph_session_open(folder, &(struct ph_session_options){.max_batch = 2}, &session));
+    assert_int_equal(ph_session_num_tasks(session), 2);
+    assert_ok(ph_session_score(session, 3, cells, scores));
+    assert_memory_equal(scores, wanted, sizeof scores);
+    memset(scores, 0, sizeof scores);
+    assert_ok(ph_session_score_text(session, "3\n1\n4\n", 6, scores, 3, &num_rows)); /* no labels */
+    assert_memory_equal(scores, wanted, sizeof scores);
     ph_session_close(session);
 }
 
@@ -404,6 +433,7 @@ int main(void)
         cmocka_unit_test(cells_score_as_the_rows_of_the_file),
         cmocka_unit_test(lines_score_as_the_rows_of_the_file),
         cmocka_unit_test(lines_may_have_labels_and_other_ends),
+        cmocka_unit_test(several_labels_give_several_probabilities),
         cmocka_unit_test(libsvm_lines_score_as_the_rows_of_their_file),
         cmocka_unit_test(bad_cells_are_named_and_nothing_is_written),
         cmocka_unit_test(bad_lines_are_named_and_nothing_is_written),
