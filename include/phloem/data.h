@@ -134,6 +134,62 @@ struct ph_prepare_summary {
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);
 
+/* ---- rows in memory, by the Arrow C data interface ---- */
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+#endif
+
+/* Record batches that any Arrow producer hands over; their buffers are read where they are. */
+struct ph_dataset;
+
+ph_status ph_dataset_create(struct ph_dataset **dataset_out);
+void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch */
+
+/* Takes a record batch: an array of type struct, format "+s", whose children are the columns. On success both are moved: the
+ * batch is the dataset's, which releases it when it is destroyed, the schema has been read and released, and release is
+ * NULL in both. On failure both stay the caller's as they were. Not while batches of the dataset are open.
+ *
+ * Columns meet a schema by name. Values may be of bool, int8 to uint64, float16 to float64, utf8, binary (also large, and
+ * views), dictionary-encoded ones of these, and list, large_list and fixed_size_list of these, which are lists of ids. Null is
+ * blank, in a list nothing. A batch may carry columns of other types as long as nobody wants them.
+ * Errors: PH_ERROR_DATA naming the column, when batch and schema disagree; PH_ERROR_USAGE when either has been released. */
+ph_status ph_dataset_append_arrow(
+    struct ph_dataset *dataset, struct ArrowArray *batch, struct ArrowSchema *schema);
+uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);
+
+/* As ph_encoder_create, with the dataset in the place of the training file: its columns are those of the first batch, and
+ * vocabularies and statistics are learnt from all rows. data.format decides only which built-in schema there is; with arrow
+ * there is none. PH_ERROR_DATA also for a column of a type that is not read, naming it and its format string. */
+ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
+    const struct ph_dataset *dataset, struct ph_encoder **encoder_out);
+
+/* As ph_batches_open, with the rows of the dataset, in the order of the batches. Both are borrowed until close. Any encoder
+ * fits whose columns the batches have, whatever format it was made for. */
+ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
+    const struct ph_batches_options *options, struct ph_batches **batches_out);
+
 /* ---- synthetic data ---- */
 
 struct ph_synth_settings; /* the keys under "synth" of a config */

@@ -1,4 +1,4 @@
-/* Batches of one file for one pass, made ahead by a thread or on demand.
+/* Batches of one file or dataset for one pass, made ahead by a thread or on demand.
  *
  * A ring of num_prefetched + 1 buffers. The maker fills them in order and waits while all are full or lent;
  * the consumer waits for the oldest full one, and gives it back with its next call. `num_made` and
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "data/batch_buffer.h"
+#include "data/dataset.h"
 #include "data/window.h"
 
 #define MAX_PREFETCHED 1024
@@ -126,8 +127,9 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
-    const struct ph_batches_options *options, struct ph_batches **batches_out)
+static ph_status open_batches(const struct ph_encoder *encoder, const char *path,
+    const struct ph_dataset *dataset, const struct ph_batches_options *options,
+    struct ph_batches **batches_out)
 {
     if (options->batch_size == 0 || options->num_prefetched > MAX_PREFETCHED)
         return ph_fail(PH_ERROR_USAGE, "batches: a batch size of %zu with %zu prefetched is not possible",
@@ -144,7 +146,7 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     batches->num_slots = options->num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
-    ph_status status = ph__window_open(&batches->window, encoder, path, options);
+    ph_status status = ph__window_open(&batches->window, encoder, path, dataset, options);
     if (status == PH_OK && options->start != NULL) {
         batches->position = *options->start;
         batches->num_rows = options->start->words[PH_POSITION_WORDS - 1];
@@ -157,6 +159,18 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     }
     *batches_out = batches;
     return PH_OK;
+}
+
+ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    return open_batches(encoder, path, NULL, options, batches_out);
+}
+
+ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    return open_batches(encoder, PH_DATASET_NAME, dataset, options, batches_out);
 }
 
 void ph_batches_close(struct ph_batches *batches)

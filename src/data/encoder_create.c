@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "data/array_set.h"
+#include "data/dataset.h"
 #include "data/encoder.h"
 #include "data/fit.h"
 #include "data/header.h"
@@ -25,27 +26,69 @@ static ph_status read_header(
     return status;
 }
 
+/* Columns that are named by something else than a header. */
+struct named_columns {
+    char **names;
+    bool *is_list;
+    size_t count;
+};
+
+static ph_status named_columns_init(struct named_columns *columns, size_t capacity)
+{
+    columns->names = calloc(capacity + 1, sizeof *columns->names);
+    columns->is_list = calloc(capacity + 1, sizeof *columns->is_list);
+    if (columns->names != NULL && columns->is_list != NULL)
+        return PH_OK;
+    free(columns->names);
+    free(columns->is_list);
+    return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu columns", capacity);
+}
+
+static void named_columns_add(struct named_columns *columns, char *name, bool is_list)
+{
+    columns->names[columns->count] = name;
+    columns->is_list[columns->count++] = is_list;
+}
+
+/* Builds the schema and ends the columns. */
+static ph_status build_named_columns(
+    const struct ph_data_settings *settings, struct named_columns *columns, struct ph_encoder *encoder)
+{
+    const struct ph__file_shape shape = {
+        .names = columns->names, .is_list = columns->is_list, .num_names = columns->count};
+    ph_status status = ph__schema_build(settings, &shape, encoder);
+    free(columns->names);
+    free(columns->is_list);
+    return status;
+}
+
 /* The columns of the arrays at `path`. */
 static ph_status build_array_columns(
     const struct ph_data_settings *settings, const char *path, struct ph_encoder *encoder)
 {
     struct ph__array_set set;
+    struct named_columns columns = {0};
     ph_status status = ph__array_set_open(&set, path, false);
-    char **names = calloc(set.num_columns + 1, sizeof *names);
-    bool *is_list = calloc(set.num_columns + 1, sizeof *is_list);
-    if (status == PH_OK && (names == NULL || is_list == NULL))
-        status = ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu columns", path, set.num_columns);
-    for (size_t i = 0; status == PH_OK && i < set.num_columns; i++) {
-        names[i] = set.columns[i].name;
-        is_list[i] = set.columns[i].is_list;
-    }
-    const struct ph__file_shape shape = {.names = names, .is_list = is_list, .num_names = set.num_columns};
     if (status == PH_OK)
-        status = ph__schema_build(settings, &shape, encoder);
-    free(names);
-    free(is_list);
+        status = named_columns_init(&columns, set.num_columns);
+    for (size_t i = 0; status == PH_OK && i < set.num_columns; i++)
+        named_columns_add(&columns, set.columns[i].name, set.columns[i].is_list);
+    if (status == PH_OK)
+        status = build_named_columns(settings, &columns, encoder);
     ph__array_set_close(&set);
     return status;
+}
+
+/* The columns of the dataset's first batch. */
+static ph_status build_dataset_columns(
+    const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
+{
+    const struct ph__dataset_batch *batch = &dataset->batches[0];
+    struct named_columns columns = {0};
+    PH_TRY(named_columns_init(&columns, batch->num_columns));
+    for (size_t i = 0; i < batch->num_columns; i++)
+        named_columns_add(&columns, batch->columns[i].name, batch->columns[i].kind == PH_ARROW_LIST);
+    return build_named_columns(settings, &columns, encoder);
 }
 
 static ph_status build_columns(const struct ph_data_settings *settings, struct ph_encoder *encoder)
@@ -81,19 +124,22 @@ static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
     return PH_OK;
 }
 
-/* The pass over the training file that vocabularies, statistics and quantiles want. */
-static ph_status learn(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+/* The pass over the training file, or the dataset, that vocabularies, statistics and quantiles want. */
+static ph_status learn(
+    const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
 {
+    const char *path = dataset != NULL ? PH_DATASET_NAME : settings->train;
     struct ph__fit fit;
     struct ph__source source = {0};
     struct ph__rows rows = {0};
-    struct ph__source_options options = {.max_bad_rows = (uint64_t)settings->max_bad_rows, .fit = &fit};
+    struct ph__source_options options = {
+        .dataset = dataset, .max_bad_rows = (uint64_t)settings->max_bad_rows, .fit = &fit};
     PH_TRY(ph__fit_init(&fit, encoder));
-    ph_status status = ph__source_open(&source, encoder, settings->train, &options);
+    ph_status status = ph__source_open(&source, encoder, path, &options);
     if (status == PH_OK)
         status = read_all(&source, &rows);
     if (status == PH_OK && fit.num_rows == 0)
-        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", settings->train);
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", path);
     ph__source_close(&source);
     ph__rows_fini(&rows);
     if (status == PH_OK)
@@ -148,15 +194,13 @@ static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_o
     return status == PH_ERROR_CHECKPOINT ? ph_fail(PH_ERROR_DATA, "%s", ph_error_text()) : status;
 }
 
-ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
+/* Learns what the outlined encoder wants to know and gives it out; destroys it on failure. */
+static ph_status finish(const struct ph_data_settings *settings, const struct ph_dataset *dataset,
+    struct ph_encoder *encoder, struct ph_encoder **encoder_out)
 {
-    if (settings->prepared != NULL)
-        return load_prepared(settings->prepared, encoder_out);
-    struct ph_encoder *encoder;
-    PH_TRY(ph__encoder_outline(settings, &encoder));
     ph_status status = PH_OK;
     if (ph__fit_first_wanted(encoder) != NULL)
-        status = learn(settings, encoder);
+        status = learn(settings, dataset, encoder);
     if (status == PH_OK)
         status = ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
     if (status != PH_OK) {
@@ -165,4 +209,30 @@ ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_e
     }
     *encoder_out = encoder;
     return PH_OK;
+}
+
+ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
+{
+    if (settings->prepared != NULL)
+        return load_prepared(settings->prepared, encoder_out);
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_outline(settings, &encoder));
+    return finish(settings, NULL, encoder, encoder_out);
+}
+
+ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
+    const struct ph_dataset *dataset, struct ph_encoder **encoder_out)
+{
+    if (dataset->num_batches == 0)
+        return ph_fail(PH_ERROR_DATA, PH_DATASET_NAME ": has no batch that could name its columns");
+    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
+    if (encoder == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
+    ph_status status = build_dataset_columns(settings, dataset, encoder);
+    if (status == PH_OK)
+        status = ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
+    if (status == PH_OK)
+        return finish(settings, dataset, encoder, encoder_out);
+    ph_encoder_destroy(encoder);
+    return status;
 }

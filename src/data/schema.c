@@ -317,6 +317,8 @@ static ph_status check_all_fields_used(
         if (settings->format == PH_DATA_NPY)
             return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
                 settings->train != NULL ? settings->train : "data.train");
+        if (settings->train == NULL)
+            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
         return ph_fail(PH_ERROR_CONFIG, "%s:1: the header has no column '%s' that data.fields names",
             settings->train, name);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/dataset.h"
 #include "data/fit.h"
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
@@ -51,8 +52,11 @@ ph_status ph__source_list(
     return status;
 }
 
-static const struct ph__format *format_of(const struct ph_encoder *encoder)
+static const struct ph__format *format_of(
+    const struct ph_encoder *encoder, const struct ph__source_options *options)
 {
+    if (options->dataset != NULL)
+        return &ph__format_arrow;
     switch (encoder->format) {
     case PH_DATA_LIBSVM:
     case PH_DATA_LIBFFM:
@@ -63,10 +67,32 @@ static const struct ph__format *format_of(const struct ph_encoder *encoder)
     case PH_DATA_TSV:
     case PH_DATA_CRITEO:
     case PH_DATA_AVAZU:
-    case PH_DATA_ARROW:
         break;
+    case PH_DATA_ARROW:
+        return &ph__format_arrow;
     }
     return &ph__format_delimited;
+}
+
+/* The files of the path, or as many times the path as the dataset has batches. */
+static ph_status list_paths(struct ph__source *source, const char *path)
+{
+    const struct ph_dataset *dataset = source->options.dataset;
+    if (dataset == NULL && source->encoder->format == PH_DATA_ARROW)
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: rows of format arrow are handed over by a program, not read from a file", path);
+    if (dataset == NULL)
+        return ph__source_list(&source->arena, path, &source->paths, &source->num_paths);
+    if (dataset->num_batches == 0)
+        return ph_fail(PH_ERROR_DATA, "%s: has no rows", path);
+    const char *name = ph__arena_strdup(&source->arena, path);
+    source->paths = ph__arena_alloc_array(&source->arena, dataset->num_batches, sizeof *source->paths);
+    if (name == NULL || source->paths == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < dataset->num_batches; i++)
+        source->paths[i] = name;
+    source->num_paths = dataset->num_batches;
+    return PH_OK;
 }
 
 static ph_status open_file(struct ph__source *source, const struct ph__source_position *position)
@@ -90,7 +116,7 @@ ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *en
     if (options->start != NULL)
         start = *options->start;
     *source = (struct ph__source){
-        .format = format_of(encoder),
+        .format = format_of(encoder, options),
         .encoder = encoder,
         .options = *options,
         .num_rows = start.num_rows,
@@ -100,10 +126,7 @@ ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *en
     };
     source->options.start = NULL; /* borrowed until here */
     ph__row_encoder_init(&source->row, encoder, options->fit);
-    if (encoder->format == PH_DATA_ARROW)
-        return ph_fail(PH_ERROR_USAGE,
-            "%s: rows of format arrow are handed over by a program, not read from a file", path);
-    PH_TRY(ph__source_list(&source->arena, path, &source->paths, &source->num_paths));
+    PH_TRY(list_paths(source, path));
     if (source->file >= source->num_paths)
         return ph_fail(PH_ERROR_DATA, "%s: there are %zu files, fewer than when the reading was left", path,
             source->num_paths);

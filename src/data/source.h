@@ -37,9 +37,10 @@ struct ph__format {
 };
 
 struct ph__source_options {
-    bool needs_no_labels;  /* labels, weights and groups may be missing from the file */
-    uint64_t max_bad_rows; /* more are an error; the error is the one bad row too many */
-    struct ph__fit *fit;   /* NULL, or learns from the rows instead of encoding them */
+    bool needs_no_labels;             /* labels, weights and groups may be missing from the file */
+    uint64_t max_bad_rows;            /* more are an error; the error is the one bad row too many */
+    const struct ph_dataset *dataset; /* NULL, or whose rows are read, its batches in the place of files */
+    struct ph__fit *fit;              /* NULL, or learns from the rows instead of encoding them */
     const struct ph__source_position
         *start;       /* NULL: the beginning. Of text, a byte without a row is a place whose
                                                 lines before have not been counted: errors count them then.
@@ -70,7 +71,7 @@ struct ph__source {
 };
 
 /* A path with *, ? or [ that is no file itself is a pattern; its files come in the order of their names. "-" is standard
- * input. Errors: PH_ERROR_DATA. To be closed also on failure. */
+ * input. Of a dataset the path is only its name in errors. Errors: PH_ERROR_DATA. To be closed also on failure. */
 ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *encoder, const char *path,
     const struct ph__source_options *options);
 void ph__source_close(struct ph__source *source);
@@ -90,5 +91,6 @@ ph_status ph__source_list(
 extern const struct ph__format ph__format_delimited; /* csv, tsv, criteo, avazu */
 extern const struct ph__format ph__format_libsvm;    /* libsvm, libffm */
 extern const struct ph__format ph__format_npy;
+extern const struct ph__format ph__format_arrow; /* a dataset */
 
 #endif

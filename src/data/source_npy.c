@@ -43,9 +43,10 @@ static ph_status match_column(
         return ph_fail(PH_ERROR_DATA, "%s: no array has the column '%s'", path, column->from);
     if (column->kind == PH_FIELD_IGNORE)
         return PH_OK;
-    if (from->is_list && !column->is_list)
-        return ph_fail(PH_ERROR_DATA, "%s: '%s' has several values a row, the schema's '%s' has one",
-            state->set.arrays[from->array].name, from->name, column->name);
+    if (from->is_list && (!column->is_list || column->is_group))
+        return ph_fail(PH_ERROR_DATA, "%s: '%s' has several values a row, the schema's '%s' %s",
+            state->set.arrays[from->array].name, from->name, column->name,
+            column->is_list ? "is a group" : "has one");
     state->cells[state->num_cells++] = (struct cell){column, from};
     state->is_read[from->array] = true;
     return PH_OK;

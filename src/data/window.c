@@ -134,9 +134,10 @@ static ph_status reserve_window(struct ph__window *window)
     return PH_OK;
 }
 
-static ph_status open_rows(struct ph__window *window, const struct ph_batches_options *options)
+static ph_status open_rows(
+    struct ph__window *window, const struct ph_dataset *dataset, const struct ph_batches_options *options)
 {
-    window->is_prepared = ph__prepared_set_is(window->path);
+    window->is_prepared = dataset == NULL && ph__prepared_set_is(window->path);
     if (window->is_prepared) {
         PH_TRY(ph__prepared_source_open(&window->prepared, window->encoder, window->path,
             window->is_shuffled ? window->max_bytes : 0, options->seed, options->epoch));
@@ -145,13 +146,15 @@ static ph_status open_rows(struct ph__window *window, const struct ph_batches_op
     struct ph__source_position start = {0};
     if (options->start != NULL)
         start = position_start(options->start);
-    struct ph__source_options source_options = {
-        .needs_no_labels = options->needs_no_labels, .max_bad_rows = options->max_bad_rows, .start = &start};
+    struct ph__source_options source_options = {.dataset = dataset,
+        .needs_no_labels = options->needs_no_labels,
+        .max_bad_rows = options->max_bad_rows,
+        .start = &start};
     return ph__source_open(&window->source, window->encoder, window->path, &source_options);
 }
 
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
-    const struct ph_batches_options *options)
+    const struct ph_dataset *dataset, const struct ph_batches_options *options)
 {
     *window = (struct ph__window){
         .encoder = encoder,
@@ -164,7 +167,7 @@ ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *en
     };
     if (window->path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", path);
-    PH_TRY(open_rows(window, options));
+    PH_TRY(open_rows(window, dataset, options));
     return options->start != NULL ? restore(window, options->start) : PH_OK;
 }
 

@@ -34,9 +34,10 @@ struct ph__window {
     struct ph__rows carried; /* those of them that lay in a former window */
 };
 
-/* Only seed, epoch and the options of order, labels, bad and negative rows are read. To be closed also on failure. */
+/* Only seed, epoch and the options of order, labels, bad and negative rows are read. With a dataset (else NULL) its rows are
+ * taken, and the path is its name in errors. To be closed also on failure. */
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
-    const struct ph_batches_options *options);
+    const struct ph_dataset *dataset, const struct ph_batches_options *options);
 void ph__window_close(struct ph__window *window);
 
 /* The next `wanted` rows; fewer only at the end. Borrowed until the next call. */
