@@ -123,12 +123,25 @@ static ph_status check_settings(const struct ph_train_job *job)
     return ph__schedule_check(train);
 }
 
+/* Whether a file that is wanted later is there and has the schema's columns: said before hours of steps. */
+static ph_status check_file(const struct ph__trainer *trainer, const char *path)
+{
+    const struct ph_batches_options options = {.batch_size = (size_t)trainer->job->train->batch_size};
+    struct ph_batches *batches = NULL;
+    if (path != NULL)
+        PH_TRY(ph_batches_open(trainer->job->encoder, path, &options, &batches));
+    ph_batches_close(batches);
+    return PH_OK;
+}
+
 static ph_status create_all(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     uint64_t available_bytes;
     PH_TRY(check_settings(job));
     PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
+    PH_TRY(check_file(trainer, job->valid_path));
+    PH_TRY(check_file(trainer, job->test_path));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
     if (trainer->metrics == NULL)

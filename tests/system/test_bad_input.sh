@@ -67,8 +67,8 @@ refuses nul.csv 'nul.csv:3'
 # Headers that disagree with the schema.
 cut -d, -f1,2,4- good.csv >lacks.csv
 fails 2 "'d'" train job.yaml --out never --quiet --set data.train=lacks.csv
-fails 3 "lacks.csv:1: the header lacks column 'd'" train job.yaml --out never --quiet --set data.valid=lacks.csv
-rm -rf never
+fails 3 "lacks.csv:1: the header lacks column 'd'" train job.yaml --out never --quiet --set data.test=lacks.csv
+[ -z "$(ls never)" ] || complain 'the header of a test file is looked at when the training is over'
 fails 3 "lacks.csv:1: the header lacks column 'd'" eval run lacks.csv
 sed '1s/,d,/,e,/' good.csv >other.csv
 fails 2 "other.csv:1: column 'e'" train job.yaml --out never --quiet --set data.train=other.csv
