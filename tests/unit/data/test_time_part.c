@@ -1,0 +1,74 @@
+/* Against a calendar that counts day by day. */
+#include "data/time_part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/test_support.h"
+
+static int part_of(enum ph_time_part part, const char *text)
+{
+    return ph__time_part(part, text, strlen(text));
+}
+
+static int month_length(int year, int month)
+{
+    if (month == 2)
+        return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28;
+    return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+}
+
+/* 1 January 1900 was a Monday. */
+static void every_day_of_three_centuries_has_its_weekday(void **state)
+{
+    (void)state;
+    int weekday = 0;
+    for (int year = 1900; year < 2200; year++)
+        for (int month = 1; month <= 12; month++)
+            for (int day = 1; day <= month_length(year, month); day++) {
+                char text[32];
+                snprintf(text, sizeof text, "%04d-%02d-%02d 07:30:00", year, month, day);
+                assert_int_equal(part_of(PH_TIME_WEEKDAY, text), weekday);
+                assert_int_equal(part_of(PH_TIME_WEEKEND, text), weekday >= 5);
+                assert_int_equal(part_of(PH_TIME_HOUR, text), 7);
+                if (year >= 2000 && year < 2100) {
+                    snprintf(text, sizeof text, "%02d%02d%02d%02d", year % 100, month, day, 23);
+                    assert_int_equal(part_of(PH_TIME_WEEKDAY, text), weekday);
+                    assert_int_equal(part_of(PH_TIME_HOUR, text), 23);
+                }
+                weekday = (weekday + 1) % 7;
+            }
+}
+
+static void separators_say_nothing(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"14102105", "2014-10-21 05", "2014-10-21T05:59:59.123Z",
+        "2014/10/21 05:00", "2014102105", "20141021050000"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(part_of(PH_TIME_HOUR, texts[i]), 5);
+        assert_int_equal(part_of(PH_TIME_WEEKDAY, texts[i]), 1); /* a Tuesday */
+        assert_int_equal(part_of(PH_TIME_WEEKEND, texts[i]), 0);
+    }
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "yesterday", "141021", "1410210", "141021055", "14132105",
+        "14100005", "14103205", "14023005", "14102124", "1900-02-29 00", "2100-02-29 00", "-14102105x",
+        "2014-10-21 05:30:00 +0200", "123456789012345678901"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_int_equal(part_of(PH_TIME_WEEKDAY, texts[i]), -1);
+    assert_int_equal(part_of(PH_TIME_WEEKDAY, "2000-02-29 00"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_day_of_three_centuries_has_its_weekday),
+        cmocka_unit_test(separators_say_nothing),
+        cmocka_unit_test(what_is_no_time_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
