@@ -9,7 +9,7 @@
 
 __extension__ typedef __int128 wide;
 
-/* A float that is a multiple of 2^-20 below 2^11, so that its square is one of 2^-40 below 2^22. */
+/* A float that is a multiple of 2^-13 below 2^10, so that its square is one of 2^-26 below 2^20. */
 static float draw(struct ph_rng_sequence *random)
 {
     int64_t units = (int64_t)(ph__rng_next(random) & 0xffffff) - 0x800000;

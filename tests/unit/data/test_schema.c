@@ -163,6 +163,103 @@ static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
     assert_refused(&fixture, PH_ERROR_DATA, "/nowhere/train.csv");
 }
 
+/* Several features of one column, beside it or in its place; a name of its own needs no column of the file. */
+static void features_are_made_from_a_column_under_other_names(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("from.csv", "click,when,price\n1,14102105,2.5\n0,14102506,\n"));
+    fixture_field(&fixture, "click", PH_FIELD_LABEL);
+    struct ph_field_settings *hour = fixture_field(&fixture, "hour", PH_FIELD_ID);
+    hour->from = "when";
+    hour->part = PH_TIME_HOUR;
+    struct ph_field_settings *weekend = fixture_field(&fixture, "weekend", PH_FIELD_ID);
+    weekend->from = "when";
+    weekend->part = PH_TIME_WEEKEND;
+    fixture_field(&fixture, "price", PH_FIELD_DENSE)->has_indicator = true;
+    struct ph_field_settings *bucket = fixture_field(&fixture, "bucket", PH_FIELD_ID);
+    bucket->from = "price";
+    bucket->encoding = PH_ENCODING_BUCKET;
+    bucket->boundaries = "1, 2.5, 10";
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_num_sparse(encoder), 3); /* "when" itself has no entry and is none */
+    assert_string_equal(ph_encoder_sparse(encoder, 0)->name, "hour");
+    assert_string_equal(ph_encoder_sparse(encoder, 1)->name, "weekend");
+    assert_string_equal(ph_encoder_sparse(encoder, 2)->name, "bucket");
+    assert_int_equal(
+        ph_encoder_sparse(encoder, 2)->num_rows, 5); /* blank, and four between three boundaries */
+    assert_int_equal(ph_encoder_num_dense(encoder), 2);
+    assert_string_equal(ph_encoder_dense_name(encoder, 1), "price.missing");
+    const struct ph_batches_options options = {.batch_size = 2};
+    struct ph_batches *batches = fixture_open(encoder, fixture.settings.train, &options);
+    const struct ph_batch *batch = fixture_next(batches);
+    static const int64_t ids[] = {1, 2, 1, 2, 3, 0}; /* hours 5 and 6, Tuesday and Saturday, 2.5 and blank */
+    assert_memory_equal(batch->ids, ids, sizeof ids);
+    static const double dense[] = {2.5, 0, 0, 1};
+    for (size_t i = 0; i < 4; i++)
+        assert_true((double)batch->dense[i] == dense[i]);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+}
+
+static void a_feature_from_no_column_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_encoder *encoder = NULL;
+    fixture_init(&fixture, fixture_file("from_none.csv", "label,a\n1,2\n"));
+    fixture_label_and_ids(&fixture);
+    fixture_field(&fixture, "hour", PH_FIELD_ID)->from = "when";
+    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_CONFIG, "no column 'when'");
+}
+
+static void avazu_brings_its_own_schema(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("avazu.csv", "id,click,hour,C1,site_id\n1,0,14102100,1005,a\n"));
+    fixture.settings.format = PH_DATA_AVAZU;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    static const char *const names[] = {"hour", "weekday", "weekend", "C1", "site_id"};
+    assert_int_equal(ph_encoder_num_sparse(encoder), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(ph_encoder_sparse(encoder, i)->name, names[i]);
+    ph_encoder_destroy(encoder);
+}
+
+static void impossible_mixtures_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct ph_field_settings field;
+        const char *problem;
+    } cases[] = {
+        {{.is_list = true, .encoding = PH_ENCODING_BUCKET, .num_buckets = 3}, "a list has neither buckets"},
+        {{.is_list = true, .part = PH_TIME_HOUR}, "a list has neither buckets"},
+        {{.is_weighted = true}, "only the ids of a list are weighted"},
+        {{.encoding = PH_ENCODING_BUCKET}, "needs either boundaries or buckets"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1", .num_buckets = 2},
+            "either boundaries or buckets"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "2, 1"}, "numbers that grow"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, x"}, "numbers that grow"},
+        {{.encoding = PH_ENCODING_LOG_BUCKET, .part = PH_TIME_HOUR}, "the part of a time has no buckets"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        struct ph_encoder *encoder = NULL;
+        fixture_init(&fixture, fixture_file("mixture.csv", "label,a\n1,2\n"));
+        fixture_field(&fixture, "label", PH_FIELD_LABEL);
+        struct ph_field_settings *field = fixture_field(&fixture, "a", PH_FIELD_ID);
+        *field = cases[i].field;
+        field->name = "a";
+        field->kind = PH_FIELD_ID;
+        field->hash_seed = -1;
+        if (cases[i].field.encoding == 0)
+            field->encoding = PH_ENCODING_INHERIT;
+        assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_CONFIG, cases[i].problem);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +271,10 @@ int main(void)
         cmocka_unit_test(separators_are_one_plain_character),
         cmocka_unit_test(a_header_that_names_nothing_or_twice_is_refused),
         cmocka_unit_test(without_a_file_patterns_and_vocabularies_are_refused),
+        cmocka_unit_test(features_are_made_from_a_column_under_other_names),
+        cmocka_unit_test(a_feature_from_no_column_is_refused),
+        cmocka_unit_test(avazu_brings_its_own_schema),
+        cmocka_unit_test(impossible_mixtures_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* What the formats of files share: patterns, bad rows, positions. */
 #include "data/source.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/file.h"
 #include "base/stream.h"
 #include "data/encoder.h"
 #include "pass_fixture.h"
@@ -28,8 +28,8 @@ static const char *write_files(const char *name, const char *ending, bool has_ba
             if (has_bad_rows && row % 10 == 5)
                 assert_ok(ph__writer_printf(writer, "%d,item%d\n", row % 2, row));
             else
-                assert_ok(ph__writer_printf(
-                    writer, "%d,item%d,t%d|t%d%s\n", row % 2, row, row % 7, row % 3, row % 4 == 0 ? "\n" : ""));
+                assert_ok(ph__writer_printf(writer, "%d,item%d,t%d|t%d%s\n", row % 2, row, row % 7, row % 3,
+                    row % 4 == 0 ? "\n" : ""));
         }
         assert_ok(ph__writer_finish(writer));
         ph__writer_close(writer);
@@ -65,8 +65,13 @@ static void a_pattern_is_its_files_in_the_order_of_names(void **state)
         assert_string_equal(paths[i] + strlen(paths[i]) - strlen(ending), ending);
     }
     assert_fails(ph__source_list(&arena, "/nowhere/day_*.tsv", &paths, &num_paths), PH_ERROR_DATA,
-        "/nowhere/day_*.tsv: no file has such a name");
-    const char *odd = fixture_file("what[1]?.csv", "label,a\n1,2\n"); /* a file of such a name is no pattern */
+        "/nowhere/day_*.tsv: a folder cannot be read");
+    char none[4096];
+    snprintf(none, sizeof none, "%s/none_*.csv", test_folder());
+    assert_fails(ph__source_list(&arena, none, &paths, &num_paths), PH_ERROR_DATA,
+        "none_*.csv: no file has such a name");
+    const char *odd =
+        fixture_file("what[1]?.csv", "label,a\n1,2\n"); /* a file of such a name is no pattern */
     assert_ok(ph__source_list(&arena, odd, &paths, &num_paths));
     assert_int_equal(num_paths, 1);
     assert_string_equal(paths[0], odd);
@@ -174,44 +179,75 @@ static void a_position_counts_bad_rows_on(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* A file cut anywhere into parts by bytes gives each row once, in order; an error knows its line even so. */
+/* Where the first line begins that does so at `byte` or behind it. */
+static uint64_t line_start(const char *text, size_t size, uint64_t byte)
+{
+    while (byte > 0 && byte < size && text[byte - 1] != '\n')
+        byte++;
+    return byte;
+}
+
+/* Appends the rows of the lines that begin in [begin, end). */
+static void read_part(
+    const struct ph_encoder *encoder, const char *path, uint64_t begin, uint64_t end, struct ph__rows *rows)
+{
+    struct ph__source source;
+    const struct ph__source_position start = {.byte = begin};
+    const struct ph__source_options options = {.is_one_file = true, .start = &start, .end_byte = end};
+    assert_ok(ph__source_open(&source, encoder, path, &options));
+    for (bool is_end = false; !is_end;)
+        assert_ok(ph__source_next(&source, rows, &is_end));
+    ph__source_close(&source);
+}
+
+/* A file cut anywhere into parts by bytes gives each row once, in order. */
 static void parts_by_bytes_are_the_whole(void **state)
 {
     (void)state;
-    static const uint64_t part_sizes[] = {1, 7, 100, 1000, 100000};
+    static const size_t part_sizes[] = {1, 7, 100, 1000, 100000};
     struct ph_encoder *encoder = make_encoder();
     struct ph_arena arena = {0};
     const char **paths;
-    size_t num_paths;
+    size_t num_paths, size;
+    char *text;
     assert_ok(ph__source_list(&arena, write_files("parts", "", false), &paths, &num_paths));
+    assert_ok(ph__file_read(&arena, paths[1], 1 << 20, &text, &size));
     struct ph__rows whole = {.num_rows = 0};
-    struct ph__source source;
-    const struct ph__source_options all = {.is_one_file = true};
-    assert_ok(ph__source_open(&source, encoder, paths[1], &all));
-    for (bool is_end = false; !is_end;)
-        assert_ok(ph__source_next(&source, &whole, &is_end));
-    ph__source_close(&source);
+    read_part(encoder, paths[1], 0, 0, &whole);
     assert_int_equal(whole.num_rows, FILE_ROWS);
     for (size_t i = 0; i < sizeof part_sizes / sizeof part_sizes[0]; i++) {
         struct ph__rows rows = {.num_rows = 0};
-        for (uint64_t byte = 0; byte < 8000; byte += part_sizes[i]) {
-            const struct ph__source_position start = {.byte = byte};
-            const struct ph__source_options part = {
-                .is_one_file = true, .start = &start, .end_byte = byte + part_sizes[i]};
-            if (part_sizes[i] == 1 && byte > 400)
-                break;
-            ph_status status = ph__source_open(&source, encoder, paths[1], &part);
-            for (bool is_end = status != PH_OK; !is_end;)
-                assert_ok(ph__source_next(&source, &rows, &is_end));
-            ph__source_close(&source);
+        for (size_t byte = 0; byte < size; byte += part_sizes[i]) {
+            uint64_t begin = line_start(text, size, byte), end = byte + part_sizes[i];
+            if (begin < end && begin < size)
+                read_part(encoder, paths[1], begin, end, &rows);
         }
-        size_t num_words = part_sizes[i] == 1 ? rows.starts[rows.num_rows] : ph__rows_num_words(&whole);
-        assert_true(rows.num_rows == FILE_ROWS || part_sizes[i] == 1);
-        assert_memory_equal(rows.words, whole.words, num_words * sizeof *whole.words);
+        assert_int_equal(rows.num_rows, FILE_ROWS);
+        assert_int_equal(ph__rows_num_words(&rows), ph__rows_num_words(&whole));
+        assert_memory_equal(rows.words, whole.words, ph__rows_num_words(&whole) * sizeof *whole.words);
         ph__rows_fini(&rows);
     }
     ph__rows_fini(&whole);
     ph__arena_fini(&arena);
+    ph_encoder_destroy(encoder);
+}
+
+/* Its lines before have not been counted: they are when an error wants the number. */
+static void a_part_names_the_line_of_its_bad_row(void **state)
+{
+    (void)state;
+    struct ph_encoder *encoder = make_encoder();
+    struct ph__source source;
+    struct ph__rows rows = {.num_rows = 0};
+    bool is_end;
+    const char *path = fixture_file("line.csv", "label,item,tags\n1,a,b\n0,c,d\n\n1,e\n");
+    const struct ph__source_position start = {.byte = 22}; /* of line 3 */
+    const struct ph__source_options options = {.is_one_file = true, .start = &start};
+    assert_ok(ph__source_open(&source, encoder, path, &options));
+    assert_ok(ph__source_next(&source, &rows, &is_end));
+    assert_fails(ph__source_next(&source, &rows, &is_end), PH_ERROR_DATA, "line.csv:5: ");
+    ph__source_close(&source);
+    ph__rows_fini(&rows);
     ph_encoder_destroy(encoder);
 }
 
@@ -236,6 +272,7 @@ int main(void)
         cmocka_unit_test(positions_are_resumed_exactly),
         cmocka_unit_test(a_position_counts_bad_rows_on),
         cmocka_unit_test(parts_by_bytes_are_the_whole),
+        cmocka_unit_test(a_part_names_the_line_of_its_bad_row),
         cmocka_unit_test(a_start_beyond_the_files_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
