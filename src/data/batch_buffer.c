@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 #define ROWS_AT_ONCE 16
+#define CACHE_LINE_WORDS 16
 
 static ph_status reserve(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples)
@@ -26,18 +27,25 @@ static ph_status reserve(
     return PH_OK;
 }
 
-/* Labels, their mask, dense features, weights and groups. */
-static void fill_fixed(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
-    const uint32_t *const *rows, size_t num_samples)
+/* Some of the rows of a batch. */
+struct run {
+    const uint32_t *const *rows; /* (num_samples) */
+    size_t num_samples;          /* of the batch */
+    size_t first, end;
+};
+
+/* Labels, their mask, dense features, weights and groups. Returns whether a label is blank. */
+static bool fill_fixed(
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct run *run)
 {
-    size_t num_tasks = encoder->num_tasks, num_dense = encoder->num_dense;
+    size_t num_tasks = encoder->num_tasks, num_dense = encoder->num_dense, num_samples = run->num_samples;
     ph_real *dense = buffer->reals;                    /* (B, num_dense) */
     ph_real *labels = dense + num_samples * num_dense; /* (B,T) */
     ph_real *mask = labels + num_samples * num_tasks;  /* (B,T) */
     ph_real *weights = mask + num_samples * num_tasks; /* (B) */
     bool has_blank = false;
-    for (size_t b = 0; b < num_samples; b++) {
-        const uint32_t *row = rows[b];
+    for (size_t b = run->first; b < run->end; b++) {
+        const uint32_t *row = run->rows[b];
         for (size_t t = 0; t < num_tasks; t++) {
             float label = ph__word_as_float(row[t]);
             bool is_known = !isnan(label);
@@ -55,9 +63,10 @@ static void fill_fixed(struct ph__batch_buffer *buffer, const struct ph_encoder 
     }
     buffer->batch.dense = dense;
     buffer->batch.labels = labels;
-    buffer->batch.label_mask = has_blank ? mask : NULL;
+    buffer->batch.label_mask = mask;
     buffer->batch.weights = encoder->has_weight ? weights : NULL;
     buffer->batch.groups = encoder->has_group ? buffer->groups : NULL;
+    return has_blank;
 }
 
 /* lengths (F,B) and their running sum, offsets (F*B + 1). */
@@ -105,36 +114,58 @@ static void fill_lists(struct ph__batch_buffer *buffer, const struct ph_encoder 
     }
 }
 
-/* Where every feature has one id. A few rows at a time, so that ids are written by whole cache lines: the columns lie a
- * power of two apart as a rule, and would take each other's places in the cache. */
+/* Where every feature has one id. */
 static void fill_single_ids(
-    const uint32_t *const *rows, size_t num_samples, size_t sparse_word, size_t num_sparse, int64_t *ids)
+    struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct run *run)
 {
-    for (size_t first = 0; first < num_samples; first += ROWS_AT_ONCE) {
-        size_t end = first + ROWS_AT_ONCE < num_samples ? first + ROWS_AT_ONCE : num_samples;
-        for (size_t f = 0; f < num_sparse; f++)
-            for (size_t b = first; b < end; b++)
-                ids[f * num_samples + b] = rows[b][sparse_word + f];
-    }
+    for (size_t f = 0; f < encoder->num_sparse; f++)
+        for (size_t b = run->first; b < run->end; b++)
+            buffer->ids[f * run->num_samples + b] = run->rows[b][encoder->sparse_word + f];
 }
 
-static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
-    const uint32_t *const *rows, size_t num_samples)
+static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct run *run)
 {
+    size_t num_samples = run->num_samples;
     if (encoder->num_lists == 0) {
-        fill_single_ids(rows, num_samples, encoder->sparse_word, encoder->num_sparse, buffer->ids);
+        fill_single_ids(buffer, encoder, run);
         return;
     }
-    for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
-        buffer->id_weights[i] = 1;
-    for (size_t b = 0; b < num_samples; b++) {
-        const uint32_t *sparse = rows[b] + encoder->sparse_word;
+    for (size_t b = run->first; b < run->end; b++) {
+        const uint32_t *sparse = run->rows[b] + encoder->sparse_word;
         /* A list's word is its length, written over by its first id below, or never read when it is empty. */
         for (size_t f = 0; f < encoder->num_sparse; f++)
             if (buffer->lengths[f * num_samples + b] != 0)
                 buffer->ids[buffer->offsets[f * num_samples + b]] = sparse[f];
-        fill_lists(buffer, encoder, num_samples, b, rows[b] + encoder->num_fixed_words);
+        fill_lists(buffer, encoder, num_samples, b, run->rows[b] + encoder->num_fixed_words);
     }
+}
+
+/* Rows of a permuted window are far from each other: those of the next run are fetched while this one is filled. */
+static void fetch_next(const struct ph_encoder *encoder, const struct run *run)
+{
+    size_t end = run->end + ROWS_AT_ONCE < run->num_samples ? run->end + ROWS_AT_ONCE : run->num_samples;
+    for (size_t b = run->end; b < end; b++)
+        for (size_t word = 0; word < encoder->num_fixed_words; word += CACHE_LINE_WORDS)
+            __builtin_prefetch(run->rows[b] + word);
+}
+
+/* A few rows at a time, so that each is read once, and ids are written by whole cache lines: the columns of a batch lie a
+ * power of two apart as a rule, and would take each other's places in the cache. */
+static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
+    const uint32_t *const *rows, size_t num_samples)
+{
+    bool has_blank = false;
+    for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
+        buffer->id_weights[i] = 1;
+    for (size_t first = 0; first < num_samples; first += ROWS_AT_ONCE) {
+        size_t end = first + ROWS_AT_ONCE < num_samples ? first + ROWS_AT_ONCE : num_samples;
+        const struct run run = {.rows = rows, .num_samples = num_samples, .first = first, .end = end};
+        fetch_next(encoder, &run);
+        has_blank |= fill_fixed(buffer, encoder, &run);
+        fill_ids(buffer, encoder, &run);
+    }
+    if (!has_blank)
+        buffer->batch.label_mask = NULL;
 }
 
 /* Room for one id at least: the bags of a batch without ids lie somewhere, too. */
@@ -154,12 +185,11 @@ ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph
     const uint32_t *const *rows, size_t num_rows, uint64_t first_sample)
 {
     PH_TRY(reserve(buffer, encoder, num_rows));
-    fill_fixed(buffer, encoder, rows, num_rows);
     PH_TRY(fill_lengths(buffer, encoder, rows, num_rows));
     struct ph_batch *batch = &buffer->batch;
     batch->num_ids = buffer->offsets[num_rows * encoder->num_sparse];
     PH_TRY(reserve_ids(buffer, encoder, batch->num_ids));
-    fill_ids(buffer, encoder, rows, num_rows);
+    fill_rows(buffer, encoder, rows, num_rows);
     batch->num_samples = num_rows;
     batch->num_dense = encoder->num_dense;
     batch->num_sparse = encoder->num_sparse;

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 
 #define DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
-#define CACHE_LINE_WORDS 16
 
 /* The words of a position. */
 enum { FILE_WORD, ROW_WORD, BYTE_WORD, GOOD_WORD, BAD_WORD, RANDOM_WORD, NEXT_WORD };
@@ -195,16 +194,12 @@ static ph_status carry(struct ph__window *window, size_t count)
     return PH_OK;
 }
 
-/* Row i of the window, which the caller reads soon: of a permuted window it is far from the one before. Rows without
- * lists are all of one size, and are found without looking up where they start. */
-static inline const uint32_t *touch(const struct ph__window *window, size_t i)
+/* Rows without lists are all of one size, and are found without looking up where they start. */
+static inline const uint32_t *row_at(const struct ph__window *window, size_t i)
 {
-    const struct ph__rows *rows = &window->rows;
-    size_t num_words = window->encoder->num_fixed_words;
-    size_t start = window->encoder->num_lists == 0 ? i * num_words : rows->starts[i];
-    for (size_t word = 0; word < num_words; word += CACHE_LINE_WORDS)
-        __builtin_prefetch(rows->words + start + word, 0, 2);
-    return rows->words + start;
+    const struct ph_encoder *encoder = window->encoder;
+    size_t start = encoder->num_lists == 0 ? i * encoder->num_fixed_words : window->rows.starts[i];
+    return window->rows.words + start;
 }
 
 ph_status ph__window_take(
@@ -222,7 +217,7 @@ ph_status ph__window_take(
             if (window->num_ordered == 0)
                 break;
         }
-        window->taken[num_taken++] = touch(window, window->order[window->next++]);
+        window->taken[num_taken++] = row_at(window, window->order[window->next++]);
     }
     for (size_t i = 0; i < carried->num_rows; i++)
         window->taken[i] = carried->words + carried->starts[i];
