@@ -54,18 +54,23 @@ static void check_batch(
     check_ids(encoder, batch);
 }
 
-void fuzz_read_batches(
-    const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options)
+void fuzz_check_batches(
+    const struct ph_encoder *encoder, struct ph_batches *batches, const struct ph_batches_options *options)
 {
-    struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
-    if (ph_batches_open(encoder, path, options, &batches) != PH_OK)
-        return;
     for (size_t num_samples = 0; num_samples < MAX_SAMPLES; num_samples += batch->num_samples) {
         if (ph_batches_next(batches, &batch) != PH_OK || batch == NULL)
             break;
         check_batch(encoder, batch, options);
     }
+}
+
+void fuzz_read_batches(
+    const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options)
+{
+    struct ph_batches *batches = NULL;
+    if (ph_batches_open(encoder, path, options, &batches) == PH_OK)
+        fuzz_check_batches(encoder, batches, options);
     ph_batches_close(batches);
 }
 

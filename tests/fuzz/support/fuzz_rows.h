@@ -27,7 +27,11 @@ void fuzz_rows(struct fuzz_schema *schemas, size_t num_schemas, const uint8_t *d
 /* The schema's settings with `path` as their training file; borrowed until the next call. */
 const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const char *path);
 
-/* All batches that the encoder makes of the file: what it refuses is fine, what it gives must be in range. */
+/* All batches until an error or the end: what is refused is fine, what is given must be in range. */
+void fuzz_check_batches(
+    const struct ph_encoder *encoder, struct ph_batches *batches, const struct ph_batches_options *options);
+
+/* The same for all batches that the encoder makes of a file. */
 void fuzz_read_batches(
     const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options);
 
