@@ -126,11 +126,6 @@ void ph__json_append_number(struct ph_json *array, double number)
     append_node(array, number_node(number));
 }
 
-void ph__json_append_text(struct ph_json *array, const char *text)
-{
-    append_node(array, text_node(text));
-}
-
 void ph__json_destroy(struct ph_json *json)
 {
     json_decref(node(json));

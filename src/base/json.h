@@ -24,7 +24,6 @@ void ph__json_set(struct ph_json *object, const char *key, struct ph_json *child
 void ph__json_append(struct ph_json *array, struct ph_json *child);                /* takes ownership */
 void ph__json_append_integer(struct ph_json *array, int64_t number);
 void ph__json_append_number(struct ph_json *array, double number);
-void ph__json_append_text(struct ph_json *array, const char *text);
 
 /* Text, malloc'ed; indent 0 is one line. Keys keep the order in which they were set. */
 ph_status ph__json_text(const struct ph_json *json, int indent, char **text_out);

@@ -20,7 +20,6 @@ static struct ph_json *make_document(void)
     ph__json_set_text(json, "absent", NULL);
     ph__json_append_integer(list, 1);
     ph__json_append_number(list, 2.5);
-    ph__json_append_text(list, "three");
     ph__json_append(list, ph__json_object());
     ph__json_set(json, "list", list);
     ph__json_set(json, "empty", ph__json_array());
@@ -30,7 +29,7 @@ static struct ph_json *make_document(void)
 #define DOCUMENT_TEXT                                                                       \
     "{\"name\":\"a \\\"quoted\\\"\\n\\u0001 text\",\"tenth\":0.1,\"one\":1.0,\"nan\":null," \
     "\"big\":9223372036854775807,\"yes\":true,\"nothing\":null,\"absent\":null,"            \
-    "\"list\":[1,2.5,\"three\",{}],\"empty\":[]}"
+    "\"list\":[1,2.5,{}],\"empty\":[]}"
 
 static void a_document_is_written_in_the_order_it_was_built(void **state)
 {
@@ -81,7 +80,7 @@ static void values_are_looked_up_by_type(void **state)
     assert_int_equal(ph__json_as_integer(ph__json_at(list, 1), -1), -1);
     assert_true(ph__json_as_number(ph__json_at(list, 0), -1) == 1);
     assert_true(ph__json_as_number(ph__json_get(json, "name"), -1) == -1);
-    assert_string_equal(ph__json_as_text(ph__json_at(list, 2), "no"), "three");
+    assert_true(ph__json_is_object(ph__json_at(list, 2)));
     assert_string_equal(ph__json_as_text(ph__json_at(list, 4), "no"), "no");
     assert_true(ph__json_is_integer(ph__json_at(list, 0)));
     assert_false(ph__json_is_integer(ph__json_get(json, "one")));
