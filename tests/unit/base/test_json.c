@@ -71,7 +71,7 @@ static void values_are_looked_up_by_type(void **state)
     assert_true(ph__json_is_object(json));
     assert_true(ph__json_is_array(list));
     assert_int_equal(ph__json_size(json), 10);
-    assert_int_equal(ph__json_size(list), 4);
+    assert_int_equal(ph__json_size(list), 3);
     assert_int_equal(ph__json_size(ph__json_get(json, "tenth")), 0);
     assert_string_equal(ph__json_key_at(json, 1), "tenth");
     assert_null(ph__json_key_at(json, 10));
