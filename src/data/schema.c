@@ -293,7 +293,8 @@ static ph_status build_from_fields(const struct ph_data_settings *settings, stru
         const struct ph_field_settings *field = &fields.items[i];
         if (is_pattern(field->name))
             return ph_fail(PH_ERROR_CONFIG,
-                "data.fields: '%s': a pattern needs data.train with a header to match", field->name);
+                "data.fields: '%s': a pattern needs a data.train whose header can be looked at before",
+                field->name);
         const char *from = is_derived(field) ? field->from : field->name;
         PH_TRY(add_field(settings, field, field->name, (struct file_column){from, false}, encoder));
     }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "serve/probability.h"
@@ -48,9 +49,20 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
     return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
 }
 
+static bool is_read_once(const struct ph_train_job *job)
+{
+    return strcmp(job->train_path, "-") == 0;
+}
+
 static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
 {
     const struct ph_train_job *job = trainer->job;
+    if (is_read_once(
+            job)) { /* nothing can be looked at before: one id a bag, and growth where there are more */
+        size_t num_samples = (size_t)job->train->batch_size;
+        *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
+        return PH_OK;
+    }
     struct ph_batches_options options = {
         .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
     struct ph_batches *batches;
@@ -111,6 +123,9 @@ static ph_status check_settings(const struct ph_train_job *job)
         return ph_fail(PH_ERROR_CONFIG,
             "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
             (long long)train->epochs, (long long)train->batch_size);
+    if (is_read_once(job) && train->epochs > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.epochs is %lld, and standard input is read once: 1 is possible", (long long)train->epochs);
     double rate = job->negative_rate;
     size_t num_tasks = ph_encoder_num_tasks(job->encoder);
     if (!(rate >= 0 && rate <= 1))

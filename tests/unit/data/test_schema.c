@@ -156,7 +156,7 @@ static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
     struct fixture fixture;
     fixture_init(&fixture, NULL);
     fixture_label_and_ids(&fixture);
-    assert_refused(&fixture, PH_ERROR_CONFIG, "'*': a pattern needs data.train");
+    assert_refused(&fixture, PH_ERROR_CONFIG, "'*': a pattern needs a data.train");
     fixture.fields[1].name = "a";
     assert_refused(&fixture, PH_ERROR_CONFIG, "data.train: missing");
     fixture.settings.train = "/nowhere/train.csv";

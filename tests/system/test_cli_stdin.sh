@@ -1,0 +1,63 @@
+#!/bin/sh
+# Rows on standard input: the same as from a file, once.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+# from FILE succeeds ARGUMENTS...: with FILE as the standard input of phloem.
+from() {
+    file=$1
+    shift 2
+    status=0
+    "$PH_BINARY_DIR/phloem" "$@" >stdout 2>stderr <"$file" || status=$?
+    [ "$status" -eq 0 ] || complain "phloem $* < $file ended with $status; wanted 0"
+    [ ! -s stderr ] || complain "phloem $* < $file has printed to stderr"
+}
+
+awk 'BEGIN {
+    print "label,user,tags,price"
+    for (i = 0; i < 2000; i++)
+        printf "%d,u%d,%d|%d,%g\n", ((i * 7919 % 13) > 8), i * i % 97, i % 5, i % 11, i % 17 / 4
+}' >rows.csv
+cat >job.yaml <<'END'
+data:
+  train: "-"
+  format: csv
+  encoding: hash
+  rows: 1000
+  fields:
+    - {name: label, kind: label}
+    - {name: user, kind: id}
+    - {name: tags, kind: id, list: true}
+    - {name: price, kind: dense}
+model: {kind: lr}
+train: {epochs: 1, batch_size: 64}
+END
+
+succeeds train job.yaml --out file --quiet --set data.train=rows.csv
+from rows.csv succeeds train job.yaml --out stdin --quiet
+[ "$(value file/summary.json checkpoint_sha256)" = "$(value stdin/summary.json checkpoint_sha256)" ] ||
+    complain 'standard input and the file have taught other models'
+gzip -c rows.csv >rows.csv.gz
+from rows.csv.gz succeeds train job.yaml --out gzip --quiet
+[ "$(value file/summary.json checkpoint_sha256)" = "$(value gzip/summary.json checkpoint_sha256)" ] ||
+    complain 'compressed standard input has taught another model'
+
+succeeds eval file rows.csv
+cp stdout eval.txt
+from rows.csv succeeds eval stdin -
+sed 's/^[^ ]* *//' eval.txt >wanted
+sed 's/^[^ ]* *//' stdout >actual
+cmp -s wanted actual || complain 'eval - and eval FILE differ'
+succeeds predict file rows.csv --out file.csv
+from rows.csv succeeds predict file - --out stdin.csv
+cmp -s file.csv stdin.csv || complain 'predict - and predict FILE differ'
+
+from rows.csv succeeds prepare job.yaml --out prepared
+succeeds prepare job.yaml --out again --set data.train=rows.csv
+cmp -s prepared/encoder.json again/encoder.json || complain 'prepared from standard input, the encoder is another'
+
+fails 2 'standard input is read once: 1 is possible' train job.yaml --out twice --set train.epochs=2
+fails 2 "standard input is read once, and 'user' learns its encoding" train job.yaml --out learn \
+    --set data.encoding=vocabulary
+fails 2 'data.valid: only data.train may be standard input' train job.yaml --out valid --set data.valid=-
+fails 3 'standard input' train job.yaml --out empty
