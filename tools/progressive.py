@@ -116,7 +116,7 @@ def draw(online, frozen, truth):
     parts += [curve("online", online), curve("frozen", frozen)]
     parts.append(f'<text class="frozen" x="{x(num_rows * 0.53):.1f}" y="{TOP + 60}">learns from the first half only</text>')
     parts.append(f'<text class="online" x="{x(num_rows * 0.12):.1f}" y="{y(0.5):.1f}">learns online</text>')
-    parts.append(f'<text x="{LEFT + 8}" y="{y(truth["logloss"]) + 18:.1f}">the true model of each moment, '
+    parts.append(f'<text x="{LEFT + 8}" y="{y(0.34):.1f}">dashed: the true model of each moment, '
                  "over the whole stream</text>")
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">rows seen</text>')
     return "\n".join(parts + ["</svg>", ""])

@@ -8,6 +8,7 @@ extern "C" {
 
 enum ph_activation { PH_IDENTITY, PH_RELU, PH_SIGMOID };
 
+/* Of the vectors of one bag, each times its weight where ids have one. A mean divides by the number of ids. */
 enum ph_pooling { PH_POOL_SUM, PH_POOL_MEAN };
 
 /* The formulas stand in src/kernel/kernel.h and docs/CONFIG.md. */

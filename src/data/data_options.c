@@ -72,8 +72,8 @@ static const struct ph_option field_options[] = {
         .type = PH_OPTION_BOOL,
         .offset = FIELD(is_weighted),
         .default_text = "false",
-        .help =
-            "Of a list: ids are written id:weight, and vectors are multiplied by the weight before pooling."},
+        .help = "Of a list: ids are written id:weight, and vectors are multiplied by the weight before "
+                "pooling; a mean still divides by the number of ids."},
     {.key = "part",
         .type = PH_OPTION_CHOICE,
         .offset = FIELD(part),

@@ -1,0 +1,185 @@
+/* Trainings on lists whose ids carry weights, against logistic regression written out here. */
+#include "train/training_program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train_fixture.h"
+
+enum { ROWS = 16, IDS = 12, STEPS = 10 };
+
+/* Row b has (b % 4) ids, the j-th of them with a weight. */
+static size_t num_ids_of(size_t b)
+{
+    return b % 4;
+}
+
+static size_t id_of(size_t b, size_t j)
+{
+    return (5 * b + 3 * j) % IDS;
+}
+
+static double weight_of(size_t b, size_t j)
+{
+    return 0.25 * (double)((3 * b + 5 * j) % 9) - 0.75;
+}
+
+static int label_of(size_t b)
+{
+    return b % 3 == 0;
+}
+
+/* The rows, id:weight with what stands between label and ids and between two of them. */
+static const char *write_rows(const char *name, const char *header, char first, char between, bool is_one)
+{
+    char text[4096], *at = text + sprintf(text, "%s", header);
+    for (size_t b = 0; b < ROWS; b++) {
+        at += sprintf(at, "%d%c", label_of(b), first);
+        for (size_t j = 0; j < num_ids_of(b); j++) {
+            if (j > 0)
+                *at++ = between;
+            at += sprintf(at, "%zu:%g", id_of(b, j), is_one ? 1 : weight_of(b, j));
+        }
+        *at++ = '\n';
+    }
+    *at = '\0';
+    return test_write_file(name, text);
+}
+
+static struct ph_encoder *encoder_of(const char *path, const char *yaml)
+{
+    struct ph_data_settings settings;
+    const struct ph_section section = {&ph__data_options, &settings};
+    const char *config = test_write_file("data.yaml", yaml);
+    struct ph_encoder *encoder = NULL;
+    assert_ok(ph__config_read(config, NULL, 0, &section, 1, &fixture.arena));
+    settings.train = path;
+    assert_ok(ph_encoder_create(&settings, &encoder));
+    return encoder;
+}
+
+/* Ten steps of gradient descent on all rows; the model is measured on them. */
+static struct ph_train_summary train_on(
+    const char *model, const char *path, const char *yaml, enum ph_pooling pooling, double init_std)
+{
+    struct setup *setup = set_up(model, "weighted");
+    struct ph_encoder *encoder = encoder_of(path, yaml);
+    setup->model.pooling = (int)pooling;
+    setup->model.interaction = PH_INTERACTION_CAT; /* there is one field */
+    setup->model.embedding_init_std = init_std;
+    setup->train.epochs = STEPS;
+    setup->train.schedule = PH_SCHEDULE_CONSTANT;
+    setup->train.max_gradient_norm = 0;
+    setup->optimizer = (struct ph_optimizer_settings){
+        .kind = PH_SGD, .learning_rate = 0.5, .embedding_learning_rate_factor = 1};
+    setup->job.encoder = encoder;
+    setup->job.is_shuffled = false;
+    setup->job.train_path = setup->job.test_path = path;
+    setup->job.valid_path = NULL;
+    struct ph_train_summary summary = train(setup);
+    ph_encoder_destroy(encoder);
+    free(setup);
+    return summary;
+}
+
+struct regression {
+    double bias, weights[IDS];
+};
+
+static double coefficient(size_t b, size_t j, bool is_mean)
+{
+    return weight_of(b, j) / (is_mean ? (double)num_ids_of(b) : 1);
+}
+
+static double probability_of(const struct regression *model, size_t b, bool is_mean)
+{
+    double logit = model->bias;
+    for (size_t j = 0; j < num_ids_of(b); j++)
+        logit += coefficient(b, j, is_mean) * model->weights[id_of(b, j)];
+    return 1 / (1 + exp(-logit));
+}
+
+/* Logloss after ten steps from zero. */
+static double expected_logloss(bool is_mean)
+{
+    struct regression model = {0};
+    double loss = 0;
+    for (size_t step = 0; step < STEPS; step++) {
+        struct regression next = model;
+        for (size_t b = 0; b < ROWS; b++) {
+            double error = 0.5 * (probability_of(&model, b, is_mean) - label_of(b)) / ROWS;
+            next.bias -= error;
+            for (size_t j = 0; j < num_ids_of(b); j++)
+                next.weights[id_of(b, j)] -= error * coefficient(b, j, is_mean);
+        }
+        model = next;
+    }
+    for (size_t b = 0; b < ROWS; b++) {
+        double p = probability_of(&model, b, is_mean);
+        loss -= log(label_of(b) ? p : 1 - p) / ROWS;
+    }
+    return loss;
+}
+
+static const char libsvm[] = "data: {format: libsvm, encoding: raw, rows: 12}\n";
+static const char weighted_list[] =
+    "data: {fields: [{name: label, kind: label}, {name: ids, kind: id, list: true, "
+    "weighted: true, encoding: raw, rows: 12}]}\n";
+static const char plain_list[] =
+    "data: {fields: [{name: label, kind: label}, {name: ids, kind: id, list: true, "
+    "encoding: raw, rows: 12}]}\n";
+
+static void weights_multiply_before_the_sum_or_the_mean(void **state)
+{
+    (void)state;
+    const char *file = write_rows("weighted.svm", "", ' ', ' ', false);
+    assert_near(train_on("lr", file, libsvm, PH_POOL_SUM, 0).test.logloss, expected_logloss(false), 1e-6, 0);
+    assert_near(train_on("lr", file, libsvm, PH_POOL_MEAN, 0).test.logloss, expected_logloss(true), 1e-6, 0);
+    assert_true(fabs(expected_logloss(false) - expected_logloss(true)) > 1e-3);
+}
+
+static void lists_and_libsvm_lines_are_learnt_from_alike(void **state)
+{
+    (void)state;
+    const char *lines = write_rows("lines.svm", "", ' ', ' ', false);
+    const char *cells = write_rows("cells.csv", "label,ids\n", ',', '|', false);
+    assert_near(train_on("lr", lines, libsvm, PH_POOL_SUM, 0).test.logloss,
+        train_on("lr", cells, weighted_list, PH_POOL_SUM, 0).test.logloss, 0, 1e-15);
+}
+
+static void weights_of_one_change_no_bit(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *weighted = write_rows("ones.csv", "label,ids\n", ',', '|', true);
+    char *at = text + sprintf(text, "label,ids\n");
+    for (size_t b = 0; b < ROWS; b++) {
+        at += sprintf(at, "%d,", label_of(b));
+        for (size_t j = 0; j < num_ids_of(b); j++)
+            at += sprintf(at, j > 0 ? "|%zu" : "%zu", id_of(b, j));
+        at += sprintf(at, "\n");
+    }
+    const char *plain = test_write_file("plain.csv", text);
+    for (size_t kind = 0; kind < ph_model_count(); kind++) {
+        for (int pooling = PH_POOL_SUM; pooling <= PH_POOL_MEAN; pooling++) {
+            const char *model = ph_model_name((int)kind);
+            struct ph_train_summary with =
+                train_on(model, weighted, weighted_list, (enum ph_pooling)pooling, 0.1);
+            struct ph_train_summary without =
+                train_on(model, plain, plain_list, (enum ph_pooling)pooling, 0.1);
+            assert_string_equal(with.checkpoint_sha256, without.checkpoint_sha256);
+            assert_true(with.test.logloss == without.test.logloss);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_multiply_before_the_sum_or_the_mean),
+        cmocka_unit_test(lists_and_libsvm_lines_are_learnt_from_alike),
+        cmocka_unit_test(weights_of_one_change_no_bit),
+    };
+    return cmocka_run_group_tests(tests, make_data, drop_data);
+}
