@@ -142,7 +142,8 @@ static const struct ph_option data_options[] = {
         .type = PH_OPTION_PATH,
         .offset = DATA(train),
         .default_text = "",
-        .help = "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several. Vocabularies are "
+        .help = "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several, or - for "
+                "standard input, read once. Vocabularies are "
                 "built from it alone.",
         .may_change = true},
     {.key = "valid",
