@@ -77,11 +77,13 @@ struct ph_train_settings {
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
 struct ph_metrics {
     uint64_t num_samples; /* with a known label */
-    double auc;           /* exact, ties count half */
-    double logloss;       /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
-    double ne;            /* logloss / entropy of the base rate */
-    double calibration;   /* sum of predictions / sum of labels */
-    double grouped_auc;   /* mean over groups by size, one-class groups left out; NaN without groups */
+    double auc; /* ties count half; exact for up to 2^20 samples of a file, and wherever there are groups */
+    double
+        auc_error; /* the exact area is within it; 0: auc is exact. Beyond 2^20 samples scores are counted in bins */
+    double logloss;     /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
+    double ne;          /* logloss / entropy of the base rate */
+    double calibration; /* sum of predictions / sum of labels */
+    double grouped_auc; /* mean over groups by size, one-class groups left out; NaN without groups */
     double base_rate;
 };
 

@@ -61,10 +61,8 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const 
     ph_status status = score_file(scorer, path, num_tasks, stop_signal, predictions, &bad_rows);
     bool has_stopped = is_stopped(stop_signal);
     for (size_t task = 0; task < num_tasks; task++) {
-        const struct ph__predictions *of_task = &predictions[task];
         if (status == PH_OK && !has_stopped)
-            status = ph_metrics_compute(of_task->count, of_task->scores, of_task->labels,
-                of_task->has_groups ? of_task->groups : NULL, &metrics_out[task]);
+            status = ph__predictions_measure(&predictions[task], &metrics_out[task]);
         ph__predictions_fini(&predictions[task]);
     }
     free(predictions);

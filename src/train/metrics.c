@@ -69,9 +69,20 @@ static ph_status reserve(struct ph__predictions *predictions, size_t count)
         (void **)&predictions->groups, &predictions->groups_capacity, count, sizeof *predictions->groups);
 }
 
+/* Counts the kept scores in bins, and keeps none of them. */
+static ph_status move_to_bins(struct ph__predictions *predictions)
+{
+    if (predictions->bins == NULL)
+        PH_TRY(ph__score_bins_create(&predictions->bins));
+    ph__score_bins_add(predictions->bins, predictions->count, predictions->scores, predictions->labels);
+    predictions->count = 0;
+    return PH_OK;
+}
+
 ph_status ph__predictions_add(
     struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits, size_t task)
 {
+    size_t max_exact = predictions->max_exact != 0 ? predictions->max_exact : PH_EXACT_SAMPLES;
     predictions->has_groups = batch->groups != NULL;
     PH_TRY(reserve(predictions, predictions->count + batch->num_samples));
     for (size_t b = 0; b < batch->num_samples; b++) {
@@ -81,9 +92,27 @@ ph_status ph__predictions_add(
         size_t next = predictions->count++;
         predictions->scores[next] = logits[at];
         predictions->labels[next] = batch->labels[at];
+        ph__metric_sums_add(&predictions->sums, logits[at], batch->labels[at]);
         if (predictions->has_groups)
             predictions->groups[next] = batch->groups[b];
     }
+    bool is_full = predictions->count > max_exact && !predictions->has_groups;
+    return is_full ? move_to_bins(predictions) : PH_OK;
+}
+
+ph_status ph__predictions_measure(struct ph__predictions *predictions, struct ph_metrics *metrics_out)
+{
+    struct ph_metrics metrics = ph__metric_sums_metrics(&predictions->sums);
+    if (predictions->bins != NULL) {
+        PH_TRY(move_to_bins(predictions));
+        ph__score_bins_auc(predictions->bins, &metrics.auc, &metrics.auc_error);
+    } else {
+        PH_TRY(ph__auc(predictions->count, predictions->scores, predictions->labels, &metrics.auc));
+    }
+    if (predictions->has_groups)
+        PH_TRY(ph__grouped_auc(predictions->count, predictions->scores, predictions->labels,
+            predictions->groups, &metrics.grouped_auc));
+    *metrics_out = metrics;
     return PH_OK;
 }
 
@@ -92,5 +121,6 @@ void ph__predictions_fini(struct ph__predictions *predictions)
     free(predictions->scores);
     free(predictions->labels);
     free(predictions->groups);
+    ph__score_bins_destroy(predictions->bins);
     *predictions = (struct ph__predictions){0};
 }

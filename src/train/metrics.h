@@ -3,6 +3,7 @@
 #define PH_TRAIN_METRICS_H
 
 #include "phloem/train.h"
+#include "tensor/score_bins.h"
 
 /* What metrics without an order need, row by row. Zero-initialised is empty. */
 struct ph__metric_sums {
@@ -14,18 +15,25 @@ void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real la
 /* auc and grouped_auc are NaN. */
 struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums);
 
-/* Scores and labels of one task, growing. Zero-initialised is empty. */
+/* Scores and labels of one task beyond which the area under the curve is counted in bins. Grouped areas need all. */
+#define PH_EXACT_SAMPLES ((size_t)1 << 20)
+
+/* Predictions of one task, in bounded memory unless there are groups. Zero-initialised is empty. */
 struct ph__predictions {
-    size_t count;
+    struct ph__metric_sums sums;
+    size_t count; /* of scores and labels kept */
     size_t scores_capacity, labels_capacity, groups_capacity;
     ph_real *scores, *labels;
     int64_t *groups;
     bool has_groups;
+    struct ph_score_bins *bins; /* NULL while all scores are kept */
+    size_t max_exact;           /* 0: PH_EXACT_SAMPLES */
 };
 
 /* Adds the known labels of task `task` of a batch; logits (B,T). */
 ph_status ph__predictions_add(
     struct ph__predictions *predictions, const struct ph_batch *batch, const ph_real *logits, size_t task);
+ph_status ph__predictions_measure(struct ph__predictions *predictions, struct ph_metrics *metrics_out);
 void ph__predictions_fini(struct ph__predictions *predictions);
 
 #endif

@@ -13,6 +13,7 @@
 
 static const struct ph_json_field metric_fields[] = {
     {"auc", PH_JSON_NUMBER, METRIC(auc), 0},
+    {"auc_error", PH_JSON_NUMBER, METRIC(auc_error), 0},
     {"logloss", PH_JSON_NUMBER, METRIC(logloss), 0},
     {"ne", PH_JSON_NUMBER, METRIC(ne), 0},
     {"calibration", PH_JSON_NUMBER, METRIC(calibration), 0},

@@ -90,6 +90,29 @@ static void predictions_keep_known_labels_of_one_task(void **state)
     ph__predictions_fini(&predictions);
 }
 
+static void many_predictions_are_counted_in_bins(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000, BATCH = 100 };
+    ph_real logits[COUNT], labels[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        logits[i] = (ph_real)((double)(i * 7919 % COUNT) / 500 - 5);
+        labels[i] = (ph_real)((i * i + i / 7) % 3 == 0);
+    }
+    struct ph_metrics exact = measure(COUNT, logits, labels), metrics;
+    struct ph__predictions predictions = {.max_exact = 1024};
+    for (size_t first = 0; first < COUNT; first += BATCH) {
+        const struct ph_batch batch = {.num_samples = BATCH, .num_tasks = 1, .labels = labels + first};
+        assert_ok(ph__predictions_add(&predictions, &batch, logits + first, 0));
+        assert_true(predictions.count <= 1024);
+    }
+    assert_ok(ph__predictions_measure(&predictions, &metrics));
+    assert_true(metrics.logloss == exact.logloss && metrics.calibration == exact.calibration);
+    assert_true(metrics.num_samples == COUNT && exact.auc_error == 0);
+    assert_true(fabs(metrics.auc - exact.auc) <= metrics.auc_error + 1e-12 && metrics.auc_error < 1e-3);
+    ph__predictions_fini(&predictions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +123,7 @@ int main(void)
         cmocka_unit_test(one_class_leaves_auc_and_ne_undefined),
         cmocka_unit_test(nothing_measured_is_all_undefined),
         cmocka_unit_test(predictions_keep_known_labels_of_one_task),
+        cmocka_unit_test(many_predictions_are_counted_in_bins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,14 @@ static void fill(struct ph__trainer *trainer)
     trainer->best_step = 24;
     snprintf(trainer->best_seal, sizeof trainer->best_seal, "%064d", 5);
     trainer->summary.best_epoch = 2;
-    trainer->summary.valid = (struct ph_metrics){500, 0.7, 1.0 / 3, 0.9, 1.1, NAN, 0.25};
+    trainer->summary.valid = (struct ph_metrics){.num_samples = 500,
+        .auc = 0.7,
+        .auc_error = 1e-7,
+        .logloss = 1.0 / 3,
+        .ne = 0.9,
+        .calibration = 1.1,
+        .grouped_auc = NAN,
+        .base_rate = 0.25};
     trainer->tally = (struct ph__tally){0, 1.5, 5e-324, 1, 100};
     trainer->reported_step = 38;
     trainer->report_bytes = 12345;

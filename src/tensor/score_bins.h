@@ -1,0 +1,26 @@
+/* Area under the ROC curve of any number of scores in fixed memory: counts of positives and negatives in fine bins.
+ *
+ * A bin is 2^-16 as wide as the score (a logit) is large, from 2^-14 to 2^7; what is smaller is one bin, what is larger
+ * one on either side. Scores of one bin count as ties, so the area is off by at most half the share of pairs that meet
+ * in a bin, which is known and returned: some millionths where scores spread over units. One thread at a time. */
+#ifndef PH_TENSOR_SCORE_BINS_H
+#define PH_TENSOR_SCORE_BINS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+#include "phloem/tensor.h"
+
+struct ph_score_bins; /* 21 MiB */
+
+ph_status ph__score_bins_create(struct ph_score_bins **bins_out); /* PH_ERROR_MEMORY */
+void ph__score_bins_destroy(struct ph_score_bins *bins);
+
+/* A label above .5 is positive. Fewer than 2^32 scores of a class in one bin. */
+void ph__score_bins_add(struct ph_score_bins *bins, size_t n, const ph_real *scores, const ph_real *labels);
+
+/* NaN when either class is missing or a score was NaN; error_out: the exact area is within it. */
+void ph__score_bins_auc(const struct ph_score_bins *bins, double *auc_out, double *error_out);
+
+#endif
