@@ -26,7 +26,7 @@ static void every_day_of_three_centuries_has_its_weekday(void **state)
     for (int year = 1900; year < 2200; year++)
         for (int month = 1; month <= 12; month++)
             for (int day = 1; day <= month_length(year, month); day++) {
-                char text[32];
+                char text[64];
                 snprintf(text, sizeof text, "%04d-%02d-%02d 07:30:00", year, month, day);
                 assert_int_equal(part_of(PH_TIME_WEEKDAY, text), weekday);
                 assert_int_equal(part_of(PH_TIME_WEEKEND, text), weekday >= 5);
