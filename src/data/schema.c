@@ -162,6 +162,8 @@ static ph_status set_list(
     if (column->is_list && (is_bucket || column->part != PH_TIME_WHOLE))
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list has neither buckets nor parts of a time",
             column->name);
+    if (is_bucket && column->is_group)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a number in buckets is no group", column->name);
     if (is_bucket && column->part != PH_TIME_WHOLE)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': the part of a time has no buckets", column->name);
     return PH_OK;

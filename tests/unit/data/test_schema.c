@@ -243,6 +243,7 @@ static void impossible_mixtures_are_refused(void **state)
         {{.encoding = PH_ENCODING_BUCKET, .boundaries = "2, 1"}, "numbers that grow"},
         {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, x"}, "numbers that grow"},
         {{.encoding = PH_ENCODING_LOG_BUCKET, .part = PH_TIME_HOUR}, "the part of a time has no buckets"},
+        {{.encoding = PH_ENCODING_LOG_BUCKET, .is_group = true}, "a number in buckets is no group"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;
