@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 #include "cli/job_config.h"
 #include "cli/stop_signal.h"
@@ -59,6 +60,8 @@ static void print_summary(const struct ph_prepare_summary *summary, const char *
     if (summary->num_bad_rows > 0)
         printf(
             "left out %" PRIu64 " bad rows, the first: %s\n", summary->num_bad_rows, summary->first_bad_row);
+    printf("memory: never more than %.1f MB, files that are mapped included\n",
+        (double)ph__memory_peak_rss_bytes() * 1e-6);
     printf("data: %s (prepared.yaml: the data section of a config)\n", folder);
 }
 
