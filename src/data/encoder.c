@@ -87,8 +87,6 @@ static uint64_t count_rows(const struct ph__column *column)
 static ph_status seal_column(
     struct ph_encoder *encoder, struct ph__column *column, const char *where, ph_status status)
 {
-    if (ph__encoder_find(encoder, column->name) != column)
-        return ph_fail(status, "%s: two columns are called '%s'", where, column->name);
     bool is_group = column->is_group || column->kind == PH_FIELD_GROUP;
     if ((column->kind == PH_FIELD_WEIGHT && encoder->has_weight) || (is_group && encoder->has_group))
         return ph_fail(
@@ -150,6 +148,28 @@ static ph_status list_features(struct ph_encoder *encoder)
     return PH_OK;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Each name once. */
+static ph_status check_names(const struct ph_encoder *encoder, const char *where, ph_status status)
+{
+    const char **names = malloc((encoder->num_columns + 1) * sizeof(const char *));
+    if (names == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu names", encoder->num_columns);
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        names[i] = encoder->columns[i].name;
+    qsort(names, encoder->num_columns, sizeof(const char *), compare_texts);
+    const char *twice = NULL;
+    for (size_t i = 1; i < encoder->num_columns && twice == NULL; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            twice = names[i];
+    free(names);
+    return twice == NULL ? PH_OK : ph_fail(status, "%s: two columns are called '%s'", where, twice);
+}
+
 static void free_lists(struct ph_encoder *encoder)
 {
     free(encoder->sparse);
@@ -173,6 +193,7 @@ static void unseal(struct ph_encoder *encoder)
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status)
 {
     unseal(encoder);
+    PH_TRY(check_names(encoder, where, status));
     for (size_t i = 0; i < encoder->num_columns; i++)
         PH_TRY(seal_column(encoder, &encoder->columns[i], where, status));
     if (encoder->num_tasks == 0)
