@@ -101,7 +101,7 @@ ph_status ph__delimited_encode(
     const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line, size_t line_length)
 {
     const struct ph_encoder *encoder = delimited->encoder;
-    bool has_quotes = encoder->format == PH_DATA_CSV || encoder->format == PH_DATA_AVAZU;
+    bool has_quotes = ph__has_quotes((int)encoder->format);
     char *cursor = line;
     size_t num_cells = 0;
     for (; cursor != NULL && num_cells < delimited->num_cells; num_cells++) {

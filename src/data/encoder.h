@@ -53,6 +53,17 @@ struct ph__column {
     struct ph__statistics statistics;
 };
 
+static inline bool ph__column_is_standardised(const struct ph__column *column)
+{
+    return column->transform == PH_TRANSFORM_STANDARDISE ||
+           column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
+}
+
+static inline bool ph__column_is_bucket(const struct ph__column *column)
+{
+    return column->encoding == PH_ENCODING_BUCKET || column->encoding == PH_ENCODING_LOG_BUCKET;
+}
+
 struct ph_encoder {
     enum ph_data_format format;
     char separator, list_separator;
@@ -105,6 +116,7 @@ ph_status ph__schema_build(
 /* Whether the files' first line names the columns, and the separator where data.separator says none. */
 bool ph__has_header(const struct ph_data_settings *settings);
 char ph__default_separator(int format);
+bool ph__has_quotes(int format); /* cells may stand in double quotes */
 
 /* The seal of the encoder's file (base/seal.h): of the file that it was loaded from, else of the one that
  * ph_encoder_save would write. Two encoders that encode alike have the same. */

@@ -20,8 +20,7 @@ static ph_status read_header(
     if (settings->separator != NULL && settings->separator[0] != '\0')
         separator = settings->separator[0];
     PH_TRY(ph__reader_open(path, &reader));
-    ph_status status = ph__header_read(
-        reader, separator, settings->format == PH_DATA_CSV || settings->format == PH_DATA_AVAZU, header);
+    ph_status status = ph__header_read(reader, separator, ph__has_quotes(settings->format), header);
     ph__reader_close(reader);
     return status;
 }

@@ -238,8 +238,7 @@ static ph_status get_list(const struct ph_json *json, const char *path, struct p
     column->is_weighted = ph__json_as_bool(ph__json_get(json, "weighted"), false);
     column->is_group = ph__json_as_bool(ph__json_get(json, "group"), false);
     column->part = (enum ph_time_part)part;
-    bool is_single_only = column->part != PH_TIME_WHOLE || column->encoding == PH_ENCODING_BUCKET ||
-                          column->encoding == PH_ENCODING_LOG_BUCKET;
+    bool is_single_only = column->part != PH_TIME_WHOLE || ph__column_is_bucket(column);
     if ((column->is_weighted && !column->is_list) || (column->is_list && is_single_only))
         return fail_key(path, "list");
     return PH_OK;
@@ -273,8 +272,7 @@ static ph_status get_statistics(const struct ph_json *json, const char *path, st
 {
     struct ph__statistics *statistics = &column->statistics;
     const struct ph_json *child = ph__json_get(json, "statistics");
-    bool is_needed =
-        column->transform == PH_TRANSFORM_STANDARDISE || column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
+    bool is_needed = ph__column_is_standardised(column);
     if (child == NULL)
         return is_needed ? fail_key(path, "statistics") : PH_OK;
     PH_TRY(get_integer(child, path, "values", 0, INT64_MAX, &statistics->num_values));

@@ -18,8 +18,7 @@ static bool wants_quantiles(const struct ph__column *column)
 
 static bool wants_statistics(const struct ph__column *column)
 {
-    return column->kind == PH_FIELD_DENSE && (column->transform == PH_TRANSFORM_STANDARDISE ||
-                                                 column->transform == PH_TRANSFORM_LOG1P_STANDARDISE);
+    return column->kind == PH_FIELD_DENSE && ph__column_is_standardised(column);
 }
 
 const struct ph__column *ph__fit_first_wanted(const struct ph_encoder *encoder)

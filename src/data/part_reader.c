@@ -1,24 +1,21 @@
 #include "data/part_reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
+#include "base/mapped_file.h"
 
 #define PREPARE_ANEW "make it anew: phloem prepare CONFIG --out FOLDER"
 
 struct ph__part_reader {
     char *path;
     const struct ph__row_layout *layout;
-    const unsigned char *bytes; /* the mapped file */
-    size_t num_bytes;
+    struct ph_mapped_file map;
     struct ph__part_footer footer;
     const struct ph__part_entry *entries; /* (num_blocks) in the map */
     atomic_bool *is_checked;              /* (num_blocks) the block's checksum was right */
@@ -33,26 +30,9 @@ static ph_status fail(const struct ph__part_reader *reader, const char *what)
 
 static ph_status map(struct ph__part_reader *reader)
 {
-    int descriptor = open(reader->path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-        ph_status failure = fail(reader, strerror(errno));
-        if (descriptor >= 0)
-            close(descriptor);
-        return failure;
-    }
-    size_t least = sizeof(struct ph__part_header) + sizeof(struct ph__part_footer);
-    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < least) {
-        close(descriptor);
+    PH_TRY(ph__mapped_file_open(reader->path, PH_ERROR_DATA, &reader->map));
+    if (reader->map.size < sizeof(struct ph__part_header) + sizeof(struct ph__part_footer))
         return fail(reader, "is no part of a prepared data set, or was cut short");
-    }
-    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, descriptor, 0);
-    int error = errno;
-    close(descriptor);
-    if (bytes == MAP_FAILED)
-        return ph_fail(PH_ERROR_MEMORY, "%s: cannot be mapped: %s", reader->path, strerror(error));
-    reader->bytes = bytes;
-    reader->num_bytes = (size_t)status.st_size;
     return PH_OK;
 }
 
@@ -61,7 +41,7 @@ static ph_status check_header(const struct ph__part_reader *reader,
     const unsigned char digest[PH_ENCODER_DIGEST_BYTES], uint64_t *checksum_out, size_t *header_bytes_out)
 {
     struct ph__part_header header;
-    memcpy(&header, reader->bytes, sizeof header);
+    memcpy(&header, reader->map.bytes, sizeof header);
     if (memcmp(header.magic, PH_PART_MAGIC, sizeof header.magic) != 0)
         return fail(reader, "is no part of a prepared data set");
     if (header.version != PH_PART_VERSION)
@@ -69,16 +49,16 @@ static ph_status check_header(const struct ph__part_reader *reader,
             "%s: version %" PRIu32 " of prepared data is not %d, the one known here; " PREPARE_ANEW,
             reader->path, header.version, PH_PART_VERSION);
     uint64_t checksum = 0;
-    if (header.header_bytes > reader->num_bytes || header.header_bytes < sizeof header + sizeof checksum)
+    if (header.header_bytes > reader->map.size || header.header_bytes < sizeof header + sizeof checksum)
         return fail(reader, "its header is damaged; " PREPARE_ANEW);
     size_t content_bytes = header.header_bytes - sizeof checksum;
-    memcpy(&checksum, reader->bytes + content_bytes, sizeof checksum);
-    if (checksum != ph__checksum(reader->bytes, content_bytes))
+    memcpy(&checksum, reader->map.bytes + content_bytes, sizeof checksum);
+    if (checksum != ph__checksum(reader->map.bytes, content_bytes))
         return fail(reader, "its header is damaged; " PREPARE_ANEW);
     unsigned char *wanted;
     size_t num_wanted;
     PH_TRY(ph__part_header_create(reader->layout, digest, &wanted, &num_wanted));
-    bool is_wanted = num_wanted == header.header_bytes && memcmp(wanted, reader->bytes, num_wanted) == 0;
+    bool is_wanted = num_wanted == header.header_bytes && memcmp(wanted, reader->map.bytes, num_wanted) == 0;
     *checksum_out = ph__checksum(wanted, num_wanted);
     *header_bytes_out = num_wanted;
     free(wanted);
@@ -88,8 +68,8 @@ static ph_status check_header(const struct ph__part_reader *reader,
 static ph_status read_footer(struct ph__part_reader *reader, uint64_t header_checksum)
 {
     struct ph__part_footer *footer = &reader->footer;
-    size_t footer_offset = reader->num_bytes - sizeof *footer;
-    memcpy(footer, reader->bytes + footer_offset, sizeof *footer);
+    size_t footer_offset = reader->map.size - sizeof *footer;
+    memcpy(footer, reader->map.bytes + footer_offset, sizeof *footer);
     if (memcmp(footer->magic, PH_PART_END_MAGIC, sizeof footer->magic) != 0)
         return fail(reader, "was cut short; " PREPARE_ANEW);
     if (footer->checksum != ph__part_footer_checksum(footer) || footer->header_checksum != header_checksum ||
@@ -97,7 +77,7 @@ static ph_status read_footer(struct ph__part_reader *reader, uint64_t header_che
         footer->index_offset != footer_offset - footer->num_blocks * sizeof *reader->entries ||
         footer->index_offset % 8 != 0)
         return fail(reader, "its footer is damaged; " PREPARE_ANEW);
-    reader->entries = (const struct ph__part_entry *)(const void *)(reader->bytes + footer->index_offset);
+    reader->entries = (const struct ph__part_entry *)(const void *)(reader->map.bytes + footer->index_offset);
     size_t index_bytes = (size_t)footer->num_blocks * sizeof *reader->entries;
     if (footer->index_checksum != ph__checksum(reader->entries, index_bytes))
         return fail(reader, "its index is damaged; " PREPARE_ANEW);
@@ -162,8 +142,7 @@ void ph__part_reader_close(struct ph__part_reader *reader)
 {
     if (reader == NULL)
         return;
-    if (reader->bytes != NULL)
-        munmap((void *)(uintptr_t)reader->bytes, reader->num_bytes);
+    ph__mapped_file_close(&reader->map);
     free(reader->is_checked);
     free(reader->path);
     free(reader);
@@ -178,7 +157,7 @@ const struct ph__part_footer *ph__part_reader_footer(const struct ph__part_reade
 
 uint64_t ph__part_reader_num_bytes(const struct ph__part_reader *reader)
 {
-    return reader->num_bytes;
+    return reader->map.size;
 }
 
 const struct ph__part_entry *ph__part_reader_entries(const struct ph__part_reader *reader)
@@ -192,7 +171,7 @@ static ph_status check_block(struct ph__part_reader *reader, size_t block)
     const struct ph__part_entry *entry = &reader->entries[block];
     if (atomic_load_explicit(&reader->is_checked[block], memory_order_relaxed))
         return PH_OK;
-    if (entry->checksum != ph__checksum(reader->bytes + entry->offset, entry->num_bytes))
+    if (entry->checksum != ph__checksum(reader->map.bytes + entry->offset, entry->num_bytes))
         return ph_fail(PH_ERROR_DATA, "%s: block %zu is damaged; " PREPARE_ANEW, reader->path, block);
     atomic_store_explicit(&reader->is_checked[block], true, memory_order_relaxed);
     return PH_OK;
@@ -203,7 +182,7 @@ ph_status ph__part_reader_decode(
 {
     const struct ph__part_entry *entry = &reader->entries[block];
     PH_TRY(check_block(reader, block));
-    const struct ph__block content = {.bytes = reader->bytes + entry->offset,
+    const struct ph__block content = {.bytes = reader->map.bytes + entry->offset,
         .num_bytes = entry->num_bytes,
         .num_rows = entry->num_rows,
         .num_words = (size_t)entry->num_words};
@@ -217,7 +196,7 @@ void ph__part_reader_expect(const struct ph__part_reader *reader, size_t block)
 {
     const struct ph__part_entry *entry = &reader->entries[block];
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = (uintptr_t)(reader->bytes + entry->offset) / page * page;
-    uintptr_t end = (uintptr_t)(reader->bytes + entry->offset + entry->num_bytes);
+    uintptr_t start = (uintptr_t)(reader->map.bytes + entry->offset) / page * page;
+    uintptr_t end = (uintptr_t)(reader->map.bytes + entry->offset + entry->num_bytes);
     madvise((void *)start, end - start, MADV_WILLNEED);
 }

@@ -131,7 +131,7 @@ static ph_status fail_number(const struct ph__column *column, double number, con
 /* A number as an id. */
 static ph_status encode_real_id(struct ph__row_encoder *row, const struct ph__column *column, double number)
 {
-    bool is_bucket = column->encoding == PH_ENCODING_BUCKET || column->encoding == PH_ENCODING_LOG_BUCKET;
+    bool is_bucket = ph__column_is_bucket(column);
     if (is_bucket && isinf(number))
         return fail_number(column, number, "is not a finite number");
     if (is_bucket)

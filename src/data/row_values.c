@@ -26,12 +26,6 @@ static float log1p_of(const struct ph_encoder *encoder, double number)
     return (float)log1p(number);
 }
 
-static bool is_standardised(const struct ph__column *column)
-{
-    return column->transform == PH_TRANSFORM_STANDARDISE ||
-           column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
-}
-
 ph_status ph__encode_dense(struct ph__row_encoder *row, const struct ph__column *column, double number)
 {
     const struct ph_encoder *encoder = row->encoder;
@@ -39,9 +33,9 @@ ph_status ph__encode_dense(struct ph__row_encoder *row, const struct ph__column 
     bool is_blank = isnan(number);
     if (column->has_indicator)
         word[1] = ph__word_from_float(is_blank ? 1.0f : 0.0f);
-    if (row->fit != NULL && is_standardised(column) && is_blank)
+    if (row->fit != NULL && ph__column_is_standardised(column) && is_blank)
         return ph__fit_value(row->fit, column, number);
-    if (is_blank && is_standardised(column)) {
+    if (is_blank && ph__column_is_standardised(column)) {
         *word = ph__word_from_float(0);
         return PH_OK;
     }
@@ -50,7 +44,7 @@ ph_status ph__encode_dense(struct ph__row_encoder *row, const struct ph__column 
     bool is_log1p =
         column->transform == PH_TRANSFORM_LOG1P || column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
     float value = is_log1p ? log1p_of(encoder, number) : (float)number;
-    if (is_standardised(column)) {
+    if (ph__column_is_standardised(column)) {
         if (row->fit != NULL)
             return ph__fit_value(row->fit, column, (double)value);
         value = (float)(((double)value - column->statistics.mean) / column->statistics.deviation);

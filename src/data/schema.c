@@ -158,7 +158,7 @@ static ph_status set_list(
     if (column->is_weighted && !column->is_list)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
-    bool is_bucket = column->encoding == PH_ENCODING_BUCKET || column->encoding == PH_ENCODING_LOG_BUCKET;
+    bool is_bucket = ph__column_is_bucket(column);
     if (column->is_list && (is_bucket || column->part != PH_TIME_WHOLE))
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list has neither buckets nor parts of a time",
             column->name);
@@ -348,9 +348,14 @@ static ph_status read_separators(const struct ph_data_settings *settings, struct
     return PH_OK;
 }
 
+bool ph__has_quotes(int format)
+{
+    return format == PH_DATA_CSV || format == PH_DATA_AVAZU;
+}
+
 char ph__default_separator(int format)
 {
-    return format == PH_DATA_CSV || format == PH_DATA_AVAZU ? ',' : '\t';
+    return ph__has_quotes(format) ? ',' : '\t'; /* commas are what needs quotes */
 }
 
 bool ph__has_header(const struct ph_data_settings *settings)

@@ -14,7 +14,7 @@ static ph_status match_header(struct ph__source *source, struct delimited_file *
 {
     struct ph__header header = {0};
     const struct ph_encoder *encoder = source->encoder;
-    bool has_quotes = encoder->format == PH_DATA_CSV || encoder->format == PH_DATA_AVAZU;
+    bool has_quotes = ph__has_quotes((int)encoder->format);
     ph_status status = ph__header_read(state->file.reader, encoder->separator, has_quotes, &header);
     if (status == PH_OK)
         status = ph__delimited_match_header(&state->delimited, encoder, &header,

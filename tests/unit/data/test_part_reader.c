@@ -217,7 +217,7 @@ static void what_is_no_part_is_refused(void **state)
     part_put_bytes(path_of("zeros.phd"), zeros, sizeof zeros);
     part_put_bytes(path_of("nothing.phd"), zeros, 0);
     assert_fails(ph__part_reader_open(path_of("missing.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,
-        "missing.phd: No such file");
+        "missing.phd: cannot open: No such file");
     assert_fails(ph__part_reader_open(path_of("zeros.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,
         "is no part of a prepared data set");
     assert_fails(ph__part_reader_open(path_of("nothing.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,

@@ -87,7 +87,7 @@ static void parts_that_are_missing_exchanged_or_of_another_set_are_found(void **
     const char *aside = prepare_path("parts/aside");
     assert_int_equal(rename(first, aside), 0);
     assert_fails(ph__prepared_set_open(prepare_path("parts/train"), encoder, &set), PH_ERROR_DATA,
-        "part-00000-00000.phd: No such file");
+        "part-00000-00000.phd: cannot open: No such file");
     assert_int_equal(rename(second, first), 0);
     assert_int_equal(rename(aside, second), 0);
     assert_fails(ph__prepared_set_open(prepare_path("parts/train"), encoder, &set), PH_ERROR_DATA,
