@@ -11,7 +11,8 @@ struct ph_mapped_file { /* zero-initialised is none */
     size_t size;
 };
 
-/* Errors are `error_status` naming the path: missing, no regular file, unreadable. An empty file has no bytes. The file
+/* Errors name the path: `error_status` when it is missing, unreadable or no regular file, PH_ERROR_MEMORY when there is no
+ * room for it. An empty file has no bytes. The file
  * must not be cut while it is mapped: touching what is gone ends the process. */
 ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph_mapped_file *file_out);
 void ph__mapped_file_close(struct ph_mapped_file *file);
