@@ -12,9 +12,11 @@
 set -eu
 
 built=build/fuzz
-# Freed memory is kept poisoned, but not so much of it that the cache is lost.
-export ASAN_OPTIONS="quarantine_size_mb=8:malloc_context_size=3${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
-max_bytes=4096 # of an input
+# Freed memory is kept poisoned, but not so much of it that the cache is lost; who allocated what is told when a finding
+# is run again.
+export ASAN_OPTIONS="quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0:\
+max_malloc_fill_size=16${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+max_bytes=1024 # of an input: many times the buffers of this build
 
 fail() {
     echo "fuzz: $1" >&2

@@ -42,8 +42,9 @@ const char *ph__nearest_word(const char *word, const char *const *known, size_t 
     const char *nearest = NULL;
     size_t best = length <= 3 ? 1 : least(2 + length / 8, length / 2); /* as many edits are still near */
     for (size_t i = 0; i < num_known; i++) {
-        if (strlen(known[i]) > WORD_MAX)
-            continue;
+        const size_t other = strlen(known[i]);
+        if (other > WORD_MAX || other > length + best || length > other + best)
+            continue; /* each edit changes the length by one at most */
         size_t edits = distance(word, known[i]);
         if (edits > best || (edits == best && nearest != NULL))
             continue;

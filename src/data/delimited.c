@@ -24,14 +24,14 @@ static ph_status reserve(struct ph__delimited *delimited, const struct ph_encode
     return PH_OK;
 }
 
-/* The next cell is the file's column of this name. */
-static void match_cell(struct ph__delimited *delimited, const char *name)
+/* The next cell is what these columns are made from. */
+static void match_cell(
+    struct ph__delimited *delimited, const struct ph__column *const *columns, size_t count)
 {
-    const struct ph_encoder *encoder = delimited->encoder;
     size_t next = delimited->first[delimited->num_cells];
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        if (encoder->columns[i].kind != PH_FIELD_IGNORE && strcmp(encoder->columns[i].from, name) == 0)
-            delimited->columns[next++] = &encoder->columns[i];
+    for (size_t i = 0; i < count; i++)
+        if (columns[i]->kind != PH_FIELD_IGNORE)
+            delimited->columns[next++] = columns[i];
     delimited->first[++delimited->num_cells] = next;
 }
 
@@ -41,19 +41,22 @@ ph_status ph__delimited_match_header(struct ph__delimited *delimited, const stru
     PH_TRY(reserve(delimited, encoder, header->num_names));
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
-        if (ph__header_find(header, column->from) == SIZE_MAX && !may_lack(column, needs_no_labels))
+        if (!ph__header_has(header, column->from) && !may_lack(column, needs_no_labels))
             return ph_fail(
                 PH_ERROR_DATA, "%s:1: the header lacks column '%s' of the schema", where, column->from);
     }
-    for (size_t i = 0; i < header->num_names; i++)
-        match_cell(delimited, header->names[i]);
+    for (size_t i = 0; i < header->num_names; i++) {
+        size_t count;
+        const struct ph__column *const *columns = ph__encoder_made_from(encoder, header->names[i], &count);
+        match_cell(delimited, columns, count);
+    }
     return PH_OK;
 }
 
-static bool has_label_from(const struct ph_encoder *encoder, const char *name)
+static bool has_label(const struct ph__column *const *columns, size_t count)
 {
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        if (encoder->columns[i].kind == PH_FIELD_LABEL && strcmp(encoder->columns[i].from, name) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (columns[i]->kind == PH_FIELD_LABEL)
             return true;
     return false;
 }
@@ -63,12 +66,12 @@ ph_status ph__delimited_match_positions(
 {
     PH_TRY(reserve(delimited, encoder, encoder->num_columns));
     for (size_t i = 0; i < encoder->num_columns; i++) {
-        const char *name = encoder->columns[i].from;
-        bool is_known = false; /* a further feature from a column that has been met */
-        for (size_t j = 0; j < i && !is_known; j++)
-            is_known = strcmp(encoder->columns[j].from, name) == 0;
-        if (!is_known && (has_labels || !has_label_from(encoder, name)))
-            match_cell(delimited, name);
+        const struct ph__column *column = &encoder->columns[i];
+        size_t count;
+        const struct ph__column *const *columns = ph__encoder_made_from(encoder, column->from, &count);
+        const bool is_known = columns[0] != column; /* a further one from a cell that has been met */
+        if (!is_known && (has_labels || !has_label(columns, count)))
+            match_cell(delimited, columns, count);
     }
     return PH_OK;
 }

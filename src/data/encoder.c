@@ -40,6 +40,17 @@ ph_status ph__encoder_check_word(const struct ph__column *column, const char *wo
         column->name);
 }
 
+ph_status ph__encoder_new(struct ph_encoder **encoder_out)
+{
+    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
+    if (encoder == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
+    for (size_t i = 0; i < PH_LOG1P_TABLE_SIZE; i++)
+        encoder->log1p[i] = (float)log1p((double)i);
+    *encoder_out = encoder;
+    return PH_OK;
+}
+
 ph_status ph__encoder_add_column(
     struct ph_encoder *encoder, const char *name, const char *from, struct ph__column **column_out)
 {
@@ -62,6 +73,32 @@ const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, cons
         if (strcmp(encoder->columns[i].name, name) == 0)
             return &encoder->columns[i];
     return NULL;
+}
+
+/* The first of the columns by_source whose source is not before this name. */
+static size_t first_made_from(const struct ph_encoder *encoder, const char *name)
+{
+    size_t begin = 0, end = encoder->num_columns;
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        if (strcmp(encoder->by_source[middle]->from, name) < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+const struct ph__column *const *ph__encoder_made_from(
+    const struct ph_encoder *encoder, const char *name, size_t *count_out)
+{
+    const size_t first = first_made_from(encoder, name);
+    size_t count = 0;
+    while (first + count < encoder->num_columns &&
+           strcmp(encoder->by_source[first + count]->from, name) == 0)
+        count++;
+    *count_out = count;
+    return encoder->by_source + first;
 }
 
 /* ---- sealing ------------------------------------------------------------------------------------------- */
@@ -128,14 +165,23 @@ static ph_status list_dense(struct ph_encoder *encoder, const struct ph__column 
     return name != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
+static int compare_sources(const void *a, const void *b)
+{
+    const struct ph__column *left = *(const struct ph__column *const *)a;
+    const struct ph__column *right = *(const struct ph__column *const *)b;
+    const int order = strcmp(left->from, right->from);
+    return order != 0 ? order : (left > right) - (left < right);
+}
+
 static ph_status list_features(struct ph_encoder *encoder)
 {
     encoder->sparse = calloc(encoder->num_sparse + 1, sizeof *encoder->sparse);
     encoder->dense_names = calloc(encoder->num_dense + 1, sizeof *encoder->dense_names);
     encoder->lists = calloc(encoder->num_lists + 1, sizeof *encoder->lists);
     encoder->sparse_columns = calloc(encoder->num_sparse + 1, sizeof(const struct ph__column *));
+    encoder->by_source = calloc(encoder->num_columns + 1, sizeof(const struct ph__column *));
     if (encoder->sparse == NULL || encoder->dense_names == NULL || encoder->lists == NULL ||
-        encoder->sparse_columns == NULL)
+        encoder->sparse_columns == NULL || encoder->by_source == NULL)
         return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu features", encoder->num_columns);
     encoder->num_lists = 0;
     for (size_t i = 0; i < encoder->num_columns; i++) {
@@ -144,7 +190,9 @@ static ph_status list_features(struct ph_encoder *encoder)
             PH_TRY(list_dense(encoder, column));
         if (column->kind == PH_FIELD_ID)
             list_sparse(encoder, column);
+        encoder->by_source[i] = column;
     }
+    qsort(encoder->by_source, encoder->num_columns, sizeof(const struct ph__column *), compare_sources);
     return PH_OK;
 }
 
@@ -176,6 +224,7 @@ static void free_lists(struct ph_encoder *encoder)
     free(encoder->dense_names);
     free(encoder->lists);
     free(encoder->sparse_columns);
+    free(encoder->by_source);
 }
 
 /* What an earlier seal has found out. */
@@ -186,6 +235,7 @@ static void unseal(struct ph_encoder *encoder)
     encoder->dense_names = NULL;
     encoder->lists = NULL;
     encoder->sparse_columns = NULL;
+    encoder->by_source = NULL;
     encoder->num_tasks = encoder->num_dense = encoder->num_sparse = encoder->num_lists = 0;
     encoder->has_weight = encoder->has_group = encoder->has_id_weights = false;
 }
@@ -205,8 +255,6 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
     encoder->group_word = encoder->weight_word + (encoder->has_weight ? 1 : 0);
     encoder->sparse_word = encoder->group_word + (encoder->has_group ? 2 : 0);
     encoder->num_fixed_words = encoder->sparse_word + encoder->num_sparse;
-    for (size_t i = 0; i < PH_LOG1P_TABLE_SIZE; i++)
-        encoder->log1p[i] = (float)log1p((double)i);
     return list_features(encoder);
 }
 

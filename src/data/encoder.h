@@ -77,6 +77,7 @@ struct ph_encoder {
     size_t *lists;              /* (num_lists) sparse slots of lists, ascending */
     size_t num_lists;
     const struct ph__column **sparse_columns; /* (num_sparse) by slot */
+    const struct ph__column **by_source;      /* (num_columns) by what they are made from, then in their order */
     struct ph_arena arena;                    /* names made of others */
     struct ph_sparse_feature *sparse;
     const char **dense_names;
@@ -85,6 +86,9 @@ struct ph_encoder {
     char digest[65];                  /* the seal of the file that it was loaded from; "": it was not */
     float log1p[PH_LOG1P_TABLE_SIZE]; /* of 0, 1, 2 …: most counts are small */
 };
+
+/* Without columns. PH_ERROR_MEMORY. */
+ph_status ph__encoder_new(struct ph_encoder **encoder_out);
 
 /* Appends a column; the texts are copied. The column is zero but for them; borrowed until the next one. */
 ph_status ph__encoder_add_column(
@@ -96,6 +100,10 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
 
 /* NULL when there is none of that name. */
 const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, const char *name);
+
+/* The columns made from the file's column of this name, in their order; of a sealed encoder. Borrowed. */
+const struct ph__column *const *ph__encoder_made_from(
+    const struct ph_encoder *encoder, const char *name, size_t *count_out);
 
 /* An encoder whose columns are known and that has learnt nothing yet: not for encoding. Errors as ph_encoder_create. */
 ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);

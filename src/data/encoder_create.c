@@ -194,9 +194,8 @@ static ph_status outline(const struct ph_data_settings *settings, struct ph_enco
 
 ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
 {
-    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
-    if (encoder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_new(&encoder));
     ph_status status = outline(settings, encoder);
     if (status != PH_OK) {
         ph_encoder_destroy(encoder);
@@ -247,9 +246,8 @@ ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings
 {
     if (dataset->num_batches == 0)
         return ph_fail(PH_ERROR_DATA, PH_DATASET_NAME ": has no batch that could name its columns");
-    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
-    if (encoder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_new(&encoder));
     ph_status status = build_dataset_columns(settings, dataset, encoder);
     if (status == PH_OK)
         status = ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);

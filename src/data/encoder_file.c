@@ -342,8 +342,8 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
 ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out)
 {
     struct ph_json *json = NULL;
-    struct ph_encoder *encoder = calloc(1, sizeof *encoder);
-    ph_status status = encoder != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "%s: no memory", path);
+    struct ph_encoder *encoder = NULL;
+    ph_status status = ph__encoder_new(&encoder);
     if (status == PH_OK)
         status = ph__sealed_json_read(path, PH_ERROR_CHECKPOINT, MAX_FILE_BYTES, &json);
     if (status == PH_OK) {

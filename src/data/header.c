@@ -1,6 +1,5 @@
 #include "data/header.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +15,24 @@ static ph_status check_name(
     if (!ph__is_utf8(name, length))
         return ph_fail(
             PH_ERROR_DATA, "%s:1: the name of column %zu is not UTF-8", path, header->num_names + 1);
-    if (ph__header_find(header, name) != SIZE_MAX)
-        return ph_fail(PH_ERROR_DATA, "%s:1: two columns are called '%s'", path, name);
+    return PH_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static ph_status sort_names(struct ph__header *header, const char *path)
+{
+    header->sorted = malloc(header->num_names * sizeof *header->sorted);
+    if (header->sorted == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", path);
+    memcpy(header->sorted, header->names, header->num_names * sizeof *header->sorted);
+    qsort(header->sorted, header->num_names, sizeof *header->sorted, compare_names);
+    for (size_t i = 1; i < header->num_names; i++)
+        if (strcmp(header->sorted[i - 1], header->sorted[i]) == 0)
+            return ph_fail(PH_ERROR_DATA, "%s:1: two columns are called '%s'", path, header->sorted[i]);
     return PH_OK;
 }
 
@@ -46,20 +61,19 @@ ph_status ph__header_read(
             (void **)&header->names, &header->names_capacity, header->num_names + 1, sizeof *header->names));
         header->names[header->num_names++] = name;
     }
-    return PH_OK;
+    return sort_names(header, path);
 }
 
 void ph__header_fini(struct ph__header *header)
 {
     free(header->line);
     free(header->names);
+    free(header->sorted);
     memset(header, 0, sizeof *header);
 }
 
-size_t ph__header_find(const struct ph__header *header, const char *name)
+bool ph__header_has(const struct ph__header *header, const char *name)
 {
-    for (size_t i = 0; i < header->num_names; i++)
-        if (strcmp(header->names[i], name) == 0)
-            return i;
-    return SIZE_MAX;
+    return header->num_names > 0 && bsearch(&name, header->sorted, header->num_names, sizeof *header->sorted,
+                                        compare_names) != NULL;
 }

@@ -11,6 +11,7 @@ struct ph__header { /* zero-initialised is empty */
     char *line;     /* the names lie in it */
     char **names;
     size_t num_names, names_capacity;
+    char **sorted; /* (num_names) the names, in the order of their bytes */
 };
 
 /* Reads the first line: names that are not blank, not doubled, and UTF-8; a byte order mark is skipped.
@@ -19,7 +20,6 @@ ph_status ph__header_read(
     struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);
 void ph__header_fini(struct ph__header *header);
 
-/* The index of a name, SIZE_MAX when it is not there. */
-size_t ph__header_find(const struct ph__header *header, const char *name);
+bool ph__header_has(const struct ph__header *header, const char *name);
 
 #endif
