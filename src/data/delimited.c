@@ -25,8 +25,7 @@ static ph_status reserve(struct ph__delimited *delimited, const struct ph_encode
 }
 
 /* The next cell is what these columns are made from. */
-static void match_cell(
-    struct ph__delimited *delimited, const struct ph__column *const *columns, size_t count)
+static void match_cell(struct ph__delimited *delimited, const struct ph__column *const *columns, size_t count)
 {
     size_t next = delimited->first[delimited->num_cells];
     for (size_t i = 0; i < count; i++)

@@ -94,8 +94,7 @@ const struct ph__column *const *ph__encoder_made_from(
 {
     const size_t first = first_made_from(encoder, name);
     size_t count = 0;
-    while (first + count < encoder->num_columns &&
-           strcmp(encoder->by_source[first + count]->from, name) == 0)
+    while (first + count < encoder->num_columns && strcmp(encoder->by_source[first + count]->from, name) == 0)
         count++;
     *count_out = count;
     return encoder->by_source + first;

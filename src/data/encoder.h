@@ -77,8 +77,8 @@ struct ph_encoder {
     size_t *lists;              /* (num_lists) sparse slots of lists, ascending */
     size_t num_lists;
     const struct ph__column **sparse_columns; /* (num_sparse) by slot */
-    const struct ph__column **by_source;      /* (num_columns) by what they are made from, then in their order */
-    struct ph_arena arena;                    /* names made of others */
+    const struct ph__column **by_source; /* (num_columns) by what they are made from, then in their order */
+    struct ph_arena arena;               /* names made of others */
     struct ph_sparse_feature *sparse;
     const char **dense_names;
     /* where the parts of an encoded row start */

@@ -74,6 +74,6 @@ void ph__header_fini(struct ph__header *header)
 
 bool ph__header_has(const struct ph__header *header, const char *name)
 {
-    return header->num_names > 0 && bsearch(&name, header->sorted, header->num_names, sizeof *header->sorted,
-                                        compare_names) != NULL;
+    return header->num_names > 0 &&
+           bsearch(&name, header->sorted, header->num_names, sizeof *header->sorted, compare_names) != NULL;
 }
