@@ -23,11 +23,15 @@ struct ph__fit_summary {
 /* Writes and empties the fit, atomically; num_rows of the summary is the fit's own. */
 ph_status ph__fit_file_write(const char *path, struct ph__fit *fit, const struct ph__fit_summary *summary);
 
-/* Whether there is such a file, whole and for such an encoder. */
+/* Whether there is such a file for such an encoder, written to its end; and whether it is also undamaged, which takes
+ * reading it. */
+bool ph__fit_file_is_ended(
+    const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out);
 bool ph__fit_file_is_whole(
     const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out);
 
-/* Merges the files, in the order of their rows, into the encoder: its vocabularies, statistics and boundaries.
+/* Merges the files, in the order of their rows, into the encoder: its vocabularies, statistics and boundaries. All of
+ * them are checked before; PH_ERROR_DATA naming the one that is damaged.
  * PH_ERROR_MEMORY when the words that stay take more than max_bytes, naming the column whose turn it was. */
 ph_status ph__fit_files_finish(
     const char *const *paths, size_t num_paths, uint64_t max_bytes, struct ph_encoder *encoder);

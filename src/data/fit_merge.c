@@ -46,7 +46,7 @@ static bool is_entry_whole(const struct fit_file *file, const struct ph__fit_ent
                                   array_at(file, entry->text_at), array_at(file, entry->sample_at));
 }
 
-static bool is_file_whole(struct fit_file *file, const struct ph_encoder *encoder)
+static bool is_file_ended(struct fit_file *file, const struct ph_encoder *encoder)
 {
     const struct ph_mapped_file *map = &file->map;
     struct ph__fit_footer *footer = &file->footer;
@@ -60,6 +60,14 @@ static bool is_file_whole(struct fit_file *file, const struct ph_encoder *encode
         !lies_within(footer->directory_at, footer->num_columns, sizeof(struct ph__fit_entry), end))
         return false;
     file->directory = array_at(file, footer->directory_at);
+    return true;
+}
+
+static bool is_file_whole(struct fit_file *file, const struct ph_encoder *encoder)
+{
+    if (!is_file_ended(file, encoder))
+        return false;
+    const struct ph__fit_footer *footer = &file->footer;
     if (footer->directory_checksum !=
         ph__checksum(file->directory, footer->num_columns * sizeof *file->directory))
         return false;
@@ -69,18 +77,31 @@ static bool is_file_whole(struct fit_file *file, const struct ph_encoder *encode
     return true;
 }
 
-bool ph__fit_file_is_whole(
-    const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out)
+static bool look_at(const char *path, const struct ph_encoder *encoder,
+    bool (*is_fine)(struct fit_file *file, const struct ph_encoder *encoder),
+    struct ph__fit_summary *summary_out)
 {
     struct fit_file file = {0};
     if (ph__mapped_file_open(path, PH_ERROR_DATA, &file.map) != PH_OK)
         return false;
-    bool is_whole = is_file_whole(&file, encoder);
+    const bool it_is = is_fine(&file, encoder);
     const struct ph__fit_footer *footer = &file.footer;
-    if (is_whole)
+    if (it_is)
         *summary_out = (struct ph__fit_summary){footer->num_rows, footer->num_bad_rows, footer->is_last != 0};
     ph__mapped_file_close(&file.map);
-    return is_whole;
+    return it_is;
+}
+
+bool ph__fit_file_is_ended(
+    const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out)
+{
+    return look_at(path, encoder, is_file_ended, summary_out);
+}
+
+bool ph__fit_file_is_whole(
+    const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out)
+{
+    return look_at(path, encoder, is_file_whole, summary_out);
 }
 
 /* ---- merging --------------------------------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ static ph_status list_files(struct ph_arena *arena, const char *prefix, const st
         const char *path = file_path(arena, prefix, number);
         if (path == NULL)
             return PH_ERROR_MEMORY;
-        if (!ph__fit_file_is_whole(path, encoder, &summary))
+        if (!ph__fit_file_is_ended(path, encoder, &summary))
             return ph_fail(PH_ERROR_DATA, "%s: is missing or damaged", path);
         PH_TRY(ph__array_reserve((void **)paths, capacity, *num_paths + 1, sizeof **paths));
         (*paths)[(*num_paths)++] = path;

@@ -1,9 +1,9 @@
 /* Preparing data: text in, a folder of prepared splits out (docs/DATA.md).
  *
  *     FOLDER/source.yaml    the data section that it was made by
+ *     FOLDER/plan.json      which files, cut how
  *     FOLDER/learning/…     what the first pass has learnt of each part, until the encoder is there
  *     FOLDER/encoder.json   the encoder
- *     FOLDER/plan.json      which files, cut how
  *     FOLDER/train/…        parts, and when all are there the manifest; so for valid and test
  *     FOLDER/prepared.yaml  the data section that reads it; written last
  *
@@ -28,6 +28,7 @@ struct preparation {
     const struct ph_prepare_options *options;
     struct ph_arena arena;
     struct ph_encoder *encoder;
+    char digest[65]; /* of the encoder, once it is whole */
     struct ph__prepare_plan plan;
     struct ph__prepare_context context;
     struct ph__prepare_result *results; /* (plan.num_tasks) */
@@ -78,27 +79,39 @@ static ph_status check_settings(struct preparation *preparation)
     return ph__data_settings_compare(path, &now, "may not change on resume");
 }
 
-static ph_status make_encoder(struct preparation *preparation)
+/* The encoder that is there, or what is known of it before the first pass. */
+static ph_status open_encoder(struct preparation *preparation, bool *is_outline)
 {
     const char *path = path_of(preparation, "encoder.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
+    *is_outline = !ph__file_exists(path);
+    if (*is_outline)
+        return ph__encoder_outline(preparation->settings, &preparation->encoder);
+    return ph_encoder_load(path, &preparation->encoder);
+}
+
+/* After the plan: what was learnt by another one would be taken for what this one wants. */
+static ph_status complete_encoder(struct preparation *preparation, const char *learning)
+{
+    const char *path = path_of(preparation, "encoder.json");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (ph__fit_first_wanted(preparation->encoder) != NULL)
+        PH_TRY(ph__prepare_learn(
+            preparation->settings, &preparation->plan, learning, preparation->options, preparation->encoder));
+    return ph_encoder_save(preparation->encoder, path);
+}
+
+static ph_status make_encoder(struct preparation *preparation, bool is_outline)
+{
     const char *learning = path_of(preparation, "learning");
     if (learning == NULL)
         return PH_ERROR_MEMORY;
-    if (!ph__file_exists(path)) {
-        struct ph_encoder *encoder;
-        PH_TRY(ph__encoder_outline(preparation->settings, &encoder));
-        ph_status status = PH_OK;
-        if (ph__fit_first_wanted(encoder) != NULL)
-            status = ph__prepare_learn(preparation->settings, learning, preparation->options, encoder);
-        if (status == PH_OK)
-            status = ph_encoder_save(encoder, path);
-        ph_encoder_destroy(encoder);
-        PH_TRY(status);
-    }
-    PH_TRY(ph__prepare_learn_clean(learning));
-    return ph_encoder_load(path, &preparation->encoder);
+    if (is_outline)
+        PH_TRY(complete_encoder(preparation, learning));
+    PH_TRY(ph__encoder_digest(preparation->encoder, preparation->digest));
+    return ph__prepare_learn_clean(learning);
 }
 
 static ph_status make_plan(struct preparation *preparation)
@@ -107,8 +120,8 @@ static ph_status make_plan(struct preparation *preparation)
     const char *path = path_of(preparation, "plan.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph__prepare_plan_init(plan, preparation->settings, preparation->encoder,
-        ph__prepare_part_bytes(preparation->options->part_bytes)));
+    PH_TRY(ph__prepare_plan_init(
+        plan, preparation->settings, ph__prepare_part_bytes(preparation->options->part_bytes)));
     if (ph__file_exists(path))
         return ph__prepare_plan_compare(plan, path);
     return ph__prepare_plan_save(plan, path);
@@ -140,7 +153,7 @@ static ph_status make_parts(struct preparation *preparation)
         .may_resume = preparation->options->may_resume,
         .must_stop = must_stop,
         .stop_argument = preparation};
-    ph__part_digest(plan->encoder, context->digest);
+    ph__part_digest(preparation->digest, context->digest);
     PH_TRY(ph__row_layout_init(&context->layout, preparation->encoder));
     size_t num_threads = preparation->options->num_threads;
     preparation->num_threads = num_threads != 0 ? num_threads : ph__cpu_count();
@@ -224,7 +237,7 @@ static ph_status write_manifest(
         &preparation->arena, "%s/%s/" PH_MANIFEST_NAME, preparation->folder, ph__split_names[split]);
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    memcpy(manifest.encoder, preparation->plan.encoder, sizeof manifest.encoder);
+    memcpy(manifest.encoder, preparation->digest, sizeof manifest.encoder);
     PH_TRY(check_bad_rows(preparation, split));
     ph_status status = add_results(preparation, split, &manifest);
     if (status == PH_OK)
@@ -294,10 +307,12 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
 
 static ph_status prepare(struct preparation *preparation, struct ph_prepare_summary *summary)
 {
+    bool is_outline = false;
     PH_TRY(check_folder(preparation));
+    PH_TRY(open_encoder(preparation, &is_outline));
     PH_TRY(check_settings(preparation));
-    PH_TRY(make_encoder(preparation));
     PH_TRY(make_plan(preparation));
+    PH_TRY(make_encoder(preparation, is_outline));
     PH_TRY(make_split_folders(preparation));
     uint64_t start_ns = ph__clock_ns();
     PH_TRY(make_parts(preparation));

@@ -17,7 +17,7 @@
 struct learning {
     const struct ph_data_settings *settings;
     const struct ph_encoder *encoder;
-    struct ph__prepare_plan plan;
+    const struct ph__prepare_plan *plan;
     struct ph_arena arena;
     const char **prefixes; /* (num_tasks) of the training split */
     size_t num_tasks;
@@ -41,7 +41,7 @@ static ph_status learn_task(void *argument, size_t number, size_t worker)
 {
     (void)worker;
     struct learning *learning = argument;
-    const struct ph__prepare_task *task = &learning->plan.tasks[number];
+    const struct ph__prepare_task *task = &learning->plan->tasks[number];
     struct ph__source_position start = {.file = task->file->number};
     struct asking asking = {learning, number};
     struct ph__fit_summary summary;
@@ -61,7 +61,7 @@ static ph_status learn_task(void *argument, size_t number, size_t worker)
 /* The plan's first tasks are those of the training split. */
 static ph_status name_tasks(struct learning *learning, const char *folder)
 {
-    const struct ph__prepare_plan *plan = &learning->plan;
+    const struct ph__prepare_plan *plan = learning->plan;
     learning->prefixes = ph__arena_alloc_array(&learning->arena, plan->num_tasks, sizeof *learning->prefixes);
     if (learning->prefixes == NULL)
         return PH_ERROR_MEMORY;
@@ -82,8 +82,6 @@ static ph_status learn(struct learning *learning, const char *folder,
         options->vocabulary_bytes != 0 ? options->vocabulary_bytes : DEFAULT_VOCABULARY_BYTES;
     size_t num_threads = options->num_threads != 0 ? options->num_threads : ph__cpu_count();
     PH_TRY(ph__directory_create(folder));
-    PH_TRY(ph__prepare_plan_init(
-        &learning->plan, learning->settings, encoder, ph__prepare_part_bytes(options->part_bytes)));
     PH_TRY(name_tasks(learning, folder));
     learning->max_bytes = total_bytes / (2 * num_threads); /* sorting takes as much again */
     learning->tasks = (struct ph__tasks){.run = learn_task,
@@ -94,12 +92,11 @@ static ph_status learn(struct learning *learning, const char *folder,
     return ph__learn_finish(learning->prefixes, learning->num_tasks, total_bytes, encoder);
 }
 
-ph_status ph__prepare_learn(const struct ph_data_settings *settings, const char *folder,
-    const struct ph_prepare_options *options, struct ph_encoder *encoder)
+ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,
+    const char *folder, const struct ph_prepare_options *options, struct ph_encoder *encoder)
 {
-    struct learning learning = {.settings = settings, .encoder = encoder};
+    struct learning learning = {.settings = settings, .encoder = encoder, .plan = plan};
     ph_status status = learn(&learning, folder, options, encoder);
-    ph__prepare_plan_fini(&learning.plan);
     ph__arena_fini(&learning.arena);
     return status;
 }

@@ -3,12 +3,13 @@
 #ifndef PH_DATA_PREPARE_LEARN_H
 #define PH_DATA_PREPARE_LEARN_H
 
-#include "phloem/data.h"
+#include "data/prepare_plan.h"
 
-/* Completes an encoder that was outlined from the settings. What is learnt of a part is kept in `folder` until the caller
- * removes it by ph__prepare_learn_clean. The encoder is what ph_encoder_create would have made, to the bit. */
-ph_status ph__prepare_learn(const struct ph_data_settings *settings, const char *folder,
-    const struct ph_prepare_options *options, struct ph_encoder *encoder);
+/* Completes an encoder that was outlined from the settings, by the plan's tasks of the training split. What is learnt of a
+ * part is kept in `folder`, for this plan alone, until the caller removes it by ph__prepare_learn_clean. The encoder is
+ * what ph_encoder_create would have made, to the bit. */
+ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,
+    const char *folder, const struct ph_prepare_options *options, struct ph_encoder *encoder);
 
 /* Removes the folder with what is in it; nothing happens when it is not there. */
 ph_status ph__prepare_learn_clean(const char *folder);

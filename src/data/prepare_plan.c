@@ -17,18 +17,18 @@ const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
 
 /* ---- making ---------------------------------------------------------------------------------------------- */
 
-static bool is_text(const struct ph_encoder *encoder)
+static bool is_text(const struct ph_data_settings *settings)
 {
-    return encoder->format != PH_DATA_NPY && encoder->format != PH_DATA_ARROW;
+    return settings->format != PH_DATA_NPY && settings->format != PH_DATA_ARROW;
 }
 
 /* Size of a file, and whether it may be read from any byte on. */
 static ph_status look_at(
-    const struct ph_encoder *encoder, const char *path, uint64_t *num_bytes_out, bool *is_cut_out)
+    const struct ph_data_settings *settings, const char *path, uint64_t *num_bytes_out, bool *is_cut_out)
 {
     struct ph_reader *reader;
     if (strcmp(path, "-") == 0 ||
-        !is_text(encoder)) { /* the path of arrays may be a prefix of several files */
+        !is_text(settings)) { /* the path of arrays may be a prefix of several files */
         *num_bytes_out = 0;
         *is_cut_out = false;
         return PH_OK;
@@ -40,8 +40,8 @@ static ph_status look_at(
     return PH_OK;
 }
 
-static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_encoder *encoder, const char *path,
-    enum ph__split split, size_t *capacity)
+static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
+    const char *path, enum ph__split split, size_t *capacity)
 {
     const char **paths;
     size_t num_paths;
@@ -53,7 +53,7 @@ static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_encode
     for (size_t i = 0; i < num_paths; i++) {
         struct ph__prepare_file *file = &plan->files[plan->num_files];
         *file = (struct ph__prepare_file){.path = paths[i], .split = split, .number = i};
-        PH_TRY(look_at(encoder, paths[i], &file->num_bytes, &file->is_cut));
+        PH_TRY(look_at(settings, paths[i], &file->num_bytes, &file->is_cut));
         plan->num_files++;
     }
     return PH_OK;
@@ -92,15 +92,14 @@ uint64_t ph__prepare_part_bytes(uint64_t option)
     return option != 0 ? option : (uint64_t)256 << 20;
 }
 
-ph_status ph__prepare_plan_init(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
-    const struct ph_encoder *encoder, uint64_t part_bytes)
+ph_status ph__prepare_plan_init(
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, uint64_t part_bytes)
 {
     *plan = (struct ph__prepare_plan){.part_bytes = part_bytes};
     const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
     size_t capacity = 0;
-    PH_TRY(ph__encoder_digest(encoder, plan->encoder));
     for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
-        PH_TRY(add_files(plan, encoder, paths[split], (enum ph__split)split, &capacity));
+        PH_TRY(add_files(plan, settings, paths[split], (enum ph__split)split, &capacity));
     return make_tasks(plan);
 }
 
@@ -137,7 +136,6 @@ ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char 
 {
     struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
     ph__json_set_text(json, "format", FORMAT);
-    ph__json_set_text(json, "encoder", plan->encoder);
     ph__json_set_integer(json, "part_bytes", (int64_t)plan->part_bytes);
     for (size_t i = 0; i < plan->num_files; i++) {
         struct ph_json *file = ph__json_object();
@@ -172,8 +170,6 @@ static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_js
     const struct ph_json *files = ph__json_get(saved, "files");
     if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
         return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
-    if (strcmp(ph__json_as_text(ph__json_get(saved, "encoder"), ""), plan->encoder) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: the preparation was begun with another encoder", path);
     int64_t part_bytes = ph__json_as_integer(ph__json_get(saved, "part_bytes"), 0);
     if ((uint64_t)part_bytes != plan->part_bytes)
         return ph_fail(PH_ERROR_CONFIG,

@@ -5,7 +5,7 @@
 #define PH_DATA_PREPARE_PLAN_H
 
 #include "base/arena.h"
-#include "data/encoder.h"
+#include "phloem/data.h"
 
 enum ph__split { PH_SPLIT_TRAIN, PH_SPLIT_VALID, PH_SPLIT_TEST, PH_SPLIT_COUNT };
 extern const char *const ph__split_names[PH_SPLIT_COUNT];
@@ -28,7 +28,6 @@ struct ph__prepare_task {
 struct ph__prepare_plan {
     struct ph_arena arena;
     uint64_t part_bytes;
-    char encoder[65]; /* ph__encoder_digest */
     struct ph__prepare_file *files;
     size_t num_files;
     struct ph__prepare_task *tasks; /* split by split, file by file, part by part */
@@ -39,8 +38,8 @@ struct ph__prepare_plan {
 uint64_t ph__prepare_part_bytes(uint64_t option);
 
 /* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
-ph_status ph__prepare_plan_init(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
-    const struct ph_encoder *encoder, uint64_t part_bytes);
+ph_status ph__prepare_plan_init(
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, uint64_t part_bytes);
 void ph__prepare_plan_fini(struct ph__prepare_plan *plan);
 
 /* The byte at which the first line of a task begins, of a file that is cut: at `begin` or behind it. */

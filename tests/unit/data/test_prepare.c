@@ -217,6 +217,49 @@ static void what_has_changed_since_is_refused(void **state)
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));
 }
 
+/* The words' vocabulary is learnt in a first pass, whose parts are of no use for other data. */
+static void what_has_changed_since_the_first_pass_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    volatile int stop_signal = SIGTERM;
+    struct ph_prepare_options options = {
+        .num_threads = 1, .part_bytes = PREPARE_PART_BYTES, .may_resume = true, .stop_signal = &stop_signal};
+    prepare_fixture_init(&fixture, prepare_file("growing.csv", 1000, 1));
+    const char *folder = prepare_path("learning");
+    assert_fails(ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_TERMINATED, "stopped");
+    assert_false(ph__file_exists(prepare_path("learning/encoder.json")));
+    stop_signal = 0;
+    options.part_bytes = 4096;
+    assert_fails(ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_CONFIG,
+        "prepare.part_bytes was 8192 and is now 4096");
+    options.part_bytes = PREPARE_PART_BYTES;
+    prepare_file("growing.csv", 1100, 1);
+    assert_fails(
+        ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_DATA, "growing.csv: had ");
+    prepare_file("growing.csv", 1000, 1);
+    assert_ok(ph_prepare(&fixture.settings, folder, &options, &summary));
+}
+
+/* What is wrong with the settings is said before anything is written, so that they can be mended. */
+static void wrong_settings_leave_the_folder_empty(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    bool is_empty = false;
+    const struct ph_prepare_options options = {.num_threads = 1};
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    fixture.fields[1].name = "cuont";
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary), PH_ERROR_CONFIG,
+        "column 'count' has no entry");
+    assert_ok(ph__directory_is_empty(prepare_path("mended"), &is_empty));
+    assert_true(is_empty);
+    fixture.fields[1].name = "count";
+    assert_ok(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary));
+}
+
 /* A file of good rows among which the given lines (from 1, the header) are bad. */
 static const char *file_with_bad_lines(const char *name, const size_t *lines, size_t num_lines)
 {
@@ -311,6 +354,8 @@ int main(void)
         cmocka_unit_test(a_signal_stops_and_leaves_what_can_be_resumed),
         cmocka_unit_test(a_folder_that_is_not_empty_is_refused_without_resume),
         cmocka_unit_test(what_has_changed_since_is_refused),
+        cmocka_unit_test(what_has_changed_since_the_first_pass_is_refused),
+        cmocka_unit_test(wrong_settings_leave_the_folder_empty),
         cmocka_unit_test(bad_rows_are_counted_over_the_split),
         cmocka_unit_test(what_cannot_be_prepared_is_named),
         cmocka_unit_test(a_full_disk_is_a_disk_error),
