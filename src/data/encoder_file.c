@@ -281,7 +281,7 @@ static ph_status get_statistics(const struct ph_json *json, const char *path, st
     statistics->max = ph__json_as_number(ph__json_get(child, "max"), 0);
     statistics->mean = ph__json_as_number(ph__json_get(child, "mean"), (double)NAN);
     statistics->deviation = ph__json_as_number(ph__json_get(child, "deviation"), 0);
-    if (!isfinite(statistics->mean) || !(statistics->deviation > 0))
+    if (!isfinite(statistics->mean) || !(statistics->deviation > 0) || !isfinite(statistics->deviation))
         return fail_key(path, "statistics");
     return PH_OK;
 }

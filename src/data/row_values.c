@@ -48,6 +48,10 @@ ph_status ph__encode_dense(struct ph__row_encoder *row, const struct ph__column 
         if (row->fit != NULL)
             return ph__fit_value(row->fit, column, (double)value);
         value = (float)(((double)value - column->statistics.mean) / column->statistics.deviation);
+        if (!isfinite(value))
+            return ph_fail(PH_ERROR_DATA,
+                "field '%s': %g is too many standard deviations from the mean for a float", column->name,
+                number);
     }
     *word = ph__word_from_float(value);
     return PH_OK;

@@ -1,5 +1,9 @@
 #include "support/fuzz_parts.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
 #include "base/memory.h"
 #include "base/rng.h"
 
@@ -67,4 +71,49 @@ void fuzz_check_rows(const struct ph__rows *rows, size_t first)
         }
         fuzz_require(rows->starts[i] + next == rows->starts[i + 1]);
     }
+}
+
+/* The header must be the one that the layout gives: what differs in it is refused before anything else. */
+static size_t put_header(uint8_t *bytes, size_t size, const struct ph__row_layout *layout,
+    const unsigned char digest[PH_ENCODER_DIGEST_BYTES])
+{
+    unsigned char *header = NULL;
+    size_t header_bytes = 0;
+    fuzz_require(ph__part_header_create(layout, digest, &header, &header_bytes) == PH_OK);
+    if (header_bytes <= size)
+        memcpy(bytes, header, header_bytes);
+    free(header);
+    return header_bytes;
+}
+
+static void reseal_blocks(uint8_t *bytes, size_t index_offset, size_t num_blocks)
+{
+    for (size_t i = 0; i < num_blocks; i++) {
+        struct ph__part_entry entry;
+        uint8_t *at = bytes + index_offset + i * sizeof entry;
+        memcpy(&entry, at, sizeof entry);
+        if (entry.offset < index_offset && entry.num_bytes <= index_offset - entry.offset)
+            entry.checksum = ph__checksum(bytes + entry.offset, entry.num_bytes);
+        memcpy(at, &entry, sizeof entry);
+    }
+}
+
+void fuzz_reseal_part(uint8_t *bytes, size_t size, const struct ph__row_layout *layout,
+    const unsigned char digest[PH_ENCODER_DIGEST_BYTES])
+{
+    const size_t header_bytes = put_header(bytes, size, layout, digest);
+    struct ph__part_footer footer;
+    if (size < header_bytes + sizeof footer)
+        return;
+    const size_t footer_offset = size - sizeof footer;
+    memcpy(&footer, bytes + footer_offset, sizeof footer);
+    if (footer.num_blocks <= footer_offset / sizeof(struct ph__part_entry)) {
+        const size_t index_bytes = (size_t)footer.num_blocks * sizeof(struct ph__part_entry);
+        const size_t index_offset = footer_offset - index_bytes;
+        reseal_blocks(bytes, index_offset, (size_t)footer.num_blocks);
+        footer.index_checksum = ph__checksum(bytes + index_offset, index_bytes);
+    }
+    footer.header_checksum = ph__checksum(bytes, header_bytes);
+    footer.checksum = ph__part_footer_checksum(&footer);
+    memcpy(bytes + footer_offset, &footer, sizeof footer);
 }

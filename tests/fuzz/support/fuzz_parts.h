@@ -3,6 +3,7 @@
 #define PH_FUZZ_PARTS_H
 
 #include "data/part_block.h"
+#include "data/part_format.h"
 #include "support/fuzz_support.h"
 
 /* Rows longer than this in all are not decoded: a few bytes may stand for very many words. */
@@ -16,5 +17,9 @@ struct ph__rows fuzz_make_rows(size_t num_rows, uint64_t seed);
 
 /* The rows from `first` on lie one behind the other, as long as their lists say, with ids within their limits. */
 void fuzz_check_rows(const struct ph__rows *rows, size_t first);
+
+/* Makes the checksums of an edited part fit, as far as its own numbers lead to what they cover. */
+void fuzz_reseal_part(uint8_t *bytes, size_t size, const struct ph__row_layout *layout,
+    const unsigned char digest[PH_ENCODER_DIGEST_BYTES]);
 
 #endif

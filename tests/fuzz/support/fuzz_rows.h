@@ -31,6 +31,9 @@ const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const c
 void fuzz_check_batches(
     const struct ph_encoder *encoder, struct ph_batches *batches, const struct ph_batches_options *options);
 
+/* That the ids of one batch lie as its lengths say, within their tables. */
+void fuzz_check_ids(const struct ph_encoder *encoder, const struct ph_batch *batch);
+
 /* The same for all batches that the encoder makes of a file. */
 void fuzz_read_batches(
     const struct ph_encoder *encoder, const char *path, const struct ph_batches_options *options);

@@ -128,14 +128,25 @@ void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset)
     memcpy(bytes + offset, digits, PH_SEAL_DIGITS);
 }
 
-static const char *sealed_file(size_t slot, const void *bytes, size_t size, size_t start, const char *prefix)
+static void reseal_behind(uint8_t *bytes, size_t size, size_t start, const char *prefix)
+{
+    const size_t end = start + strlen(prefix);
+    if (size > end && memcmp(bytes + start, prefix, end - start) == 0)
+        fuzz_reseal(bytes, size, end);
+}
+
+void fuzz_reseal_json(uint8_t *bytes, size_t size)
+{
+    reseal_behind(bytes, size, 0, "{\n  \"" PH_SEAL_KEY "\": \"");
+}
+
+static const char *sealed_file(
+    size_t slot, const void *bytes, size_t size, void (*reseal)(uint8_t *bytes, size_t size))
 {
     uint8_t *copy = malloc(size + 1);
     fuzz_require(copy != NULL);
     memcpy(copy, bytes, size);
-    const size_t end = start + strlen(prefix);
-    if (size > end && memcmp(copy + start, prefix, end - start) == 0)
-        fuzz_reseal(copy, size, end);
+    reseal(copy, size);
     const char *path = fuzz_file(slot, copy, size);
     free(copy);
     return path;
@@ -143,10 +154,15 @@ static const char *sealed_file(size_t slot, const void *bytes, size_t size, size
 
 const char *fuzz_sealed_json(size_t slot, const void *bytes, size_t size)
 {
-    return sealed_file(slot, bytes, size, 0, "{\n  \"" PH_SEAL_KEY "\": \"");
+    return sealed_file(slot, bytes, size, fuzz_reseal_json);
+}
+
+static void reseal_tensors(uint8_t *bytes, size_t size)
+{
+    reseal_behind(bytes, size, sizeof(uint64_t), PH_SAFETENSORS_SEAL_START);
 }
 
 const char *fuzz_sealed_tensors(size_t slot, const void *bytes, size_t size)
 {
-    return sealed_file(slot, bytes, size, sizeof(uint64_t), PH_SAFETENSORS_SEAL_START);
+    return sealed_file(slot, bytes, size, reseal_tensors);
 }

@@ -36,6 +36,7 @@ uint8_t *fuzz_edit(const char *file, size_t file_size, const uint8_t *data, size
 /* Makes the seal of the bytes fit, so that a target gets past it: if there is room for one at `offset`, its 64 digits
  * are replaced by the sum of the bytes with zeros in their place. */
 void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset);
+void fuzz_reseal_json(uint8_t *bytes, size_t size); /* where they begin as a sealed JSON document does */
 
 /* fuzz_file of the bytes, with a fitting seal where they begin as a sealed JSON document or a sealed safetensors file
  * does. */

@@ -217,6 +217,27 @@ static void cells_of_the_public_kinds_are_encoded_alike(void **state)
     assert_fails(ph__row_cell(&made->row, column(made, "word"), &tags), PH_ERROR_DATA, "is no list of ids");
 }
 
+/* Not an infinity that a model would be trained on. */
+static void a_value_too_far_from_the_mean_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph__row_encoder row;
+    struct ph__rows rows = {0};
+    fixture_init(&fixture, fixture_file("narrow.csv", "label,narrow\n0,0\n1,1e-6\n"));
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "narrow", PH_FIELD_DENSE)->transform = PH_TRANSFORM_STANDARDISE;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    ph__row_encoder_init(&row, encoder, NULL);
+    assert_ok(ph__row_begin(&row, &rows));
+    assert_ok(ph__row_text(&row, ph__encoder_find(encoder, "narrow"), "1e30", 4));
+    assert_fails(ph__row_text(&row, ph__encoder_find(encoder, "narrow"), "1e38", 4), PH_ERROR_DATA,
+        "field 'narrow': 1e+38 is too many standard deviations");
+    ph__row_encoder_fini(&row);
+    ph__rows_fini(&rows);
+    ph_encoder_destroy(encoder);
+}
+
 static void bad_cells_are_named(void **state)
 {
     struct made *made = *state;
@@ -251,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_come_in_pieces_and_lie_by_slot, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_begun_anew_leaves_nothing_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(cells_of_the_public_kinds_are_encoded_alike, setup, teardown),
+        cmocka_unit_test(a_value_too_far_from_the_mean_is_refused),
         cmocka_unit_test_setup_teardown(bad_cells_are_named, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
