@@ -1,6 +1,8 @@
 /* The keys under "model" of a config. */
 #include "model/model_options.h"
 
+#include <string.h>
+
 #include "base/option.h"
 
 #define FIELD(member) offsetof(struct ph_model_section, member)
@@ -107,4 +109,24 @@ void ph__model_section_finish(struct ph_model_section *section)
     settings->num_bottom_units = section->bottom_units.count;
     settings->top_units = section->top_units.items;
     settings->num_top_units = section->top_units.count;
+}
+
+static ph_status copy_list(struct ph_integer_list *list, const int64_t *items, size_t count)
+{
+    if (count > PH_LIST_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "model: %zu layers are more than %d", count, PH_LIST_MAX);
+    list->count = count;
+    if (count > 0)
+        memcpy(list->items, items, count * sizeof *items);
+    return PH_OK;
+}
+
+ph_status ph__model_changes(
+    const struct ph_model_settings *settings, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_model_section section = {.settings = *settings};
+    PH_TRY(copy_list(&section.hidden_units, settings->hidden_units, settings->num_hidden_units));
+    PH_TRY(copy_list(&section.bottom_units, settings->bottom_units, settings->num_bottom_units));
+    PH_TRY(copy_list(&section.top_units, settings->top_units, settings->num_top_units));
+    return ph__config_changes(&(struct ph_section){&ph__model_options, &section}, arena, text_out);
 }

@@ -15,4 +15,8 @@ extern const struct ph_option_table ph__model_options;
 /* After reading: points the settings' arrays at the section's lists; the section must stay where it is. */
 void ph__model_section_finish(struct ph_model_section *section);
 
+/* ph__config_changes of settings that may come from elsewhere. */
+ph_status ph__model_changes(
+    const struct ph_model_settings *settings, struct ph_arena *arena, const char **text_out);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "serve/features.h"
+#include "serve/model_identity.h"
 #include "serve/probability.h"
 #include "serve/scoring_program.h"
 #include "store/safetensors.h"
@@ -64,18 +65,45 @@ static ph_status load_weights(struct ph__model_folder *model, const char *path)
     return ph_checkpoint_load(path, model->store, model->state);
 }
 
-/* Weights that do not name their encoder are taken as they are. */
-static ph_status check_encoder(const char *encoder_path, const char *weights_path)
+static ph_status check_encoder(
+    const struct ph_safetensors *file, const char *encoder_path, const char *weights_path)
 {
     char digest[65];
+    const char *wanted = ph__safetensors_metadata(file, PH_ENCODER_KEY);
+    if (wanted == NULL)
+        return PH_OK;
+    PH_TRY(ph__digest_file(encoder_path, digest));
+    if (strcmp(wanted, digest) == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT,
+        "%s: was learnt with another encoder than %s: the files are of two trainings", weights_path,
+        encoder_path);
+}
+
+static ph_status check_config(const struct ph_safetensors *file, const char *folder, const char *weights_path)
+{
+    struct ph__model_config config;
+    const char *wanted = NULL, *trained = ph__safetensors_metadata(file, PH_IDENTITY_KEY);
+    if (trained == NULL)
+        return PH_OK;
+    ph_status status = ph__model_config_read(&config, folder);
+    if (status == PH_OK)
+        status =
+            ph__model_identity(&config.model.settings, config.data.negative_rate, &config.arena, &wanted);
+    if (status == PH_OK)
+        status = ph__model_identity_check(weights_path, trained, wanted);
+    ph__model_config_fini(&config);
+    return status;
+}
+
+/* Weights that do not say what they were learnt with are taken as they are. */
+static ph_status check_origin(const char *folder, const char *encoder_path, const char *weights_path)
+{
     struct ph_safetensors *file;
     PH_TRY(ph__safetensors_open(weights_path, &file));
-    const char *wanted = ph__safetensors_metadata(file, PH_ENCODER_KEY);
-    ph_status status = wanted != NULL ? ph__digest_file(encoder_path, digest) : PH_OK;
-    if (status == PH_OK && wanted != NULL && strcmp(wanted, digest) != 0)
-        status = ph_fail(PH_ERROR_CHECKPOINT,
-            "%s: was learnt with another encoder than %s: the files are of two trainings", weights_path,
-            encoder_path);
+    ph_status status = check_encoder(file, encoder_path, weights_path);
+    if (status == PH_OK)
+        status = check_config(file, folder, weights_path);
     ph__safetensors_close(file);
     return status;
 }
@@ -92,7 +120,7 @@ ph_status ph__model_folder_open(struct ph__model_folder *model, const char *fold
     if (status == PH_OK)
         status = ph_encoder_load(encoder_path, &model->encoder);
     if (status == PH_OK)
-        status = check_encoder(encoder_path, weights_path);
+        status = check_origin(folder, encoder_path, weights_path);
     if (status == PH_OK)
         status = build_program(model, settings);
     if (status == PH_OK)

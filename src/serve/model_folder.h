@@ -35,8 +35,9 @@ ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out);
 
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
- * learnt with this data.negative_rate. PH_ERROR_CHECKPOINT for a file that is missing, is damaged or does not fit the
- * other. Close it also after a failure. */
+ * learnt with this data.negative_rate; they need not be those of DIR/config.yaml, where somebody wants them otherwise.
+ * PH_ERROR_CHECKPOINT for a file that is missing or damaged, and for files that do not fit each other, DIR/config.yaml
+ * among them. Close it also after a failure. */
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate);
 void ph__model_folder_close(struct ph__model_folder *model);

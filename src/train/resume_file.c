@@ -6,11 +6,12 @@
 #include "base/json_fields.h"
 #include "data/prepared_set.h"
 #include "phloem/version.h"
+#include "serve/model_identity.h"
 #include "store/tensor_list.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FORMAT "phloem.resume"
-#define VERSION "1"
+#define VERSION "2"
 #define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
@@ -79,21 +80,19 @@ static const struct ph_json_field carried_fields[] = {
 
 /* What the checkpoint belongs to. */
 struct job {
-    char library[32], model[64], encoder_sha256[65];
+    char library[32], settings[2048], encoder_sha256[65];
     uint64_t seed, batch_size, shuffle_bytes, max_steps, progressive_rows;
-    double negative_rate;
     bool is_shuffled, is_prepared, has_valid;
 };
 
 static const struct ph_json_field job_fields[] = {
     {"library", PH_JSON_TEXT, JOB(library), sizeof((struct job *)0)->library},
-    {"model", PH_JSON_TEXT, JOB(model), sizeof((struct job *)0)->model},
+    {"settings", PH_JSON_TEXT, JOB(settings), sizeof((struct job *)0)->settings},
     {"encoder_sha256", PH_JSON_TEXT, JOB(encoder_sha256), sizeof((struct job *)0)->encoder_sha256},
     {"seed", PH_JSON_COUNT, JOB(seed), 0},
     {"batch_size", PH_JSON_COUNT, JOB(batch_size), 0},
     {"is_shuffled", PH_JSON_BOOL, JOB(is_shuffled), 0},
     {"shuffle_bytes", PH_JSON_COUNT, JOB(shuffle_bytes), 0},
-    {"negative_rate", PH_JSON_NUMBER, JOB(negative_rate), 0},
     {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
     {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
     {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
@@ -109,13 +108,12 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .shuffle_bytes = job->shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
         .progressive_rows = trainer->progressive.window_rows,
-        .negative_rate = job->negative_rate,
         .is_shuffled = job->is_shuffled,
         .is_prepared = ph__prepared_set_is(job->train_path),
         .has_valid = job->valid_path != NULL,
     };
     snprintf(described.library, sizeof described.library, "%s", ph_version());
-    snprintf(described.model, sizeof described.model, "%s", ph_model_name(job->model->kind));
+    snprintf(described.settings, sizeof described.settings, "%s", trainer->identity);
     snprintf(described.encoder_sha256, sizeof described.encoder_sha256, "%s", trainer->encoder_sha256);
     return described;
 }
@@ -222,9 +220,8 @@ static ph_status check_format(const char *path, const struct ph_safetensors *fil
 static ph_status check_job(const char *path, const struct job *was, const struct job *is)
 {
     const char *what = NULL;
-    if (strcmp(was->model, is->model) != 0)
-        what = "model";
-    else if (strcmp(was->encoder_sha256, is->encoder_sha256) != 0)
+    PH_TRY(ph__model_identity_check(path, was->settings, is->settings));
+    if (strcmp(was->encoder_sha256, is->encoder_sha256) != 0)
         what = "encoder";
     else if (was->seed != is->seed)
         what = "seed";
@@ -232,8 +229,6 @@ static ph_status check_job(const char *path, const struct job *was, const struct
         what = "batch size";
     else if (was->is_shuffled != is->is_shuffled || was->shuffle_bytes != is->shuffle_bytes)
         what = "order of the rows";
-    else if (was->negative_rate != is->negative_rate)
-        what = "rate of negatives";
     else if (was->progressive_rows != is->progressive_rows)
         what = "window of progressive validation";
     else if (was->is_prepared != is->is_prepared)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "serve/model_identity.h"
 #include "serve/probability.h"
 #include "train/memory_check.h"
 #include "train/online.h"
@@ -157,6 +158,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
     PH_TRY(check_file(trainer, job->valid_path));
     PH_TRY(check_file(trainer, job->test_path));
+    PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
     if (trainer->metrics == NULL)
@@ -213,5 +215,6 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph_store_destroy(trainer->store);
     free(trainer->metrics);
     ph__features_fini(&trainer->features);
+    ph__arena_fini(&trainer->arena);
     free(trainer);
 }

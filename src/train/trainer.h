@@ -2,6 +2,7 @@
 #ifndef PH_TRAIN_TRAINER_H
 #define PH_TRAIN_TRAINER_H
 
+#include "base/arena.h"
 #include "phloem/train.h"
 #include "serve/features.h"
 #include "train/progressive.h"
@@ -40,6 +41,8 @@ struct ph__trainer {
     struct ph__report report;
     struct ph__state_snapshot snapshot;
     char encoder_sha256[65]; /* of DIR/encoder.json */
+    struct ph_arena arena;
+    const char *identity; /* serve/model_identity.h; in the arena */
 
     /* What is carried from step to step: saved in checkpoints by the table of resume_file.c. */
     struct ph__recent recent;

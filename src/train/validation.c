@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "serve/model_folder.h"
+#include "serve/model_identity.h"
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/reporting.h"
@@ -10,12 +11,13 @@
 
 ph_status ph__trainer_save_best(struct ph__trainer *trainer)
 {
+    const struct ph_train_job *job = trainer->job;
     const char *path = trainer->summary.checkpoint_path;
     char seed[24], step[24];
-    snprintf(seed, sizeof seed, "%" PRIu64, trainer->job->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, job->seed);
     snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
-    const char *const metadata[] = {"model", ph_model_name(trainer->job->model->kind), "seed", seed, "step",
-        step, PH_ENCODER_KEY, trainer->encoder_sha256, NULL};
+    const char *const metadata[] = {"model", ph_model_name(job->model->kind), "seed", seed, "step", step,
+        PH_ENCODER_KEY, trainer->encoder_sha256, PH_IDENTITY_KEY, trainer->identity, NULL};
     PH_TRY(ph__trainer_check_model(trainer));
     PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
     PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));

@@ -38,8 +38,15 @@ echo 'not JSON' >changed/encoder.json
 fails 4 'changed/encoder.json' eval changed
 sed 's/"training_rows": 4/"training_rows": 5/' run/encoder.json >changed/encoder.json
 fails 4 'changed/encoder.json' eval changed
-# A config that asks for another model than the checkpoint holds.
+# A config that asks for another model than the checkpoint holds, or that somebody has changed.
 fails 4 'run/model.safetensors' eval run --set model.embedding_dim=8
+cp -R run edited
+sed 's/^  activation: relu/  activation: sigmoid/' run/config.yaml >edited/config.yaml
+cmp -s run/config.yaml edited/config.yaml && complain 'config.yaml has no activation: relu'
+fails 4 'edited/model.safetensors: was not trained with model.activation=sigmoid' eval edited
+sed 's/^  negative_rate: .*/  negative_rate: 0.5/' run/config.yaml >edited/config.yaml
+fails 4 'was not trained with data.negative_rate=0.5' predict edited data/test.tsv --out edited.csv
+fails 4 'was not trained with data.negative_rate=0.5' export edited --onnx edited.onnx
 
 # 5: memory that the machine does not have, said before the first step; a folder that cannot be written.
 fails 5 'GiB' train job.yaml --out x --set model.embedding_dim=65536 --set data.encoding=hash \

@@ -201,9 +201,11 @@ static void file_of_another_job_is_refused_and_changes_nothing(void **state)
     setups[1]->train.batch_size++;
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another batch size");
     setups[1]->train.batch_size--;
-    setups[1]->model.kind = ph_model_find("lr");
-    assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another model");
-    setups[1]->model.kind = ph_model_find("dnn");
+    const char *identity = read->identity;
+    read->identity = "model.kind=dnn\n";
+    assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT,
+        "other.safetensors: was trained with model.embedding_dim=");
+    read->identity = identity;
     read->encoder_sha256[0] ^= 1;
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another encoder");
     read->encoder_sha256[0] ^= 1;
@@ -230,13 +232,13 @@ static void foreign_file_is_refused(void **state)
     struct ph__trainer *trainer = make_trainer("foreign", &setup);
     expect_refused(trainer, NULL, "no checkpoint to resume from");
     expect_refused(trainer, (const char *const[]){"format", "pt", NULL}, "no checkpoint to resume from");
-    expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "2", NULL},
-        "version '2', but this library reads version 1");
-    expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "1", NULL}, "'job'");
+    expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "1", NULL},
+        "version '1', but this library reads version 2");
+    expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "2", NULL}, "'job'");
     expect_refused(trainer,
-        (const char *const[]){"format", "phloem.resume", "version", "1", "job", "{}", NULL}, "'library'");
+        (const char *const[]){"format", "phloem.resume", "version", "2", "job", "{}", NULL}, "'library'");
     expect_refused(
-        trainer, (const char *const[]){"format", "phloem.resume", "version", "1", "job", "no", NULL}, "JSON");
+        trainer, (const char *const[]){"format", "phloem.resume", "version", "2", "job", "no", NULL}, "JSON");
     assert_fails(ph__resume_file_read(path_of("synth.yaml"), trainer), PH_ERROR_CHECKPOINT, "synth.yaml");
     destroy(trainer, setup);
 }

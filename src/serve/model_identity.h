@@ -1,0 +1,18 @@
+/* What weights were trained with as far as scoring must know it, as a text in the metadata of model.safetensors: so a
+ * config.yaml that says something else is found out before it makes wrong probabilities. */
+#ifndef PH_SERVE_MODEL_IDENTITY_H
+#define PH_SERVE_MODEL_IDENTITY_H
+
+#include "base/arena.h"
+#include "phloem/model.h"
+
+#define PH_IDENTITY_KEY "settings" /* of the metadata */
+
+/* The model's settings that are not at their defaults and data.negative_rate, as lines "model.kind=fm". In the arena. */
+ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
+    struct ph_arena *arena, const char **text_out);
+
+/* PH_ERROR_CHECKPOINT naming the weights' path and the first line of either text that the other has not. */
+ph_status ph__model_identity_check(const char *path, const char *trained, const char *wanted);
+
+#endif
