@@ -109,12 +109,25 @@ void ph_batches_close(struct ph_batches *batches);
 
 /* ---- prepared data ---- */
 
+/* How far a preparation is. */
+struct ph_prepare_progress {
+    bool
+        is_learning; /* the first pass, which vocabularies and statistics need; over the training data alone */
+    uint64_t num_rows, num_text_bytes; /* of this pass so far, without parts that were there */
+    uint64_t total_text_bytes; /* 0: not known, since files are compressed, arrays or standard input */
+    double seconds;            /* since the pass began */
+};
+
 struct ph_prepare_options {
     size_t num_threads;        /* 0: as many as this process may run on. The result does not depend on it */
     uint64_t part_bytes;       /* of text in one part; 0: 256 MiB */
     uint64_t vocabulary_bytes; /* memory for the ids of vocabularies while they are learnt; 0: 1 GiB */
     bool may_resume; /* keep what an interrupted preparation has left in the folder; else it must be empty */
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    /* NULL, or told about every progress_seconds how far it is: by any of the threads, one at a time. */
+    void (*on_progress)(void *context, const struct ph_prepare_progress *progress);
+    void *progress_context;
+    double progress_seconds;
 };
 
 struct ph_prepare_summary {

@@ -65,22 +65,58 @@ void cli_progress_format(const struct ph_train_progress *progress, char *line, s
         progress->epoch, progress->epochs, step, progress->samples_per_s, loss, auc, left);
 }
 
-ph_status cli_progress_show(void *context, const struct ph_train_progress *progress)
+/* Bytes where the text is known, else rows. */
+void cli_progress_format_preparation(const struct ph_prepare_progress *progress, char *line, size_t size)
 {
-    struct cli_progress *shown = context;
-    char line[256];
-    cli_progress_format(progress, line, sizeof line);
+    const char *pass = progress->is_learning ? "learning" : "encoding";
+    const double done = (double)progress->num_text_bytes, total = (double)progress->total_text_bytes;
+    const double per_second = 1 / progress->seconds;
+    char left[32];
+    if (total > 0) {
+        format_time(progress->seconds * (total - done) / done, left, sizeof left);
+        snprintf(line, size, "%s  %.1f%% of %.1f MB  %.1f MB/s  %.0f rows/s  left %s", pass,
+            100 * done / total, total * 1e-6, done * 1e-6 * per_second,
+            (double)progress->num_rows * per_second, left);
+    } else {
+        snprintf(line, size, "%s  %.1f MB  %.1f MB/s  %" PRIu64 " rows  %.0f rows/s", pass, done * 1e-6,
+            done * 1e-6 * per_second, progress->num_rows, (double)progress->num_rows * per_second);
+    }
+}
+
+/* False when it cannot be written. */
+static bool show_line(struct cli_progress *shown, const char *line)
+{
     if (!shown->is_live) {
         fprintf(shown->file, "%s\n", line);
     } else {
         int length = fprintf(shown->file, "\r%-*s", (int)shown->line_length, line);
         shown->line_length = length > 0 ? (size_t)length - 1 : 0;
-        if (progress->valid != NULL)
-            cli_progress_end(shown);
     }
-    if (fflush(shown->file) != 0)
+    return fflush(shown->file) == 0;
+}
+
+ph_status cli_progress_show(void *context, const struct ph_train_progress *progress)
+{
+    struct cli_progress *shown = context;
+    char line[256];
+    cli_progress_format(progress, line, sizeof line);
+    if (!show_line(shown, line))
         return ph_fail(PH_ERROR_DISK, "the progress cannot be written");
+    if (progress->valid != NULL)
+        cli_progress_end(shown);
     return PH_OK;
+}
+
+void cli_progress_show_preparation(void *context, const struct ph_prepare_progress *progress)
+{
+    char line[256];
+    cli_progress_format_preparation(progress, line, sizeof line);
+    show_line(context, line); /* a progress that nobody can read is no reason to stop */
+}
+
+double cli_progress_seconds(const struct cli_progress *progress)
+{
+    return progress->is_live ? 0.5 : 10;
 }
 
 void cli_progress_end(struct cli_progress *progress)

@@ -1,23 +1,25 @@
-/* phloem prepare CONFIG --out DIR [--resume] */
+/* phloem prepare CONFIG --out DIR [--resume] [--quiet] */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "base/number.h"
 #include "cli/job_config.h"
+#include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 
 struct request {
     const char *config, *folder, *threads;
     struct cli_texts sets;
-    bool is_resumed;
+    bool is_resumed, is_quiet;
 };
 
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
         {"--out", CLI_TEXT, &request->folder, "DIR", "where the prepared data goes (required)"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
         {"--resume", CLI_SWITCH, &request->is_resumed, NULL, "go on with the preparation in DIR"},
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
         {"--threads", CLI_TEXT, &request->threads, "N",
@@ -68,6 +70,7 @@ static void print_summary(const struct ph_prepare_summary *summary, const char *
 static ph_status prepare(const struct request *request, struct cli_job_config *config)
 {
     struct ph_prepare_summary summary;
+    struct cli_progress progress = cli_progress_on(stderr);
     int64_t threads = 0;
     PH_TRY(cli_job_config_read(config, request->config, &request->sets));
     threads = config->top.threads;
@@ -76,8 +79,13 @@ static ph_status prepare(const struct request *request, struct cli_job_config *c
         .part_bytes = (uint64_t)config->prepare.part_bytes,
         .vocabulary_bytes = (uint64_t)config->prepare.vocabulary_bytes,
         .may_resume = request->is_resumed,
-        .stop_signal = cli_stop_signal()};
-    PH_TRY(ph_prepare(&config->data, request->folder, &options, &summary));
+        .stop_signal = cli_stop_signal(),
+        .on_progress = request->is_quiet ? NULL : cli_progress_show_preparation,
+        .progress_context = &progress,
+        .progress_seconds = cli_progress_seconds(&progress)};
+    ph_status status = ph_prepare(&config->data, request->folder, &options, &summary);
+    cli_progress_end(&progress);
+    PH_TRY(status);
     print_summary(&summary, request->folder);
     return PH_OK;
 }

@@ -38,7 +38,8 @@ struct learning {
     struct ph__fit fit;
     struct ph__source source;
     size_t num_files;
-    uint64_t num_rows; /* in files */
+    uint64_t num_rows;              /* in files */
+    uint64_t told_rows, told_bytes; /* by part->advance: rows, and the end of what was read */
 };
 
 static ph_status write_file(struct learning *learning, bool is_last)
@@ -52,13 +53,26 @@ static ph_status write_file(struct learning *learning, bool is_last)
     return ph__fit_file_write(path, &learning->fit, &summary);
 }
 
-/* Now and then: leaves when it is told to, and makes room when the ids take too much. */
-static ph_status look_up(struct learning *learning)
+/* False: it should end early. */
+static bool advance(struct learning *learning)
 {
     const struct ph__learn_part *part = learning->part;
-    if (part->must_stop != NULL && part->must_stop(part->stop_argument))
+    struct ph__source_position position;
+    ph__source_tell(&learning->source, &position);
+    const uint64_t rows = learning->num_rows + learning->fit.num_rows;
+    const uint64_t num_rows = rows - learning->told_rows, num_bytes = position.byte - learning->told_bytes;
+    learning->told_rows = rows;
+    learning->told_bytes = position.byte;
+    return part->advance == NULL || part->advance(part->advance_argument, num_rows, num_bytes);
+}
+
+/* Now and then, and at the end: leaves when it is told to, and makes room when the ids take too much. */
+static ph_status look_up(struct learning *learning, bool is_end)
+{
+    if (!advance(learning))
         return ph_fail(PH_ERROR_INTERRUPTED, "the learning was stopped");
-    return ph__fit_bytes(&learning->fit) > part->max_bytes ? write_file(learning, false) : PH_OK;
+    bool is_full = ph__fit_bytes(&learning->fit) > learning->part->max_bytes;
+    return is_end || is_full ? write_file(learning, is_end) : PH_OK;
 }
 
 static ph_status read_rows(struct learning *learning)
@@ -68,11 +82,11 @@ static ph_status read_rows(struct learning *learning)
     ph_status status = PH_OK;
     for (uint64_t count = 1; status == PH_OK && !is_end; count++) {
         status = ph__source_next(&learning->source, &rows, &is_end);
-        if (status == PH_OK && count % ROWS_BETWEEN_LOOKS == 0)
-            status = look_up(learning);
+        if (status == PH_OK && (is_end || count % ROWS_BETWEEN_LOOKS == 0))
+            status = look_up(learning, is_end);
     }
     ph__rows_fini(&rows);
-    return status == PH_OK ? write_file(learning, true) : status;
+    return status;
 }
 
 static ph_status learn(const struct ph_encoder *encoder, struct learning *learning)
@@ -84,6 +98,7 @@ static ph_status learn(const struct ph_encoder *encoder, struct learning *learni
         .is_one_file = true,
         .end_byte = part->end_byte};
     PH_TRY(ph__fit_init(&learning->fit, encoder));
+    learning->told_bytes = part->start != NULL ? part->start->byte : 0;
     ph_status status = ph__source_open(&learning->source, encoder, part->path, &options);
     if (status == PH_OK)
         status = read_rows(learning);

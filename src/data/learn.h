@@ -16,8 +16,9 @@ struct ph__learn_part {
     const char *prefix;                      /* of the files that it leaves */
     uint64_t max_bytes;                      /* of memory for ids; a file is written when it is reached */
     uint64_t max_bad_rows;
-    bool (*must_stop)(void *argument); /* NULL, or asked now and then: PH_ERROR_INTERRUPTED when it says so */
-    void *stop_argument;
+    /* NULL, or told now and then what was read since; false ends the learning with PH_ERROR_INTERRUPTED */
+    bool (*advance)(void *argument, uint64_t num_rows, uint64_t num_bytes);
+    void *advance_argument;
 };
 
 /* Learns one part, unless whole files say that it has been. summary_out: rows and bad rows of the part. */

@@ -20,7 +20,7 @@
 #include "data/fit.h"
 #include "data/prepare_learn.h"
 #include "data/prepare_part.h"
-#include "data/prepare_tasks.h"
+#include "data/prepare_report.h"
 
 struct preparation {
     const struct ph_data_settings *settings;
@@ -114,26 +114,19 @@ static ph_status make_encoder(struct preparation *preparation, bool is_outline)
     return ph__prepare_learn_clean(learning);
 }
 
-static ph_status make_plan(struct preparation *preparation)
+/* Keeps the plan, or compares it with the one that was kept. */
+static ph_status check_plan(struct preparation *preparation)
 {
     struct ph__prepare_plan *plan = &preparation->plan;
     const char *path = path_of(preparation, "plan.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph__prepare_plan_init(
-        plan, preparation->settings, ph__prepare_part_bytes(preparation->options->part_bytes)));
     if (ph__file_exists(path))
         return ph__prepare_plan_compare(plan, path);
     return ph__prepare_plan_save(plan, path);
 }
 
 /* ---- the parts ------------------------------------------------------------------------------------------- */
-
-static bool must_stop(void *argument, size_t task)
-{
-    struct preparation *preparation = argument;
-    return ph__tasks_must_stop(&preparation->tasks, task);
-}
 
 static ph_status run_task(void *argument, size_t task, size_t worker)
 {
@@ -151,8 +144,7 @@ static ph_status make_parts(struct preparation *preparation)
         .part_bytes = plan->part_bytes,
         .max_bad_rows = (uint64_t)preparation->settings->max_bad_rows,
         .may_resume = preparation->options->may_resume,
-        .must_stop = must_stop,
-        .stop_argument = preparation};
+        .tasks = &preparation->tasks};
     ph__part_digest(preparation->digest, context->digest);
     PH_TRY(ph__row_layout_init(&context->layout, preparation->encoder));
     size_t num_threads = preparation->options->num_threads;
@@ -161,10 +153,14 @@ static ph_status make_parts(struct preparation *preparation)
     preparation->buffers = calloc(preparation->num_threads, sizeof *preparation->buffers);
     if (preparation->results == NULL || preparation->buffers == NULL)
         return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", plan->num_tasks);
+    struct ph__prepare_reporter reporter = ph__prepare_reporter_of(preparation->options, false);
     preparation->tasks = (struct ph__tasks){.run = run_task,
         .argument = preparation,
         .num_tasks = plan->num_tasks,
-        .stop_signal = preparation->options->stop_signal};
+        .stop_signal = preparation->options->stop_signal,
+        .on_progress = ph__prepare_report,
+        .progress_context = &reporter,
+        .progress.total_bytes = ph__prepare_plan_text_bytes(plan, plan->num_tasks)};
     return ph__tasks_run(&preparation->tasks, preparation->num_threads);
 }
 
@@ -310,8 +306,10 @@ static ph_status prepare(struct preparation *preparation, struct ph_prepare_summ
     bool is_outline = false;
     PH_TRY(check_folder(preparation));
     PH_TRY(open_encoder(preparation, &is_outline));
-    PH_TRY(check_settings(preparation));
-    PH_TRY(make_plan(preparation));
+    PH_TRY(ph__prepare_plan_init(
+        &preparation->plan, preparation->settings, ph__prepare_part_bytes(preparation->options->part_bytes)));
+    PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
+    PH_TRY(check_plan(preparation));
     PH_TRY(make_encoder(preparation, is_outline));
     PH_TRY(make_split_folders(preparation));
     uint64_t start_ns = ph__clock_ns();

@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "data/learn.h"
-#include "data/prepare_plan.h"
+#include "data/prepare_report.h"
 #include "data/prepare_tasks.h"
 
 #define DEFAULT_VOCABULARY_BYTES ((uint64_t)1 << 30)
@@ -25,16 +25,18 @@ struct learning {
     struct ph__tasks tasks;
 };
 
-/* A task asks whether it shall end. */
-struct asking {
+/* A task that tells how far it is. */
+struct telling {
     struct learning *learning;
     size_t task;
+    bool has_told; /* not of what was learnt before */
 };
 
-static bool must_stop(void *argument)
+static bool advance(void *argument, uint64_t num_rows, uint64_t num_bytes)
 {
-    struct asking *asking = argument;
-    return ph__tasks_must_stop(&asking->learning->tasks, asking->task);
+    struct telling *telling = argument;
+    telling->has_told = true;
+    return ph__tasks_advance(&telling->learning->tasks, telling->task, num_rows, num_bytes);
 }
 
 static ph_status learn_task(void *argument, size_t number, size_t worker)
@@ -43,7 +45,7 @@ static ph_status learn_task(void *argument, size_t number, size_t worker)
     struct learning *learning = argument;
     const struct ph__prepare_task *task = &learning->plan->tasks[number];
     struct ph__source_position start = {.file = task->file->number};
-    struct asking asking = {learning, number};
+    struct telling telling = {.learning = learning, .task = number};
     struct ph__fit_summary summary;
     if (task->file->is_cut)
         PH_TRY(ph__prepare_task_first_line(task, &start.byte));
@@ -53,9 +55,12 @@ static ph_status learn_task(void *argument, size_t number, size_t worker)
         .prefix = learning->prefixes[number],
         .max_bytes = learning->max_bytes,
         .max_bad_rows = (uint64_t)learning->settings->max_bad_rows,
-        .must_stop = must_stop,
-        .stop_argument = &asking};
-    return ph__learn_part(learning->encoder, &part, &summary);
+        .advance = advance,
+        .advance_argument = &telling};
+    PH_TRY(ph__learn_part(learning->encoder, &part, &summary));
+    if (!telling.has_told)
+        ph__tasks_skip(&learning->tasks, task->end - task->begin);
+    return PH_OK;
 }
 
 /* The plan's first tasks are those of the training split. */
@@ -84,10 +89,14 @@ static ph_status learn(struct learning *learning, const char *folder,
     PH_TRY(ph__directory_create(folder));
     PH_TRY(name_tasks(learning, folder));
     learning->max_bytes = total_bytes / (2 * num_threads); /* sorting takes as much again */
+    struct ph__prepare_reporter reporter = ph__prepare_reporter_of(options, true);
     learning->tasks = (struct ph__tasks){.run = learn_task,
         .argument = learning,
         .num_tasks = learning->num_tasks,
-        .stop_signal = options->stop_signal};
+        .stop_signal = options->stop_signal,
+        .on_progress = ph__prepare_report,
+        .progress_context = &reporter,
+        .progress.total_bytes = ph__prepare_plan_text_bytes(learning->plan, learning->num_tasks)};
     PH_TRY(ph__tasks_run(&learning->tasks, num_threads));
     return ph__learn_finish(learning->prefixes, learning->num_tasks, total_bytes, encoder);
 }

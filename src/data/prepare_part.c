@@ -80,6 +80,7 @@ static ph_status keep_part(
     ph__part_reader_close(reader);
     if (footer.range.begin != begin || (task->file->is_cut && footer.range.end != task->end))
         return PH_OK;
+    ph__tasks_skip(context->tasks, footer.range.end - footer.range.begin);
     *is_kept_out = true;
     *range_out = footer.range;
     return add_part(making, path, name, &footer, true);
@@ -93,6 +94,16 @@ static uint64_t tell(const struct making *making)
     struct ph__source_position position;
     ph__source_tell(&making->source, &position);
     return has_arrays(making) ? position.row : position.byte;
+}
+
+/* Tells what has become of the rows of a block. False: the task should end early. */
+static bool advance(struct making *making, uint64_t *told)
+{
+    const uint64_t position = tell(making), read = position - *told;
+    const struct ph__rows *rows = making->rows;
+    *told = position;
+    return ph__tasks_advance(making->context->tasks, making->number, rows->num_rows,
+        has_arrays(making) ? ph__rows_num_words(rows) * sizeof(uint32_t) : read);
 }
 
 /* Lines that the source has read, or rows. */
@@ -117,16 +128,16 @@ static bool is_full(const struct making *making, uint64_t begin)
 /* Reads rows into blocks until the file, its piece or the part ends. */
 static ph_status write_rows(struct making *making, struct ph__part_writer *writer, uint64_t begin)
 {
-    const struct ph__prepare_context *context = making->context;
     struct ph__rows *rows = making->rows;
     bool is_part_full = false;
+    uint64_t told = begin == 0 || making->is_end ? 0 : tell(making); /* a header belongs to the first part */
     rows->num_rows = 0;
     while (!making->is_end && !is_part_full) {
         PH_TRY(ph__source_next(&making->source, rows, &making->is_end));
         if (!making->is_end && rows->num_rows < PH_BLOCK_MAX_ROWS &&
             ph__rows_num_words(rows) < PH_BLOCK_FULL_WORDS)
             continue;
-        if (context->must_stop(context->stop_argument, making->number))
+        if (!advance(making, &told))
             return ph_fail(PH_ERROR_INTERRUPTED, "the preparation was stopped");
         PH_TRY(ph__part_writer_add(writer, rows));
         rows->num_rows = 0;

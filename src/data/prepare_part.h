@@ -4,6 +4,7 @@
 
 #include "data/part_writer.h"
 #include "data/prepare_plan.h"
+#include "data/prepare_tasks.h"
 #include "data/prepared_manifest.h"
 
 /* What all tasks of a preparation share: read alone. */
@@ -13,9 +14,8 @@ struct ph__prepare_context {
     unsigned char digest[PH_ENCODER_DIGEST_BYTES];
     const char *folder;
     uint64_t part_bytes, max_bad_rows;
-    bool may_resume; /* parts that are there and fit are kept */
-    bool (*must_stop)(void *stop_argument, size_t task);
-    void *stop_argument;
+    bool may_resume;         /* parts that are there and fit are kept */
+    struct ph__tasks *tasks; /* to which the task belongs */
 };
 
 /* What a task has made. */
@@ -32,7 +32,7 @@ struct ph__prepare_buffer {
     struct ph__rows rows;
 };
 
-/* The result is to be fini'ed also on failure. PH_ERROR_INTERRUPTED when must_stop says so: parts that are finished stay,
+/* The result is to be fini'ed also on failure. PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay,
  * of the others nothing is left. */
 ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
     size_t number, struct ph__prepare_buffer *buffer, struct ph__prepare_result *result);

@@ -111,6 +111,17 @@ void ph__prepare_plan_fini(struct ph__prepare_plan *plan)
     memset(plan, 0, sizeof *plan);
 }
 
+uint64_t ph__prepare_plan_text_bytes(const struct ph__prepare_plan *plan, size_t num_tasks)
+{
+    uint64_t num_bytes = 0;
+    for (size_t i = 0; i < num_tasks; i++) {
+        if (!plan->tasks[i].file->is_cut)
+            return 0;
+        num_bytes += plan->tasks[i].end - plan->tasks[i].begin;
+    }
+    return num_bytes;
+}
+
 ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint64_t *byte_out)
 {
     struct ph_reader *reader;

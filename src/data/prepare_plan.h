@@ -42,6 +42,9 @@ ph_status ph__prepare_plan_init(
     struct ph__prepare_plan *plan, const struct ph_data_settings *settings, uint64_t part_bytes);
 void ph__prepare_plan_fini(struct ph__prepare_plan *plan);
 
+/* The text of the first num_tasks tasks; 0: not known, since some of it is compressed or is no text. */
+uint64_t ph__prepare_plan_text_bytes(const struct ph__prepare_plan *plan, size_t num_tasks);
+
 /* The byte at which the first line of a task begins, of a file that is cut: at `begin` or behind it. */
 ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint64_t *byte_out);
 

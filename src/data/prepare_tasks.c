@@ -1,7 +1,6 @@
 #include "data/prepare_tasks.h"
 
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +16,31 @@ static bool has_signal(const struct ph__tasks *tasks)
     return tasks->stop_signal != NULL && *tasks->stop_signal != 0;
 }
 
-bool ph__tasks_must_stop(struct ph__tasks *tasks, size_t task)
+/* Holding the lock. */
+static void tell(const struct ph__tasks *tasks)
+{
+    if (tasks->on_progress != NULL)
+        tasks->on_progress(tasks->progress_context, &tasks->progress);
+}
+
+bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, uint64_t num_bytes)
 {
     pthread_mutex_lock(&tasks->lock);
+    tasks->progress.num_rows += num_rows;
+    tasks->progress.num_bytes += num_bytes;
+    tell(tasks);
     bool must_stop = tasks->failed < task;
     pthread_mutex_unlock(&tasks->lock);
-    return must_stop || has_signal(tasks);
+    return !must_stop && !has_signal(tasks);
+}
+
+void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes)
+{
+    pthread_mutex_lock(&tasks->lock);
+    uint64_t *total = &tasks->progress.total_bytes;
+    *total -= num_bytes < *total ? num_bytes : *total;
+    tell(tasks);
+    pthread_mutex_unlock(&tasks->lock);
 }
 
 /* The next task; false when none is left or one has failed. */

@@ -6,15 +6,26 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "phloem/status.h"
 
+/* What all tasks have done together. */
+struct ph__tasks_progress {
+    uint64_t num_rows, num_bytes;
+    uint64_t total_bytes; /* 0: not known */
+};
+
 struct ph__tasks {
-    /* worker < num_threads is the running thread. A task asks ph__tasks_must_stop now and then. */
+    /* worker < num_threads is the running thread. A task says by ph__tasks_advance now and then what it has done. */
     ph_status (*run)(void *argument, size_t task, size_t worker);
     void *argument;
     size_t num_tasks;
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    /* NULL, or told at each change: by any of the threads, one at a time */
+    void (*on_progress)(void *context, const struct ph__tasks_progress *progress);
+    void *progress_context;
+    struct ph__tasks_progress progress; /* its total_bytes is given; guarded by lock */
     /* its own */
     pthread_mutex_t lock;
     size_t next;      /* guarded by lock: task to be taken */
@@ -27,7 +38,11 @@ struct ph__tasks {
  * signal has stopped them. */
 ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads);
 
-/* Whether this task should end early: a signal has come, or a task before it has failed. Any thread. */
-bool ph__tasks_must_stop(struct ph__tasks *tasks, size_t task);
+/* What a task has done since it last said so. False: it should end early, since a signal has come or a task before it has
+ * failed. Any thread. */
+bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, uint64_t num_bytes);
+
+/* So many bytes of the total were done before. */
+void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes);
 
 #endif

@@ -48,6 +48,23 @@ static void evaluation_says_whether_it_is_the_best(void **state)
     assert_string_equal(line, "epoch 2/10  step 150  valid auc 0.9000  logloss 0.3000  (best so far)");
 }
 
+static void preparation_says_what_is_left_where_it_is_known(void **state)
+{
+    (void)state;
+    struct ph_prepare_progress progress = {.is_learning = true,
+        .num_rows = 3000000,
+        .num_text_bytes = 750000000,
+        .total_text_bytes = 3000000000,
+        .seconds = 5};
+    char line[256];
+    cli_progress_format_preparation(&progress, line, sizeof line);
+    assert_string_equal(line, "learning  25.0% of 3000.0 MB  150.0 MB/s  600000 rows/s  left 0:15");
+    progress.is_learning = false;
+    progress.total_text_bytes = 0;
+    cli_progress_format_preparation(&progress, line, sizeof line);
+    assert_string_equal(line, "encoding  750.0 MB  150.0 MB/s  3000000 rows  600000 rows/s");
+}
+
 static void show(bool is_live, char *text, size_t size)
 {
     FILE *file = tmpfile();
@@ -92,6 +109,7 @@ int main(void)
         cmocka_unit_test(report_names_epoch_step_speed_loss_auc_and_time_left),
         cmocka_unit_test(what_is_unknown_is_a_dash),
         cmocka_unit_test(evaluation_says_whether_it_is_the_best),
+        cmocka_unit_test(preparation_says_what_is_left_where_it_is_known),
         cmocka_unit_test(file_gets_a_plain_line_a_report),
         cmocka_unit_test(terminal_gets_one_line_written_over),
     };

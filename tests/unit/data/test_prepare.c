@@ -242,6 +242,49 @@ static void what_has_changed_since_the_first_pass_is_refused(void **state)
     assert_ok(ph_prepare(&fixture.settings, folder, &options, &summary));
 }
 
+struct reports {
+    struct ph_prepare_progress learning, encoding; /* the last of each pass */
+};
+
+static void take_report(void *context, const struct ph_prepare_progress *progress)
+{
+    struct reports *reports = context;
+    assert_true(progress->seconds >= 0);
+    *(progress->is_learning ? &reports->learning : &reports->encoding) = *progress;
+}
+
+/* Both passes report all that there is to do, and when they are resumed what was left of it. */
+static void progress_is_told_of_both_passes(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    struct reports reports = {0};
+    uint64_t size;
+    const char *path = prepare_file("told.csv", PREPARE_ROWS, 1), *folder = prepare_path("told");
+    const struct ph_prepare_options options = {.num_threads = 2,
+        .part_bytes = PREPARE_PART_BYTES,
+        .may_resume = true,
+        .on_progress = take_report,
+        .progress_context = &reports};
+    prepare_fixture_init(&fixture, path);
+    assert_ok(ph_prepare(&fixture.settings, folder, &options, &summary));
+    assert_ok(ph__file_size(path, &size));
+    assert_int_equal(reports.learning.total_text_bytes, size);
+    assert_int_equal(reports.learning.num_text_bytes, size);
+    assert_int_equal(reports.learning.num_rows, PREPARE_ROWS);
+    assert_int_equal(reports.encoding.total_text_bytes, size);
+    assert_int_equal(reports.encoding.num_text_bytes, size);
+    assert_int_equal(reports.encoding.num_rows, PREPARE_ROWS);
+    remove_from("told", "train/part-00000-00003.phd");
+    remove_from("told", "train/manifest.json");
+    reports = (struct reports){0};
+    assert_ok(ph_prepare(&fixture.settings, folder, &options, &summary));
+    assert_int_equal(reports.learning.num_rows, 0);
+    assert_int_equal(reports.encoding.total_text_bytes, PREPARE_PART_BYTES);
+    assert_in_range(reports.encoding.num_rows, 1, 1000);
+}
+
 /* What is wrong with the settings is said before anything is written, so that they can be mended. */
 static void wrong_settings_leave_the_folder_empty(void **state)
 {
@@ -257,6 +300,12 @@ static void wrong_settings_leave_the_folder_empty(void **state)
     assert_ok(ph__directory_is_empty(prepare_path("mended"), &is_empty));
     assert_true(is_empty);
     fixture.fields[1].name = "count";
+    fixture.settings.valid = prepare_path("absent.csv");
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary), PH_ERROR_DATA,
+        "absent.csv: No such file");
+    assert_ok(ph__directory_is_empty(prepare_path("mended"), &is_empty));
+    assert_true(is_empty);
+    fixture.settings.valid = NULL;
     assert_ok(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary));
 }
 
@@ -355,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_is_not_empty_is_refused_without_resume),
         cmocka_unit_test(what_has_changed_since_is_refused),
         cmocka_unit_test(what_has_changed_since_the_first_pass_is_refused),
+        cmocka_unit_test(progress_is_told_of_both_passes),
         cmocka_unit_test(wrong_settings_leave_the_folder_empty),
         cmocka_unit_test(bad_rows_are_counted_over_the_split),
         cmocka_unit_test(what_cannot_be_prepared_is_named),
