@@ -142,7 +142,7 @@ struct ph_prepare_summary {
 /* Encodes train, valid and test once and for all: FOLDER/train and so on, to be opened by ph_batches_open, beside
  * FOLDER/encoder.json and FOLDER/prepared.yaml, the data section that reads them. Each thread needs some tens of MB,
  * whatever the size of the data. What is left by a crash or an error can be resumed: the result is then the same, byte
- * for byte. Errors: PH_ERROR_USAGE for a folder that is not empty, PH_ERROR_CONFIG, PH_ERROR_DATA with file:line and
+ * for byte. Errors: PH_ERROR_USAGE for a folder that is not empty or in use, PH_ERROR_CONFIG, PH_ERROR_DATA with file:line and
  * field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED by a signal. */
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,28 @@ ph_status ph__directory_create(const char *path)
     }
     free(part);
     return status;
+}
+
+ph_status ph__directory_lock(const char *path, int *lock_out)
+{
+    const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *lock_out = -1;
+    if (descriptor < 0)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot open the folder: %s", path, strerror(errno));
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+        *lock_out = descriptor;
+        return PH_OK;
+    }
+    const bool is_taken = errno == EWOULDBLOCK;
+    close(descriptor);
+    return is_taken ? ph_fail(PH_ERROR_USAGE, "%s: somebody else works in this folder just now", path)
+                    : PH_OK;
+}
+
+void ph__directory_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }
 
 ph_status ph__directory_is_empty(const char *path, bool *is_empty_out)

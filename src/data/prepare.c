@@ -35,6 +35,7 @@ struct preparation {
     struct ph__prepare_buffer *buffers; /* (num_threads) */
     size_t num_threads;
     struct ph__tasks tasks;
+    int lock; /* of the folder */
 };
 
 /* ---- the folder ------------------------------------------------------------------------------------------ */
@@ -44,10 +45,11 @@ static const char *path_of(struct preparation *preparation, const char *name)
     return ph__path_join(&preparation->arena, preparation->folder, name);
 }
 
-static ph_status check_folder(const struct preparation *preparation)
+static ph_status check_folder(struct preparation *preparation)
 {
     bool is_empty = false;
     PH_TRY(ph__directory_create(preparation->folder));
+    PH_TRY(ph__directory_lock(preparation->folder, &preparation->lock));
     PH_TRY(ph__directory_is_empty(preparation->folder, &is_empty));
     if (!is_empty && !preparation->options->may_resume)
         return ph_fail(
@@ -332,6 +334,7 @@ static void fini(struct preparation *preparation)
     free(preparation->buffers);
     ph__row_layout_fini(&preparation->context.layout);
     ph__prepare_plan_fini(&preparation->plan);
+    ph__directory_unlock(preparation->lock);
     ph_encoder_destroy(preparation->encoder);
     ph__arena_fini(&preparation->arena);
 }
@@ -339,7 +342,7 @@ static void fini(struct preparation *preparation)
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
 {
-    struct preparation preparation = {.settings = settings, .folder = folder, .options = options};
+    struct preparation preparation = {.settings = settings, .folder = folder, .options = options, .lock = -1};
     struct ph_prepare_summary summary = {0};
     if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
         !has_split(settings, PH_SPLIT_TEST))

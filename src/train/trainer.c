@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"
@@ -156,6 +157,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     uint64_t available_bytes;
     PH_TRY(check_settings(job));
     PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
+    PH_TRY(ph__directory_lock(job->folder, &trainer->lock));
     PH_TRY(check_file(trainer, job->valid_path));
     PH_TRY(check_file(trainer, job->test_path));
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
@@ -190,6 +192,7 @@ ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer 
         return ph_fail(PH_ERROR_MEMORY, "no memory for a training");
     trainer->job = job;
     trainer->protocol.cuts = 1;
+    trainer->lock = -1;
     ph_status status = create_all(trainer);
     if (status == PH_OK)
         *trainer_out = trainer;
@@ -216,5 +219,6 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     free(trainer->metrics);
     ph__features_fini(&trainer->features);
     ph__arena_fini(&trainer->arena);
+    ph__directory_unlock(trainer->lock);
     free(trainer);
 }

@@ -41,6 +41,7 @@ struct ph__trainer {
     struct ph__report report;
     struct ph__state_snapshot snapshot;
     char encoder_sha256[65]; /* of DIR/encoder.json */
+    int lock;                /* of the folder */
     struct ph_arena arena;
     const char *identity; /* serve/model_identity.h; in the arena */
 

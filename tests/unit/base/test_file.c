@@ -51,6 +51,21 @@ static void an_empty_folder_is_told_from_a_full_one(void **state)
     assert_fails(ph__directory_is_empty(in_folder("full/x"), &is_empty), PH_ERROR_DISK, "full/x");
 }
 
+static void a_folder_is_locked_once(void **state)
+{
+    (void)state;
+    int lock, other;
+    assert_ok(ph__directory_create(in_folder("kept")));
+    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
+    assert_fails(ph__directory_lock(in_folder("kept"), &other), PH_ERROR_USAGE, "kept: somebody else works");
+    assert_int_equal(other, -1);
+    ph__directory_unlock(other);
+    ph__directory_unlock(lock);
+    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
+    ph__directory_unlock(lock);
+    assert_fails(ph__directory_lock(in_folder("absent"), &lock), PH_ERROR_DISK, "absent: cannot open");
+}
+
 static void sizes_are_of_files_only(void **state)
 {
     (void)state;
@@ -115,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_are_made_with_their_parents),
         cmocka_unit_test(an_empty_folder_is_told_from_a_full_one),
+        cmocka_unit_test(a_folder_is_locked_once),
         cmocka_unit_test(sizes_are_of_files_only),
         cmocka_unit_test(paths_join_with_one_slash),
         cmocka_unit_test(variables_in_paths_are_expanded),

@@ -191,6 +191,20 @@ static void a_folder_that_is_not_empty_is_refused_without_resume(void **state)
         "taken: is not empty; --resume goes on");
 }
 
+static void a_folder_has_one_preparation_at_a_time(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    int lock;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    assert_ok(ph__directory_create(prepare_path("busy")));
+    assert_ok(ph__directory_lock(prepare_path("busy"), &lock));
+    assert_fails(prepare_into(&fixture, "busy", 1, &summary), PH_ERROR_USAGE, "busy: somebody else works");
+    ph__directory_unlock(lock);
+    assert_ok(prepare_into(&fixture, "busy", 1, &summary));
+}
+
 static void what_has_changed_since_is_refused(void **state)
 {
     (void)state;
@@ -402,6 +416,7 @@ int main(void)
         cmocka_unit_test(what_an_interruption_has_left_is_kept_and_completed),
         cmocka_unit_test(a_signal_stops_and_leaves_what_can_be_resumed),
         cmocka_unit_test(a_folder_that_is_not_empty_is_refused_without_resume),
+        cmocka_unit_test(a_folder_has_one_preparation_at_a_time),
         cmocka_unit_test(what_has_changed_since_is_refused),
         cmocka_unit_test(what_has_changed_since_the_first_pass_is_refused),
         cmocka_unit_test(progress_is_told_of_both_passes),

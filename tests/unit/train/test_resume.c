@@ -366,6 +366,22 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     free(setup);
 }
 
+static void folder_has_one_training_at_a_time(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_all("lr", "locked");
+    struct ph_train_summary summary;
+    int lock;
+    assert_ok(ph__directory_create(setup->folder));
+    assert_ok(ph__directory_lock(setup->folder, &lock));
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_USAGE, "locked: somebody else works");
+    ph__directory_unlock(lock);
+    train(setup);
+    assert_ok(ph__directory_lock(setup->folder, &lock)); /* it has been given back */
+    ph__directory_unlock(lock);
+    free(setup);
+}
+
 static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
 {
     (void)state;
@@ -475,6 +491,7 @@ int main(void)
         cmocka_unit_test(without_a_valid_checkpoint_nothing_is_touched),
         cmocka_unit_test(best_model_is_put_back_to_that_of_the_checkpoint),
         cmocka_unit_test(settings_that_the_checkpoint_rules_out_are_refused),
+        cmocka_unit_test(folder_has_one_training_at_a_time),
         cmocka_unit_test(folder_that_is_in_use_is_refused_unless_resumed),
         cmocka_unit_test(as_many_checkpoints_are_kept_as_asked_for),
         cmocka_unit_test(loss_that_is_not_finite_leaves_the_last_checkpoint_good),
