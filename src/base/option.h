@@ -79,6 +79,9 @@ ph_status ph__config_read_sections(
 /* The effective config as YAML that ph__config_read gives the same settings for. */
 ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
 
+/* A path as the value of a key in such a file: quoted, and read back as the same path. */
+ph_status ph__config_write_path(struct ph_writer *writer, const char *path);
+
 /* PH_ERROR_CONFIG naming the first key whose values differ although it may not change, with both values and the rule that
  * says so ("may not change on resume"). The sections are of the same tables in the same order. */
 ph_status ph__config_compare(

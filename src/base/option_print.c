@@ -35,6 +35,12 @@ static ph_status write_value(struct ph_writer *writer, const struct ph_option *o
     return status;
 }
 
+ph_status ph__config_write_path(struct ph_writer *writer, const char *path)
+{
+    static const struct ph_option option = {.type = PH_OPTION_PATH};
+    return write_value(writer, &option, &path);
+}
+
 static ph_status write_records(
     struct ph_writer *writer, const struct ph_option *option, void *settings, const char *indent)
 {

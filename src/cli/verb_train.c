@@ -196,7 +196,6 @@ ph_status verb_train(int argc, char **argv)
     PH_TRY(parse(argc, argv, &request, &is_done));
     if (is_done)
         return PH_OK;
-    cli_stop_signal(); /* from here on */
     struct cli_job_config config = {0};
     ph_status status = prepare_and_train(&request, &config);
     cli_job_config_fini(&config);

@@ -274,15 +274,11 @@ static ph_status write_section(struct preparation *preparation)
     if (path == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = ph__writer_printf(writer, "data:\n  prepared: \"");
-    for (const char *at = preparation->folder; *at != '\0' && status == PH_OK; at++) {
-        const char *mark = *at == '"' || *at == '\\' ? "\\"
-                           : *at == '$'              ? "$"
-                                                     : ""; /* $$ is one $ in paths */
-        status = ph__writer_printf(writer, "%s%c", mark, *at);
-    }
+    ph_status status = ph__writer_printf(writer, "data:\n  prepared: ");
     if (status == PH_OK)
-        status = ph__writer_printf(writer, "\"\n");
+        status = ph__config_write_path(writer, preparation->folder);
+    if (status == PH_OK)
+        status = ph__writer_printf(writer, "\n");
     if (status == PH_OK)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);

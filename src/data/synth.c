@@ -214,15 +214,11 @@ static ph_status write_truth(struct writing *writing)
 }
 
 /* A path between YAML's double quotes. */
-static ph_status write_quoted(struct ph_writer *writer, const char *key, const char *path)
+static ph_status write_path(struct ph_writer *writer, const char *key, const char *path)
 {
-    PH_TRY(ph__writer_printf(writer, "  %s: \"", key));
-    for (; *path != '\0'; path++) {
-        if (*path == '"' || *path == '\\')
-            PH_TRY(ph__writer_write(writer, "\\", 1));
-        PH_TRY(ph__writer_write(writer, path, 1));
-    }
-    return ph__writer_printf(writer, "\"\n");
+    PH_TRY(ph__writer_printf(writer, "  %s: ", key));
+    PH_TRY(ph__config_write_path(writer, path));
+    return ph__writer_printf(writer, "\n");
 }
 
 static ph_status write_fields(const struct writing *writing, struct ph_writer *writer)
@@ -242,7 +238,7 @@ static ph_status write_data_section(const struct writing *writing, struct ph_wri
     PH_TRY(ph__writer_printf(writer, "data:\n  format: %s\n", is_criteo ? "criteo" : "tsv"));
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++)
         if (writing->paths[file] != NULL)
-            PH_TRY(write_quoted(writer, file_names[file], writing->paths[file]));
+            PH_TRY(write_path(writer, file_names[file], writing->paths[file]));
     PH_TRY(is_criteo ? ph__writer_printf(writer, "  encoding: vocabulary\n") : write_fields(writing, writer));
     return ph__writer_finish(writer);
 }

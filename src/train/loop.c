@@ -157,9 +157,11 @@ static ph_status test_best(struct ph__trainer *trainer)
     summary->has_test = trainer->job->test_path != NULL;
     if (!summary->has_test)
         return PH_OK;
-    bool is_stopped_ever;
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, trainer->job->test_path, NULL, &is_stopped_ever,
-        trainer->metrics, &summary->test_bad_rows));
+    bool is_stopped, may_stop = trainer->saved_step == summary->steps; /* what is left is this evaluation */
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, trainer->job->test_path,
+        may_stop ? trainer->job->stop_signal : NULL, &is_stopped, trainer->metrics, &summary->test_bad_rows));
+    if (is_stopped)
+        return ph__trainer_stop_saved(trainer);
     summary->test = trainer->metrics[0];
     return ph__report_metrics(
         &trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics);

@@ -98,9 +98,14 @@ ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)
 
 ph_status ph__trainer_stop(struct ph__trainer *trainer)
 {
+    PH_TRY(ph__trainer_save(trainer));
+    return ph__trainer_stop_saved(trainer);
+}
+
+ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer)
+{
     bool is_termination = *trainer->job->stop_signal == SIGTERM;
     char path[PH_CHECKPOINT_PATH_BYTES];
-    PH_TRY(ph__trainer_save(trainer));
     return ph_fail(is_termination ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
         "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
         trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));

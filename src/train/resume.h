@@ -23,6 +23,8 @@ ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
 
 /* After *stop_signal: saves, and fails with the signal's status and a line that names the checkpoint. */
 ph_status ph__trainer_stop(struct ph__trainer *trainer);
+ph_status ph__trainer_stop_saved(
+    const struct ph__trainer *trainer); /* the same where this step has been saved */
 
 /* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left out with a
  * note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with it. */

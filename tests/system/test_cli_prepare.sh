@@ -105,3 +105,10 @@ stopped() {
 }
 stopped INT 130
 stopped TERM 143
+
+# ---- folders with names that mean something to YAML and to the config ----
+odd='odd "$HOME" # \folder'
+succeeds synth job.yaml --out "$odd/data"
+succeeds prepare "$odd/data/synth.yaml" --out "$odd/prepared"
+succeeds train "$odd/prepared/prepared.yaml" --out "$odd/run" --quiet --set model.kind=lr --set train.epochs=1
+succeeds eval "$odd/run" "$odd/prepared/test"

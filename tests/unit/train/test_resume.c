@@ -11,7 +11,8 @@
 /* Stops the training at a step; shared with its observer. */
 static struct {
     volatile int signal;
-    uint64_t stop_step; /* 0: never */
+    uint64_t stop_step;       /* 0: never */
+    uint64_t stop_evaluation; /* at the end of the evaluation behind this step; 0: never */
     size_t num_starts, num_notes;
     char note[1024];
 } watch;
@@ -20,6 +21,8 @@ static ph_status see_progress(void *context, const struct ph_train_progress *pro
 {
     (void)context;
     if (progress->valid == NULL && progress->step == watch.stop_step)
+        watch.signal = SIGTERM;
+    if (progress->valid != NULL && progress->step == watch.stop_evaluation)
         watch.signal = SIGTERM;
     return PH_OK;
 }
@@ -150,6 +153,24 @@ static void training_stopped_at_a_step_ends_as_one_that_was_not(void **state)
         expect_same_outcome(&resumed, &wanted);
         expect_same_reports(stopped, whole);
     }
+    free(whole);
+    free(stopped);
+}
+
+/* The training is done and saved: a resumed one measures on the test data and no more. */
+static void training_stopped_while_it_is_tested_is_tested_when_it_resumes(void **state)
+{
+    (void)state;
+    struct setup *whole = set_up_all("fm", "tested"), *stopped = set_up_all("fm", "untested");
+    struct ph_train_summary wanted = train(whole), summary;
+    watch.stop_evaluation = wanted.steps;
+    assert_fails(ph_train(&stopped->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
+    memset(&watch, 0, sizeof watch);
+    assert_false(ph__file_exists(path_in(stopped, "summary.json")));
+    struct ph_train_summary resumed = resume(stopped);
+    assert_int_equal(resumed.resumed_step, wanted.steps);
+    expect_same_outcome(&resumed, &wanted);
+    expect_same_reports(stopped, whole);
     free(whole);
     free(stopped);
 }
@@ -484,6 +505,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_stopped_at_a_step_ends_as_one_that_was_not),
         cmocka_unit_test(training_stopped_again_and_again_ends_as_one_that_was_not),
+        cmocka_unit_test(training_stopped_while_it_is_tested_is_tested_when_it_resumes),
         cmocka_unit_test(steps_that_were_skipped_stay_skipped),
         cmocka_unit_test(longer_training_goes_on_as_if_it_had_been_so_from_the_start),
         cmocka_unit_test(finished_training_is_left_as_it_is),
