@@ -41,6 +41,23 @@ static inline int ph__fit_compare_words(
     return memcmp(a, b, a_length);
 }
 
+/* `count` items of `size` bytes at `at`, within the first `end` bytes. */
+static inline bool ph__fit_lies_within(uint64_t at, uint64_t count, uint64_t size, uint64_t end)
+{
+    return at % PH_FIT_ALIGNMENT == 0 && at <= end && count <= (end - at) / size;
+}
+
+/* The same for all arrays of a column. */
+static inline bool ph__fit_entry_lies_within(const struct ph__fit_entry *entry, uint64_t end)
+{
+    return ph__fit_lies_within(entry->hashes_at, entry->num_words, sizeof(uint64_t), end) &&
+           ph__fit_lies_within(entry->counts_at, entry->num_words, sizeof(uint32_t), end) &&
+           ph__fit_lies_within(entry->indices_at, entry->num_words, sizeof(uint32_t), end) &&
+           ph__fit_lies_within(entry->ends_at, entry->num_words, sizeof(uint64_t), end) &&
+           ph__fit_lies_within(entry->text_at, entry->text_bytes, 1, end) &&
+           ph__fit_lies_within(entry->sample_at, entry->num_sampled, sizeof(struct ph__sampled), end);
+}
+
 static inline uint64_t ph__fit_entry_checksum(const struct ph__fit_entry *entry, const uint64_t *hashes,
     const uint32_t *counts, const uint32_t *indices, const uint64_t *ends, const char *text,
     const void *sample)

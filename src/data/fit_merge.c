@@ -16,12 +16,6 @@ struct fit_file {
     const struct ph__fit_entry *directory;
 };
 
-/* `count` items of `size` bytes at `at`, within the file's first `end` bytes. */
-static bool lies_within(uint64_t at, uint64_t count, uint64_t size, uint64_t end)
-{
-    return at % PH_FIT_ALIGNMENT == 0 && at <= end && count <= (end - at) / size;
-}
-
 static const void *array_at(const struct fit_file *file, uint64_t at)
 {
     return file->map.bytes + at;
@@ -29,13 +23,7 @@ static const void *array_at(const struct fit_file *file, uint64_t at)
 
 static bool is_entry_whole(const struct fit_file *file, const struct ph__fit_entry *entry)
 {
-    uint64_t end = file->footer.directory_at;
-    if (!lies_within(entry->hashes_at, entry->num_words, sizeof(uint64_t), end) ||
-        !lies_within(entry->counts_at, entry->num_words, sizeof(uint32_t), end) ||
-        !lies_within(entry->indices_at, entry->num_words, sizeof(uint32_t), end) ||
-        !lies_within(entry->ends_at, entry->num_words, sizeof(uint64_t), end) ||
-        !lies_within(entry->text_at, entry->text_bytes, 1, end) ||
-        !lies_within(entry->sample_at, entry->num_sampled, sizeof(struct ph__sampled), end))
+    if (!ph__fit_entry_lies_within(entry, file->footer.directory_at))
         return false;
     const uint64_t *ends = array_at(file, entry->ends_at);
     for (uint64_t i = 0, last = 0; i < entry->num_words; last = ends[i++])
@@ -57,7 +45,7 @@ static bool is_file_ended(struct fit_file *file, const struct ph_encoder *encode
     if (memcmp(footer->magic, PH_FIT_MAGIC, sizeof PH_FIT_MAGIC) != 0 ||
         footer->checksum != ph__checksum(footer, offsetof(struct ph__fit_footer, checksum)) ||
         footer->num_columns != encoder->num_columns ||
-        !lies_within(footer->directory_at, footer->num_columns, sizeof(struct ph__fit_entry), end))
+        !ph__fit_lies_within(footer->directory_at, footer->num_columns, sizeof(struct ph__fit_entry), end))
         return false;
     file->directory = array_at(file, footer->directory_at);
     return true;

@@ -48,20 +48,9 @@ static void learn(struct learnt *learnt)
     learnt->bytes = fuzz_read(learnt->file, &learnt->size);
 }
 
-/* Whether an array of `count` items of `size` bytes lies in the first `end` bytes. */
-static bool lies_within(uint64_t at, uint64_t count, uint64_t size, uint64_t end)
-{
-    return at % PH_FIT_ALIGNMENT == 0 && at <= end && count <= (end - at) / size;
-}
-
 static void reseal_entry(const uint8_t *bytes, uint64_t end, struct ph__fit_entry *entry)
 {
-    if (lies_within(entry->hashes_at, entry->num_words, sizeof(uint64_t), end) &&
-        lies_within(entry->counts_at, entry->num_words, sizeof(uint32_t), end) &&
-        lies_within(entry->indices_at, entry->num_words, sizeof(uint32_t), end) &&
-        lies_within(entry->ends_at, entry->num_words, sizeof(uint64_t), end) &&
-        lies_within(entry->text_at, entry->text_bytes, 1, end) &&
-        lies_within(entry->sample_at, entry->num_sampled, sizeof(struct ph__sampled), end))
+    if (ph__fit_entry_lies_within(entry, end))
         entry->checksum = ph__fit_entry_checksum(entry, (const uint64_t *)(bytes + entry->hashes_at),
             (const uint32_t *)(bytes + entry->counts_at), (const uint32_t *)(bytes + entry->indices_at),
             (const uint64_t *)(bytes + entry->ends_at), (const char *)(bytes + entry->text_at),
@@ -75,7 +64,7 @@ static void reseal(uint8_t *bytes, size_t size)
         return;
     const size_t end = size - sizeof footer;
     memcpy(&footer, bytes + end, sizeof footer);
-    if (lies_within(footer.directory_at, footer.num_columns, sizeof(struct ph__fit_entry), end)) {
+    if (ph__fit_lies_within(footer.directory_at, footer.num_columns, sizeof(struct ph__fit_entry), end)) {
         for (size_t i = 0; i < footer.num_columns; i++) {
             struct ph__fit_entry entry;
             uint8_t *at = bytes + footer.directory_at + i * sizeof entry;
