@@ -9,7 +9,8 @@
 
 #define FILE_FORMAT "phloem-encoder"
 #define FILE_VERSION 2 /* 1 had neither a seal, buckets, statistics nor features of their own names */
-#define MAX_FILE_BYTES ((uint64_t)1 << 31)
+#define MAX_FILE_BYTES ((uint64_t)1 << 32)
+#define MAX_IDS_BYTES (MAX_FILE_BYTES / 2) /* that are saved: room for what JSON escapes */
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
@@ -130,8 +131,25 @@ static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *enco
     return status;
 }
 
+/* What would be saved and could not be loaded. */
+static ph_status check_size(const struct ph_encoder *encoder)
+{
+    uint64_t num_bytes = 0;
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const struct ph__vocabulary *vocabulary = &encoder->columns[i].vocabulary;
+        num_bytes += vocabulary->text_size + vocabulary->num_words;
+    }
+    if (num_bytes <= MAX_IDS_BYTES)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "data: the vocabularies hold %.1f GiB of ids, more than the %.1f GiB that an encoder can be saved "
+        "with; raise min_count, or hash what has most of them",
+        (double)num_bytes / 1073741824, (double)MAX_IDS_BYTES / 1073741824);
+}
+
 ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path)
 {
+    PH_TRY(check_size(encoder));
     struct ph_json *json = ph__sealed_json_object();
     ph_status status = set_encoder(json, encoder);
     if (status == PH_OK)

@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "base/seal.h"
+#include "data/encoder.h"
 #include "data_fixture.h"
 
 static const char rows[] = "label,w,user,tags,h,r,d,g,skip\n"
@@ -48,6 +49,25 @@ static void assert_same_batch(const struct ph_batch *a, const struct ph_batch *b
     assert_memory_equal(a->groups, b->groups, a->num_samples * sizeof *a->groups);
     assert_memory_equal(a->lengths, b->lengths, a->num_samples * a->num_sparse * sizeof *a->lengths);
     assert_memory_equal(a->ids, b->ids, a->num_ids * sizeof *a->ids);
+}
+
+static void what_could_not_be_loaded_is_not_saved(void **state)
+{
+    (void)state;
+    const char *saved = fixture_file("large.json", "as it was");
+    struct ph_encoder *encoder = rich_encoder(fixture_file("rich.csv", rows));
+    size_t *text_size = &encoder->columns[2].vocabulary.text_size, size = *text_size;
+    *text_size = (size_t)3 << 30;
+    assert_fails(
+        ph_encoder_save(encoder, saved), PH_ERROR_CONFIG, "hold 3.0 GiB of ids, more than the 2.0 GiB");
+    *text_size = size;
+    ph_encoder_destroy(encoder);
+    FILE *file = fopen(saved, "r");
+    char text[16] = "";
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_string_equal(text, "as it was");
+    fclose(file);
 }
 
 static void a_loaded_encoder_encodes_as_the_saved_one(void **state)
@@ -233,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_flip_of_any_byte_is_found),
         cmocka_unit_test(a_cut_at_any_length_and_a_surplus_byte_are_found),
         cmocka_unit_test(vocabulary_ids_must_be_text),
+        cmocka_unit_test(what_could_not_be_loaded_is_not_saved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
