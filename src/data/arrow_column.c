@@ -19,6 +19,8 @@ static enum ph__arrow_kind kind_of(const struct ArrowSchema *schema, const char 
         return PH_ARROW_TEXT;
     if (strcmp(format, "+l") == 0 || strcmp(format, "+L") == 0 || strncmp(format, "+w:", 3) == 0)
         return PH_ARROW_LIST;
+    if (ph__arrow_clock_of(format).ticks_a_day > 0)
+        return PH_ARROW_TIME;
     if (format[0] == '\0' || format[1] != '\0')
         return PH_ARROW_UNKNOWN;
     if (strchr("bcCsSiIl", format[0]) != NULL)
@@ -124,7 +126,8 @@ static ph_status init_child(struct ph_arena *arena, const struct ArrowSchema *sc
     PH_TRY(init_column(arena, is_list ? schema->children[0] : schema->dictionary,
         is_list ? array->children[0] : array->dictionary, depth + 1, column->child));
     enum ph__arrow_kind kind = column->child->kind;
-    if (kind == PH_ARROW_UNKNOWN || kind == PH_ARROW_LIST || (!is_list && kind == PH_ARROW_DICTIONARY))
+    if (kind == PH_ARROW_UNKNOWN || kind == PH_ARROW_LIST || kind == PH_ARROW_TIME ||
+        (!is_list && kind == PH_ARROW_DICTIONARY))
         column->kind = PH_ARROW_UNKNOWN;
     return PH_OK;
 }
@@ -174,6 +177,10 @@ static ph_status init_column(struct ph_arena *arena, const struct ArrowSchema *s
         return fail(column, "has a length or an offset that cannot be");
     if (column->kind == PH_ARROW_UNKNOWN)
         return PH_OK;
+    if (column->kind == PH_ARROW_TIME) {
+        column->clock = ph__arrow_clock_of(schema->format);
+        column->code = strcmp(schema->format, "tdD") == 0 ? 'i' : 'l';
+    }
     PH_TRY(set_buffers(column, array));
     if (column->kind == PH_ARROW_LIST || column->kind == PH_ARROW_DICTIONARY)
         PH_TRY(init_child(arena, schema, array, depth, column));
@@ -290,6 +297,13 @@ ph_status ph__arrow_text(
     *text_out = end > first ? (const char *)column->text + first : "";
     *length_out = (size_t)(end - first);
     return PH_OK;
+}
+
+ph_status ph__arrow_time(
+    const struct ph__arrow_column *column, int64_t row, char text[PH_ARROW_TIME_BYTES], size_t *length_out)
+{
+    *length_out = ph__arrow_time_text(column->clock, ph__arrow_integer(column, row), text);
+    return *length_out > 0 ? PH_OK : fail(column, "has a time outside the years 1 to 9999");
 }
 
 ph_status ph__arrow_index(const struct ph__arrow_column *column, int64_t row, int64_t *index_out)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "data/arrow_time.h"
 #include "phloem/data.h"
 
 enum ph__arrow_kind {
@@ -20,6 +21,7 @@ enum ph__arrow_kind {
     PH_ARROW_UINT64,
     PH_ARROW_REAL,
     PH_ARROW_TEXT,
+    PH_ARROW_TIME,       /* dates and timestamps */
     PH_ARROW_DICTIONARY, /* indices into `child` */
     PH_ARROW_LIST,       /* ranges of `child` */
 };
@@ -27,7 +29,8 @@ enum ph__arrow_kind {
 struct ph__arrow_column {
     char *name, *format; /* of the arena */
     enum ph__arrow_kind kind;
-    char code;                       /* the first character of the format, of an index that of its type */
+    char code;                       /* the first character of the format, of times that of their integers */
+    struct ph__arrow_clock clock;    /* of times */
     int64_t length, offset;          /* rows, and where the first of them lies in the buffers */
     const unsigned char *validity;   /* NULL: nothing is null */
     const unsigned char *values;     /* numbers, bits, offsets or views; NULL of a list of fixed size */
@@ -54,6 +57,9 @@ double ph__arrow_real(const struct ph__arrow_column *column, int64_t row);
 /* Not NUL-terminated; borrowed from the batch. PH_ERROR_DATA when it lies nowhere. */
 ph_status ph__arrow_text(
     const struct ph__arrow_column *column, int64_t row, const char **text_out, size_t *length_out);
+/* Not NUL-terminated. PH_ERROR_DATA for a time that cannot be written. */
+ph_status ph__arrow_time(
+    const struct ph__arrow_column *column, int64_t row, char text[PH_ARROW_TIME_BYTES], size_t *length_out);
 /* The row of the dictionary, and the items of a list: rows [first, end) of the child. */
 ph_status ph__arrow_index(const struct ph__arrow_column *column, int64_t row, int64_t *index_out);
 ph_status ph__arrow_items(

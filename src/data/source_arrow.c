@@ -11,6 +11,7 @@
 struct cell {
     const struct ph__column *column;
     const struct ph__arrow_column *from;
+    char time[PH_ARROW_TIME_BYTES]; /* of the row in the making, as text */
 };
 
 struct arrow_batch {
@@ -52,7 +53,7 @@ static ph_status match_column(
     if (from->kind == PH_ARROW_LIST && (!column->is_list || column->is_group))
         return ph_fail(PH_ERROR_DATA, "arrow: column '%s' (format '%s') has lists, the schema's '%s' %s",
             from->name, from->format, column->name, column->is_list ? "is a group" : "has one value");
-    state->cells[state->num_cells++] = (struct cell){column, from};
+    state->cells[state->num_cells++] = (struct cell){.column = column, .from = from};
     return PH_OK;
 }
 
@@ -132,25 +133,30 @@ static ph_status encode_item(struct ph__row_encoder *row, const struct ph__colum
     return ph__row_item(row, column, text, length, 1);
 }
 
-static ph_status encode_value(struct ph__row_encoder *row, const struct ph__column *column,
-    const struct ph__arrow_column *from, int64_t at)
+static ph_status encode_value(struct ph__row_encoder *row, struct cell *cell, int64_t at)
 {
+    const struct ph__column *column = cell->column;
+    const struct ph__arrow_column *from = cell->from;
     const char *text;
     size_t length;
     PH_TRY(resolve(&from, &at));
     if (ph__arrow_is_null(from, at))
         return ph__row_text(row, column, "", 0);
+    if (from->kind == PH_ARROW_TIME) {
+        PH_TRY(ph__arrow_time(from, at, cell->time, &length));
+        return ph__row_text(row, column, cell->time, length);
+    }
     if (from->kind != PH_ARROW_TEXT)
         return encode_number(row, column, from, at);
     PH_TRY(ph__arrow_text(from, at, &text, &length));
     return ph__row_text(row, column, text, length);
 }
 
-static ph_status encode_cell(struct ph__row_encoder *row, const struct cell *cell, int64_t at)
+static ph_status encode_cell(struct ph__row_encoder *row, struct cell *cell, int64_t at)
 {
     int64_t first, end;
     if (cell->from->kind != PH_ARROW_LIST)
-        return encode_value(row, cell->column, cell->from, at);
+        return encode_value(row, cell, at);
     if (ph__arrow_is_null(cell->from, at))
         return PH_OK;
     PH_TRY(ph__arrow_items(cell->from, at, &first, &end));

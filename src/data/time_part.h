@@ -1,14 +1,20 @@
-/* Hour of the day and day of the week out of a written time. */
+/* Written times: hour of the day and day of the week out of one, and how a date is written. */
 #ifndef PH_DATA_TIME_PART_H
 #define PH_DATA_TIME_PART_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "data/data_options.h"
 
-/* The digits of the text, whatever separates them, are YYMMDDHH (exactly eight, as Avazu writes) or YYYYMMDDHH and more
- * (as 2014-10-21 05:30:00). hour: 0 to 23; weekday: 0, Monday, to 6; weekend: 1 on Saturday and Sunday, else 0.
- * -1: the text is no such time. */
+/* The digits of the text, whatever separates them, are YYMMDDHH (exactly eight, as Avazu writes),
+ * YYYYMMDDHH and more (as 2014-10-21 05:30:00), or a date with separators (2014-10-21), which has no hour.
+ * hour: 0 to 23; weekday: 0, Monday, to 6; weekend: 1 on Saturday and Sunday, else 0. -1: the text is no such time. */
 int ph__time_part(enum ph_time_part part, const char *text, size_t length);
+
+/* The day so many days after 1 January 1970 as YYYY-MM-DD. False outside the years 1 to 9999. */
+#define PH_DATE_BYTES 11
+bool ph__date_write(int64_t days, char text[PH_DATE_BYTES]);
 
 #endif

@@ -24,6 +24,7 @@ static struct fuzz_schema schemas[] = {
              "  format: arrow\n"
              "  fields:\n"
              "    - {name: c0, kind: label}\n"
+             "    - {name: day, from: c1, kind: id, part: weekday}\n"
              "    - {name: c1, kind: id, encoding: raw, rows: 100}\n"
              "    - {name: c2, kind: id, list: true, weighted: true}\n"},
 };
@@ -93,6 +94,8 @@ static const struct type {
     {"g", 8, 2, PLAIN},
     {"n", 1, 0, PLAIN},
     {"tdD", 4, 2, PLAIN},
+    {"tsu:UTC", 8, 2, PLAIN},
+    {"tDs", 8, 2, PLAIN},
     {"u", 4, 3, TEXT},
     {"Z", 8, 3, TEXT},
     {"vu", 16, 4, VIEW},

@@ -8,6 +8,7 @@ Skips (77) where pyarrow is not importable.
 """
 import csv
 import ctypes
+import datetime
 import gc
 import pathlib
 import random
@@ -23,6 +24,7 @@ except ImportError as missing:
     sys.exit(77)
 
 NUM_ROWS = 3000
+EPOCH = datetime.datetime(1970, 1, 1)
 BATCH_SIZE = 128
 JOB = """data:
   train: rows.csv
@@ -34,6 +36,9 @@ JOB = """data:
     - {name: user, kind: id, group: true}
     - {name: tags, kind: id, list: true}
     - {name: words, kind: id, list: true}
+    - {name: weekday, from: when, kind: id, part: weekday}
+    - {name: hour, from: when, kind: id, part: hour}
+    - {name: weekend, from: day, kind: id, part: weekend}
     - {name: "*", kind: id}
 model: {kind: lr}
 train: {epochs: 1, batch_size: 100}
@@ -71,7 +76,8 @@ TYPES = {
     "click": pyarrow.bool_(), "price": pyarrow.float64(), "weight": pyarrow.float32(), "user": pyarrow.uint64(),
     "tags": pyarrow.list_(pyarrow.int16()), "words": pyarrow.large_list(pyarrow.string()), "view": pyarrow.string_view(),
     "large": pyarrow.large_string(), "city": pyarrow.dictionary(pyarrow.int16(), pyarrow.string()),
-    "nothing": pyarrow.null(), "pair": pyarrow.int8(),
+    "nothing": pyarrow.null(), "pair": pyarrow.int8(), "day": pyarrow.date32(), "when": pyarrow.timestamp("us"),
+    "zoned": pyarrow.timestamp("s", "Asia/Tokyo"),
 }
 
 
@@ -90,6 +96,10 @@ def make_rows():
             "city": draw.choice([None, "", f"c{i % 90}"]),
             "nothing": None,
             "pair": draw.randrange(-3, 4),
+            "day": draw.choice([None, EPOCH.date() + datetime.timedelta(draw.randrange(-9000, 30000))]),
+            "when": EPOCH + datetime.timedelta(hours=draw.randrange(-90000, 500000),
+                                               microseconds=draw.choice([0, 0, 1, 250000])),
+            "zoned": EPOCH + datetime.timedelta(seconds=draw.randrange(60)),
         }
 
 

@@ -136,7 +136,7 @@ static struct arrow_pair slice(const struct rows *rows, int64_t first, int64_t c
                                 ARROW_COLUMN("", "u", 3, 0, NULL, kind_offsets, "newsvideoad")));
     arrow_add_child(&batch, ARROW_COLUMN("click", "b", length, offset, NULL, rows->click));
     arrow_add_child(&batch, ARROW_COLUMN("price", "g", length, offset, rows->price_validity, rows->price));
-    arrow_add_child(&batch, ARROW_COLUMN("day", "tdD", length, offset, NULL, NULL));
+    arrow_add_child(&batch, ARROW_COLUMN("span", "tDs", length, offset, NULL, NULL));
     arrow_add_child(&batch, ARROW_COLUMN("user", "l", length, offset, NULL, rows->user));
     arrow_add_child(&batch, ARROW_COLUMN("city", "u", length, offset, NULL, rows->city_offsets, rows->city));
     arrow_add_child(&batch,
@@ -170,7 +170,7 @@ static void init_fields(struct fixture *fixture, const char *train)
     struct ph_field_settings *bucket = fixture_field(fixture, "price_bucket", PH_FIELD_ID);
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_LOG_BUCKET;
-    fixture_field(fixture, "day", PH_FIELD_IGNORE);
+    fixture_field(fixture, "span", PH_FIELD_IGNORE);
     fixture_field(fixture, "*", PH_FIELD_ID);
 }
 
@@ -287,7 +287,7 @@ static void a_wanted_column_of_an_unread_type_is_named(void **state)
     fixture_field(&fixture, "click", PH_FIELD_LABEL);
     fixture_field(&fixture, "*", PH_FIELD_ID);
     assert_fails(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder), PH_ERROR_DATA,
-        "column 'day' (format 'tdD') is of a type that is not read");
+        "column 'span' (format 'tDs') is of a type that is not read");
     ph_dataset_destroy(dataset);
 }
 
