@@ -1,13 +1,25 @@
 #include "data/arrow_column.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/float16.h"
 
 #define INLINE_VIEW_BYTES 12
+#define MAX_DECIMAL_DIGITS 38
 
 /* ---- the type -------------------------------------------------------------------------------------------- */
+
+/* Of "d:19,10" or "d:19,10,128": 10, the digits behind the point; -1: no such format. */
+static int scale_of(const char *format)
+{
+    int precision, scale, bits = 128, length = 0;
+    if (sscanf(format, "d:%d,%d%n,%d%n", &precision, &scale, &length, &bits, &length) < 2 ||
+        format[length] != '\0')
+        return -1;
+    return bits == 128 && scale >= 0 && scale <= MAX_DECIMAL_DIGITS ? scale : -1;
+}
 
 static enum ph__arrow_kind kind_of(const struct ArrowSchema *schema, const char *format)
 {
@@ -21,6 +33,8 @@ static enum ph__arrow_kind kind_of(const struct ArrowSchema *schema, const char 
         return PH_ARROW_LIST;
     if (ph__arrow_clock_of(format).ticks_a_day > 0)
         return PH_ARROW_TIME;
+    if (scale_of(format) >= 0)
+        return PH_ARROW_DECIMAL;
     if (format[0] == '\0' || format[1] != '\0')
         return PH_ARROW_UNKNOWN;
     if (strchr("bcCsSiIl", format[0]) != NULL)
@@ -126,7 +140,8 @@ static ph_status init_child(struct ph_arena *arena, const struct ArrowSchema *sc
     PH_TRY(init_column(arena, is_list ? schema->children[0] : schema->dictionary,
         is_list ? array->children[0] : array->dictionary, depth + 1, column->child));
     enum ph__arrow_kind kind = column->child->kind;
-    if (kind == PH_ARROW_UNKNOWN || kind == PH_ARROW_LIST || kind == PH_ARROW_TIME ||
+    bool is_written = kind == PH_ARROW_TIME || kind == PH_ARROW_DECIMAL;
+    if (kind == PH_ARROW_UNKNOWN || kind == PH_ARROW_LIST || is_written ||
         (!is_list && kind == PH_ARROW_DICTIONARY))
         column->kind = PH_ARROW_UNKNOWN;
     return PH_OK;
@@ -181,6 +196,8 @@ static ph_status init_column(struct ph_arena *arena, const struct ArrowSchema *s
         column->clock = ph__arrow_clock_of(schema->format);
         column->code = strcmp(schema->format, "tdD") == 0 ? 'i' : 'l';
     }
+    if (column->kind == PH_ARROW_DECIMAL)
+        column->scale = scale_of(schema->format);
     PH_TRY(set_buffers(column, array));
     if (column->kind == PH_ARROW_LIST || column->kind == PH_ARROW_DICTIONARY)
         PH_TRY(init_child(arena, schema, array, depth, column));
@@ -299,9 +316,35 @@ ph_status ph__arrow_text(
     return PH_OK;
 }
 
-ph_status ph__arrow_time(
-    const struct ph__arrow_column *column, int64_t row, char text[PH_ARROW_TIME_BYTES], size_t *length_out)
+/* The digits of a whole number, at least one more than stand behind the point. */
+static size_t write_decimal(__int128 number, int scale, char text[PH_ARROW_WRITTEN_BYTES])
 {
+    char digits[MAX_DECIMAL_DIGITS + 3]; /* the last first */
+    const bool is_negative = number < 0;
+    int count = 0;
+    size_t length = 0;
+    for (unsigned __int128 rest = is_negative ? -(unsigned __int128)number : (unsigned __int128)number;
+         rest > 0 || count <= scale; rest /= 10)
+        digits[count++] = (char)('0' + (int)(rest % 10));
+    if (is_negative)
+        text[length++] = '-';
+    while (count > 0) {
+        text[length++] = digits[--count];
+        if (count == scale && scale > 0)
+            text[length++] = '.';
+    }
+    return length;
+}
+
+ph_status ph__arrow_written(
+    const struct ph__arrow_column *column, int64_t row, char text[PH_ARROW_WRITTEN_BYTES], size_t *length_out)
+{
+    if (column->kind == PH_ARROW_DECIMAL) {
+        __int128 number;
+        memcpy(&number, value_at(column, row, sizeof number), sizeof number);
+        *length_out = write_decimal(number, column->scale, text);
+        return PH_OK;
+    }
     *length_out = ph__arrow_time_text(column->clock, ph__arrow_integer(column, row), text);
     return *length_out > 0 ? PH_OK : fail(column, "has a time outside the years 1 to 9999");
 }

@@ -22,6 +22,7 @@ enum ph__arrow_kind {
     PH_ARROW_REAL,
     PH_ARROW_TEXT,
     PH_ARROW_TIME,       /* dates and timestamps */
+    PH_ARROW_DECIMAL,    /* of 128 bits */
     PH_ARROW_DICTIONARY, /* indices into `child` */
     PH_ARROW_LIST,       /* ranges of `child` */
 };
@@ -39,6 +40,7 @@ struct ph__arrow_column {
     const unsigned char *text_sizes;
     int64_t num_text_buffers;
     int64_t list_size;              /* of a list of fixed size */
+    int scale;                      /* of decimals: digits behind the point */
     struct ph__arrow_column *child; /* of a dictionary or list: scalars */
 };
 
@@ -57,9 +59,10 @@ double ph__arrow_real(const struct ph__arrow_column *column, int64_t row);
 /* Not NUL-terminated; borrowed from the batch. PH_ERROR_DATA when it lies nowhere. */
 ph_status ph__arrow_text(
     const struct ph__arrow_column *column, int64_t row, const char **text_out, size_t *length_out);
-/* Not NUL-terminated. PH_ERROR_DATA for a time that cannot be written. */
-ph_status ph__arrow_time(
-    const struct ph__arrow_column *column, int64_t row, char text[PH_ARROW_TIME_BYTES], size_t *length_out);
+/* Times and decimals as they are written. PH_ERROR_DATA for a time that cannot be. */
+#define PH_ARROW_WRITTEN_BYTES 64
+ph_status ph__arrow_written(const struct ph__arrow_column *column, int64_t row,
+    char text[PH_ARROW_WRITTEN_BYTES], size_t *length_out);
 /* The row of the dictionary, and the items of a list: rows [first, end) of the child. */
 ph_status ph__arrow_index(const struct ph__arrow_column *column, int64_t row, int64_t *index_out);
 ph_status ph__arrow_items(

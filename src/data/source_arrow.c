@@ -11,7 +11,7 @@
 struct cell {
     const struct ph__column *column;
     const struct ph__arrow_column *from;
-    char time[PH_ARROW_TIME_BYTES]; /* of the row in the making, as text */
+    char written[PH_ARROW_WRITTEN_BYTES]; /* in the row in the making, where the text is made of the value */
 };
 
 struct arrow_batch {
@@ -142,9 +142,9 @@ static ph_status encode_value(struct ph__row_encoder *row, struct cell *cell, in
     PH_TRY(resolve(&from, &at));
     if (ph__arrow_is_null(from, at))
         return ph__row_text(row, column, "", 0);
-    if (from->kind == PH_ARROW_TIME) {
-        PH_TRY(ph__arrow_time(from, at, cell->time, &length));
-        return ph__row_text(row, column, cell->time, length);
+    if (from->kind == PH_ARROW_TIME || from->kind == PH_ARROW_DECIMAL) {
+        PH_TRY(ph__arrow_written(from, at, cell->written, &length));
+        return ph__row_text(row, column, cell->written, length);
     }
     if (from->kind != PH_ARROW_TEXT)
         return encode_number(row, column, from, at);

@@ -96,6 +96,7 @@ static const struct type {
     {"tdD", 4, 2, PLAIN},
     {"tsu:UTC", 8, 2, PLAIN},
     {"tDs", 8, 2, PLAIN},
+    {"d:38,3", 16, 2, PLAIN},
     {"u", 4, 3, TEXT},
     {"Z", 8, 3, TEXT},
     {"vu", 16, 4, VIEW},

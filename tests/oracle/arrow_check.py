@@ -9,6 +9,7 @@ Skips (77) where pyarrow is not importable.
 import csv
 import ctypes
 import datetime
+import decimal
 import gc
 import pathlib
 import random
@@ -36,6 +37,7 @@ JOB = """data:
     - {name: user, kind: id, group: true}
     - {name: tags, kind: id, list: true}
     - {name: words, kind: id, list: true}
+    - {name: cost, kind: dense, transform: log1p}
     - {name: weekday, from: when, kind: id, part: weekday}
     - {name: hour, from: when, kind: id, part: hour}
     - {name: weekend, from: day, kind: id, part: weekend}
@@ -77,7 +79,7 @@ TYPES = {
     "tags": pyarrow.list_(pyarrow.int16()), "words": pyarrow.large_list(pyarrow.string()), "view": pyarrow.string_view(),
     "large": pyarrow.large_string(), "city": pyarrow.dictionary(pyarrow.int16(), pyarrow.string()),
     "nothing": pyarrow.null(), "pair": pyarrow.int8(), "day": pyarrow.date32(), "when": pyarrow.timestamp("us"),
-    "zoned": pyarrow.timestamp("s", "Asia/Tokyo"),
+    "zoned": pyarrow.timestamp("s", "Asia/Tokyo"), "cost": pyarrow.decimal128(12, 3),
 }
 
 
@@ -99,6 +101,7 @@ def make_rows():
             "day": draw.choice([None, EPOCH.date() + datetime.timedelta(draw.randrange(-9000, 30000))]),
             "when": EPOCH + datetime.timedelta(hours=draw.randrange(-90000, 500000),
                                                microseconds=draw.choice([0, 0, 1, 250000])),
+            "cost": draw.choice([None, decimal.Decimal(draw.randrange(-5000, 90000)).scaleb(-3)]),
             "zoned": EPOCH + datetime.timedelta(seconds=draw.randrange(60)),
         }
 

@@ -106,6 +106,42 @@ static void texts_have_offsets_of_two_widths(void **state)
     }
 }
 
+static void decimals_are_written_with_their_scale(void **state)
+{
+    (void)state;
+    const __int128 huge = ((__int128)1 << 126) - 1;
+    const __int128 values[] = {1250, -7, 0, 99999, huge, -huge};
+    static const struct {
+        const char *format, *texts[6];
+    } cases[] = {
+        {"d:38,2", {"12.50", "-0.07", "0.00", "999.99", "850705917302346158658436518579420528.63",
+                       "-850705917302346158658436518579420528.63"}},
+        {"d:38,0,128", {"1250", "-7", "0", "99999", "85070591730234615865843651857942052863",
+                           "-85070591730234615865843651857942052863"}},
+        {"d:38,38",
+            {"0.00000000000000000000000000000000001250", "-0.00000000000000000000000000000000000007",
+                "0.00000000000000000000000000000000000000", "0.00000000000000000000000000000000099999",
+                "0.85070591730234615865843651857942052863", "-0.85070591730234615865843651857942052863"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arrow_pair batch;
+        struct ph_arena arena = {0};
+        struct ph__arrow_column column;
+        assert_ok(
+            init(ARROW_COLUMN("x", cases[i].format, 6, 0, NULL, values), 6, 0, &batch, &arena, &column));
+        assert_int_equal(column.kind, PH_ARROW_DECIMAL);
+        for (int64_t row = 0; row < 6; row++) {
+            char text[PH_ARROW_WRITTEN_BYTES];
+            size_t length = 0;
+            assert_ok(ph__arrow_written(&column, row, text, &length));
+            assert_int_equal(length, strlen(cases[i].texts[row]));
+            assert_memory_equal(text, cases[i].texts[row], length);
+        }
+        ph__arena_fini(&arena);
+        arrow_release(&batch);
+    }
+}
+
 struct view {
     int32_t length;
     char prefix[4];
@@ -181,7 +217,8 @@ static void lists_are_ranges_of_their_items(void **state)
 static void unknown_types_are_refused_when_wanted(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"tDs", "tts", "d:19,10", "+us:0,1", "w:16", "", "vx"};
+    static const char *const formats[] = {
+        "tDs", "tts", "d:19,10,256", "d:4,-2", "d:9", "d:39,39", "+us:0,1", "w:16", "", "vx"};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct arrow_pair batch;
         struct ph_arena arena = {0};
@@ -251,6 +288,7 @@ int main(void)
         cmocka_unit_test(reals_of_every_width_are_read),
         cmocka_unit_test(bits_are_found_behind_offsets),
         cmocka_unit_test(texts_have_offsets_of_two_widths),
+        cmocka_unit_test(decimals_are_written_with_their_scale),
         cmocka_unit_test(views_are_short_or_elsewhere),
         cmocka_unit_test(a_dictionary_is_looked_into),
         cmocka_unit_test(lists_are_ranges_of_their_items),
