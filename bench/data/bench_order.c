@@ -1,6 +1,7 @@
 /* The order of shuffled prepared data, for several sizes of its window: what it costs, in samples a second of one core, and
  * how near it comes to a full shuffle of data that lie sorted by their label:
- *     correlation   of a row's place in the data with its place in the pass; 0 in a full shuffle
+ *     correlation   of a row's place in the data with its place in the pass, root mean square over seeds; 0 in a full
+ *                   shuffle
  *     label spread  the variance of the share of positives over batches, over that of a full shuffle, p (1 - p) / B: 1 is as
  *                   good as it gets
  *
@@ -8,14 +9,16 @@
 #include "bench_data.h"
 
 #define BATCH 2048
+#define SEEDS 10
 
 struct order {
     double samples_per_s, correlation, label_spread;
 };
 
-/* Sums over a pass; places are in (0, 1). */
+/* Of the passes so far; places are in (-1/2, 1/2). */
 struct sums {
-    double num_rows, rates, squared_rates, num_batches, products;
+    double num_rows, product; /* of the pass in hand: place in the data times place in the pass */
+    double squared_correlations, squared_rates, num_batches;
 };
 
 static void add_batch(struct sums *sums, const struct ph_batch *batch, double num_rows)
@@ -24,42 +27,52 @@ static void add_batch(struct sums *sums, const struct ph_batch *batch, double nu
     for (size_t b = 0; b < batch->num_samples; b++) {
         double place = (double)batch->ids[b] / num_rows - 0.5,
                given = (sums->num_rows + (double)b) / num_rows - 0.5;
-        sums->products += place * given;
-        rate += (double)batch->labels[b] / (double)batch->num_samples;
+        sums->product += place * given;
+        rate += (double)batch->labels[b] / (double)batch->num_samples - 0.5 / (double)batch->num_samples;
     }
     sums->num_rows += (double)batch->num_samples;
     if (batch->num_samples == BATCH) {
-        sums->rates += rate;
-        sums->squared_rates += rate * rate;
+        sums->squared_rates += rate * rate; /* around one half: as many rows are positive */
         sums->num_batches++;
     }
 }
 
-/* One pass to measure the order, one to measure its cost. */
+/* A pass, whose samples a second of one core are returned; to sums (NULL: none). */
+static double pass(struct bench *bench, const struct ph_encoder *encoder, const char *path,
+    const struct ph_batches_options *options, struct sums *sums)
+{
+    struct ph_batches *batches;
+    const struct ph_batch *batch;
+    const double start = bench_cpu_seconds(), num_rows = (double)bench->num_rows;
+    check(ph_batches_open(encoder, path, options, &batches));
+    for (check(ph_batches_next(batches, &batch)); batch != NULL; check(ph_batches_next(batches, &batch)))
+        if (sums != NULL)
+            add_batch(sums, batch, num_rows);
+    ph_batches_close(batches);
+    if (sums != NULL) {
+        const double correlation = sums->product / num_rows * 12; /* the variance of places is 1/12 */
+        sums->squared_correlations += correlation * correlation;
+        sums->num_rows = sums->product = 0;
+    }
+    return num_rows / (bench_cpu_seconds() - start);
+}
+
+/* Passes of several seeds to measure the order, others to measure its cost. */
 static struct order measure(struct bench *bench, const struct ph_encoder *encoder, const char *path,
     bool is_shuffled, size_t window_bytes)
 {
     struct ph_batches_options options = {
-        .batch_size = BATCH, .is_shuffled = is_shuffled, .shuffle_bytes = window_bytes, .seed = 1};
+        .batch_size = BATCH, .is_shuffled = is_shuffled, .shuffle_bytes = window_bytes};
+    const size_t num_seeds = is_shuffled ? SEEDS : 1;
     struct sums sums = {0};
-    double best = 0;
-    for (size_t round = 0; round <= bench->rounds; round++) {
-        struct ph_batches *batches;
-        const struct ph_batch *batch;
-        double start = bench_cpu_seconds();
-        check(ph_batches_open(encoder, path, &options, &batches));
-        for (check(ph_batches_next(batches, &batch)); batch != NULL; check(ph_batches_next(batches, &batch)))
-            if (round == 0)
-                add_batch(&sums, batch, (double)bench->num_rows);
-        ph_batches_close(batches);
-        double speed = (double)bench->num_rows / (bench_cpu_seconds() - start);
-        best = round > 0 ? fmax(best, speed) : 0;
-    }
-    double rate = sums.rates / sums.num_batches;
-    double variance = sums.squared_rates / sums.num_batches - rate * rate;
-    return (struct order){.samples_per_s = best,
-        .correlation = sums.products / (double)bench->num_rows * 12, /* the variance of places is 1/12 */
-        .label_spread = variance / (0.25 / BATCH)};
+    double *speeds = ph__arena_alloc_array(&bench->arena, bench->rounds, sizeof *speeds);
+    for (options.seed = 1; options.seed <= num_seeds; options.seed++)
+        pass(bench, encoder, path, &options, &sums);
+    for (size_t round = 0; round < bench->rounds; round++)
+        speeds[round] = pass(bench, encoder, path, &options, NULL);
+    return (struct order){.samples_per_s = bench_median(speeds, bench->rounds),
+        .correlation = sqrt(sums.squared_correlations / (double)num_seeds),
+        .label_spread = sums.squared_rates / sums.num_batches / (0.25 / BATCH)};
 }
 
 static void report(struct bench *bench, const char *name, const struct order *order)

@@ -119,8 +119,10 @@ struct ph_prepare_progress {
 };
 
 struct ph_prepare_options {
-    size_t num_threads;        /* 0: as many as this process may run on. The result does not depend on it */
-    uint64_t part_bytes;       /* of text in one part; 0: 256 MiB */
+    size_t num_threads;  /* 0: as many as this process may run on. The result does not depend on it */
+    uint64_t part_bytes; /* of text in one part; 0: 256 MiB */
+    size_t
+        block_rows; /* that are read together, 1 to 8192; 0: 1024. Fewer mix better when they are shuffled */
     uint64_t vocabulary_bytes; /* memory for the ids of vocabularies while they are learnt; 0: 1 GiB */
     bool may_resume; /* keep what an interrupted preparation has left in the folder; else it must be empty */
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */

@@ -77,6 +77,7 @@ static ph_status prepare(const struct request *request, struct cli_job_config *c
     PH_TRY(choose_threads(request, &threads));
     const struct ph_prepare_options options = {.num_threads = (size_t)threads,
         .part_bytes = (uint64_t)config->prepare.part_bytes,
+        .block_rows = (size_t)config->prepare.block_rows,
         .vocabulary_bytes = (uint64_t)config->prepare.vocabulary_bytes,
         .may_resume = request->is_resumed,
         .stop_signal = cli_stop_signal(),

@@ -143,7 +143,7 @@ static ph_status make_parts(struct preparation *preparation)
     struct ph__prepare_context *context = &preparation->context;
     *context = (struct ph__prepare_context){.encoder = preparation->encoder,
         .folder = preparation->folder,
-        .part_bytes = plan->part_bytes,
+        .cut = plan->cut,
         .max_bad_rows = (uint64_t)preparation->settings->max_bad_rows,
         .may_resume = preparation->options->may_resume,
         .tasks = &preparation->tasks};
@@ -302,10 +302,11 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
 static ph_status prepare(struct preparation *preparation, struct ph_prepare_summary *summary)
 {
     bool is_outline = false;
+    struct ph__prepare_cut cut;
+    PH_TRY(ph__prepare_cut_of(preparation->options, &cut));
     PH_TRY(check_folder(preparation));
     PH_TRY(open_encoder(preparation, &is_outline));
-    PH_TRY(ph__prepare_plan_init(
-        &preparation->plan, preparation->settings, ph__prepare_part_bytes(preparation->options->part_bytes)));
+    PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, cut));
     PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
     PH_TRY(check_plan(preparation));
     PH_TRY(make_encoder(preparation, is_outline));

@@ -6,6 +6,7 @@
 
 struct ph_prepare_settings {
     int64_t part_bytes;       /* of text in one part */
+    int64_t block_rows;       /* that are read together */
     int64_t vocabulary_bytes; /* of memory for ids while they are learnt */
 };
 

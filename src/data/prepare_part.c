@@ -122,7 +122,7 @@ static bool is_full(const struct making *making, uint64_t begin)
     uint64_t consumed = tell(making) - begin;
     if (has_arrays(making))
         consumed *= making->context->layout.num_fixed_words * sizeof(uint32_t);
-    return consumed >= making->context->part_bytes;
+    return consumed >= making->context->cut.part_bytes;
 }
 
 /* Reads rows into blocks until the file, its piece or the part ends. */
@@ -134,7 +134,7 @@ static ph_status write_rows(struct making *making, struct ph__part_writer *write
     rows->num_rows = 0;
     while (!making->is_end && !is_part_full) {
         PH_TRY(ph__source_next(&making->source, rows, &making->is_end));
-        if (!making->is_end && rows->num_rows < PH_BLOCK_MAX_ROWS &&
+        if (!making->is_end && rows->num_rows < making->context->cut.block_rows &&
             ph__rows_num_words(rows) < PH_BLOCK_FULL_WORDS)
             continue;
         if (!advance(making, &told))

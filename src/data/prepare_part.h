@@ -13,7 +13,8 @@ struct ph__prepare_context {
     struct ph__row_layout layout;
     unsigned char digest[PH_ENCODER_DIGEST_BYTES];
     const char *folder;
-    uint64_t part_bytes, max_bad_rows;
+    struct ph__prepare_cut cut;
+    uint64_t max_bad_rows;
     bool may_resume;         /* parts that are there and fit are kept */
     struct ph__tasks *tasks; /* to which the task belongs */
 };

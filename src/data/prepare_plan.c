@@ -8,6 +8,7 @@
 #include "base/json_fields.h"
 #include "base/memory.h"
 #include "base/seal.h"
+#include "data/part_block.h"
 #include "data/source.h"
 
 #define FORMAT "phloem-prepare-plan"
@@ -61,7 +62,7 @@ static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_data_s
 
 static uint64_t num_parts(const struct ph__prepare_plan *plan, const struct ph__prepare_file *file)
 {
-    return file->is_cut && file->num_bytes > 0 ? (file->num_bytes - 1) / plan->part_bytes + 1 : 1;
+    return file->is_cut && file->num_bytes > 0 ? (file->num_bytes - 1) / plan->cut.part_bytes + 1 : 1;
 }
 
 static ph_status make_tasks(struct ph__prepare_plan *plan)
@@ -79,23 +80,31 @@ static ph_status make_tasks(struct ph__prepare_plan *plan)
             *task = (struct ph__prepare_task){.file = file, .part = (size_t)part};
             if (!file->is_cut)
                 continue;
-            task->begin = part * plan->part_bytes;
-            task->end = task->begin + plan->part_bytes;
+            task->begin = part * plan->cut.part_bytes;
+            task->end = task->begin + plan->cut.part_bytes;
             task->end = task->end < file->num_bytes ? task->end : file->num_bytes;
         }
     }
     return PH_OK;
 }
 
-uint64_t ph__prepare_part_bytes(uint64_t option)
+ph_status ph__prepare_cut_of(const struct ph_prepare_options *options, struct ph__prepare_cut *cut_out)
 {
-    return option != 0 ? option : (uint64_t)256 << 20;
+    *cut_out = (struct ph__prepare_cut){.part_bytes = (uint64_t)256 << 20, .block_rows = 1024};
+    if (options->part_bytes != 0)
+        cut_out->part_bytes = options->part_bytes;
+    if (options->block_rows != 0)
+        cut_out->block_rows = options->block_rows;
+    if (cut_out->block_rows > PH_BLOCK_MAX_ROWS)
+        return ph_fail(PH_ERROR_USAGE, "prepare: blocks of %zu rows; they may have up to %d",
+            options->block_rows, PH_BLOCK_MAX_ROWS);
+    return PH_OK;
 }
 
 ph_status ph__prepare_plan_init(
-    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, uint64_t part_bytes)
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut)
 {
-    *plan = (struct ph__prepare_plan){.part_bytes = part_bytes};
+    *plan = (struct ph__prepare_plan){.cut = cut};
     const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
     size_t capacity = 0;
     for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
@@ -147,7 +156,8 @@ ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char 
 {
     struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
     ph__json_set_text(json, "format", FORMAT);
-    ph__json_set_integer(json, "part_bytes", (int64_t)plan->part_bytes);
+    ph__json_set_integer(json, "part_bytes", (int64_t)plan->cut.part_bytes);
+    ph__json_set_integer(json, "block_rows", (int64_t)plan->cut.block_rows);
     for (size_t i = 0; i < plan->num_files; i++) {
         struct ph_json *file = ph__json_object();
         ph__json_set_text(file, "split", ph__split_names[plan->files[i].split]);
@@ -176,16 +186,22 @@ static ph_status compare_file(const struct ph__prepare_file *file, const struct 
     return PH_OK;
 }
 
+static ph_status compare_number(const struct ph_json *saved, const char *key, uint64_t now)
+{
+    int64_t before = ph__json_as_integer(ph__json_get(saved, key), 0);
+    if ((uint64_t)before == now)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "prepare.%s was %" PRId64 " and is now %" PRIu64 ", but may not change on resume", key, before, now);
+}
+
 static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_json *saved, const char *path)
 {
     const struct ph_json *files = ph__json_get(saved, "files");
     if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
         return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
-    int64_t part_bytes = ph__json_as_integer(ph__json_get(saved, "part_bytes"), 0);
-    if ((uint64_t)part_bytes != plan->part_bytes)
-        return ph_fail(PH_ERROR_CONFIG,
-            "prepare.part_bytes was %" PRId64 " and is now %" PRIu64 ", but may not change on resume",
-            part_bytes, plan->part_bytes);
+    PH_TRY(compare_number(saved, "part_bytes", plan->cut.part_bytes));
+    PH_TRY(compare_number(saved, "block_rows", plan->cut.block_rows));
     if (ph__json_size(files) != plan->num_files)
         return ph_fail(PH_ERROR_DATA,
             "%s: there were %zu files when the preparation was begun, now there are %zu", path,

@@ -25,21 +25,27 @@ struct ph__prepare_task {
     uint64_t begin, end; /* lines that begin there; 0 and 0: all of the file */
 };
 
+/* What the parts and their blocks are cut by, besides the files. */
+struct ph__prepare_cut {
+    uint64_t part_bytes;
+    uint64_t block_rows;
+};
+
 struct ph__prepare_plan {
     struct ph_arena arena;
-    uint64_t part_bytes;
+    struct ph__prepare_cut cut;
     struct ph__prepare_file *files;
     size_t num_files;
     struct ph__prepare_task *tasks; /* split by split, file by file, part by part */
     size_t num_tasks;
 };
 
-/* Text in a part, by the option: 0 is 256 MiB. */
-uint64_t ph__prepare_part_bytes(uint64_t option);
+/* Of the options, where 0 is the default. PH_ERROR_USAGE for blocks that are too large. */
+ph_status ph__prepare_cut_of(const struct ph_prepare_options *options, struct ph__prepare_cut *cut_out);
 
 /* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
 ph_status ph__prepare_plan_init(
-    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, uint64_t part_bytes);
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut);
 void ph__prepare_plan_fini(struct ph__prepare_plan *plan);
 
 /* The text of the first num_tasks tasks; 0: not known, since some of it is compressed or is no text. */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "data/prepared_set.h"
 #include "prepare_fixture.h"
 
 /* ---- folders --------------------------------------------------------------------------------------------- */
@@ -114,6 +115,32 @@ static void the_result_does_not_depend_on_threads(void **state)
     assert_folders_equal("one", "four");
 }
 
+/* The same rows, in blocks of as many as are asked for. */
+static void blocks_have_the_rows_that_are_asked_for(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    const char *path = prepare_file("train.csv", PREPARE_ROWS, 1);
+    prepare_fixture_init(&fixture, path);
+    struct ph_prepare_options options = {.num_threads = 1, .block_rows = 700};
+    assert_ok(ph_prepare(&fixture.settings, prepare_path("blocks"), &options, &summary));
+    struct ph_encoder *encoder = prepare_encoder("blocks");
+    struct ph__prepared_set *set;
+    assert_ok(ph__prepared_set_open(prepare_path("blocks/train"), encoder, &set));
+    assert_int_equal(ph__prepared_set_num_blocks(set), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(ph__prepared_set_block(set, i)->num_rows, i < 4 ? 700 : 200);
+    ph__prepared_set_close(set);
+    const struct ph_batches_options batches = {.batch_size = 97};
+    assert_passes_equal(
+        fixture_open(encoder, path, &batches), fixture_open(encoder, prepare_path("blocks/train"), &batches));
+    ph_encoder_destroy(encoder);
+    options.block_rows = 8193;
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("larger"), &options, &summary), PH_ERROR_USAGE,
+        "blocks of 8193 rows; they may have up to 8192");
+}
+
 static void several_files_and_compressed_ones_are_one_split(void **state)
 {
     (void)state;
@@ -138,7 +165,7 @@ static void what_an_interruption_has_left_is_kept_and_completed(void **state)
     struct fixture fixture;
     struct ph_prepare_summary whole, resumed;
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
-    fixture.settings.valid = prepare_file("valid.csv.gz", 20000, 2); /* parts of one block */
+    fixture.settings.valid = prepare_file("valid.csv.gz", 2500, 2); /* parts of one block */
     assert_ok(prepare_into(&fixture, "whole", 2, &whole));
     assert_ok(prepare_into(&fixture, "broken", 2, &whole));
     remove_from("broken", "prepared.yaml");
@@ -216,6 +243,10 @@ static void what_has_changed_since_is_refused(void **state)
     const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = 4096, .may_resume = true};
     assert_fails(ph_prepare(&fixture.settings, prepare_path("changed"), &options, &summary), PH_ERROR_CONFIG,
         "prepare.part_bytes was 8192 and is now 4096");
+    const struct ph_prepare_options smaller = {
+        .num_threads = 1, .part_bytes = PREPARE_PART_BYTES, .block_rows = 100, .may_resume = true};
+    assert_fails(ph_prepare(&fixture.settings, prepare_path("changed"), &smaller, &summary), PH_ERROR_CONFIG,
+        "prepare.block_rows was 1024 and is now 100");
     fixture.fields[2].rows = 4000;
     assert_fails(
         prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_CONFIG, "data.fields[2].rows was '3000'");
@@ -412,6 +443,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rows_are_those_of_the_text),
         cmocka_unit_test(the_result_does_not_depend_on_threads),
+        cmocka_unit_test(blocks_have_the_rows_that_are_asked_for),
         cmocka_unit_test(several_files_and_compressed_ones_are_one_split),
         cmocka_unit_test(what_an_interruption_has_left_is_kept_and_completed),
         cmocka_unit_test(a_signal_stops_and_leaves_what_can_be_resumed),
