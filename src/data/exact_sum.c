@@ -6,6 +6,8 @@
 #define LEAST_EXPONENT (-352) /* of the unit of digit 0: a multiple of 32, not above 2 * (-148 - 24) */
 #define DIGIT_BITS 32
 #define MAX_ADDITIONS (UINT32_C(1) << 28)
+#define MAX_DIGIT (INT64_C(1) << 62) /* so many additions of less than 2^33 stay below it */
+#define MAX_LAST_DIGIT (INT64_C(1) << 32)
 
 /* Brings every digit but the last into [0, 2^32). */
 static void carry(struct ph__exact_sum *sum)
@@ -65,6 +67,16 @@ void ph__exact_sum_merge(struct ph__exact_sum *sum, const struct ph__exact_sum *
     for (size_t i = 0; i < PH_EXACT_SUM_DIGITS; i++)
         sum->digits[i] += carried.digits[i];
     sum->num_additions = 2;
+}
+
+bool ph__exact_sum_is_sound(const struct ph__exact_sum *sum)
+{
+    const size_t last = PH_EXACT_SUM_DIGITS - 1;
+    for (size_t i = 0; i < last; i++)
+        if (sum->digits[i] < -MAX_DIGIT || sum->digits[i] > MAX_DIGIT)
+            return false;
+    return sum->digits[last] >= -MAX_LAST_DIGIT && sum->digits[last] <= MAX_LAST_DIGIT &&
+           sum->num_additions < MAX_ADDITIONS;
 }
 
 long double ph__exact_sum_value(const struct ph__exact_sum *sum)

@@ -5,6 +5,7 @@
 #ifndef PH_DATA_EXACT_SUM_H
 #define PH_DATA_EXACT_SUM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PH_EXACT_SUM_DIGITS 21
@@ -17,6 +18,9 @@ struct ph__exact_sum { /* zero-initialised is 0 */
 void ph__exact_sum_add(struct ph__exact_sum *sum, float number);
 void ph__exact_sum_add_square(struct ph__exact_sum *sum, float number);
 void ph__exact_sum_merge(struct ph__exact_sum *sum, const struct ph__exact_sum *other);
+/* Whether bytes that were read can be a sum, so that no merge of 65,536 such overflows. */
+bool ph__exact_sum_is_sound(const struct ph__exact_sum *sum);
+
 /* The sum, rounded. */
 long double ph__exact_sum_value(const struct ph__exact_sum *sum);
 

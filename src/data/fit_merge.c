@@ -23,7 +23,8 @@ static const void *array_at(const struct fit_file *file, uint64_t at)
 
 static bool is_entry_whole(const struct fit_file *file, const struct ph__fit_entry *entry)
 {
-    if (!ph__fit_entry_lies_within(entry, file->footer.directory_at))
+    if (!ph__fit_entry_lies_within(entry, file->footer.directory_at) ||
+        !ph__exact_sum_is_sound(&entry->sum) || !ph__exact_sum_is_sound(&entry->sum_of_squares))
         return false;
     const uint64_t *ends = array_at(file, entry->ends_at);
     for (uint64_t i = 0, last = 0; i < entry->num_words; last = ends[i++])

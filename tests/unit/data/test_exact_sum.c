@@ -61,6 +61,29 @@ static void the_least_and_the_largest_square_fit(void **state)
     assert_true(fabsl(ph__exact_sum_value(&sum) / (3 * largest * largest) - 1) < 4 * LDBL_EPSILON);
 }
 
+static void only_what_can_be_a_sum_is_sound(void **state)
+{
+    (void)state;
+    struct ph__exact_sum sum = {.num_additions = 0}, squares = sum;
+    for (int i = 0; i < 1000; i++) {
+        assert_true(ph__exact_sum_is_sound(&sum) && ph__exact_sum_is_sound(&squares));
+        ph__exact_sum_add(&sum, -FLT_MAX);
+        ph__exact_sum_add_square(&squares, -FLT_MAX);
+    }
+    ph__exact_sum_merge(&sum, &squares);
+    assert_true(ph__exact_sum_is_sound(&sum));
+    const struct ph__exact_sum sound = sum;
+    for (size_t i = 0; i < PH_EXACT_SUM_DIGITS; i++) {
+        sum.digits[i] = INT64_MAX;
+        assert_false(ph__exact_sum_is_sound(&sum));
+        sum.digits[i] = INT64_MIN;
+        assert_false(ph__exact_sum_is_sound(&sum));
+        sum = sound;
+    }
+    sum.num_additions = UINT32_MAX;
+    assert_false(ph__exact_sum_is_sound(&sum));
+}
+
 static void zeros_of_both_signs_add_nothing(void **state)
 {
     (void)state;
@@ -106,6 +129,7 @@ int main(void)
         cmocka_unit_test(sums_are_exact),
         cmocka_unit_test(what_would_be_rounded_away_is_kept),
         cmocka_unit_test(the_least_and_the_largest_square_fit),
+        cmocka_unit_test(only_what_can_be_a_sum_is_sound),
         cmocka_unit_test(zeros_of_both_signs_add_nothing),
         cmocka_unit_test(neither_order_nor_grouping_matters),
     };
