@@ -6,6 +6,19 @@
 
 #include "data/decimal.h"
 
+/* The schema makes it so; an encoder that was loaded may say anything. */
+static ph_status check_column(const struct ph__column *column)
+{
+    bool is_list = column->kind == PH_FIELD_ID && column->is_list && column->is_weighted;
+    is_list = is_list && strcmp(column->name, column->from) == 0;
+    if (is_list || column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_IGNORE)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA,
+        "field '%s': in rows of libsvm or libffm it is a list of weighted ids, which the encoder does not "
+        "expect",
+        column->name);
+}
+
 ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *encoder)
 {
     *libsvm = (struct ph__libsvm){
@@ -14,6 +27,7 @@ ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *e
         return ph_fail(PH_ERROR_MEMORY, "no memory to match %zu fields", encoder->num_columns);
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
+        PH_TRY(check_column(column));
         if (column->kind == PH_FIELD_LABEL)
             libsvm->label = column;
         else if (encoder->format == PH_DATA_LIBSVM)

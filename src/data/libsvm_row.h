@@ -17,6 +17,7 @@ struct ph__libsvm { /* zero-initialised is empty */
     size_t num_fields;
 };
 
+/* PH_ERROR_DATA naming a field that the encoder takes for something else than such rows have. To be fini'ed also on failure. */
 ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *encoder);
 void ph__libsvm_fini(struct ph__libsvm *libsvm);
 

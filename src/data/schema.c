@@ -189,6 +189,23 @@ struct file_column {
     bool is_list;
 };
 
+/* What rows of libsvm and libffm cannot be taken for. */
+static ph_status check_libsvm_field(
+    const struct ph_data_settings *settings, const struct ph_field_settings *field, const char *name)
+{
+    if (settings->format != PH_DATA_LIBSVM && settings->format != PH_DATA_LIBFFM)
+        return PH_OK;
+    if (is_derived(field))
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.fields: '%s': a field of libsvm and libffm files becomes one feature, of its own name",
+            name);
+    const bool is_label = strcmp(name, "label") == 0;
+    if (field->kind != PH_FIELD_IGNORE && field->kind != (is_label ? PH_FIELD_LABEL : PH_FIELD_ID))
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': in libsvm and libffm files it is %s", name,
+            is_label ? "the label" : "a list of ids");
+    return PH_OK;
+}
+
 /* A column called `name`, of the file's column `from`. */
 static ph_status add_field(const struct ph_data_settings *settings, const struct ph_field_settings *given,
     const char *name, struct file_column from, struct ph_encoder *encoder)
@@ -196,6 +213,7 @@ static ph_status add_field(const struct ph_data_settings *settings, const struct
     struct ph__column *column;
     struct ph_field_settings implied = *given, *field = &implied;
     implied.is_list |= from.is_list && given->kind != PH_FIELD_IGNORE;
+    PH_TRY(check_libsvm_field(settings, given, name));
     PH_TRY(ph__encoder_add_column(encoder, name, from.name, &column));
     column->kind = (enum ph_field_kind)field->kind;
     column->transform = (enum ph_dense_transform)field->transform;

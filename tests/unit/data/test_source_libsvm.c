@@ -117,6 +117,44 @@ static void malformed_rows_are_named(void **state)
     }
 }
 
+/* A field is one list of weighted ids under its own name, and the label is the label. */
+static void fields_taken_for_something_else_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *from;
+        enum ph_field_kind kind;
+        const char *problem;
+    } cases[] = {
+        {"0", NULL, PH_FIELD_DENSE, "'0': in libsvm and libffm files it is a list of ids"},
+        {"0", NULL, PH_FIELD_LABEL, "'0': in libsvm and libffm files it is a list of ids"},
+        {"label", NULL, PH_FIELD_ID, "'label': in libsvm and libffm files it is the label"},
+        {"more", "0", PH_FIELD_ID, "'more': a field of libsvm and libffm files becomes one feature"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        struct ph_encoder *encoder = NULL;
+        fixture_init(&fixture, fixture_file("fields.ffm", "1 0:7:1 1:8:1\n"));
+        fixture.settings.format = PH_DATA_LIBFFM;
+        fixture_field(&fixture, cases[i].name, cases[i].kind)->from = cases[i].from;
+        assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_CONFIG, cases[i].problem);
+    }
+}
+
+/* An encoder that was loaded is checked, too. */
+static void an_encoder_for_other_rows_is_refused(void **state)
+{
+    (void)state;
+    const char *path = fixture_file("good.ffm", "1 0:7:1 1:8:1\n");
+    struct ph_encoder *encoder = make_encoder(path, PH_DATA_LIBFFM);
+    struct ph_batches *batches = NULL;
+    const struct ph_batches_options options = {.batch_size = 10};
+    encoder->columns[1].is_list = false;
+    assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_DATA,
+        "field '0': in rows of libsvm or libffm it is a list of weighted ids");
+    ph_encoder_destroy(encoder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +162,8 @@ int main(void)
         cmocka_unit_test(libffm_fields_are_lists_of_their_own),
         cmocka_unit_test(a_missing_label_is_fine_for_prediction_only),
         cmocka_unit_test(malformed_rows_are_named),
+        cmocka_unit_test(fields_taken_for_something_else_are_refused),
+        cmocka_unit_test(an_encoder_for_other_rows_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
