@@ -5,13 +5,6 @@
 
 #include "data/cell.h"
 
-static bool may_lack(const struct ph__column *column, bool needs_no_labels)
-{
-    bool is_for_training =
-        column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
-    return column->kind == PH_FIELD_IGNORE || (needs_no_labels && is_for_training);
-}
-
 static ph_status reserve(struct ph__delimited *delimited, const struct ph_encoder *encoder, size_t num_cells)
 {
     *delimited = (struct ph__delimited){
@@ -40,7 +33,7 @@ ph_status ph__delimited_match_header(struct ph__delimited *delimited, const stru
     PH_TRY(reserve(delimited, encoder, header->num_names));
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
-        if (!ph__header_has(header, column->from) && !may_lack(column, needs_no_labels))
+        if (!ph__header_has(header, column->from) && !ph__column_may_lack(column, needs_no_labels))
             return ph_fail(
                 PH_ERROR_DATA, "%s:1: the header lacks column '%s' of the schema", where, column->from);
     }

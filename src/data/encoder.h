@@ -59,6 +59,14 @@ static inline bool ph__column_is_standardised(const struct ph__column *column)
            column->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
 }
 
+/* Whether data need not have what the column is made from. */
+static inline bool ph__column_may_lack(const struct ph__column *column, bool needs_no_labels)
+{
+    bool is_for_training =
+        column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
+    return column->kind == PH_FIELD_IGNORE || (is_for_training && needs_no_labels);
+}
+
 static inline bool ph__column_is_bucket(const struct ph__column *column)
 {
     return column->encoding == PH_ENCODING_BUCKET || column->encoding == PH_ENCODING_LOG_BUCKET;

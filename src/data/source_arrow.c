@@ -23,13 +23,6 @@ struct arrow_batch {
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
 
-static bool may_lack(const struct ph__source *source, const struct ph__column *column)
-{
-    bool is_for_training =
-        column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
-    return column->kind == PH_FIELD_IGNORE || (is_for_training && source->options.needs_no_labels);
-}
-
 static const struct ph__arrow_column *find_column(const struct ph__dataset_batch *batch, const char *name)
 {
     for (size_t i = 0; i < batch->num_columns; i++)
@@ -42,7 +35,7 @@ static ph_status match_column(
     const struct ph__source *source, struct arrow_batch *state, const struct ph__column *column)
 {
     const struct ph__arrow_column *from = find_column(state->batch, column->from);
-    if (from == NULL && may_lack(source, column))
+    if (from == NULL && ph__column_may_lack(column, source->options.needs_no_labels))
         return PH_OK;
     if (from == NULL)
         return ph_fail(PH_ERROR_DATA, "%s: batch %zu has no column '%s'", source->paths[source->file],

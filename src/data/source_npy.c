@@ -25,19 +25,12 @@ struct npy_files {
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
 
-static bool may_lack(const struct ph__source *source, const struct ph__column *column)
-{
-    bool is_for_training =
-        column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_WEIGHT || column->kind == PH_FIELD_GROUP;
-    return column->kind == PH_FIELD_IGNORE || (is_for_training && source->options.needs_no_labels);
-}
-
 static ph_status match_column(
     const struct ph__source *source, struct npy_files *state, const struct ph__column *column)
 {
     const char *path = source->paths[source->file];
     const struct ph__array_column *from = ph__array_set_find(&state->set, column->from);
-    if (from == NULL && may_lack(source, column))
+    if (from == NULL && ph__column_may_lack(column, source->options.needs_no_labels))
         return PH_OK;
     if (from == NULL)
         return ph_fail(PH_ERROR_DATA, "%s: no array has the column '%s'", path, column->from);
