@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/cell.h"
+#include "data/schema.h"
 
 static ph_status reserve(struct ph__delimited *delimited, const struct ph_encoder *encoder, size_t num_cells)
 {

@@ -116,24 +116,6 @@ const struct ph__column *const *ph__encoder_made_from(
 /* An encoder whose columns are known and that has learnt nothing yet: not for encoding. Errors as ph_encoder_create. */
 ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
 
-/* What the training file says about its columns. Borrowed. */
-struct ph__file_shape {
-    char *const *names; /* (num_names) of the columns, where it names them */
-    const bool
-        *is_list; /* (num_names) the column has several ids a row, whatever its field says; NULL: none has */
-    size_t num_names;
-    size_t num_fields; /* libffm */
-};
-
-/* The columns from the settings and the file. */
-ph_status ph__schema_build(
-    const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
-
-/* Whether the files' first line names the columns, and the separator where data.separator says none. */
-bool ph__has_header(const struct ph_data_settings *settings);
-char ph__default_separator(int format);
-bool ph__has_quotes(int format); /* cells may stand in double quotes */
-
 /* The seal of the encoder's file (base/seal.h): of the file that it was loaded from, else of the one that
  * ph_encoder_save would write. Two encoders that encode alike have the same. */
 ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65]);

@@ -9,6 +9,7 @@
 #include "data/fit.h"
 #include "data/header.h"
 #include "data/libffm.h"
+#include "data/schema.h"
 #include "data/source.h"
 
 /* The names in the header of the training file. */

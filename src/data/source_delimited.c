@@ -3,6 +3,7 @@
 
 #include "data/delimited.h"
 #include "data/line_file.h"
+#include "data/schema.h"
 
 struct delimited_file {
     struct ph__line_file file;

@@ -1,0 +1,36 @@
+/* The columns of an encoder, from the settings' fields and from what the training file says of itself. Internal to the
+ * data room. */
+#ifndef PH_DATA_SCHEMA_H
+#define PH_DATA_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "data/data_options.h"
+
+struct ph__column;
+struct ph_encoder;
+
+/* What the training file says about its columns. Borrowed. */
+struct ph__file_shape {
+    char *const *names; /* (num_names) of the columns, where it names them */
+    const bool
+        *is_list; /* (num_names) the column has several ids a row, whatever its field says; NULL: none has */
+    size_t num_names;
+    size_t num_fields; /* libffm */
+};
+
+/* The columns from the settings and the file. */
+ph_status ph__schema_build(
+    const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
+
+/* Whether the files' first line names the columns, and the separator where data.separator says none. */
+bool ph__has_header(const struct ph_data_settings *settings);
+char ph__default_separator(int format);
+bool ph__has_quotes(int format); /* cells may stand in double quotes */
+
+/* Sets what an id field's column is beyond its name and kind. PH_ERROR_CONFIG naming the field. */
+ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struct ph_field_settings *field,
+    struct ph__column *column);
+
+#endif
