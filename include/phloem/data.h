@@ -88,6 +88,8 @@ struct ph_batches_options {
     const struct ph_position
         *start; /* NULL: the beginning; else of ph_batches_position, of the same file by the same
                                         encoder and options (num_prefetched may differ). Borrowed during open. */
+    const volatile int *
+        stop_signal; /* NULL; or set by a signal handler, and waiting for text ends with PH_ERROR_INTERRUPTED */
 };
 
 /* Opens one file, the files of a pattern, or one split of prepared data (its folder) for one pass. The encoder is borrowed until close and may be shared by several batches. */
@@ -101,10 +103,10 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
  * those that would have followed. */
 void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out);
 
-/* Rows left out so far, and the first of them with its place and what is wrong with it, "" while there is none; borrowed
- * until close. What the maker of batches has read ahead may count already. */
-uint64_t ph_batches_num_bad_rows(struct ph_batches *batches);
-const char *ph_batches_first_bad_row(struct ph_batches *batches);
+/* Rows left out up to the batch that was returned last (shuffled: in the windows up to its), and the first of them with
+ * its place and what is wrong with it, "" while there is none; borrowed until close. */
+uint64_t ph_batches_num_bad_rows(const struct ph_batches *batches);
+const char *ph_batches_first_bad_row(const struct ph_batches *batches);
 void ph_batches_close(struct ph_batches *batches);
 
 /* ---- prepared data ---- */

@@ -3,6 +3,7 @@
 #include "base/decompress.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,13 @@
 #define PH_COMPRESSED_BUFFER_BYTES ((size_t)256 << 10)
 #endif
 #define MAGIC_BYTES 4
+#define WAIT_MS 100 /* between two looks at the signal: one that comes just before poll does not wake it */
 
 struct ph_decompressor {
     int descriptor;
-    bool is_input_over; /* read(2) has returned 0 */
-    bool is_inside;     /* a member or frame has begun and not ended */
+    const volatile int *stop_signal; /* or NULL */
+    bool is_input_over;              /* read(2) has returned 0 */
+    bool is_inside;                  /* a member or frame has begun and not ended */
     ph_status (*read)(
         struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out);
     z_stream *gzip;
@@ -27,6 +30,20 @@ struct ph_decompressor {
     size_t start, end; /* of the waiting bytes in input */
     unsigned char input[PH_COMPRESSED_BUFFER_BYTES];
 };
+
+/* Until there is something to read, or a signal: what a pipe waits for may never come. */
+static ph_status wait_input(const struct ph_decompressor *decompressor)
+{
+    struct pollfd input = {.fd = decompressor->descriptor, .events = POLLIN};
+    if (decompressor->stop_signal == NULL)
+        return PH_OK;
+    int outcome = 0;
+    while (*decompressor->stop_signal == 0 && (outcome == 0 || (outcome < 0 && errno == EINTR)))
+        outcome = poll(&input, 1, WAIT_MS);
+    return *decompressor->stop_signal == 0
+               ? PH_OK
+               : ph_fail(PH_ERROR_INTERRUPTED, "stopped by a signal while reading");
+}
 
 /* Reads behind the waiting bytes, which are first moved to the front when they touch the buffer's end. */
 static ph_status fill(struct ph_decompressor *decompressor)
@@ -38,6 +55,7 @@ static ph_status fill(struct ph_decompressor *decompressor)
         decompressor->start = 0;
     }
     ssize_t count = 0;
+    PH_TRY(wait_input(decompressor));
     do
         count = read(decompressor->descriptor, decompressor->input + decompressor->end,
             PH_COMPRESSED_BUFFER_BYTES - decompressor->end);
@@ -193,14 +211,15 @@ static ph_status choose_format(struct ph_decompressor *decompressor)
 }
 
 /* use: chooses the format. */
-static ph_status create(int descriptor, ph_status (*use)(struct ph_decompressor *decompressor),
-    struct ph_decompressor **decompressor_out)
+static ph_status create(int descriptor, const volatile int *stop_signal,
+    ph_status (*use)(struct ph_decompressor *decompressor), struct ph_decompressor **decompressor_out)
 {
     struct ph_decompressor *decompressor = malloc(sizeof *decompressor);
     if (decompressor == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read");
     memset(decompressor, 0, offsetof(struct ph_decompressor, input));
     decompressor->descriptor = descriptor;
+    decompressor->stop_signal = stop_signal;
     ph_status status = use(decompressor);
     if (status != PH_OK) {
         ph__decompressor_destroy(decompressor);
@@ -210,14 +229,15 @@ static ph_status create(int descriptor, ph_status (*use)(struct ph_decompressor 
     return PH_OK;
 }
 
-ph_status ph__decompressor_create(int descriptor, struct ph_decompressor **decompressor_out)
+ph_status ph__decompressor_create(
+    int descriptor, const volatile int *stop_signal, struct ph_decompressor **decompressor_out)
 {
-    return create(descriptor, choose_format, decompressor_out);
+    return create(descriptor, stop_signal, choose_format, decompressor_out);
 }
 
 ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out)
 {
-    return create(descriptor, use_deflate, decompressor_out);
+    return create(descriptor, NULL, use_deflate, decompressor_out);
 }
 
 void ph__decompressor_destroy(struct ph_decompressor *decompressor)

@@ -12,8 +12,10 @@
 struct ph_decompressor;
 
 /* The descriptor is borrowed until destroy. Errors are PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not
- * where: the caller knows path and line. */
-ph_status ph__decompressor_create(int descriptor, struct ph_decompressor **decompressor_out);
+ * where: the caller knows path and line. Once *stop_signal is not 0 (NULL: never), reading and waiting for what shall be
+ * read end with PH_ERROR_INTERRUPTED; it is borrowed, too. */
+ph_status ph__decompressor_create(
+    int descriptor, const volatile int *stop_signal, struct ph_decompressor **decompressor_out);
 /* The same of one raw deflate stream, as ZIP archives keep it; what lies behind its end is not looked at. */
 ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out);
 void ph__decompressor_destroy(struct ph_decompressor *decompressor);

@@ -10,6 +10,8 @@
 #include "phloem/status.h"
 
 bool ph__file_exists(const char *path);
+bool ph__file_is_read_once(const char *path); /* standard input, "-", or a pipe */
+const char *ph__pipe_name(const char *path);  /* of such a path, for errors: "standard input" or "a pipe" */
 ph_status ph__file_size(const char *path, uint64_t *size_out);
 ph_status ph__directory_create(const char *path); /* and its parents; fine when it exists */
 ph_status ph__directory_is_empty(const char *path, bool *is_empty_out); /* a missing one is empty */

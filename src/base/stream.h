@@ -15,6 +15,9 @@ struct ph_writer;
 
 /* PH_ERROR_DATA naming the path when it is missing, unreadable or a folder. */
 ph_status ph__reader_open(const char *path, struct ph_reader **reader_out);
+/* The same, with reading that ends with PH_ERROR_INTERRUPTED once *stop_signal, which is borrowed, is not 0; NULL: never. */
+ph_status ph__reader_open_until(
+    const char *path, const volatile int *stop_signal, struct ph_reader **reader_out);
 void ph__reader_close(struct ph_reader *reader);
 
 /* The next line without its LF or CR-LF. The text is NUL-terminated, writable, borrowed until the next call;

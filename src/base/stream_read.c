@@ -50,7 +50,8 @@ static ph_status open_descriptor(const char *path, int *descriptor_out)
     return PH_OK;
 }
 
-ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
+ph_status ph__reader_open_until(
+    const char *path, const volatile int *stop_signal, struct ph_reader **reader_out)
 {
     int descriptor = -1;
     PH_TRY(open_descriptor(path, &descriptor));
@@ -70,7 +71,7 @@ ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
         status = ph_fail(PH_ERROR_MEMORY, "out of memory: cannot read %s", path);
         goto failed;
     }
-    status = ph__decompressor_create(descriptor, &reader->decompressor);
+    status = ph__decompressor_create(descriptor, stop_signal, &reader->decompressor);
     if (status != PH_OK) {
         ph_fail(status, "%s: %s", reader->path, ph_error_text());
         goto failed;
@@ -80,6 +81,11 @@ ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
 failed:
     ph__reader_close(reader);
     return status;
+}
+
+ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
+{
+    return ph__reader_open_until(path, NULL, reader_out);
 }
 
 void ph__reader_close(struct ph_reader *reader)
@@ -234,9 +240,10 @@ static ph_status skip_to(struct ph_reader *reader, uint64_t byte, bool *is_there
 ph_status ph__reader_seek(struct ph_reader *reader, uint64_t byte, uint64_t line_number)
 {
     bool is_there = false;
-    if (ph__decompressor_seek(reader->decompressor, byte)) {
+    uint64_t before = byte > 0 ? byte - 1 : 0; /* is read, to see that the file is still so long */
+    if (ph__decompressor_seek(reader->decompressor, before)) {
         reader->start = reader->end = 0;
-        reader->start_byte = byte;
+        reader->start_byte = before;
         reader->is_over = false;
     }
     PH_TRY(skip_to(reader, byte, &is_there));

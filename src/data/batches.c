@@ -21,6 +21,8 @@
 struct slot {
     struct ph__batch_buffer buffer;
     struct ph_position position; /* behind its rows */
+    uint64_t num_bad_rows;       /* up to there */
+    char first_bad_row[512];     /* of them, as far as this pass knows */
     bool is_end;
     ph_status status;
     char error[1024]; /* of the maker's thread, when status is not PH_OK */
@@ -34,11 +36,9 @@ struct ph_batches {
     /* shared */
     struct slot *slots;
     size_t num_slots;
-    uint64_t num_made;       /* guarded by lock */
-    uint64_t num_taken;      /* guarded by lock: buffers that the consumer has given back */
-    bool must_stop;          /* guarded by lock */
-    uint64_t num_bad_rows;   /* guarded by lock */
-    char first_bad_row[512]; /* guarded by lock; written once */
+    uint64_t num_made;  /* guarded by lock */
+    uint64_t num_taken; /* guarded by lock: buffers that the consumer has given back */
+    bool must_stop;     /* guarded by lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* the consumer's */
@@ -46,10 +46,23 @@ struct ph_batches {
     bool is_lent; /* buffer num_taken is with the caller */
     bool is_over; /* the end or an error was delivered: slot num_taken says which */
     struct ph_position position;
+    uint64_t num_bad_rows;   /* of what was delivered */
+    char first_bad_row[512]; /* written once */
     pthread_t thread;
 };
 
 /* ---- making -------------------------------------------------------------------------------------------- */
+
+static ph_status fail_without_rows(const struct ph_batches *batches)
+{
+    const struct ph__window *window = &batches->window;
+    uint64_t num_rows = window->is_prepared ? ph__prepared_set_manifest(window->prepared.set)->num_rows
+                                            : window->source.num_rows;
+    if (num_rows == 0)
+        return ph_fail(PH_ERROR_DATA, "%s: has no rows", window->path);
+    return ph_fail(PH_ERROR_DATA, "%s: none of its %" PRIu64 " rows takes part: data.negative_rate is %g",
+        window->path, num_rows, window->negative_rate);
+}
 
 static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
 {
@@ -59,7 +72,7 @@ static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
     PH_TRY(ph__window_take(window, batches->batch_size, &rows, &num_rows));
     slot->is_end = num_rows == 0;
     if (slot->is_end && batches->num_rows == 0)
-        return ph_fail(PH_ERROR_DATA, "%s: has no rows", window->path);
+        return fail_without_rows(batches);
     if (slot->is_end)
         return PH_OK;
     PH_TRY(ph__batch_buffer_fill(&slot->buffer, window->encoder, rows, num_rows, batches->num_rows));
@@ -69,23 +82,14 @@ static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
     return PH_OK;
 }
 
-static void publish_bad_rows(struct ph_batches *batches)
-{
-    const struct ph__source *source = &batches->window.source;
-    pthread_mutex_lock(&batches->lock);
-    if (batches->first_bad_row[0] == '\0')
-        snprintf(batches->first_bad_row, sizeof batches->first_bad_row, "%s", source->first_bad_row);
-    batches->num_bad_rows = source->num_bad_rows;
-    pthread_mutex_unlock(&batches->lock);
-}
-
 /* Fills a slot, an error included. False when nothing can follow it. */
 static bool make(struct ph_batches *batches, struct slot *slot)
 {
     slot->status = fill_slot(batches, slot);
     if (slot->status != PH_OK)
         snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
-    publish_bad_rows(batches);
+    slot->num_bad_rows = batches->window.source.num_bad_rows;
+    snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", batches->window.source.first_bad_row);
     return slot->status == PH_OK && !slot->is_end;
 }
 
@@ -210,6 +214,14 @@ static struct slot *wait_made(struct ph_batches *batches)
     return slot;
 }
 
+/* What was read ahead of the slot does not count: how far ahead that is depends on threads and time. */
+static void take_bad_rows(struct ph_batches *batches, const struct slot *slot)
+{
+    batches->num_bad_rows = slot->num_bad_rows;
+    if (batches->first_bad_row[0] == '\0')
+        memcpy(batches->first_bad_row, slot->first_bad_row, sizeof batches->first_bad_row);
+}
+
 ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out)
 {
     struct slot *slot = &batches->slots[0];
@@ -221,6 +233,7 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
         make(batches, slot);
     batches->is_over = slot->status != PH_OK || slot->is_end;
     batches->is_lent = !batches->is_over;
+    take_bad_rows(batches, slot);
     if (slot->status != PH_OK)
         return ph_fail(slot->status, "%s", slot->error);
     if (!slot->is_end)
@@ -234,15 +247,12 @@ void ph_batches_position(const struct ph_batches *batches, struct ph_position *p
     *position_out = batches->position;
 }
 
-uint64_t ph_batches_num_bad_rows(struct ph_batches *batches)
+uint64_t ph_batches_num_bad_rows(const struct ph_batches *batches)
 {
-    pthread_mutex_lock(&batches->lock);
-    uint64_t count = batches->num_bad_rows;
-    pthread_mutex_unlock(&batches->lock);
-    return count;
+    return batches->num_bad_rows;
 }
 
-const char *ph_batches_first_bad_row(struct ph_batches *batches)
+const char *ph_batches_first_bad_row(const struct ph_batches *batches)
 {
-    return ph_batches_num_bad_rows(batches) > 0 ? batches->first_bad_row : "";
+    return batches->first_bad_row;
 }

@@ -91,25 +91,26 @@ static ph_status build_dataset_columns(
     return build_named_columns(settings, &columns, encoder);
 }
 
-static bool is_standard_input(const char *path)
+static bool is_read_once(const char *path)
 {
-    return path != NULL && strcmp(path, "-") == 0;
+    return path != NULL && ph__file_is_read_once(path);
 }
 
 /* What is read once can be the training data, and cannot be looked into before. */
-static ph_status check_standard_input(const struct ph_data_settings *settings)
+static ph_status check_pipes(const struct ph_data_settings *settings)
 {
-    if (is_standard_input(settings->valid) || is_standard_input(settings->test))
-        return ph_fail(PH_ERROR_CONFIG, "%s: only data.train may be standard input",
-            is_standard_input(settings->valid) ? "data.valid" : "data.test");
-    if (!is_standard_input(settings->train))
+    if (is_read_once(settings->valid) || is_read_once(settings->test))
+        return ph_fail(PH_ERROR_CONFIG, "%s: only data.train may be standard input or a pipe",
+            is_read_once(settings->valid) ? "data.valid" : "data.test");
+    if (!is_read_once(settings->train))
         return PH_OK;
+    const char *pipe = ph__pipe_name(settings->train);
     if (settings->format == PH_DATA_LIBFFM && settings->num_fields == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.num_fields: missing, and standard input is read once: its fields are not counted");
+            "data.num_fields: missing, and %s is read once: its fields are not counted", pipe);
     if (settings->format == PH_DATA_AVAZU && settings->fields.count == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.fields: missing, and standard input is read once: its columns are not looked at before");
+            "data.fields: missing, and %s is read once: its columns are not looked at before", pipe);
     return PH_OK;
 }
 
@@ -123,7 +124,7 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
     ph_status status = PH_OK;
     if (settings->train != NULL)
         status = ph__source_list(&arena, settings->train, &paths, &num_paths);
-    if (status == PH_OK && num_paths > 0 && ph__has_header(settings) && !is_standard_input(paths[0]))
+    if (status == PH_OK && num_paths > 0 && ph__has_header(settings) && !is_read_once(paths[0]))
         status = read_header(settings, paths[0], &header);
     if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)
         status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
@@ -177,16 +178,16 @@ static ph_status check_can_learn(const struct ph_data_settings *settings, const 
     if (settings->train == NULL)
         return ph_fail(
             PH_ERROR_CONFIG, "data.train: missing, and '%s' learns its encoding from it", wanted->name);
-    if (is_standard_input(settings->train))
+    if (is_read_once(settings->train))
         return ph_fail(PH_ERROR_CONFIG,
-            "data.train: standard input is read once, and '%s' learns its encoding from a first pass",
-            wanted->name);
+            "data.train: %s is read once, and '%s' learns its encoding from a first pass",
+            ph__pipe_name(settings->train), wanted->name);
     return PH_OK;
 }
 
 static ph_status outline(const struct ph_data_settings *settings, struct ph_encoder *encoder)
 {
-    PH_TRY(check_standard_input(settings));
+    PH_TRY(check_pipes(settings));
     PH_TRY(build_columns(settings, encoder));
     PH_TRY(ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG));
     const struct ph__column *wanted = ph__fit_first_wanted(encoder);

@@ -5,7 +5,7 @@
 
 ph_status ph__line_file_open(struct ph__line_file *file, struct ph__source *source)
 {
-    return ph__reader_open(source->paths[source->file], &file->reader);
+    return ph__reader_open_until(source->paths[source->file], source->options.stop_signal, &file->reader);
 }
 
 void ph__line_file_close(struct ph__line_file *file)

@@ -40,7 +40,9 @@ struct ph__source_options {
     bool needs_no_labels;             /* labels, weights and groups may be missing from the file */
     uint64_t max_bad_rows;            /* more are an error; the error is the one bad row too many */
     const struct ph_dataset *dataset; /* NULL, or whose rows are read, its batches in the place of files */
-    struct ph__fit *fit;              /* NULL, or learns from the rows instead of encoding them */
+    const volatile int
+        *stop_signal;    /* NULL, or once it is not 0 reading text fails with PH_ERROR_INTERRUPTED */
+    struct ph__fit *fit; /* NULL, or learns from the rows instead of encoding them */
     const struct ph__source_position
         *start;       /* NULL: the beginning. Of text, a byte without a row is a place whose
                                                 lines before have not been counted: errors count them then.

@@ -148,6 +148,7 @@ static ph_status open_rows(
     struct ph__source_options source_options = {.dataset = dataset,
         .needs_no_labels = options->needs_no_labels,
         .max_bad_rows = options->max_bad_rows,
+        .stop_signal = options->stop_signal,
         .start = &start};
     return ph__source_open(&window->source, window->encoder, window->path, &source_options);
 }

@@ -1,8 +1,10 @@
 /* Reading: plain text, gzip, zstd, and what is wrong with files. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/compress.h"
@@ -278,6 +280,49 @@ static void a_dash_is_standard_input(void **state)
     close(saved);
 }
 
+static volatile int stop_signal;
+
+static void remember(int number)
+{
+    stop_signal = number;
+}
+
+/* Whoever writes into it has gone to sleep. */
+static void a_signal_ends_the_waiting_for_a_pipe(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64], *line;
+    size_t length;
+    struct ph_reader *reader;
+    const struct sigaction action = {.sa_handler = remember};
+    const struct itimerval soon = {.it_value.tv_usec = 50000};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "a line\nhalf", 11), 11);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    assert_ok(ph__reader_open_until(path, &stop_signal, &reader));
+    assert_ok(ph__reader_line(reader, &line, &length));
+    assert_string_equal(line, "a line");
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_fails(ph__reader_line(reader, &line, &length), PH_ERROR_INTERRUPTED, "stopped by a signal");
+    ph__reader_close(reader);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void a_file_that_has_become_shorter_is_refused(void **state)
+{
+    (void)state;
+    struct ph_reader *reader;
+    const char *path = test_write_file("shorter.txt", "one\ntwo\n");
+    assert_ok(ph__reader_open(path, &reader));
+    assert_ok(ph__reader_seek(reader, 8, 2));
+    assert_ok(ph__reader_seek(reader, 0, 0));
+    assert_fails(ph__reader_seek(reader, 9, 2), PH_ERROR_DATA, "shorter.txt: ends before byte 9");
+    ph__reader_close(reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +339,8 @@ int main(void)
         cmocka_unit_test(bytes_can_be_read_after_lines),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(a_dash_is_standard_input),
+        cmocka_unit_test(a_signal_ends_the_waiting_for_a_pipe),
+        cmocka_unit_test(a_file_that_has_become_shorter_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,17 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
     assert_non_null(strstr(ph_batches_first_bad_row(batches), "bad_0.csv:9: "));
     assert_non_null(strstr(ph_batches_first_bad_row(batches), "the row has 2 cells"));
     ph_batches_close(batches);
+    /* What is read ahead of a batch does not count with it. */
+    for (options.batch_size = 100; options.num_prefetched <= 8; options.num_prefetched += 4) {
+        batches = fixture_open(encoder, pattern, &options);
+        for (uint64_t rows = 100; rows <= 500; rows += 100) {
+            assert_non_null(fixture_next(batches));
+            assert_int_equal(ph_batches_num_bad_rows(batches), (rows + 3) / 9);
+        }
+        ph_batches_close(batches);
+    }
+    options.batch_size = 1000;
+    options.num_prefetched = 0;
     options.max_bad_rows = 59;
     const struct ph_batch *batch;
     batches = fixture_open(encoder, pattern, &options);
