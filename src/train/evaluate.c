@@ -41,13 +41,16 @@ static ph_status score_file(struct ph_scorer *scorer, const char *path, size_t n
     const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
     struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
         .num_prefetched = scorer_options->num_prefetched,
-        .max_bad_rows = scorer_options->max_bad_rows};
+        .max_bad_rows = scorer_options->max_bad_rows,
+        .stop_signal = stop_signal};
     struct ph_batches *batches;
-    PH_TRY(ph_batches_open(scorer_options->encoder, path, &options, &batches));
-    ph_status status = score_all(scorer, batches, num_tasks, stop_signal, predictions);
-    ph__bad_rows_update(bad_rows, batches);
-    ph_batches_close(batches);
-    return status;
+    ph_status status = ph_batches_open(scorer_options->encoder, path, &options, &batches);
+    if (status == PH_OK) {
+        status = score_all(scorer, batches, num_tasks, stop_signal, predictions);
+        ph__bad_rows_update(bad_rows, batches);
+        ph_batches_close(batches);
+    }
+    return status == PH_ERROR_INTERRUPTED && is_stopped(stop_signal) ? PH_OK : status;
 }
 
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,

@@ -55,14 +55,13 @@ static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
 static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
-    const volatile int *stop_signal = trainer->job->stop_signal;
     PH_TRY(ph__trainer_score_ahead(trainer, batch));
     PH_TRY(ph__trainer_step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     if (trainer->summary.steps == 1)
         PH_TRY(first_step_done(trainer));
-    if (stop_signal != NULL && *stop_signal != 0)
+    if (ph__trainer_must_stop(trainer))
         return ph__trainer_stop(trainer);
     PH_TRY(ph__trainer_save_if_due(trainer));
     return follow_step(trainer, is_stop);
@@ -78,12 +77,16 @@ static void begin_epoch(struct ph__trainer *trainer)
     trainer->is_in_epoch = true;
 }
 
-/* Until the data end, or the training does. */
+/* Until the data end, or the training does. A signal counts for more than what goes wrong with the data behind it: it may
+ * have ended the program that they come from. */
 static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *batches, bool *is_stop)
 {
     while (!*is_stop) {
         const struct ph_batch *batch;
-        PH_TRY(ph_batches_next(batches, &batch));
+        ph_status status = ph_batches_next(batches, &batch);
+        if (status != PH_OK && ph__trainer_must_stop(trainer))
+            return ph__trainer_stop(trainer);
+        PH_TRY(status);
         if (batch == NULL)
             return PH_OK;
         PH_TRY(take_step(trainer, batches, batch, is_stop));
@@ -104,10 +107,14 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .max_bad_rows = job->max_bad_rows,
         .negative_rate = job->negative_rate,
         .start = &trainer->position,
+        .stop_signal = job->stop_signal,
     };
     struct ph_batches *batches;
-    PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
-    ph_status status = train_batches(trainer, batches, is_stop);
+    ph_status status = ph_batches_open(job->encoder, job->train_path, &options, &batches);
+    if (status != PH_OK && ph__trainer_must_stop(trainer))
+        return ph__trainer_stop(trainer);
+    PH_TRY(status);
+    status = train_batches(trainer, batches, is_stop);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     ph_batches_close(batches);
     return status;
@@ -149,19 +156,19 @@ static ph_status train_all(struct ph__trainer *trainer)
 static ph_status test_best(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
-    if (summary->best_epoch == 0) /* no evaluation was defined: the last model is what there is */
-        PH_TRY(ph__trainer_save_best(trainer));
+    PH_TRY(ph__trainer_keep_last(trainer));
     if (trainer->job->valid_path != NULL)
         PH_TRY(ph_checkpoint_load(summary->checkpoint_path, trainer->store, trainer->state));
     summary->has_valid = trainer->job->valid_path != NULL;
     summary->has_test = trainer->job->test_path != NULL;
     if (!summary->has_test)
         return PH_OK;
-    bool is_stopped, may_stop = trainer->saved_step == summary->steps; /* what is left is this evaluation */
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, trainer->job->test_path,
-        may_stop ? trainer->job->stop_signal : NULL, &is_stopped, trainer->metrics, &summary->test_bad_rows));
-    if (is_stopped)
+    bool is_stopped;
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, trainer->job->test_path, trainer->job->stop_signal,
+        &is_stopped, trainer->metrics, &summary->test_bad_rows));
+    if (is_stopped) /* the weights are the best ones now, but the last ones were saved at the training's end */
         return ph__trainer_stop_saved(trainer);
+    PH_TRY(ph__trainer_check_scores(trainer, "data.test"));
     summary->test = trainer->metrics[0];
     return ph__report_metrics(
         &trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics);

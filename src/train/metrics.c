@@ -9,9 +9,11 @@
 
 #define MIN_PROBABILITY 1e-7
 
+/* NaN stays NaN: fmin and fmax would take it for a probability. */
 static double cross_entropy(double label, double probability)
 {
-    double p = fmin(fmax(probability, MIN_PROBABILITY), 1 - MIN_PROBABILITY);
+    double p =
+        isnan(probability) ? probability : fmin(fmax(probability, MIN_PROBABILITY), 1 - MIN_PROBABILITY);
     return -(label * log(p) + (1 - label) * log1p(-p));
 }
 

@@ -2,6 +2,11 @@
 
 #include <fnmatch.h>
 
+static bool is_in_group(const struct ph_optimizer_group *group, const char *parameter)
+{
+    return fnmatch(group->pattern, parameter, 0) == 0;
+}
+
 static void apply_group(const struct ph_optimizer_group *group, struct ph_optimizer *optimizer)
 {
     optimizer->learning_rate_factor *= group->learning_rate_factor;
@@ -35,7 +40,23 @@ struct ph_optimizer ph__optimizer_for(
         optimizer.kind = PH_ADAGRAD;
     }
     for (size_t i = 0; i < settings->num_groups; i++)
-        if (fnmatch(settings->groups[i].pattern, parameter, 0) == 0)
+        if (is_in_group(&settings->groups[i], parameter))
             apply_group(&settings->groups[i], &optimizer);
     return optimizer;
+}
+
+ph_status ph__optimizer_groups_check(
+    const struct ph_optimizer_settings *settings, const char *const *parameters, size_t num_parameters)
+{
+    for (size_t i = 0; i < settings->num_groups; i++) {
+        bool is_any = false;
+        for (size_t p = 0; p < num_parameters && !is_any; p++)
+            is_any = is_in_group(&settings->groups[i], parameters[p]);
+        if (!is_any)
+            return ph_fail(PH_ERROR_CONFIG,
+                "optimizer.groups[%zu].pattern: '%s' matches no parameter of the model (phloem inspect lists "
+                "them)",
+                i, settings->groups[i].pattern);
+    }
+    return PH_OK;
 }

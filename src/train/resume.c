@@ -88,25 +88,36 @@ ph_status ph__trainer_save_if_due(struct ph__trainer *trainer)
     return is_due ? ph__trainer_save(trainer) : PH_OK;
 }
 
-/* A folder with checkpoints gets the last one even so: else they would lead back to where they were left. */
 ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)
 {
     const struct ph_train_settings *settings = trainer->job->train;
     bool is_on = settings->checkpoint_seconds > 0 || settings->checkpoint_steps > 0;
-    return is_on || trainer->has_checkpoint ? ph__trainer_save(trainer) : PH_OK;
+    return is_on || ph__trainer_is_over(trainer) ? ph__trainer_save(trainer) : PH_OK;
+}
+
+bool ph__trainer_must_stop(const struct ph__trainer *trainer)
+{
+    return trainer->job->stop_signal != NULL && *trainer->job->stop_signal != 0;
+}
+
+static ph_status stop_status(const struct ph__trainer *trainer)
+{
+    return *trainer->job->stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED;
 }
 
 ph_status ph__trainer_stop(struct ph__trainer *trainer)
 {
+    if (trainer->summary.steps == 0)
+        return ph_fail(
+            stop_status(trainer), "stopped by a signal before the first step: there is nothing to save");
     PH_TRY(ph__trainer_save(trainer));
     return ph__trainer_stop_saved(trainer);
 }
 
 ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer)
 {
-    bool is_termination = *trainer->job->stop_signal == SIGTERM;
     char path[PH_CHECKPOINT_PATH_BYTES];
-    return ph_fail(is_termination ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
+    return ph_fail(stop_status(trainer),
         "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
         trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
 }
@@ -154,6 +165,23 @@ static ph_status read_newest(struct ph__trainer *trainer, const struct ph__check
     return ph_fail(PH_ERROR_CHECKPOINT, "no valid checkpoint: %s", problem);
 }
 
+/* What a former part of the training went by may only become more patient: it could not have been as it was. */
+static ph_status check_growth(const struct ph__trainer *trainer)
+{
+    const struct ph__resumed *was = &trainer->resumed;
+    uint64_t patience = (uint64_t)trainer->job->train->patience, max_bad_rows = trainer->job->max_bad_rows;
+    bool is_impatient = patience != 0 && (was->patience == 0 || patience < was->patience);
+    if (is_impatient)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.patience was '%" PRIu64 "' and is now '%" PRIu64 "', but may only grow on resume",
+            was->patience, patience);
+    if (max_bad_rows < was->max_bad_rows)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.max_bad_rows was '%" PRIu64 "' and is now '%" PRIu64 "', but may only grow on resume",
+            was->max_bad_rows, max_bad_rows);
+    return PH_OK;
+}
+
 static ph_status check_settings(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -174,7 +202,7 @@ static ph_status check_settings(const struct ph__trainer *trainer)
             "train.max_steps was '%" PRIu64 "' and is now '%" PRIu64
             "', but may not change on resume where schedule cosine ends with it",
             trainer->resumed.max_steps, max_steps);
-    return PH_OK;
+    return check_growth(trainer);
 }
 
 /* What this process has that the checkpoint does not carry. */

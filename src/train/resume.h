@@ -18,8 +18,12 @@ ph_status ph__trainer_save(struct ph__trainer *trainer);
 /* Saves when time or steps say so. */
 ph_status ph__trainer_save_if_due(struct ph__trainer *trainer);
 
-/* Saves where epochs and trainings end, unless checkpoints are off. */
+/* Saves where an epoch ends, unless checkpoints are off, and where the training does: it can be told to go on, and be
+ * stopped while its best model is tested. */
 ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
+
+/* Whether a signal has come. */
+bool ph__trainer_must_stop(const struct ph__trainer *trainer);
 
 /* After *stop_signal: saves, and fails with the signal's status and a line that names the checkpoint. */
 ph_status ph__trainer_stop(struct ph__trainer *trainer);

@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FORMAT "phloem.resume"
-#define VERSION "2"
+#define VERSION "3"
 #define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
@@ -42,6 +42,7 @@ static const struct ph_json_field carried_fields[] = {
     {"best_epoch", PH_JSON_COUNT, AT(summary.best_epoch), 0},
     {"best_samples", PH_JSON_COUNT, METRIC(num_samples), 0},
     {"best_auc", PH_JSON_NUMBER, METRIC(auc), 0},
+    {"best_auc_error", PH_JSON_NUMBER, METRIC(auc_error), 0},
     {"best_logloss", PH_JSON_NUMBER, METRIC(logloss), 0},
     {"best_ne", PH_JSON_NUMBER, METRIC(ne), 0},
     {"best_calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
@@ -81,7 +82,7 @@ static const struct ph_json_field carried_fields[] = {
 /* What the checkpoint belongs to. */
 struct job {
     char library[32], settings[2048], encoder_sha256[65];
-    uint64_t seed, batch_size, shuffle_bytes, max_steps, progressive_rows;
+    uint64_t seed, batch_size, shuffle_bytes, max_steps, patience, max_bad_rows, progressive_rows;
     bool is_shuffled, is_prepared, has_valid;
 };
 
@@ -96,6 +97,8 @@ static const struct ph_json_field job_fields[] = {
     {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
     {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
     {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
+    {"patience", PH_JSON_COUNT, JOB(patience), 0},
+    {"max_bad_rows", PH_JSON_COUNT, JOB(max_bad_rows), 0},
     {"progressive_rows", PH_JSON_COUNT, JOB(progressive_rows), 0},
 };
 
@@ -107,6 +110,8 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .batch_size = (uint64_t)job->train->batch_size,
         .shuffle_bytes = job->shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
+        .patience = (uint64_t)job->train->patience,
+        .max_bad_rows = job->max_bad_rows,
         .progressive_rows = trainer->progressive.window_rows,
         .is_shuffled = job->is_shuffled,
         .is_prepared = ph__prepared_set_is(job->train_path),
@@ -250,7 +255,10 @@ static ph_status read_header(const char *path, const struct ph_safetensors *file
     if (read->progressive.num_rows > read->progressive.window_rows ||
         read->progressive.count > read->progressive.num_rows)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: more rows of a window than there is room for", path);
-    read->resumed = (struct ph__resumed){.max_steps = was.max_steps, .had_valid = was.has_valid};
+    read->resumed = (struct ph__resumed){.max_steps = was.max_steps,
+        .patience = was.patience,
+        .max_bad_rows = was.max_bad_rows,
+        .had_valid = was.has_valid};
     memcpy(read->resumed.library, was.library, sizeof was.library);
     return PH_OK;
 }

@@ -53,6 +53,8 @@ struct ph__decision ph__protocol_evaluated(
     struct ph__protocol *protocol, const struct ph_train_settings *settings, const struct ph_metrics *metrics)
 {
     double metric = settings->selection == PH_SELECT_AUC ? metrics->auc : -metrics->logloss;
+    if (isnan(metrics->logloss)) /* an AUC in bins leaves out what is no number */
+        metric = (double)NAN;
     struct ph__decision decision = {0};
     if (!isnan(metric) && (!protocol->has_best || metric > protocol->best + MIN_IMPROVEMENT)) {
         protocol->has_best = true;

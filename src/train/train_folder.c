@@ -98,13 +98,15 @@ static ph_status begin(struct ph__trainer *trainer)
 }
 
 /* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that is no
- * longer the end. */
+ * longer the end. Checkpoints behind this one were found damaged: they go, so that they are not counted as kept. */
 static ph_status put_back(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
     PH_TRY(ph__checkpoints_clean(folder));
     PH_TRY(tell_start(trainer));
+    PH_TRY(
+        ph__checkpoints_prune(folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept));
     path_in(folder, "summary.json", path);
     if (unlink(path) != 0 && errno != ENOENT)
         return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
@@ -121,7 +123,8 @@ static ph_status resume(struct ph__trainer *trainer)
     PH_TRY(digest_encoder(trainer));
     PH_TRY(ph__trainer_resume(trainer));
     bool has_summary = ph__file_exists(path_in(trainer->job->folder, "summary.json", path));
-    trainer->was_finished = has_summary && ph__trainer_is_over(trainer);
+    bool has_model = ph__file_exists(trainer->summary.checkpoint_path);
+    trainer->was_finished = has_summary && has_model && ph__trainer_is_over(trainer);
     return trainer->was_finished ? PH_OK : put_back(trainer);
 }
 

@@ -149,8 +149,8 @@ static const struct ph_option train_options[] = {
         .default_text = "0",
         .min = 0,
         .max = MANY,
-        .help = "Also such a checkpoint every so many steps; 0: none by steps. With neither, only a signal "
-                "leaves one.",
+        .help = "Also such a checkpoint every so many steps; 0: none by steps. With neither, the "
+                "training's end and a signal leave one.",
         .may_change = true},
     {.key = "checkpoints_kept",
         .type = PH_OPTION_INTEGER,

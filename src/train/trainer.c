@@ -51,16 +51,11 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
     return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
 }
 
-static bool is_read_once(const struct ph_train_job *job)
-{
-    return strcmp(job->train_path, "-") == 0;
-}
-
 static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
 {
     const struct ph_train_job *job = trainer->job;
-    if (is_read_once(
-            job)) { /* nothing can be looked at before: one id a bag, and growth where there are more */
+    if (ph__file_is_read_once(job->train_path)) {
+        /* nothing can be looked at before: one id a bag, and growth where there are more */
         size_t num_samples = (size_t)job->train->batch_size;
         *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
         return PH_OK;
@@ -125,9 +120,9 @@ static ph_status check_settings(const struct ph_train_job *job)
         return ph_fail(PH_ERROR_CONFIG,
             "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
             (long long)train->epochs, (long long)train->batch_size);
-    if (is_read_once(job) && train->epochs > 1)
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.epochs is %lld, and standard input is read once: 1 is possible", (long long)train->epochs);
+    if (ph__file_is_read_once(job->train_path) && train->epochs > 1)
+        return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
+            (long long)train->epochs, ph__pipe_name(job->train_path));
     double rate = job->negative_rate;
     size_t num_tasks = ph_encoder_num_tasks(job->encoder);
     if (!(rate >= 0 && rate <= 1))
@@ -140,15 +135,20 @@ static ph_status check_settings(const struct ph_train_job *job)
     return ph__schedule_check(train);
 }
 
-/* Whether a file that is wanted later is there and has the schema's columns: said before hours of steps. */
+/* Whether a file that is wanted later has the schema's columns and a first batch: said before hours of steps. */
 static ph_status check_file(const struct ph__trainer *trainer, const char *path)
 {
-    const struct ph_batches_options options = {.batch_size = (size_t)trainer->job->train->batch_size};
-    struct ph_batches *batches = NULL;
-    if (path != NULL)
-        PH_TRY(ph_batches_open(trainer->job->encoder, path, &options, &batches));
+    const struct ph_train_job *job = trainer->job;
+    const struct ph_batches_options options = {
+        .batch_size = (size_t)job->train->batch_size, .max_bad_rows = job->max_bad_rows};
+    struct ph_batches *batches;
+    const struct ph_batch *batch;
+    if (path == NULL || ph__file_is_read_once(path))
+        return PH_OK;
+    PH_TRY(ph_batches_open(job->encoder, path, &options, &batches));
+    ph_status status = ph_batches_next(batches, &batch);
     ph_batches_close(batches);
-    return PH_OK;
+    return status;
 }
 
 static ph_status create_all(struct ph__trainer *trainer)
@@ -156,8 +156,10 @@ static ph_status create_all(struct ph__trainer *trainer)
     const struct ph_train_job *job = trainer->job;
     uint64_t available_bytes;
     PH_TRY(check_settings(job));
+    PH_TRY(ph__directory_create(job->folder));
+    PH_TRY(
+        ph__directory_lock(job->folder, &trainer->lock)); /* before it is looked at: another may be at work */
     PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
-    PH_TRY(ph__directory_lock(job->folder, &trainer->lock));
     PH_TRY(check_file(trainer, job->valid_path));
     PH_TRY(check_file(trainer, job->test_path));
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));

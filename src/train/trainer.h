@@ -23,7 +23,7 @@ struct ph__tally {
 /* Of the checkpoint that was resumed from. */
 struct ph__resumed {
     char library[32];
-    uint64_t max_steps;
+    uint64_t max_steps, patience, max_bad_rows;
     bool had_valid;
 };
 

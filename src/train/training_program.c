@@ -9,9 +9,10 @@
 /* A norm that no finite gradient exceeds: the clip factor then only tells whether gradients are finite. */
 #define ANY_NORM 1e30
 
-/* What is learnt, beside what happens to it: three arrays of the same length. */
+/* What is learnt, beside what happens to it: arrays of the same length. */
 struct learnt {
     size_t count;
+    const char **names; /* borrowed from the builder */
     ph_value *parameters;
     ph_value *gradients;
     struct ph_optimizer *optimizers;
@@ -19,6 +20,7 @@ struct learnt {
 
 static void learnt_fini(struct learnt *learnt)
 {
+    free(learnt->names);
     free(learnt->parameters);
     free(learnt->gradients);
     free(learnt->optimizers);
@@ -30,17 +32,20 @@ static ph_status learnt_init(
     size_t count = ph_builder_num_parameters(builder);
     *learnt = (struct learnt){
         .count = count,
+        .names = calloc(count + 1, sizeof(const char *)),
         .parameters = calloc(count + 1, sizeof(ph_value)),
         .gradients = calloc(count + 1, sizeof(ph_value)),
         .optimizers = calloc(count + 1, sizeof(struct ph_optimizer)),
     };
-    if (learnt->parameters == NULL || learnt->gradients == NULL || learnt->optimizers == NULL) {
+    if (learnt->names == NULL || learnt->parameters == NULL || learnt->gradients == NULL ||
+        learnt->optimizers == NULL) {
         learnt_fini(learnt);
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu parameters", count);
     }
     for (size_t i = 0; i < count; i++) {
         ph_value parameter = ph_builder_parameter(builder, i);
         const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
+        learnt->names[i] = declaration->name;
         learnt->parameters[i] = parameter;
         learnt->optimizers[i] = ph__optimizer_for(settings, declaration->name, declaration->is_table);
     }
@@ -68,24 +73,32 @@ static void add_updates(struct ph_builder *builder, const struct learnt *learnt,
                 learning_rate, step, clip_factor);
 }
 
+static void add_entries(
+    struct ph_builder *builder, const struct learnt *learnt, ph_value loss, double max_norm)
+{
+    ph_builder_begin_entry(builder, "backward");
+    ph_backward(builder, loss, learnt->count, learnt->parameters, learnt->gradients);
+    ph_value clip_factor = 0;
+    if (max_norm > 0) {
+        ph_builder_begin_entry(builder, "clip");
+        clip_factor = ph_clip_factor(
+            builder, learnt->count, learnt->parameters, learnt->gradients, learnt->optimizers, max_norm);
+        ph_output(builder, "clip_factor", clip_factor);
+    }
+    ph_builder_begin_entry(builder, "update");
+    add_updates(builder, learnt, clip_factor);
+}
+
 static ph_status add_learning(
     struct ph_builder *builder, const struct ph_train_job *job, ph_value loss, double max_norm)
 {
     struct learnt learnt;
     PH_TRY(learnt_init(builder, job->optimizer, &learnt));
-    ph_builder_begin_entry(builder, "backward");
-    ph_backward(builder, loss, learnt.count, learnt.parameters, learnt.gradients);
-    ph_value clip_factor = 0;
-    if (max_norm > 0) {
-        ph_builder_begin_entry(builder, "clip");
-        clip_factor = ph_clip_factor(
-            builder, learnt.count, learnt.parameters, learnt.gradients, learnt.optimizers, max_norm);
-        ph_output(builder, "clip_factor", clip_factor);
-    }
-    ph_builder_begin_entry(builder, "update");
-    add_updates(builder, &learnt, clip_factor);
+    ph_status status = ph__optimizer_groups_check(job->optimizer, learnt.names, learnt.count);
+    if (status == PH_OK)
+        add_entries(builder, &learnt, loss, max_norm);
     learnt_fini(&learnt);
-    return PH_OK;
+    return status;
 }
 
 static double norm_limit(const struct ph_train_settings *settings)

@@ -1,6 +1,7 @@
 #include "train/validation.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "serve/model_folder.h"
 #include "serve/model_identity.h"
@@ -26,6 +27,41 @@ ph_status ph__trainer_save_best(struct ph__trainer *trainer)
     return PH_OK;
 }
 
+static bool are_numbers(const struct ph_metrics *metrics)
+{
+    return metrics->num_samples == 0 || !isnan(metrics->logloss);
+}
+
+ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char *what)
+{
+    bool are_all_numbers = true;
+    for (size_t task = 0; task < trainer->features.num_tasks; task++)
+        are_all_numbers = are_all_numbers && are_numbers(&trainer->metrics[task]);
+    if (are_all_numbers || trainer->job->train->non_finite == PH_NON_FINITE_SKIP)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA,
+        "epoch %" PRIu64 ", step %" PRIu64
+        ": scores of %s are no numbers; look at the data and the learning rate, "
+        "or set train.non_finite=skip; what was saved before is as it was",
+        trainer->epoch, trainer->summary.steps, what);
+}
+
+ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
+{
+    const struct ph_train_summary *summary = &trainer->summary;
+    if (summary->best_epoch != 0)
+        return PH_OK;
+    if (trainer->job->valid_path != NULL && !are_numbers(&summary->valid))
+        return ph_fail(PH_ERROR_DATA,
+            "no evaluation on data.valid gave scores that are numbers: there is no model to keep; "
+            "look at the data and the learning rate");
+    if (trainer->job->valid_path != NULL)
+        ph__trainer_note(trainer,
+            "no evaluation on data.valid gave what train.selection compares (are both classes there?): "
+            "the last model is kept");
+    return ph__trainer_save_best(trainer);
+}
+
 /* Without validation data the latest model is the one to keep. */
 static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decision_out)
 {
@@ -38,6 +74,7 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
         trainer->metrics, &trainer->summary.valid_bad_rows));
     if (is_stopped)
         return ph__trainer_stop(trainer);
+    PH_TRY(ph__trainer_check_scores(trainer, "data.valid"));
     *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);
     return ph__trainer_report_evaluation(trainer, decision_out->is_best);
 }

@@ -61,3 +61,30 @@ fails 2 "standard input is read once, and 'user' learns its encoding" train job.
     --set data.encoding=vocabulary
 fails 2 'data.valid: only data.train may be standard input' train job.yaml --out valid --set data.valid=-
 fails 3 'standard input' train job.yaml --out empty
+
+# A pipe by name is standard input in all but that; a signal does not wait for one that has fallen silent.
+mkfifo pipe
+cat rows.csv >pipe &
+succeeds train job.yaml --out named --quiet --set data.train=pipe
+[ "$(value file/summary.json checkpoint_sha256)" = "$(value named/summary.json checkpoint_sha256)" ] ||
+    complain 'a pipe and the file have taught other models'
+fails 2 'a pipe is read once: 1 is possible' train job.yaml --out twice --set data.train=pipe --set train.epochs=2
+succeeds train job.yaml --out ordered --quiet --set data.shuffle=false --set data.train=rows.csv
+"$PH_BINARY_DIR/phloem" train job.yaml --out stopped --set data.shuffle=false --set train.report_seconds=0 <pipe >stdout 2>stderr &
+process=$!
+exec 9>pipe
+head -n 1500 rows.csv >&9
+tries=0
+until [ -s stopped/metrics.jsonl ] || [ "$tries" -ge 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -s TERM "$process"
+status=0
+wait "$process" || status=$?
+exec 9>&-
+[ "$status" -eq 143 ] || complain "SIGTERM while a pipe is silent has ended with $status; wanted 143"
+contains stderr '--resume goes on from it'
+from rows.csv succeeds train job.yaml --out stopped --quiet --resume --set data.shuffle=false
+[ "$(value ordered/summary.json checkpoint_sha256)" = "$(value stopped/summary.json checkpoint_sha256)" ] ||
+    complain 'stopped at a silent pipe and resumed, the training has ended otherwise'

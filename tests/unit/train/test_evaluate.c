@@ -37,6 +37,8 @@ static void bad_rows_are_left_out_of_all_files_and_counted(void **state)
     assert_non_null(strstr(summary.test_bad_rows.first, "bad_test.tsv:31"));
     setup->job.max_bad_rows = 0;
     remove_folder(setup);
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "bad_valid.tsv:21");
+    setup->job.valid_path = setup->job.test_path = NULL;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "bad_train.tsv:101");
     free(setup);
 }

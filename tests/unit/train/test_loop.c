@@ -149,7 +149,8 @@ static void signal_ends_the_training_with_its_status(void **state)
     volatile int stop_signal = SIGTERM;
     setup->job.stop_signal = &stop_signal;
     struct ph_train_summary summary;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "stopped by a signal at step 1");
+    assert_fails(
+        ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "stopped by a signal before the first step");
     free(setup);
 }
 
@@ -175,9 +176,67 @@ static void steps_that_are_not_finite_are_skipped_and_counted(void **state)
     setup->train.non_finite = PH_NON_FINITE_SKIP;
     setup->train.max_gradient_norm = 0;
     setup->train.epochs = 1;
+    setup->job.valid_path = NULL; /* which would have no model to choose */
     struct ph_train_summary summary = train(setup);
     assert_true(summary.skipped_steps > 0);
     assert_int_equal(summary.steps, 12);
+    free(setup);
+}
+
+/* Weights are finite, and the loss that they are learnt from was. */
+static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("dnn", "no_numbers");
+    struct ph_train_summary summary;
+    setup->optimizer.kind = PH_SGD;
+    setup->optimizer.learning_rate = 1e30;
+    setup->optimizer.embedding_l2 = 0;
+    setup->train.max_gradient_norm = 0;
+    setup->train.max_steps = 1;
+    remove_folder(setup);
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "scores of data.valid are no numbers");
+    setup->train.non_finite = PH_NON_FINITE_SKIP;
+    remove_folder(setup);
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "there is no model to keep");
+    assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "model.safetensors")));
+    setup->train.non_finite = PH_NON_FINITE_STOP;
+    setup->job.valid_path = NULL;
+    remove_folder(setup);
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "scores of data.test are no numbers");
+    free(setup);
+}
+
+static void see_note(void *context, const char *text)
+{
+    snprintf(context, 256, "%s", text);
+}
+
+static void without_a_metric_to_compare_the_last_model_is_kept_with_a_note(void **state)
+{
+    (void)state;
+    char note[256] = "", command[2000];
+    struct setup *setup = set_up("lr", "one_class");
+    const struct ph_train_observer observer = {.context = note, .on_note = see_note};
+    const char *negatives = ph__path_join(&fixture.arena, test_folder(), "negatives.tsv");
+    snprintf(command, sizeof command, "grep -v '^1' '%s' >'%s'", setup->job.valid_path, negatives);
+    assert_int_equal(system(command), 0);
+    setup->job.observer = &observer;
+    setup->job.valid_path = negatives;
+    struct ph_train_summary summary = train(setup);
+    assert_non_null(strstr(note, "the last model is kept"));
+    assert_int_equal(summary.best_epoch, summary.epochs);
+    free(setup);
+}
+
+static void empty_file_for_later_is_refused_before_the_first_step(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "empty_test");
+    struct ph_train_summary summary;
+    setup->job.test_path = test_write_file("nothing.tsv", "");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "nothing.tsv");
+    assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "metrics.jsonl")));
     free(setup);
 }
 
@@ -204,6 +263,9 @@ int main(void)
         cmocka_unit_test(signal_ends_the_training_with_its_status),
         cmocka_unit_test(loss_that_is_not_finite_stops_the_training_by_name),
         cmocka_unit_test(steps_that_are_not_finite_are_skipped_and_counted),
+        cmocka_unit_test(model_whose_scores_are_no_numbers_is_never_the_best),
+        cmocka_unit_test(without_a_metric_to_compare_the_last_model_is_kept_with_a_note),
+        cmocka_unit_test(empty_file_for_later_is_refused_before_the_first_step),
         cmocka_unit_test(job_that_cannot_fit_ends_before_the_first_step),
     };
     return cmocka_run_group_tests(tests, make_data, drop_data);

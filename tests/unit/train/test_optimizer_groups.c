@@ -71,6 +71,19 @@ static void groups_apply_by_pattern_and_the_later_wins(void **state)
     assert_near(other.l2, 0.5, 0, 0);
 }
 
+static void group_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    static const char *const parameters[] = {"embedding.user", "deep.0.weight"};
+    const struct ph_optimizer_group groups[] = {{.pattern = "deep.*", .learning_rate_factor = 1},
+        {.pattern = "embeding.*", .learning_rate_factor = 0}};
+    struct ph_optimizer_settings settings = {.groups = groups, .num_groups = 1};
+    assert_ok(ph__optimizer_groups_check(&settings, parameters, 2));
+    settings.num_groups = 2;
+    assert_fails(ph__optimizer_groups_check(&settings, parameters, 2), PH_ERROR_CONFIG,
+        "optimizer.groups[1].pattern: 'embeding.*' matches no parameter");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,6 +92,7 @@ int main(void)
         cmocka_unit_test(tables_may_have_another_rule),
         cmocka_unit_test(dense_parameters_take_adagrad_for_its_row_wise_form),
         cmocka_unit_test(groups_apply_by_pattern_and_the_later_wins),
+        cmocka_unit_test(group_of_nothing_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

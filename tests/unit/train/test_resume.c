@@ -157,12 +157,13 @@ static void training_stopped_at_a_step_ends_as_one_that_was_not(void **state)
     free(stopped);
 }
 
-/* The training is done and saved: a resumed one measures on the test data and no more. */
-static void training_stopped_while_it_is_tested_is_tested_when_it_resumes(void **state)
+/* The training is done and saved, also where nothing else is: a resumed one measures on the test data and no more. */
+static void expect_tested_when_it_resumes(int64_t checkpoint_steps)
 {
-    (void)state;
     struct setup *whole = set_up_all("fm", "tested"), *stopped = set_up_all("fm", "untested");
     struct ph_train_summary wanted = train(whole), summary;
+    remove_folder(stopped);
+    stopped->train.checkpoint_steps = checkpoint_steps;
     watch.stop_evaluation = wanted.steps;
     assert_fails(ph_train(&stopped->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
     memset(&watch, 0, sizeof watch);
@@ -173,6 +174,13 @@ static void training_stopped_while_it_is_tested_is_tested_when_it_resumes(void *
     expect_same_reports(stopped, whole);
     free(whole);
     free(stopped);
+}
+
+static void training_stopped_while_it_is_tested_is_tested_when_it_resumes(void **state)
+{
+    (void)state;
+    expect_tested_when_it_resumes(4);
+    expect_tested_when_it_resumes(0);
 }
 
 static void training_stopped_again_and_again_ends_as_one_that_was_not(void **state)
@@ -206,6 +214,7 @@ static void steps_that_were_skipped_stay_skipped(void **state)
         both[i]->optimizer.embedding_l2 = 0;
         both[i]->train.non_finite = PH_NON_FINITE_SKIP;
         both[i]->train.max_gradient_norm = 0;
+        both[i]->job.valid_path = NULL; /* which would have no model to choose */
     }
     struct ph_train_summary wanted = train(whole);
     assert_true(wanted.skipped_steps > 0 && wanted.skipped_steps < wanted.steps);
@@ -225,7 +234,7 @@ static void longer_training_goes_on_as_if_it_had_been_so_from_the_start(void **s
     struct ph_train_summary wanted = train(whole);
     struct {
         int64_t epochs, max_steps, patience;
-    } stages[] = {{1, 0, 0}, {3, 15, 0}, {3, 24, 0}, {3, 0, 1}, {3, 0, 0}};
+    } stages[] = {{1, 0, 1}, {3, 15, 1}, {3, 24, 1}, {3, 0, 2}, {3, 0, 0}};
     for (size_t i = 0; i < COUNT(stages); i++) {
         longer->train.epochs = stages[i].epochs;
         longer->train.max_steps = stages[i].max_steps;
@@ -261,6 +270,11 @@ static void finished_training_is_left_as_it_is(void **state)
     assert_int_equal(remove(path_in(setup, "summary.json")), 0);
     again = resume(setup);
     assert_false(again.was_finished);
+    expect_same_outcome(&again, &trained);
+    /* Without its model, which is beside the checkpoint, too, that is put back. */
+    assert_int_equal(remove(path_in(setup, "model.safetensors")), 0);
+    again = resume(setup);
+    assert_true(ph__file_exists(path_in(setup, "model.safetensors")));
     expect_same_outcome(&again, &trained);
     free(setup);
 }
@@ -305,6 +319,35 @@ static void damaged_checkpoint_gives_way_to_the_one_before_with_a_note(void **st
         expect_same_outcome(&resumed, &wanted);
     }
     free(whole);
+    free(setup);
+}
+
+static size_t list_checkpoints(const struct setup *setup, uint64_t steps[8])
+{
+    struct ph__checkpoint_list list;
+    assert_ok(ph__checkpoints_list(setup->folder, &list));
+    size_t count = list.count;
+    assert_true(count <= 8);
+    for (size_t i = 0; i < count; i++)
+        steps[i] = list.steps[i];
+    ph__checkpoint_list_fini(&list);
+    return count;
+}
+
+/* The one that was resumed from stays beside the next one, not the damaged one that is newer than it. */
+static void damaged_checkpoint_is_not_counted_as_kept(void **state)
+{
+    (void)state;
+    uint64_t steps[8];
+    struct setup *setup = set_up_all("fm", "counted");
+    remove_folder(setup);
+    train_until(setup, 18, false); /* leaves the checkpoints of steps 16 and 19 */
+    flip_byte(checkpoint(setup, 19), 200);
+    setup->train.max_steps = 20;
+    assert_int_equal(resume(setup).resumed_step, 16);
+    assert_int_equal(list_checkpoints(setup, steps), 2);
+    assert_int_equal(steps[0], 20);
+    assert_int_equal(steps[1], 16);
     free(setup);
 }
 
@@ -361,6 +404,7 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     struct ph_train_summary summary;
     setup->train.schedule = PH_SCHEDULE_COSINE;
     setup->train.max_steps = 30;
+    setup->job.max_bad_rows = 5;
     remove_folder(setup);
     train_until(setup, 20, false);
     setup->job.is_resumed = true;
@@ -378,6 +422,13 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     changed.job.valid_path = NULL;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.valid");
     changed.job.valid_path = setup->job.valid_path;
+    changed.train.patience = 50;
+    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.patience was '0' and is now '50'");
+    changed.train.patience = 0;
+    changed.job.max_bad_rows = 4;
+    assert_fails(
+        ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.max_bad_rows was '5' and is now '4'");
+    changed.job.max_bad_rows = 5;
     changed.job.seed = 99;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "another seed");
     changed.job.seed = setup->job.seed;
@@ -430,11 +481,8 @@ static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
 
 static size_t num_checkpoints(const struct setup *setup)
 {
-    struct ph__checkpoint_list list;
-    assert_ok(ph__checkpoints_list(setup->folder, &list));
-    size_t count = list.count;
-    ph__checkpoint_list_fini(&list);
-    return count;
+    uint64_t steps[8];
+    return list_checkpoints(setup, steps);
 }
 
 static void as_many_checkpoints_are_kept_as_asked_for(void **state)
@@ -449,7 +497,7 @@ static void as_many_checkpoints_are_kept_as_asked_for(void **state)
     }
     setup->train.checkpoint_steps = 0;
     train(setup);
-    assert_int_equal(num_checkpoints(setup), 0);
+    assert_int_equal(num_checkpoints(setup), 1); /* of the end */
     remove_folder(setup);
     train_until(setup, 5, false);
     assert_int_equal(num_checkpoints(setup), 1);
@@ -510,6 +558,7 @@ int main(void)
         cmocka_unit_test(longer_training_goes_on_as_if_it_had_been_so_from_the_start),
         cmocka_unit_test(finished_training_is_left_as_it_is),
         cmocka_unit_test(damaged_checkpoint_gives_way_to_the_one_before_with_a_note),
+        cmocka_unit_test(damaged_checkpoint_is_not_counted_as_kept),
         cmocka_unit_test(without_a_valid_checkpoint_nothing_is_touched),
         cmocka_unit_test(best_model_is_put_back_to_that_of_the_checkpoint),
         cmocka_unit_test(settings_that_the_checkpoint_rules_out_are_refused),

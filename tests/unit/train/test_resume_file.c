@@ -125,6 +125,7 @@ static void expect_same_numbers(const struct ph__trainer *a, const struct ph__tr
     SAME(summary.best_epoch);
     SAME(summary.valid.num_samples);
     SAME(summary.valid.auc);
+    SAME(summary.valid.auc_error);
     SAME(summary.valid.logloss);
     SAME(summary.valid.ne);
     SAME(summary.valid.calibration);
@@ -233,12 +234,12 @@ static void foreign_file_is_refused(void **state)
     expect_refused(trainer, NULL, "no checkpoint to resume from");
     expect_refused(trainer, (const char *const[]){"format", "pt", NULL}, "no checkpoint to resume from");
     expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "1", NULL},
-        "version '1', but this library reads version 2");
-    expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "2", NULL}, "'job'");
+        "version '1', but this library reads version 3");
+    expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "3", NULL}, "'job'");
     expect_refused(trainer,
-        (const char *const[]){"format", "phloem.resume", "version", "2", "job", "{}", NULL}, "'library'");
+        (const char *const[]){"format", "phloem.resume", "version", "3", "job", "{}", NULL}, "'library'");
     expect_refused(
-        trainer, (const char *const[]){"format", "phloem.resume", "version", "2", "job", "no", NULL}, "JSON");
+        trainer, (const char *const[]){"format", "phloem.resume", "version", "3", "job", "no", NULL}, "JSON");
     assert_fails(ph__resume_file_read(path_of("synth.yaml"), trainer), PH_ERROR_CHECKPOINT, "synth.yaml");
     destroy(trainer, setup);
 }
