@@ -44,6 +44,7 @@ PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "data.h": "data",
     "serve.h": "serve",
     "train.h": "train",
+    "config.h": "train",  # a job's config: the keys of all rooms below
     "phloem.h": "cli",  # the umbrella: for programs, not for rooms
 }
 

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-struct ph_data_settings; /* the keys under "data" of a config */
+struct ph_data_settings; /* the keys under "data" of a config: ph_config_data of phloem/config.h */
 struct ph_encoder;
 struct ph_batches;
 
@@ -209,7 +209,7 @@ ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct
 
 /* ---- synthetic data ---- */
 
-struct ph_synth_settings; /* the keys under "synth" of a config */
+struct ph_synth_settings; /* the keys under "synth" of a config: ph_config_synth of phloem/config.h */
 
 /* How well the model that drew the labels predicts them: on the labels as drawn, and in expectation over labels for
  * the same rows. No model can be expected to do better. auc is NaN where all labels are equal. */

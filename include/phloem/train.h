@@ -133,7 +133,7 @@ struct ph_reducer {
     ph_status (*reduce)(void *context, struct ph_workspace *workspace, uint64_t step);
 };
 
-/* A training to run. All pointers are borrowed. */
+/* A training to run; ph_config_job of phloem/config.h makes one of a config. All pointers are borrowed. */
 struct ph_train_job {
     uint64_t seed;
     const struct ph_model_settings *model;

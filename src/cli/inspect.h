@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 
-#include "cli/job_config.h"
+#include "cli/arguments.h"
+#include "train/job_config.h"
 
 /* A config with its encoder: from a folder that phloem train left, or from a config and its training data. */
 struct cli_source { /* zero-initialised is closed */
-    struct cli_job_config config;
+    struct ph_config config;
     struct ph_encoder *encoder;
 };
 ph_status cli_source_open(struct cli_source *source, const char *path, const struct cli_texts *sets);

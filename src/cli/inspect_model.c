@@ -46,7 +46,7 @@ static void print_program(
 
 ph_status cli_inspect_model(const struct cli_source *source, bool is_dot)
 {
-    struct ph_train_job job = cli_job_config_job(&source->config);
+    struct ph_train_job job = ph_config_job(&source->config);
     struct ph_model_features features;
     struct ph__training_program learning;
     PH_TRY(ph__features_init(source->encoder, &features));

@@ -12,7 +12,7 @@ ph_status cli_source_open(struct cli_source *source, const char *path, const str
         status = ph_fail(PH_ERROR_MEMORY, "no memory for a path");
     bool is_folder = status == PH_OK && ph__file_exists(config);
     if (status == PH_OK)
-        status = cli_job_config_read(&source->config, is_folder ? config : path, sets);
+        status = ph__job_config_read(&source->config, is_folder ? config : path, sets->items, sets->count);
     if (status == PH_OK)
         status = is_folder ? ph_encoder_load(encoder, &source->encoder)
                            : ph_encoder_create(&source->config.data, &source->encoder);
@@ -24,5 +24,5 @@ void cli_source_close(struct cli_source *source)
 {
     ph_encoder_destroy(source->encoder);
     source->encoder = NULL;
-    cli_job_config_fini(&source->config);
+    ph__job_config_fini(&source->config);
 }

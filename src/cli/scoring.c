@@ -6,14 +6,14 @@ static ph_status read_config(struct cli_scoring *scoring, const char *folder, co
     struct ph_arena arena = {0};
     ph_status status = ph__model_folder_find(&arena, folder, "config.yaml", &path);
     if (status == PH_OK)
-        status = cli_job_config_read(&scoring->config, path, sets);
+        status = ph__job_config_read(&scoring->config, path, sets->items, sets->count);
     ph__arena_fini(&arena);
     return status;
 }
 
 static ph_status create_scorer(struct cli_scoring *scoring)
 {
-    const struct cli_job_config *config = &scoring->config;
+    const struct ph_config *config = &scoring->config;
     struct ph_backend_options backend_options = {(size_t)config->top.threads, !config->train.deterministic};
     PH_TRY(ph_backend_create(&backend_options, &scoring->backend));
     struct ph_scorer_options options = {
@@ -44,5 +44,5 @@ void cli_scoring_close(struct cli_scoring *scoring)
     ph_scorer_destroy(scoring->scorer);
     ph_backend_destroy(scoring->backend);
     ph__model_folder_close(&scoring->model);
-    cli_job_config_fini(&scoring->config);
+    ph__job_config_fini(&scoring->config);
 }

@@ -2,11 +2,12 @@
 #ifndef PH_CLI_SCORING_H
 #define PH_CLI_SCORING_H
 
-#include "cli/job_config.h"
+#include "cli/arguments.h"
 #include "serve/model_folder.h"
+#include "train/job_config.h"
 
 struct cli_scoring { /* zero-initialised is closed */
-    struct cli_job_config config;
+    struct ph_config config;
     struct ph__model_folder model;
     struct ph_backend *backend;
     struct ph_scorer *scorer;

@@ -1,5 +1,5 @@
 /* phloem config [CONFIG] */
-#include "cli/job_config.h"
+#include "cli/config_text.h"
 #include "cli/verb.h"
 
 ph_status verb_config(int argc, char **argv)
@@ -17,8 +17,8 @@ ph_status verb_config(int argc, char **argv)
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     if (arguments.has_printed_help)
-        return cli_job_config_describe(false);
+        return cli_config_describe(false);
     if (is_markdown || is_text)
-        return cli_job_config_describe(is_markdown);
-    return cli_job_config_print(arguments.num_positional > 0 ? arguments.positional[0] : NULL, &sets);
+        return cli_config_describe(is_markdown);
+    return cli_config_print(arguments.num_positional > 0 ? arguments.positional[0] : NULL, &sets);
 }

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/config_text.h"
 #include "cli/inspect.h"
-#include "cli/job_config.h"
 #include "cli/verb.h"
 
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
@@ -63,6 +63,6 @@ ph_status verb_inspect(int argc, char **argv)
     if (kind == KIND_CHECKPOINT)
         return cli_inspect_checkpoint(path);
     if (kind == KIND_CONFIG)
-        return cli_job_config_print(path, &sets);
+        return cli_config_print(path, &sets);
     return inspect_source(kind, path, &sets, is_dot);
 }

@@ -4,10 +4,11 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "cli/job_config.h"
+#include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "train/job_config.h"
 
 struct request {
     const char *config, *folder, *threads;
@@ -67,23 +68,21 @@ static void print_summary(const struct ph_prepare_summary *summary, const char *
     printf("data: %s (prepared.yaml: the data section of a config)\n", folder);
 }
 
-static ph_status prepare(const struct request *request, struct cli_job_config *config)
+static ph_status prepare(const struct request *request, struct ph_config *config)
 {
     struct ph_prepare_summary summary;
     struct cli_progress progress = cli_progress_on(stderr);
     int64_t threads = 0;
-    PH_TRY(cli_job_config_read(config, request->config, &request->sets));
+    PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
     threads = config->top.threads;
     PH_TRY(choose_threads(request, &threads));
-    const struct ph_prepare_options options = {.num_threads = (size_t)threads,
-        .part_bytes = (uint64_t)config->prepare.part_bytes,
-        .block_rows = (size_t)config->prepare.block_rows,
-        .vocabulary_bytes = (uint64_t)config->prepare.vocabulary_bytes,
-        .may_resume = request->is_resumed,
-        .stop_signal = cli_stop_signal(),
-        .on_progress = request->is_quiet ? NULL : cli_progress_show_preparation,
-        .progress_context = &progress,
-        .progress_seconds = cli_progress_seconds(&progress)};
+    struct ph_prepare_options options = ph_config_prepare_options(config);
+    options.num_threads = (size_t)threads;
+    options.may_resume = request->is_resumed;
+    options.stop_signal = cli_stop_signal();
+    options.on_progress = request->is_quiet ? NULL : cli_progress_show_preparation;
+    options.progress_context = &progress;
+    options.progress_seconds = cli_progress_seconds(&progress);
     ph_status status = ph_prepare(&config->data, request->folder, &options, &summary);
     cli_progress_end(&progress);
     PH_TRY(status);
@@ -94,12 +93,12 @@ static ph_status prepare(const struct request *request, struct cli_job_config *c
 ph_status verb_prepare(int argc, char **argv)
 {
     struct request request = {0};
-    struct cli_job_config config = {0};
+    struct ph_config config = {0};
     bool is_done = false;
     PH_TRY(parse(argc, argv, &request, &is_done));
     if (is_done)
         return PH_OK;
     ph_status status = prepare(&request, &config);
-    cli_job_config_fini(&config);
+    ph__job_config_fini(&config);
     return status;
 }

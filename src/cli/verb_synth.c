@@ -2,8 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/job_config.h"
+#include "cli/arguments.h"
 #include "cli/verb.h"
+#include "train/job_config.h"
 
 static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
 {
@@ -16,10 +17,10 @@ static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
 }
 
 static ph_status synthesise(
-    struct cli_job_config *config, const char *path, const struct cli_texts *sets, const char *folder)
+    struct ph_config *config, const char *path, const struct cli_texts *sets, const char *folder)
 {
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
-    PH_TRY(cli_job_config_read(config, path, sets));
+    PH_TRY(ph__job_config_read(config, path, sets->items, sets->count));
     PH_TRY(ph_synth_write(&config->synth, folder, truth));
     print_truth(truth);
     printf(
@@ -46,8 +47,8 @@ ph_status verb_synth(int argc, char **argv)
         return PH_OK;
     if (folder == NULL)
         return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the data go?");
-    struct cli_job_config config = {0};
+    struct ph_config config = {0};
     ph_status status = synthesise(&config, arguments.positional[0], &sets, folder);
-    cli_job_config_fini(&config);
+    ph__job_config_fini(&config);
     return status;
 }

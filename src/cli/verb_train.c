@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/job_config.h"
+#include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "train/job_config.h"
 #include "train/memory_check.h"
 
 struct request {
@@ -18,7 +19,7 @@ struct request {
 /* What the functions that watch the training need. */
 struct watch {
     struct cli_progress progress;
-    struct cli_job_config *config;
+    struct ph_config *config;
     const char *config_path; /* where the effective config goes */
 };
 
@@ -48,7 +49,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return PH_OK;
 }
 
-static ph_status read_config(struct request *request, struct cli_job_config *config)
+static ph_status read_config(struct request *request, struct ph_config *config)
 {
     char threads[64];
     if (request->threads != NULL) {
@@ -57,7 +58,7 @@ static ph_status read_config(struct request *request, struct cli_job_config *con
             return ph_fail(PH_ERROR_USAGE, "--set is given more than %d times", PH_CLI_MAX_SETS - 1);
         request->sets.items[request->sets.count++] = threads;
     }
-    PH_TRY(cli_job_config_read(config, request->config, &request->sets));
+    PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
     if (config->data.train == NULL)
         return ph_fail(
             PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", request->config);
@@ -125,7 +126,7 @@ static ph_status show_progress(void *context, const struct ph_train_progress *pr
 static ph_status write_config(void *context)
 {
     struct watch *watch = context;
-    return cli_job_config_write(watch->config, watch->config_path);
+    return ph_config_write(watch->config, watch->config_path);
 }
 
 static void show_note(void *context, const char *text)
@@ -143,7 +144,7 @@ static ph_status train(const struct request *request, struct watch *watch, struc
         .on_start = write_config,
         .on_note = show_note,
     };
-    struct ph_train_job job = cli_job_config_job(watch->config);
+    struct ph_train_job job = ph_config_job(watch->config);
     job.encoder = encoder;
     job.folder = request->folder;
     job.is_resumed = request->is_resumed;
@@ -163,7 +164,7 @@ static ph_status train(const struct request *request, struct watch *watch, struc
 static ph_status make_encoder(
     const struct request *request, struct watch *watch, struct ph_encoder **encoder_out)
 {
-    struct cli_job_config *config = watch->config;
+    struct ph_config *config = watch->config;
     bool has_checkpoint;
     PH_TRY(ph_train_check_folder(request->folder, request->is_resumed, &has_checkpoint));
     if (!has_checkpoint)
@@ -171,11 +172,11 @@ static ph_status make_encoder(
     const char *path = ph__path_join(&config->arena, request->folder, "encoder.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(cli_job_config_compare(config, watch->config_path));
+    PH_TRY(ph__job_config_compare(config, watch->config_path));
     return ph_encoder_load(path, encoder_out);
 }
 
-static ph_status prepare_and_train(struct request *request, struct cli_job_config *config)
+static ph_status prepare_and_train(struct request *request, struct ph_config *config)
 {
     struct ph_encoder *encoder;
     struct watch watch = {.progress = cli_progress_on(stdout), .config = config};
@@ -196,8 +197,8 @@ ph_status verb_train(int argc, char **argv)
     PH_TRY(parse(argc, argv, &request, &is_done));
     if (is_done)
         return PH_OK;
-    struct cli_job_config config = {0};
+    struct ph_config config = {0};
     ph_status status = prepare_and_train(&request, &config);
-    cli_job_config_fini(&config);
+    ph__job_config_fini(&config);
     return status;
 }

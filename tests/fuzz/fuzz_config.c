@@ -1,20 +1,20 @@
 /* Configs of a training job: a config that is read and written means the same when it is read and written again. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/job_config.h"
+#include "phloem/config.h"
 #include "support/fuzz_support.h"
 
 /* False when the config is refused. */
 static bool rewrite(const char *from, const char *to)
 {
-    const struct cli_texts none = {0};
-    struct cli_job_config config;
-    const bool is_read = cli_job_config_read(&config, from, &none) == PH_OK;
-    if (is_read)
-        fuzz_require(cli_job_config_write(&config, to) == PH_OK);
-    cli_job_config_fini(&config);
-    return is_read;
+    struct ph_config *config = NULL;
+    if (ph_config_read(from, NULL, 0, &config) != PH_OK)
+        return false;
+    fuzz_require(ph_config_write(config, to) == PH_OK);
+    ph_config_destroy(config);
+    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

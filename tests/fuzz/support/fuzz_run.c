@@ -35,16 +35,16 @@ void fuzz_run_init(struct fuzz_run *run, const char *model_kind)
     fuzz_folder_path("run", run->folder);
     snprintf(data_set, sizeof data_set, "data.train=%s", rows);
     snprintf(model_set, sizeof model_set, "model.kind=%s", model_kind);
-    const struct cli_texts sets = {2, {data_set, model_set}};
+    const char *const sets[] = {data_set, model_set};
     fuzz_require(ph__file_write_text(rows, rows_text) == PH_OK);
     fuzz_require(ph__file_write_text(config, config_text) == PH_OK);
-    fuzz_require(cli_job_config_read(&run->config, config, &sets) == PH_OK);
-    fuzz_require(ph_encoder_create(&run->config.data, &run->encoder) == PH_OK);
+    fuzz_require(ph_config_read(config, sets, 2, &run->config) == PH_OK);
+    fuzz_require(ph_encoder_create(ph_config_data(run->config), &run->encoder) == PH_OK);
 }
 
 struct ph_train_job fuzz_run_job(const struct fuzz_run *run)
 {
-    struct ph_train_job job = cli_job_config_job(&run->config);
+    struct ph_train_job job = ph_config_job(run->config);
     job.encoder = run->encoder;
     job.folder = run->folder;
     return job;
@@ -57,5 +57,5 @@ void fuzz_run_train(struct fuzz_run *run)
     const struct ph_train_job job = fuzz_run_job(run);
     fuzz_require(ph_train(&job, &summary) == PH_OK);
     snprintf(path, sizeof path, "%s/config.yaml", run->folder);
-    fuzz_require(cli_job_config_write(&run->config, path) == PH_OK);
+    fuzz_require(ph_config_write(run->config, path) == PH_OK);
 }

@@ -2,12 +2,12 @@
 #ifndef PH_FUZZ_RUN_H
 #define PH_FUZZ_RUN_H
 
-#include "cli/job_config.h"
+#include "phloem/config.h"
 #include "phloem/data.h"
 #include "support/fuzz_support.h"
 
 struct fuzz_run { /* stays where it is, until the process ends */
-    struct cli_job_config config;
+    struct ph_config *config;
     struct ph_encoder *encoder;
     char folder[64]; /* of the training: not made yet */
 };

@@ -1,0 +1,30 @@
+#include "cli/config_text.h"
+
+#include "train/job_config.h"
+
+static const char title[] =
+    "# Config keys\n\n"
+    "Made by `phloem config --docs` from the tables that the program reads configs by.\n"
+    "A config is YAML; `--set key=value` on the command line goes before it.\n";
+
+ph_status cli_config_print(const char *path, const struct cli_texts *sets)
+{
+    struct ph_config *config;
+    PH_TRY(ph_config_read(path, sets->items, sets->count, &config));
+    ph_status status = ph_config_write(config, "-");
+    ph_config_destroy(config);
+    return status;
+}
+
+ph_status cli_config_describe(bool is_markdown)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open("-", &writer));
+    ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;
+    if (status == PH_OK)
+        status = ph__job_config_describe(writer, is_markdown);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}

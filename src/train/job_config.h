@@ -1,0 +1,44 @@
+/* A job's config: the rooms' option tables put together. The public face is phloem/config.h; what only the program wants
+ * of a config is here. */
+#ifndef PH_TRAIN_JOB_CONFIG_H
+#define PH_TRAIN_JOB_CONFIG_H
+
+#include "base/arena.h"
+#include "base/option.h"
+#include "data/data_options.h"
+#include "data/prepare_options.h"
+#include "data/synth_options.h"
+#include "model/model_options.h"
+#include "phloem/config.h"
+#include "train/train_options.h"
+
+struct ph_top_settings { /* keys without a section */
+    int64_t seed;
+    int64_t threads;
+};
+
+/* Stays where it is: settings point into it. Init, read once, fini. */
+struct ph_config {
+    struct ph_arena arena;
+    struct ph_top_settings top;
+    struct ph_data_settings data;
+    struct ph_model_section model;
+    struct ph_train_settings train;
+    struct ph_optimizer_section optimizer;
+    struct ph_parallel_settings parallel;
+    struct ph_prepare_settings prepare;
+    struct ph_synth_settings synth;
+};
+
+/* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
+ph_status ph__job_config_read(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
+void ph__job_config_fini(struct ph_config *config);
+
+/* PH_ERROR_CONFIG when the config differs from the one at `path` in a key that may not change on resume. */
+ph_status ph__job_config_compare(const struct ph_config *config, const char *path);
+
+/* Every key: Markdown or plain text. */
+ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown);
+
+#endif

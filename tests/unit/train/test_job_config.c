@@ -1,0 +1,166 @@
+/* Configs by the public headers alone: all that a program with the installed library has. */
+#include "phloem/phloem.h"
+
+#include "support/test_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static struct ph_config *read_config(const char *path, size_t num_sets, const char *const *sets)
+{
+    struct ph_config *config = NULL;
+    assert_ok(ph_config_read(path, sets, num_sets, &config));
+    return config;
+}
+
+static char *read_text(const char *path)
+{
+    char *text = calloc(1, 1 << 16);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+static void what_stands_in_a_config_comes_out_of_it(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"train.batch_size=77", "threads=3", "prepare.block_rows=512"};
+    const char *path = test_write_file("job.yaml",
+        "seed: 9\ndata: {train: a.csv, test: b.csv, shuffle: false, max_bad_rows: 5, negative_rate: 0.5}\n"
+        "model: {kind: fm, hidden_units: [8, 4]}\ntrain: {batch_size: 10}\n"
+        "optimizer: {learning_rate: 0.25, groups: [{name: g, pattern: 'x*', l2: 1}]}\n");
+    struct ph_config *config = read_config(path, COUNT(sets), sets);
+    const struct ph_train_job job = ph_config_job(config);
+    assert_int_equal(job.seed, 9);
+    assert_int_equal(job.num_threads, 3);
+    assert_string_equal(job.train_path, "a.csv");
+    assert_null(job.valid_path);
+    assert_string_equal(job.test_path, "b.csv");
+    assert_false(job.is_shuffled);
+    assert_int_equal(job.max_bad_rows, 5);
+    assert_true(job.negative_rate == 0.5);
+    assert_ptr_equal(job.model, ph_config_model(config));
+    assert_ptr_equal(job.train, ph_config_train(config));
+    assert_ptr_equal(job.optimizer, ph_config_optimizer(config));
+    assert_int_equal(job.model->kind, ph_model_find("fm"));
+    assert_int_equal(job.model->num_hidden_units, 2);
+    assert_int_equal(job.model->hidden_units[1], 4);
+    assert_int_equal(job.train->batch_size, 77);
+    assert_true(job.optimizer->learning_rate == 0.25);
+    assert_int_equal(job.optimizer->num_groups, 1);
+    assert_string_equal(job.optimizer->groups[0].pattern, "x*");
+    const struct ph_prepare_options options = ph_config_prepare_options(config);
+    assert_int_equal(options.num_threads, 3);
+    assert_int_equal(options.block_rows, 512);
+    assert_int_equal(options.part_bytes, 256 << 20);
+    assert_false(options.may_resume);
+    ph_config_destroy(config);
+}
+
+static void no_file_is_the_defaults(void **state)
+{
+    (void)state;
+    struct ph_config *config = read_config(NULL, 0, NULL);
+    const struct ph_train_job job = ph_config_job(config);
+    assert_int_equal(job.seed, 1);
+    assert_int_equal(job.train->epochs, 1);
+    assert_null(job.train_path);
+    assert_null(job.folder);
+    assert_null(job.encoder);
+    ph_config_destroy(config);
+    ph_config_destroy(NULL);
+}
+
+static void what_is_written_reads_back_the_same(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"model.kind=lr", "data.train=$$x y.csv", "synth.train_rows=5"};
+    char first[600], second[600];
+    snprintf(first, sizeof first, "%s/first.yaml", test_folder());
+    snprintf(second, sizeof second, "%s/second.yaml", test_folder());
+    struct ph_config *config = read_config(NULL, COUNT(sets), sets);
+    assert_ok(ph_config_write(config, first));
+    ph_config_destroy(config);
+    config = read_config(first, 0, NULL);
+    assert_int_equal(ph_config_model(config)->kind, ph_model_find("lr"));
+    assert_string_equal(ph_config_job(config).train_path, "$x y.csv");
+    assert_ok(ph_config_write(config, second));
+    char *text = read_text(first), *again = read_text(second);
+    assert_string_equal(text, again);
+    assert_null(strstr(text, "synth"));
+    free(text);
+    free(again);
+    assert_fails(ph_config_write(config, "/nonexistent/config.yaml"), PH_ERROR_DISK, "/nonexistent");
+    ph_config_destroy(config);
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    static const char *const unknown[] = {"train.epoch=3"}, *const gone[] = {"data.prepared=/nonexistent"};
+    struct ph_config *config = NULL;
+    const char *path = test_write_file("wrong.yaml", "seed: 1\ntrain:\n  batch_size: many\n");
+    assert_fails(ph_config_read(path, NULL, 0, &config), PH_ERROR_CONFIG, "wrong.yaml:3: train.batch_size");
+    assert_fails(ph_config_read(NULL, unknown, 1, &config), PH_ERROR_CONFIG,
+        "--set train.epoch=3: unknown key 'train.epoch'; did you mean 'train.epochs'?");
+    assert_fails(ph_config_read("/nonexistent.yaml", NULL, 0, &config), PH_ERROR_CONFIG, "/nonexistent.yaml");
+    assert_fails(ph_config_read(NULL, gone, 1, &config), PH_ERROR_DATA, "/nonexistent");
+    assert_null(config);
+}
+
+/* The config of the data that these settings synthesise. */
+static struct ph_config *synthesise(void)
+{
+    static const char *const sets[] = {"synth.train_rows=900", "synth.valid_rows=0", "synth.test_rows=300",
+        "synth.dense=2", "synth.sparse=3", "synth.table_rows=20", "synth.planted=2", "synth.planted_dense=1"};
+    static const char *const job_sets[] = {"model.kind=fm", "model.embedding_dim=4", "train.batch_size=100"};
+    char path[600];
+    struct ph_config *config = read_config(NULL, COUNT(sets), sets);
+    assert_ok(ph_synth_write(ph_config_synth(config), test_folder(), NULL));
+    ph_config_destroy(config);
+    snprintf(path, sizeof path, "%s/synth.yaml", test_folder());
+    return read_config(path, COUNT(job_sets), job_sets);
+}
+
+static void a_config_is_all_that_preparing_and_training_want(void **state)
+{
+    (void)state;
+    char folder[600], prepared[600];
+    snprintf(folder, sizeof folder, "%s/run", test_folder());
+    snprintf(prepared, sizeof prepared, "%s/prepared", test_folder());
+    struct ph_config *config = synthesise();
+    const struct ph_prepare_options options = ph_config_prepare_options(config);
+    struct ph_prepare_summary preparation;
+    assert_ok(ph_prepare(ph_config_data(config), prepared, &options, &preparation));
+    assert_int_equal(preparation.num_rows, 1200);
+    struct ph_encoder *encoder = NULL;
+    assert_ok(ph_encoder_create(ph_config_data(config), &encoder));
+    assert_int_equal(ph_encoder_num_sparse(encoder), 3);
+    struct ph_train_job job = ph_config_job(config);
+    struct ph_train_summary summary;
+    job.encoder = encoder;
+    job.folder = folder;
+    assert_ok(ph_train(&job, &summary));
+    assert_int_equal(summary.steps, 9);
+    assert_true(summary.has_test);
+    ph_encoder_destroy(encoder);
+    ph_config_destroy(config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_stands_in_a_config_comes_out_of_it),
+        cmocka_unit_test(no_file_is_the_defaults),
+        cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(a_config_is_all_that_preparing_and_training_want),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
