@@ -49,7 +49,8 @@ struct ph_session_options { /* zero-initialised: the defaults */
     size_t list_length;     /* ids of a list that are prepared for (32); longer lists take memory once */
 };
 
-/* Opens a folder that phloem train made: config.yaml (its sections data and model), encoder.json and model.safetensors.
+/* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there, config.yaml
+ * (its sections data and model), which must say what the weights say of themselves.
  * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes none, unless
  * its lists or lines are longer than any before. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
  * missing or does not fit the others, PH_ERROR_CONFIG, PH_ERROR_USAGE, PH_ERROR_MEMORY. */

@@ -199,7 +199,9 @@ struct ph_train_summary {
 ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
 
 /* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
- * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json.
+ * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json. The first two are all that
+ * ph_session_open needs, and phloem eval, predict and export. A config.yaml beside them, which phloem train --resume and
+ * inspect want, is the caller's to write, from on_start: ph_config_write.
  *
  * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and ends
  * in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads, observer, the

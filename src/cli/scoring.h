@@ -1,4 +1,4 @@
-/* Scoring files with the model of a folder, under its whole config. */
+/* Scoring files with the model of a folder, under its whole config as far as it has one. */
 #ifndef PH_CLI_SCORING_H
 #define PH_CLI_SCORING_H
 
@@ -13,7 +13,8 @@ struct cli_scoring { /* zero-initialised is closed */
     struct ph_scorer *scorer;
 };
 
-/* Reads DIR/config.yaml (with sets) and opens the model in DIR. Stays where it is; close it also after a failure. */
+/* Reads DIR/config.yaml (with sets), or where there is none what the weights say of themselves, and opens the model in
+ * DIR. Stays where it is; close it also after a failure. */
 ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets);
 void cli_scoring_close(struct cli_scoring *scoring);
 

@@ -1,5 +1,6 @@
 #include "serve/model_folder.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/digest.h"
@@ -23,14 +24,53 @@ ph_status ph__model_folder_find(
     return PH_OK;
 }
 
+/* ---- what the model is ------------------------------------------------------------------------------------ */
+
+static ph_status read_weights_settings(struct ph_arena *arena, const char *config_path,
+    const char *weights_path, struct ph__model_origin *origin)
+{
+    struct ph_safetensors *file;
+    PH_TRY(ph__safetensors_open(weights_path, &file));
+    const char *text = ph__safetensors_metadata(file, PH_IDENTITY_KEY);
+    ph_status status;
+    if (text != NULL)
+        status = ph__model_identity_sets(weights_path, text, arena, &origin->sets, &origin->num_sets);
+    else
+        status = ph_fail(PH_ERROR_CHECKPOINT,
+            "%s is missing, and %s does not say which model its weights are of", config_path, weights_path);
+    ph__safetensors_close(file);
+    return status;
+}
+
+ph_status ph__model_origin_find(
+    struct ph_arena *arena, const char *folder, struct ph__model_origin *origin_out)
+{
+    const char *config_path = ph__path_join(arena, folder, "config.yaml");
+    const char *weights_path = ph__path_join(arena, folder, "model.safetensors");
+    struct ph__model_origin origin = {0};
+    if (config_path == NULL || weights_path == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
+    if (!ph__file_exists(config_path) && ph__file_exists(weights_path))
+        PH_TRY(read_weights_settings(arena, config_path, weights_path, &origin));
+    else
+        PH_TRY(ph__model_folder_find(arena, folder, "config.yaml", &origin.config_path));
+    *origin_out = origin;
+    return PH_OK;
+}
+
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder)
 {
-    const char *path = NULL;
+    struct ph__model_origin origin;
     *config = (struct ph__model_config){0};
+    struct ph_arena *arena = &config->arena;
     const struct ph_section sections[] = {
         {&ph__data_options, &config->data}, {&ph__model_options, &config->model}};
-    PH_TRY(ph__model_folder_find(&config->arena, folder, "config.yaml", &path));
-    PH_TRY(ph__config_read_sections(path, sections, sizeof sections / sizeof *sections, &config->arena));
+    const size_t count = sizeof sections / sizeof *sections;
+    PH_TRY(ph__model_origin_find(arena, folder, &origin));
+    if (origin.config_path != NULL)
+        PH_TRY(ph__config_read_sections(origin.config_path, sections, count, arena));
+    else
+        PH_TRY(ph__config_read(NULL, origin.sets, origin.num_sets, sections, count, arena));
     ph__model_section_finish(&config->model);
     return PH_OK;
 }
@@ -40,29 +80,24 @@ void ph__model_config_fini(struct ph__model_config *config)
     ph__arena_fini(&config->arena);
 }
 
-static ph_status build_program(struct ph__model_folder *model, const struct ph_model_settings *settings)
-{
-    struct ph_model_features features;
-    PH_TRY(ph__features_init(model->encoder, &features));
-    ph_status status = ph__scoring_program_build(settings, &features, &model->program);
-    ph__features_fini(&features);
-    return status;
-}
+/* ---- the files -------------------------------------------------------------------------------------------- */
 
-/* An executor adds the program's parameters to store and state; the checkpoint then fills them. */
-static ph_status load_weights(struct ph__model_folder *model, const char *path)
+struct files {
+    const char *folder, *encoder, *weights;
+    const char *config; /* NULL: there is none */
+};
+
+static ph_status find_files(struct ph_arena *arena, const char *folder, struct files *files_out)
 {
-    struct ph_backend *backend;
-    struct ph_executor *executor;
-    PH_TRY(ph_store_create(0, &model->store));
-    PH_TRY(ph_state_create(&model->state));
-    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
-    ph_status status = ph_executor_create(model->program, model->store, model->state, backend, &executor);
-    if (status == PH_OK)
-        ph_executor_destroy(executor);
-    ph_backend_destroy(backend);
-    PH_TRY(status);
-    return ph_checkpoint_load(path, model->store, model->state);
+    struct files files = {.folder = folder};
+    const char *config = ph__path_join(arena, folder, "config.yaml");
+    if (config == NULL)
+        return PH_ERROR_MEMORY;
+    files.config = ph__file_exists(config) ? config : NULL;
+    PH_TRY(ph__model_folder_find(arena, folder, "encoder.json", &files.encoder));
+    PH_TRY(ph__model_folder_find(arena, folder, "model.safetensors", &files.weights));
+    *files_out = files;
+    return PH_OK;
 }
 
 static ph_status check_encoder(
@@ -80,6 +115,8 @@ static ph_status check_encoder(
         encoder_path);
 }
 
+/* Weights that do not say what they were learnt with are taken as they are; what they say stands for a config.yaml that
+ * is missing. */
 static ph_status check_config(const struct ph_safetensors *file, const char *folder, const char *weights_path)
 {
     struct ph__model_config config;
@@ -96,35 +133,83 @@ static ph_status check_config(const struct ph_safetensors *file, const char *fol
     return status;
 }
 
-/* Weights that do not say what they were learnt with are taken as they are. */
-static ph_status check_origin(const char *folder, const char *encoder_path, const char *weights_path)
+static ph_status check_origin(const struct files *files)
 {
     struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(weights_path, &file));
-    ph_status status = check_encoder(file, encoder_path, weights_path);
-    if (status == PH_OK)
-        status = check_config(file, folder, weights_path);
+    PH_TRY(ph__safetensors_open(files->weights, &file));
+    ph_status status = check_encoder(file, files->encoder, files->weights);
+    if (status == PH_OK && files->config != NULL)
+        status = check_config(file, files->folder, files->weights);
     ph__safetensors_close(file);
     return status;
+}
+
+/* ---- the model itself ------------------------------------------------------------------------------------- */
+
+static ph_status build_program(struct ph__model_folder *model, const struct ph_model_settings *settings)
+{
+    struct ph_model_features features;
+    PH_TRY(ph__features_init(model->encoder, &features));
+    ph_status status = ph__scoring_program_build(settings, &features, &model->program);
+    ph__features_fini(&features);
+    return status;
+}
+
+/* Settings that the weights themselves gave are believed as far as encoder and weights allow: before memory is taken for
+ * a model that the file cannot hold. */
+static ph_status build_unvouched(
+    struct ph__model_folder *model, const struct ph_model_settings *settings, const char *weights_path)
+{
+    uint64_t wanted_bytes, file_bytes;
+    ph_status status = build_program(model, settings);
+    if (status == PH_ERROR_CONFIG)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: %s", weights_path, ph_error_text());
+    PH_TRY(status);
+    PH_TRY(ph_program_missing_bytes(model->program, model->store, &wanted_bytes));
+    PH_TRY(ph__file_size(weights_path, &file_bytes));
+    if (wanted_bytes <= file_bytes)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: its %" PRIu64 " bytes do not hold a model of %" PRIu64,
+        weights_path, file_bytes, wanted_bytes);
+}
+
+/* An executor adds the program's parameters to store and state; the checkpoint then fills them. */
+static ph_status load_weights(struct ph__model_folder *model, const char *path)
+{
+    struct ph_backend *backend;
+    struct ph_executor *executor;
+    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    ph_status status = ph_executor_create(model->program, model->store, model->state, backend, &executor);
+    if (status == PH_OK)
+        ph_executor_destroy(executor);
+    ph_backend_destroy(backend);
+    PH_TRY(status);
+    return ph_checkpoint_load(path, model->store, model->state);
+}
+
+static ph_status open_files(
+    struct ph__model_folder *model, const struct files *files, const struct ph_model_settings *settings)
+{
+    PH_TRY(ph_encoder_load(files->encoder, &model->encoder));
+    PH_TRY(check_origin(files));
+    PH_TRY(ph_store_create(0, &model->store));
+    PH_TRY(ph_state_create(&model->state));
+    if (files->config != NULL)
+        PH_TRY(build_program(model, settings));
+    else
+        PH_TRY(build_unvouched(model, settings, files->weights));
+    return load_weights(model, files->weights);
 }
 
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate)
 {
     struct ph_arena arena = {0};
-    const char *encoder_path = NULL, *weights_path = NULL;
+    struct files files;
     *model = (struct ph__model_folder){.logit_shift = ph__negative_rate_shift(negative_rate)};
-    ph_status status = ph__model_folder_find(&arena, folder, "encoder.json", &encoder_path);
+    ph_status status = find_files(&arena, folder, &files);
     if (status == PH_OK)
-        status = ph__model_folder_find(&arena, folder, "model.safetensors", &weights_path);
-    if (status == PH_OK)
-        status = ph_encoder_load(encoder_path, &model->encoder);
-    if (status == PH_OK)
-        status = check_origin(folder, encoder_path, weights_path);
-    if (status == PH_OK)
-        status = build_program(model, settings);
-    if (status == PH_OK)
-        status = load_weights(model, weights_path);
+        status = open_files(model, &files, settings);
     ph__arena_fini(&arena);
     return status;
 }

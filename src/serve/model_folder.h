@@ -1,4 +1,4 @@
-/* A folder that phloem train left: everything needed to score with its best model. */
+/* A folder that a training left: everything needed to score with its best model. */
 #ifndef PH_SERVE_MODEL_FOLDER_H
 #define PH_SERVE_MODEL_FOLDER_H
 
@@ -7,8 +7,20 @@
 #include "model/model_options.h"
 #include "phloem/serve.h"
 
-/* The sections of DIR/config.yaml that scoring needs; what else the file holds is not looked at. Stays where it is:
- * settings point into it. */
+/* Where it stands what the model of a folder is: in DIR/config.yaml, or where there is none, as ph_train leaves it, in
+ * what DIR/model.safetensors says of itself. For ph__config_read. */
+struct ph__model_origin {
+    const char *config_path; /* NULL: there is none */
+    const char *const *sets; /* (num_sets) of model_identity.h; none where there is a config.yaml */
+    size_t num_sets;
+};
+
+/* All in the arena. PH_ERROR_CHECKPOINT when neither is there, or the weights say what cannot be. */
+ph_status ph__model_origin_find(
+    struct ph_arena *arena, const char *folder, struct ph__model_origin *origin_out);
+
+/* The sections that scoring needs; what else DIR/config.yaml holds is not looked at. Stays where it is: settings point
+ * into it. */
 struct ph__model_config {
     struct ph_arena arena;
     struct ph_data_settings data;
@@ -37,7 +49,7 @@ ph_status ph__model_folder_find(
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
  * learnt with this data.negative_rate; they need not be those of DIR/config.yaml, where somebody wants them otherwise.
  * PH_ERROR_CHECKPOINT for a file that is missing or damaged, and for files that do not fit each other, DIR/config.yaml
- * among them. Close it also after a failure. */
+ * among them where it is there. Close it also after a failure. */
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate);
 void ph__model_folder_close(struct ph__model_folder *model);

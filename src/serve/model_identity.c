@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "data/data_options.h"
 #include "model/model_options.h"
+
+#define MOST_TEXT_BYTES 16384 /* more than any model's settings take */
+#define RATE_KEY "data.negative_rate="
 
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
     struct ph_arena *arena, const char **text_out)
@@ -12,11 +16,65 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     char rate[PH_NUMBER_TEXT_BYTES];
     PH_TRY(ph__model_changes(settings, arena, &text));
     if (negative_rate > 0 && negative_rate < 1)
-        text = ph__arena_printf(
-            arena, "%sdata.negative_rate=%s\n", text, ph__number_format(negative_rate, rate));
+        text = ph__arena_printf(arena, "%s" RATE_KEY "%s\n", text, ph__number_format(negative_rate, rate));
     *text_out = text;
     return text != NULL ? PH_OK : PH_ERROR_MEMORY; /* said by the arena */
 }
+
+/* ---- the way back ----------------------------------------------------------------------------------------- */
+
+/* Other keys could make a config of what is no model: paths, say. */
+static bool is_of_model(const char *line)
+{
+    return strncmp(line, "model.", 6) == 0 || strncmp(line, RATE_KEY, sizeof RATE_KEY - 1) == 0;
+}
+
+/* The lines of the text, each with a NUL in place of its end. */
+static ph_status cut_lines(const char *path, const char *text, struct ph_arena *arena,
+    const char ***lines_out, size_t *num_lines_out)
+{
+    const size_t length = strnlen(text, MOST_TEXT_BYTES + 1);
+    if (length > MOST_TEXT_BYTES)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: its settings are longer than those of any model", path);
+    char *at = ph__arena_strdup(arena, text);
+    const char **lines = ph__arena_alloc_array(arena, length, sizeof *lines); /* a line has a byte or more */
+    if (at == NULL || lines == NULL)
+        return PH_ERROR_MEMORY;
+    size_t count = 0;
+    while (*at != '\0') {
+        const size_t size = strcspn(at, "\n");
+        const bool is_last = at[size] == '\0';
+        at[size] = '\0';
+        if (!is_of_model(at))
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no setting of a model", path, at);
+        lines[count++] = at;
+        at += size + !is_last;
+    }
+    *lines_out = lines;
+    *num_lines_out = count;
+    return PH_OK;
+}
+
+ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_arena *arena,
+    const char *const **sets_out, size_t *num_sets_out)
+{
+    struct ph_data_settings data;
+    struct ph_model_section model;
+    const struct ph_section sections[] = {{&ph__data_options, &data}, {&ph__model_options, &model}};
+    const char **lines = NULL;
+    size_t count = 0;
+    PH_TRY(cut_lines(path, text, arena, &lines, &count));
+    ph_status status =
+        ph__config_read(NULL, lines, count, sections, sizeof sections / sizeof *sections, arena);
+    if (status == PH_ERROR_CONFIG)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: its settings, taken as %s", path, ph_error_text());
+    PH_TRY(status);
+    *sets_out = lines;
+    *num_sets_out = count;
+    return PH_OK;
+}
+
+/* ---- comparing -------------------------------------------------------------------------------------------- */
 
 /* The first line of `text` that is none of `other`; its length is 0 when there is none. */
 static const char *line_missing(const char *text, const char *other, size_t *length_out)

@@ -54,6 +54,20 @@ succeeds predict run data/test.tsv --out test.csv
 succeeds predict run data/test.tsv --out test.npy
 [ "$(head -c 6 test.npy | tail -c 5)" = NUMPY ] || complain 'test.npy is no npy file'
 
+# A folder without config.yaml, as ph_train leaves it: the weights say themselves what they are.
+cp -R run bare
+rm bare/config.yaml
+succeeds predict bare data/test.tsv --out bare.csv
+cmp -s test.csv bare.csv || complain 'without config.yaml the predictions are others'
+succeeds eval run data/test.tsv
+mv stdout eval.run
+succeeds eval bare data/test.tsv
+cmp -s eval.run stdout || complain 'without config.yaml the metrics are others'
+fails 2 'the config names no data.test' eval bare
+succeeds export run --onnx run.onnx
+succeeds export bare --onnx bare.onnx
+cmp -s run.onnx bare.onnx || complain 'without config.yaml the export is another'
+
 succeeds inspect run/model.safetensors
 contains stdout 'embedding.C26'
 contains stdout 'seal: fits'

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "serve/features.h"
 #include "serve/model_folder.h"
+#include "serve/model_identity.h"
 #include "serve/scoring_program.h"
 
 enum { NUM_ROWS = 250 };
@@ -72,7 +73,9 @@ static inline void fill(struct ph_tensor tensor)
         numbers[i] = (ph_real)(0.05 + (double)(i * 37 % 101) / 300);
 }
 
-static inline void save_weights(const struct ph_model_settings *settings, const char *folder)
+/* With what the weights shall say of themselves; NULL: nothing. */
+static inline void save_weights_as(
+    const struct ph_model_settings *settings, const char *folder, const char *identity)
 {
     struct ph__model_folder model = {0};
     struct ph_backend *backend = NULL;
@@ -93,8 +96,9 @@ static inline void save_weights(const struct ph_model_settings *settings, const 
     char digest[65], encoder_path[600];
     snprintf(encoder_path, sizeof encoder_path, "%s/encoder.json", folder);
     assert_ok(ph__digest_file(encoder_path, digest));
-    assert_ok(ph_checkpoint_save(
-        path, model.store, model.state, (const char *const[]){PH_ENCODER_KEY, digest, NULL}));
+    const char *const metadata[] = {
+        PH_ENCODER_KEY, digest, identity != NULL ? PH_IDENTITY_KEY : NULL, identity, NULL};
+    assert_ok(ph_checkpoint_save(path, model.store, model.state, metadata));
     ph_executor_destroy(executor);
     ph_backend_destroy(backend);
     ph__features_fini(&features);
@@ -116,7 +120,7 @@ static inline const char *make_folder(const char *name, const char *config_text)
     assert_ok(ph_encoder_create(&config.data, &encoder));
     snprintf(path, sizeof path, "%s/encoder.json", folder);
     assert_ok(ph_encoder_save(encoder, path));
-    save_weights(&config.model.settings, folder);
+    save_weights_as(&config.model.settings, folder, NULL);
     ph_encoder_destroy(encoder);
     ph__model_config_fini(&config);
     return folder;

@@ -5,6 +5,8 @@
 #include "model/model_options.h"
 #include "support/test_support.h"
 
+#include <string.h>
+
 /* The text of a model section that these "key=value" give. */
 static const char *identity_of(
     const char *const *sets, size_t num_sets, double negative_rate, struct ph_arena *arena)
@@ -47,11 +49,60 @@ static void what_differs_is_named(void **state)
         "not trained with data.negative_rate=0.1");
 }
 
+static void sets_are_the_lines_again(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    const char *const *sets = NULL;
+    size_t count = 1;
+    assert_ok(ph__model_identity_sets("w", "", &arena, &sets, &count));
+    assert_int_equal(count, 0);
+    const char *const given[] = {"model.kind=deepfm", "model.hidden_units=7, 5", "model.top_units="};
+    const char *text = identity_of(given, 3, 0.1, &arena);
+    assert_ok(ph__model_identity_sets("w", text, &arena, &sets, &count));
+    assert_int_equal(count, 3);
+    assert_string_equal(sets[1], "model.hidden_units=7, 5");
+    assert_string_equal(sets[2], "data.negative_rate=0.1");
+    assert_string_equal(identity_of(sets, 2, 0.1, &arena), text);
+    ph__arena_fini(&arena);
+}
+
+static void texts_of_others_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"model.kind=none\n", "w: its settings, taken as --set model.kind=none: model.kind: must be one of"},
+        {"model.layers=3\n", "unknown key 'model.layers'"},
+        {"model.embedding_dim=0", "must be an integer from 1"},
+        {"model.hidden_units[9]=5\n", "there are only 3 items"},
+        {"model.\n", "must be key=value"},
+        {"data.negative_rate=2\n", "data.negative_rate: must be a number"},
+        {"model.kind=fm\n\n", "w: '' is no setting of a model"},
+        {"data.train=/etc/passwd\n", "w: 'data.train=/etc/passwd' is no setting of a model"},
+        {"seed=1\n", "w: 'seed=1' is no setting of a model"},
+    };
+    struct ph_arena arena = {0};
+    const char *const *sets = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_fails(ph__model_identity_sets("w", cases[i].text, &arena, &sets, &count), PH_ERROR_CHECKPOINT,
+            cases[i].part);
+    char *text = ph__arena_alloc(&arena, 20000);
+    memset(text, '\n', 19999);
+    assert_fails(ph__model_identity_sets("w", text, &arena, &sets, &count), PH_ERROR_CHECKPOINT, "longer");
+    assert_null(sets);
+    ph__arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_left_out),
         cmocka_unit_test(what_differs_is_named),
+        cmocka_unit_test(sets_are_the_lines_again),
+        cmocka_unit_test(texts_of_others_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

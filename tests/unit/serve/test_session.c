@@ -373,7 +373,7 @@ static void folders_that_lack_a_file_are_refused(void **state)
 {
     (void)state;
     struct ph_session *session = NULL;
-    expect_no_session(fixture.folder, "config.yaml", PH_ERROR_CHECKPOINT, "config.yaml is missing: is ");
+    expect_no_session(fixture.folder, "config.yaml", PH_ERROR_CHECKPOINT, "config.yaml is missing, and ");
     expect_no_session(fixture.folder, "encoder.json", PH_ERROR_CHECKPOINT, "encoder.json is missing: is ");
     expect_no_session(
         fixture.folder, "model.safetensors", PH_ERROR_CHECKPOINT, "model.safetensors is missing: is ");

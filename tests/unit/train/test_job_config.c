@@ -114,6 +114,18 @@ static void what_cannot_be_read_is_named(void **state)
     assert_null(config);
 }
 
+static float score_blank_row(const char *folder)
+{
+    static const struct ph_cell blank[5];
+    struct ph_session *session = NULL;
+    float probability = -1;
+    assert_ok(ph_session_open(folder, NULL, &session));
+    assert_int_equal(ph_session_num_columns(session), COUNT(blank));
+    assert_ok(ph_session_score(session, 1, blank, &probability));
+    ph_session_close(session);
+    return probability;
+}
+
 /* The config of the data that these settings synthesise. */
 static struct ph_config *synthesise(void)
 {
@@ -128,7 +140,7 @@ static struct ph_config *synthesise(void)
     return read_config(path, COUNT(job_sets), job_sets);
 }
 
-static void a_config_is_all_that_preparing_and_training_want(void **state)
+static void a_config_is_all_that_preparing_training_and_scoring_want(void **state)
 {
     (void)state;
     char folder[600], prepared[600];
@@ -150,6 +162,12 @@ static void a_config_is_all_that_preparing_and_training_want(void **state)
     assert_int_equal(summary.steps, 9);
     assert_true(summary.has_test);
     ph_encoder_destroy(encoder);
+    float probability = score_blank_row(folder); /* by what the weights say of themselves */
+    assert_true(probability > 0 && probability < 1);
+    snprintf(folder, sizeof folder, "%s/run/config.yaml", test_folder());
+    assert_ok(ph_config_write(config, folder));
+    snprintf(folder, sizeof folder, "%s/run", test_folder());
+    assert_true(score_blank_row(folder) == probability);
     ph_config_destroy(config);
 }
 
@@ -160,7 +178,7 @@ int main(void)
         cmocka_unit_test(no_file_is_the_defaults),
         cmocka_unit_test(what_is_written_reads_back_the_same),
         cmocka_unit_test(what_cannot_be_read_is_named),
-        cmocka_unit_test(a_config_is_all_that_preparing_and_training_want),
+        cmocka_unit_test(a_config_is_all_that_preparing_training_and_scoring_want),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

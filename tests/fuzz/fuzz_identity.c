@@ -1,0 +1,42 @@
+/* What weights say of the model that they are of: what is accepted makes settings whose own text makes the same ones. */
+#include <string.h>
+
+#include "data/data_options.h"
+#include "model/model_options.h"
+#include "serve/model_identity.h"
+#include "support/fuzz_support.h"
+
+/* The identity of the model that the text tells of, NULL when it is refused. */
+static const char *tell_again(const char *text, struct ph_arena *arena)
+{
+    struct ph_data_settings data;
+    struct ph_model_section model;
+    const struct ph_section sections[] = {{&ph__data_options, &data}, {&ph__model_options, &model}};
+    const char *const *sets = NULL;
+    const char *again = NULL;
+    size_t num_sets = 0;
+    const ph_status status = ph__model_identity_sets("weights", text, arena, &sets, &num_sets);
+    fuzz_require(status == PH_OK || status == PH_ERROR_CHECKPOINT);
+    if (status != PH_OK)
+        return NULL;
+    fuzz_require(ph__config_read(NULL, sets, num_sets, sections, 2, arena) == PH_OK);
+    ph__model_section_finish(&model);
+    fuzz_require(ph__model_identity(&model.settings, data.negative_rate, arena, &again) == PH_OK);
+    return again;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ph_arena arena = {0};
+    char *text = ph__arena_alloc(&arena, size + 1);
+    fuzz_require(text != NULL);
+    if (size > 0)
+        memcpy(text, data, size);
+    const char *first = tell_again(text, &arena);
+    if (first != NULL) {
+        const char *second = tell_again(first, &arena);
+        fuzz_require(second != NULL && strcmp(first, second) == 0);
+    }
+    ph__arena_fini(&arena);
+    return 0;
+}
