@@ -48,16 +48,38 @@ END
 cut -f 2- "$work/data/test.tsv" >"$work/rows.tsv"
 tail -n +2 "$work/predictions.csv" >"$work/wanted"
 
+# The batches of examples/arrow: its six rows by four, with the ids of its users.
+cat >"$work/batches" <<'END'
+dense (4,1), labels (4,1), lengths (2,4), ids (8): 1 2 1 3
+dense (2,1), labels (2,1), lengths (2,2), ids (4): 2 1
+END
+
+# Line by line, every digit as phloem predict wrote it; and one row by the names of its columns.
+run_score() {
+    (cd "$work" && "$1" model <rows.tsv >scores && cmp wanted scores && "$1" model I1=3 C2=05db9164) || return 1
+    ! "$1" "$work/model" I1=many 2>"$work/log" || return 1
+    grep -q "row 0: field 'I1': 'many' is not a finite number" "$work/log"
+}
+
+# Trained by the same config, the model says of the first row what that of phloem train says.
+run_train() {
+    rm -rf "$work/trained"
+    (cd "$work" && "$1" job.yaml trained threads=1 <rows.tsv >scores 2>log) || { cat "$work/log" >&2; return 1; }
+    head -n 1 "$work/wanted" | cmp - "$work/scores" || return 1
+    ! "$1" "$work/job.yaml" "$work/trained" train.epoch=2 <"$work/rows.tsv" 2>"$work/log" || return 1
+    grep -q "did you mean 'train.epochs'" "$work/log"
+}
+
+run_arrow() {
+    "$1" "$work/arrow/job.yaml" >"$work/scores" && cmp "$work/batches" "$work/scores"
+}
+
 # run_example NAME PROGRAM
 run_example() {
-    if [ "$1" != score ]; then
-        (cd "$work" && "$2")
-        return
-    fi
-    # Line by line, every digit as phloem predict wrote it; and one row by the names of its columns.
-    (cd "$work" && "$2" model <rows.tsv >scores && cmp wanted scores && "$2" model I1=3 C2=05db9164) || return 1
-    ! "$2" "$work/model" I1=many 2>"$work/log" || return 1
-    grep -q "row 0: field 'I1': 'many' is not a finite number" "$work/log"
+    case $1 in
+    score | train | arrow) "run_$1" "$2" ;;
+    *) (cd "$work" && "$2") ;;
+    esac
 }
 
 for example in "$PH_SOURCE_DIR"/examples/*/; do

@@ -1,0 +1,132 @@
+/* Rows that a program has in memory, handed over by the Arrow C data interface, as batches:
+ *
+ *   arrow CONFIG
+ *
+ * CONFIG names the columns click, price, user and shop: job.yaml beside this file. The record batch is built by hand here;
+ * any Arrow library exports one in one call. Its buffers are read where they are, so they stay until it is released. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "phloem/phloem.h"
+
+enum { ROWS = 6, COLUMNS = 4 };
+
+/* ---- the record batch: one array of structs, a child a column ----------------------------------------------- */
+
+static const float clicks[ROWS] = {1, 0, 0, 1, 0, 1};
+static const double prices[ROWS] = {9.5, 3, 12.25, 0.5, 4, 7};
+static const char users[] = "annbobanncatbobann";
+static const int32_t user_offsets[ROWS + 1] = {0, 3, 6, 9, 12, 15, 18};
+static const int64_t shops[ROWS] = {17, 4, 17, 99, 4, 23};
+
+/* Nothing was allocated. Who does allocate frees it here, that of the children included. */
+static void release_array(struct ArrowArray *array)
+{
+    for (int64_t i = 0; i < array->n_children; i++)
+        array->children[i]->release = NULL;
+    array->release = NULL;
+}
+
+static void release_schema(struct ArrowSchema *schema)
+{
+    for (int64_t i = 0; i < schema->n_children; i++)
+        schema->children[i]->release = NULL;
+    schema->release = NULL;
+}
+
+/* The first buffer of an array says which values are null; without it none is. */
+static void export_batch(struct ArrowArray *array, struct ArrowSchema *schema)
+{
+    static const void *buffers[COLUMNS][3] = {
+        {NULL, clicks}, {NULL, prices}, {NULL, user_offsets, users}, {NULL, shops}};
+    static const char *const names[COLUMNS] = {"click", "price", "user", "shop"};
+    static const char *const formats[COLUMNS] = {"f", "g", "u", "l"}; /* float, double, utf8, int64 */
+    static const void *no_nulls[1];
+    static struct ArrowArray arrays[COLUMNS], *array_list[COLUMNS];
+    static struct ArrowSchema schemas[COLUMNS], *schema_list[COLUMNS];
+    for (int i = 0; i < COLUMNS; i++) {
+        arrays[i] = (struct ArrowArray){.length = ROWS,
+            .n_buffers = formats[i][0] == 'u' ? 3 : 2,
+            .buffers = buffers[i],
+            .release = release_array};
+        schemas[i] = (struct ArrowSchema){.format = formats[i], .name = names[i], .release = release_schema};
+        array_list[i] = &arrays[i];
+        schema_list[i] = &schemas[i];
+    }
+    *array = (struct ArrowArray){.length = ROWS,
+        .n_buffers = 1,
+        .buffers = no_nulls,
+        .n_children = COLUMNS,
+        .children = array_list,
+        .release = release_array};
+    *schema = (struct ArrowSchema){
+        .format = "+s", .n_children = COLUMNS, .children = schema_list, .release = release_schema};
+}
+
+/* ---- the batches ------------------------------------------------------------------------------------------------ */
+
+struct rows {
+    struct ph_config *config;
+    struct ph_dataset *dataset;
+    struct ph_encoder *encoder;
+};
+
+/* On success both are the dataset's, which releases them; otherwise they are still ours. */
+static ph_status append(struct ph_dataset *dataset)
+{
+    struct ArrowArray array;
+    struct ArrowSchema schema;
+    export_batch(&array, &schema);
+    ph_status status = ph_dataset_append_arrow(dataset, &array, &schema);
+    if (status != PH_OK) {
+        array.release(&array);
+        schema.release(&schema);
+    }
+    return status;
+}
+
+static ph_status encode(struct rows *rows, const char *path)
+{
+    PH_TRY(ph_config_read(path, NULL, 0, &rows->config));
+    PH_TRY(ph_dataset_create(&rows->dataset));
+    PH_TRY(append(rows->dataset));
+    return ph_encoder_create_from_dataset(ph_config_data(rows->config), rows->dataset, &rows->encoder);
+}
+
+static ph_status print_batches(const struct rows *rows)
+{
+    const struct ph_batches_options options = {.batch_size = 4};
+    const struct ph_batch *batch = NULL;
+    struct ph_batches *batches = NULL;
+    PH_TRY(ph_dataset_batches_open(rows->dataset, rows->encoder, &options, &batches));
+    ph_status status = ph_batches_next(batches, &batch);
+    while (status == PH_OK && batch != NULL) {
+        printf("dense (%zu,%zu), labels (%zu,%zu), lengths (%zu,%zu), ids (%zu):", batch->num_samples,
+            batch->num_dense, batch->num_samples, batch->num_tasks, batch->num_sparse, batch->num_samples,
+            batch->num_ids);
+        for (size_t i = 0; i < batch->num_samples; i++) /* those of the first feature */
+            printf(" %" PRId64, batch->ids[i]);
+        printf("\n");
+        status = ph_batches_next(batches, &batch);
+    }
+    ph_batches_close(batches);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct rows rows = {0};
+    if (argc != 2) {
+        fprintf(stderr, "usage: arrow CONFIG\n");
+        return 2;
+    }
+    ph_status status = encode(&rows, argv[1]);
+    if (status == PH_OK)
+        status = print_batches(&rows);
+    ph_encoder_destroy(rows.encoder);
+    ph_dataset_destroy(rows.dataset);
+    ph_config_destroy(rows.config);
+    if (status != PH_OK)
+        fprintf(stderr, "arrow: %s\n", ph_error_text());
+    return ph_status_exit_code(status);
+}

@@ -1,0 +1,66 @@
+/* Trains by a config, and scores a row with what was learnt: from the first to the last step in C.
+ *
+ *   train CONFIG DIR [KEY=VALUE...] <row
+ *
+ * CONFIG and KEY=VALUE are those of phloem train, DIR is a new folder, and the row is a line in the format of the
+ * training data, its label left out or not. The probability goes to standard output. */
+#include <stdio.h>
+#include <string.h>
+
+#include "phloem/phloem.h"
+
+/* Everything is borrowed by the job, and may go when the training has ended. */
+static ph_status train(const struct ph_config *config, const char *folder)
+{
+    struct ph_train_job job = ph_config_job(config);
+    struct ph_encoder *encoder = NULL;
+    struct ph_train_summary summary;
+    if (job.train_path == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "data.train is missing: what shall be learnt from?");
+    PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
+    job.encoder = encoder;
+    job.folder = folder;
+    ph_status status = ph_train(&job, &summary);
+    ph_encoder_destroy(encoder);
+    if (status == PH_OK)
+        fprintf(stderr, "trained %llu steps; model: %s\n", (unsigned long long)summary.steps,
+            summary.checkpoint_path);
+    return status;
+}
+
+static ph_status score(const char *folder, const char *line)
+{
+    struct ph_session *session = NULL;
+    float probability = 0; /* of one label */
+    size_t num_rows = 0;
+    PH_TRY(ph_session_open(folder, NULL, &session));
+    ph_status status = PH_OK;
+    if (ph_session_num_tasks(session) != 1)
+        status = ph_fail(PH_ERROR_USAGE, "the model has several labels");
+    if (status == PH_OK)
+        status = ph_session_score_text(session, line, strlen(line), &probability, 1, &num_rows);
+    ph_session_close(session);
+    if (status == PH_OK && num_rows == 1)
+        printf("%.9g\n", (double)probability);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static char line[1 << 16];
+    struct ph_config *config = NULL;
+    if (argc < 3 || fgets(line, sizeof line, stdin) == NULL) {
+        fprintf(stderr, "usage: train CONFIG DIR [KEY=VALUE...] <row\n");
+        return 2;
+    }
+    const char *const *sets = (const char *const *)(argv + 3);
+    ph_status status = ph_config_read(argv[1], sets, (size_t)argc - 3, &config);
+    if (status == PH_OK)
+        status = train(config, argv[2]);
+    ph_config_destroy(config);
+    if (status == PH_OK)
+        status = score(argv[2], line);
+    if (status != PH_OK)
+        fprintf(stderr, "train: %s\n", ph_error_text());
+    return ph_status_exit_code(status);
+}
