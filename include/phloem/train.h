@@ -97,8 +97,10 @@ struct ph_bad_rows {
     char first[512]; /* its place and what is wrong with it; "": there is none */
 };
 
-/* Metrics of each task over a file: metrics_out[0 .. T). */
+/* Metrics of each task over a file, or a dataset: metrics_out[0 .. T). */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
+ph_status ph_scorer_evaluate_dataset(
+    struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
 
 /* ---- training ------------------------------------------------------------------------------------------ */
 
@@ -141,10 +143,12 @@ struct ph_train_job {
     const struct ph_optimizer_settings *optimizer;
     const struct ph_encoder *encoder;
     const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
-    const char *folder;                              /* made if missing; gets the files below */
-    bool is_resumed;                                 /* goes on in a folder that is not empty */
-    bool is_shuffled;                                /* training batches, by seed and epoch */
-    size_t shuffle_bytes, num_prefetched;            /* as in struct ph_batches_options */
+    const struct ph_dataset *train_dataset, *valid_dataset,
+        *test_dataset;                    /* NULL, or in the place of a path */
+    const char *folder;                   /* made if missing; gets the files below */
+    bool is_resumed;                      /* goes on in a folder that is not empty */
+    bool is_shuffled;                     /* training batches, by seed and epoch */
+    size_t shuffle_bytes, num_prefetched; /* as in struct ph_batches_options */
     double
         negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
                               are corrected for it wherever the model scores: docs/ONLINE.md */

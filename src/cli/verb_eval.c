@@ -1,5 +1,6 @@
 /* phloem eval DIR [FILE] */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,14 @@ static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_task
     return status;
 }
 
+static ph_status check_scores(const char *path, const struct ph_metrics *metrics, size_t num_tasks)
+{
+    for (size_t task = 0; task < num_tasks; task++)
+        if (metrics[task].num_samples > 0 && isnan(metrics[task].logloss))
+            return ph_fail(PH_ERROR_DATA, "%s: the model gives scores that are no numbers", path);
+    return PH_OK;
+}
+
 static ph_status evaluate(struct cli_scoring *scoring, const char *path)
 {
     size_t num_tasks = ph_encoder_num_tasks(scoring->model.encoder);
@@ -36,10 +45,13 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
     bool is_stopped_ever;
     struct ph_bad_rows bad_rows;
-    ph_status status = ph__scorer_evaluate(scoring->scorer, path, NULL, &is_stopped_ever, metrics, &bad_rows);
+    const struct ph__job_rows rows = {.path = path};
+    ph_status status = ph__scorer_evaluate(scoring->scorer, rows, NULL, &is_stopped_ever, metrics, &bad_rows);
     if (status == PH_OK && bad_rows.count > 0)
         fprintf(stderr, "phloem: note: left out %" PRIu64 " bad rows; the first: %s\n", bad_rows.count,
             bad_rows.first);
+    if (status == PH_OK)
+        status = check_scores(path, metrics, num_tasks);
     if (status == PH_OK)
         status = print_metrics(metrics, num_tasks);
     free(metrics);

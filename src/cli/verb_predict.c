@@ -1,5 +1,6 @@
 /* phloem predict DIR FILE --out PREDICTIONS.csv|.npy */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +9,15 @@
 #include "cli/verb.h"
 #include "serve/probability.h"
 
+static ph_status check_probabilities(const struct cli_prediction_file *file, const float *probabilities)
+{
+    for (size_t task = 0; task < file->num_tasks; task++)
+        if (isnan(probabilities[task]))
+            return ph_fail(PH_ERROR_DATA, "row %" PRIu64 ": the model gives a score that is no number",
+                file->num_rows + 1);
+    return PH_OK;
+}
+
 static ph_status predict_batch(struct cli_scoring *scoring, const struct ph_batch *batch,
     float *probabilities, struct cli_prediction_file *file)
 {
@@ -15,6 +25,7 @@ static ph_status predict_batch(struct cli_scoring *scoring, const struct ph_batc
     PH_TRY(ph_scorer_score(scoring->scorer, batch, &logits));
     for (size_t b = 0; b < batch->num_samples; b++) {
         ph__probabilities(file->num_tasks, logits + b * file->num_tasks, probabilities);
+        PH_TRY(check_probabilities(file, probabilities));
         PH_TRY(cli_prediction_file_row(file, probabilities));
     }
     return PH_OK;

@@ -35,7 +35,7 @@ void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batche
         snprintf(bad_rows->first, sizeof bad_rows->first, "%s", ph_batches_first_bad_row(batches));
 }
 
-static ph_status score_file(struct ph_scorer *scorer, const char *path, size_t num_tasks,
+static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, size_t num_tasks,
     const volatile int *stop_signal, struct ph__predictions *predictions, struct ph_bad_rows *bad_rows)
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
@@ -44,7 +44,7 @@ static ph_status score_file(struct ph_scorer *scorer, const char *path, size_t n
         .max_bad_rows = scorer_options->max_bad_rows,
         .stop_signal = stop_signal};
     struct ph_batches *batches;
-    ph_status status = ph_batches_open(scorer_options->encoder, path, &options, &batches);
+    ph_status status = ph__job_rows_open(rows, scorer_options->encoder, &options, &batches);
     if (status == PH_OK) {
         status = score_all(scorer, batches, num_tasks, stop_signal, predictions);
         ph__bad_rows_update(bad_rows, batches);
@@ -53,15 +53,16 @@ static ph_status score_file(struct ph_scorer *scorer, const char *path, size_t n
     return status == PH_ERROR_INTERRUPTED && is_stopped(stop_signal) ? PH_OK : status;
 }
 
-ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,
-    bool *is_stopped_out, struct ph_metrics *metrics_out, struct ph_bad_rows *bad_rows_out)
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
+    const volatile int *stop_signal, bool *is_stopped_out, struct ph_metrics *metrics_out,
+    struct ph_bad_rows *bad_rows_out)
 {
     struct ph_bad_rows bad_rows = {0};
     size_t num_tasks = ph_encoder_num_tasks(ph__scorer_options(scorer)->encoder);
     struct ph__predictions *predictions = calloc(num_tasks, sizeof *predictions);
     if (predictions == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    ph_status status = score_file(scorer, path, num_tasks, stop_signal, predictions, &bad_rows);
+    ph_status status = score_rows(scorer, rows, num_tasks, stop_signal, predictions, &bad_rows);
     bool has_stopped = is_stopped(stop_signal);
     for (size_t task = 0; task < num_tasks; task++) {
         if (status == PH_OK && !has_stopped)
@@ -78,5 +79,14 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const 
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
 {
     bool is_stopped_ever;
-    return ph__scorer_evaluate(scorer, path, NULL, &is_stopped_ever, metrics_out, NULL);
+    struct ph__job_rows rows = {.path = path};
+    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL);
+}
+
+ph_status ph_scorer_evaluate_dataset(
+    struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out)
+{
+    bool is_stopped_ever;
+    struct ph__job_rows rows = {.dataset = dataset};
+    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL);
 }

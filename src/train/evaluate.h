@@ -2,12 +2,13 @@
 #ifndef PH_TRAIN_EVALUATE_H
 #define PH_TRAIN_EVALUATE_H
 
-#include "phloem/train.h"
+#include "train/job_rows.h"
 
 /* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0; NULL: never. Then metrics_out (T) is as
  * it was. bad_rows_out may be NULL. */
-ph_status ph__scorer_evaluate(struct ph_scorer *scorer, const char *path, const volatile int *stop_signal,
-    bool *is_stopped_out, struct ph_metrics *metrics_out, struct ph_bad_rows *bad_rows_out);
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
+    const volatile int *stop_signal, bool *is_stopped_out, struct ph_metrics *metrics_out,
+    struct ph_bad_rows *bad_rows_out);
 
 /* Those of a pass so far; the first stays where it is known. */
 void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches);

@@ -110,7 +110,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .stop_signal = job->stop_signal,
     };
     struct ph_batches *batches;
-    ph_status status = ph_batches_open(job->encoder, job->train_path, &options, &batches);
+    ph_status status = ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches);
     if (status != PH_OK && ph__trainer_must_stop(trainer))
         return ph__trainer_stop(trainer);
     PH_TRY(status);
@@ -157,14 +157,14 @@ static ph_status test_best(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     PH_TRY(ph__trainer_keep_last(trainer));
-    if (trainer->job->valid_path != NULL)
+    summary->has_valid = ph__job_rows_exist(ph__job_valid(trainer->job));
+    summary->has_test = ph__job_rows_exist(ph__job_test(trainer->job));
+    if (summary->has_valid)
         PH_TRY(ph_checkpoint_load(summary->checkpoint_path, trainer->store, trainer->state));
-    summary->has_valid = trainer->job->valid_path != NULL;
-    summary->has_test = trainer->job->test_path != NULL;
     if (!summary->has_test)
         return PH_OK;
     bool is_stopped;
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, trainer->job->test_path, trainer->job->stop_signal,
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
         &is_stopped, trainer->metrics, &summary->test_bad_rows));
     if (is_stopped) /* the weights are the best ones now, but the last ones were saved at the training's end */
         return ph__trainer_stop_saved(trainer);

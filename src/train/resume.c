@@ -10,6 +10,7 @@
 #include "phloem/version.h"
 #include "store/tensor_list.h"
 #include "train/checkpoints.h"
+#include "train/job_rows.h"
 #include "train/reporting.h"
 #include "train/resume_file.h"
 
@@ -187,7 +188,7 @@ static ph_status check_settings(const struct ph__trainer *trainer)
     const struct ph_train_job *job = trainer->job;
     const struct ph_train_settings *settings = job->train;
     uint64_t max_steps = (uint64_t)settings->max_steps;
-    if (trainer->resumed.had_valid != (job->valid_path != NULL))
+    if (trainer->resumed.had_valid != ph__job_rows_exist(ph__job_valid(job)))
         return ph_fail(PH_ERROR_CONFIG, "data.valid may name another place on resume, but not come or go");
     if ((uint64_t)settings->epochs < trainer->epoch)
         return ph_fail(PH_ERROR_CONFIG,

@@ -8,6 +8,7 @@
 #include "phloem/version.h"
 #include "serve/model_identity.h"
 #include "store/tensor_list.h"
+#include "train/job_rows.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FORMAT "phloem.resume"
@@ -114,8 +115,8 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .max_bad_rows = job->max_bad_rows,
         .progressive_rows = trainer->progressive.window_rows,
         .is_shuffled = job->is_shuffled,
-        .is_prepared = ph__prepared_set_is(job->train_path),
-        .has_valid = job->valid_path != NULL,
+        .is_prepared = job->train_dataset == NULL && ph__prepared_set_is(job->train_path),
+        .has_valid = ph__job_rows_exist(ph__job_valid(job)),
     };
     snprintf(described.library, sizeof described.library, "%s", ph_version());
     snprintf(described.settings, sizeof described.settings, "%s", trainer->identity);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"
+#include "train/job_rows.h"
 #include "train/memory_check.h"
 #include "train/online.h"
 #include "train/train_folder.h"
@@ -54,7 +55,7 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
 static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
 {
     const struct ph_train_job *job = trainer->job;
-    if (ph__file_is_read_once(job->train_path)) {
+    if (ph__job_rows_flow(ph__job_train(job))) {
         /* nothing can be looked at before: one id a bag, and growth where there are more */
         size_t num_samples = (size_t)job->train->batch_size;
         *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
@@ -63,11 +64,9 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
     struct ph_batches_options options = {
         .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
     struct ph_batches *batches;
-    PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
+    PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
     const struct ph_batch *batch = NULL;
     ph_status status = ph_batches_next(batches, &batch);
-    if (status == PH_OK && batch == NULL)
-        status = ph_fail(PH_ERROR_DATA, "%s: holds no samples", job->train_path);
     if (status == PH_OK)
         *size_out = size_by(batch, trainer->features.num_sparse);
     ph_batches_close(batches);
@@ -96,7 +95,8 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
 static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size size)
 {
     const struct ph_train_job *job = trainer->job;
-    if (job->valid_path == NULL && job->test_path == NULL && !job->train->progressive)
+    if (!ph__job_rows_exist(ph__job_valid(job)) && !ph__job_rows_exist(ph__job_test(job)) &&
+        !job->train->progressive)
         return PH_OK;
     struct ph_scorer_options options = {
         .model = job->model,
@@ -116,11 +116,13 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
 static ph_status check_settings(const struct ph_train_job *job)
 {
     const struct ph_train_settings *train = job->train;
+    if (!ph__job_rows_exist(ph__job_train(job)))
+        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be learnt from?");
     if (train->epochs < 1 || train->batch_size < 1)
         return ph_fail(PH_ERROR_CONFIG,
             "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
             (long long)train->epochs, (long long)train->batch_size);
-    if (ph__file_is_read_once(job->train_path) && train->epochs > 1)
+    if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
             (long long)train->epochs, ph__pipe_name(job->train_path));
     double rate = job->negative_rate;
@@ -135,17 +137,17 @@ static ph_status check_settings(const struct ph_train_job *job)
     return ph__schedule_check(train);
 }
 
-/* Whether a file that is wanted later has the schema's columns and a first batch: said before hours of steps. */
-static ph_status check_file(const struct ph__trainer *trainer, const char *path)
+/* Whether what is wanted later has the schema's columns and a first batch: said before hours of steps. */
+static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
 {
     const struct ph_train_job *job = trainer->job;
     const struct ph_batches_options options = {
         .batch_size = (size_t)job->train->batch_size, .max_bad_rows = job->max_bad_rows};
     struct ph_batches *batches;
     const struct ph_batch *batch;
-    if (path == NULL || ph__file_is_read_once(path))
+    if (!ph__job_rows_exist(rows) || ph__job_rows_flow(rows))
         return PH_OK;
-    PH_TRY(ph_batches_open(job->encoder, path, &options, &batches));
+    PH_TRY(ph__job_rows_open(rows, job->encoder, &options, &batches));
     ph_status status = ph_batches_next(batches, &batch);
     ph_batches_close(batches);
     return status;
@@ -160,8 +162,8 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(
         ph__directory_lock(job->folder, &trainer->lock)); /* before it is looked at: another may be at work */
     PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
-    PH_TRY(check_file(trainer, job->valid_path));
-    PH_TRY(check_file(trainer, job->test_path));
+    PH_TRY(check_rows(trainer, ph__job_valid(job)));
+    PH_TRY(check_rows(trainer, ph__job_test(job)));
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);

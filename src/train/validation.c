@@ -49,13 +49,14 @@ ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char
 ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
+    const struct ph__job_rows valid = ph__job_valid(trainer->job);
     if (summary->best_epoch != 0)
         return PH_OK;
-    if (trainer->job->valid_path != NULL && !are_numbers(&summary->valid))
+    if (ph__job_rows_exist(valid) && !are_numbers(&summary->valid))
         return ph_fail(PH_ERROR_DATA,
             "no evaluation on data.valid gave scores that are numbers: there is no model to keep; "
             "look at the data and the learning rate");
-    if (trainer->job->valid_path != NULL)
+    if (ph__job_rows_exist(valid))
         ph__trainer_note(trainer,
             "no evaluation on data.valid gave what train.selection compares (are both classes there?): "
             "the last model is kept");
@@ -68,9 +69,9 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
     const struct ph_train_job *job = trainer->job;
     bool is_stopped;
     *decision_out = (struct ph__decision){.is_best = true};
-    if (job->valid_path == NULL)
+    if (!ph__job_rows_exist(ph__job_valid(job)))
         return PH_OK;
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, job->valid_path, job->stop_signal, &is_stopped,
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_valid(job), job->stop_signal, &is_stopped,
         trainer->metrics, &trainer->summary.valid_bad_rows));
     if (is_stopped)
         return ph__trainer_stop(trainer);

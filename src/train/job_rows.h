@@ -1,0 +1,48 @@
+/* Where the rows of a job's splits are: at a path, or in a dataset that a program has handed over. */
+#ifndef PH_TRAIN_JOB_ROWS_H
+#define PH_TRAIN_JOB_ROWS_H
+
+#include "base/file.h"
+#include "phloem/train.h"
+
+/* Neither: the job does not have the split. */
+struct ph__job_rows {
+    const char *path;
+    const struct ph_dataset *dataset; /* goes before the path */
+};
+
+static inline struct ph__job_rows ph__job_train(const struct ph_train_job *job)
+{
+    return (struct ph__job_rows){job->train_path, job->train_dataset};
+}
+
+static inline struct ph__job_rows ph__job_valid(const struct ph_train_job *job)
+{
+    return (struct ph__job_rows){job->valid_path, job->valid_dataset};
+}
+
+static inline struct ph__job_rows ph__job_test(const struct ph_train_job *job)
+{
+    return (struct ph__job_rows){job->test_path, job->test_dataset};
+}
+
+static inline bool ph__job_rows_exist(struct ph__job_rows rows)
+{
+    return rows.path != NULL || rows.dataset != NULL;
+}
+
+/* Whether they can be read only once: from a pipe. */
+static inline bool ph__job_rows_flow(struct ph__job_rows rows)
+{
+    return rows.dataset == NULL && ph__file_is_read_once(rows.path);
+}
+
+static inline ph_status ph__job_rows_open(struct ph__job_rows rows, const struct ph_encoder *encoder,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    if (rows.dataset != NULL)
+        return ph_dataset_batches_open(rows.dataset, encoder, options, batches_out);
+    return ph_batches_open(encoder, rows.path, options, batches_out);
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* Trainings on rows that a program hands over. */
+#include "train/job_rows.h"
+
+#include "../data/arrow_fixture.h"
+#include "base/stream.h"
+#include "train_fixture.h"
+
+#define NUM_ROWS 700
+#define NUM_BATCHES 3 /* of the dataset */
+
+static struct {
+    int64_t labels[NUM_ROWS], users[NUM_ROWS], items[NUM_ROWS];
+    double prices[NUM_ROWS];
+} columns;
+
+/* Rows first .. first + count, borrowed from `columns`. */
+static void append(struct ph_dataset *dataset, int64_t first, int64_t count)
+{
+    struct arrow_pair batch = arrow_batch(count, 0);
+    arrow_add_child(&batch, ARROW_COLUMN("label", "l", count, first, NULL, columns.labels));
+    arrow_add_child(&batch, ARROW_COLUMN("user", "l", count, first, NULL, columns.users));
+    arrow_add_child(&batch, ARROW_COLUMN("item", "l", count, first, NULL, columns.items));
+    arrow_add_child(&batch, ARROW_COLUMN("price", "g", count, first, NULL, columns.prices));
+    assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
+}
+
+static struct ph_dataset *make_dataset(void)
+{
+    struct ph_dataset *dataset;
+    assert_ok(ph_dataset_create(&dataset));
+    for (int64_t i = 0; i < NUM_BATCHES; i++) {
+        int64_t first = NUM_ROWS * i / NUM_BATCHES;
+        append(dataset, first, NUM_ROWS * (i + 1) / NUM_BATCHES - first);
+    }
+    assert_int_equal(ph_dataset_num_rows(dataset), NUM_ROWS);
+    return dataset;
+}
+
+static const char *write_rows(void)
+{
+    const char *path = ph__path_join(&fixture.arena, test_folder(), "rows.csv");
+    struct ph_writer *writer;
+    assert_ok(ph__writer_open(path, &writer));
+    assert_ok(ph__writer_printf(writer, "label,user,item,price\n"));
+    for (int i = 0; i < NUM_ROWS; i++)
+        assert_ok(ph__writer_printf(writer, "%d,%d,%d,%.2f\n", (int)columns.labels[i], (int)columns.users[i],
+            (int)columns.items[i], columns.prices[i]));
+    assert_ok(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    return path;
+}
+
+static struct ph_encoder *make_encoder(const char *path)
+{
+    struct ph_data_settings settings;
+    struct ph_encoder *encoder;
+    struct ph_section section = {&ph__data_options, &settings};
+    const char *config = test_write_file("rows.yaml", "data:\n  format: csv\n  fields:\n"
+                                                      "    - {name: label, kind: label}\n"
+                                                      "    - {name: price, kind: dense}\n"
+                                                      "    - {name: \"*\", kind: id}\n");
+    assert_ok(ph__config_read(config, NULL, 0, &section, 1, &fixture.arena));
+    settings.train = path;
+    assert_ok(ph_encoder_create(&settings, &encoder));
+    return encoder;
+}
+
+static void use(
+    struct setup *setup, const struct ph_encoder *encoder, const char *path, const struct ph_dataset *dataset)
+{
+    setup->train.batch_size = 50;
+    setup->train.max_gradient_norm = 0;
+    setup->job.encoder = encoder;
+    setup->job.train_path = setup->job.valid_path = setup->job.test_path = path;
+    setup->job.train_dataset = setup->job.valid_dataset = setup->job.test_dataset = dataset;
+}
+
+static void expect_same(const struct ph_train_summary *a, const struct ph_train_summary *b)
+{
+    assert_string_equal(a->checkpoint_sha256, b->checkpoint_sha256);
+    assert_true(a->valid.auc == b->valid.auc && a->valid.logloss == b->valid.logloss);
+    assert_true(a->test.auc == b->test.auc && a->test.logloss == b->test.logloss);
+    assert_int_equal(a->test.num_samples, b->test.num_samples);
+}
+
+/* Shuffled, in three epochs, stopped and resumed amid a pass. */
+static void dataset_teaches_what_its_rows_in_a_file_teach(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NUM_ROWS; i++) {
+        columns.users[i] = i * i % 37;
+        columns.items[i] = i % 11;
+        columns.prices[i] = i % 8 / 4.0;
+        columns.labels[i] = (columns.users[i] + columns.items[i]) % 3 == 0;
+    }
+    struct ph_dataset *dataset = make_dataset();
+    const char *path = write_rows();
+    struct ph_encoder *encoder = make_encoder(path);
+    struct setup *file = set_up("deepfm", "file"), *memory = set_up("deepfm", "memory");
+    use(file, encoder, path, NULL);
+    use(memory, encoder, NULL, dataset);
+    struct ph_train_summary wanted = train(file), whole = train(memory);
+    assert_int_equal(wanted.steps, 3 * NUM_ROWS / 50);
+    expect_same(&whole, &wanted);
+    memory->train.max_steps = 20;
+    train(memory);
+    memory->train.max_steps = 0;
+    memory->job.is_resumed = true;
+    assert_ok(ph_train(&memory->job, &whole));
+    assert_int_equal(whole.resumed_step, 20);
+    expect_same(&whole, &wanted);
+    free(file);
+    free(memory);
+    ph_encoder_destroy(encoder);
+    ph_dataset_destroy(dataset);
+    assert_arrow_is_released();
+}
+
+static void job_without_rows_is_refused(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "none");
+    struct ph_train_summary summary;
+    setup->job.train_path = NULL;
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.train: missing");
+    free(setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dataset_teaches_what_its_rows_in_a_file_teach),
+        cmocka_unit_test(job_without_rows_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_data, drop_data);
+}
