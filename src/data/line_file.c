@@ -21,6 +21,40 @@ ph_status ph__line_file_start(struct ph__line_file *file, const struct ph__sourc
     return ph__reader_seek(file->reader, position->byte, position->row);
 }
 
+/* Counts the lines of a file that begin before `byte`. Fails as the reader does, naming the true line. */
+static ph_status count_lines(const char *path, uint64_t byte, uint64_t *num_lines_out)
+{
+    struct ph_reader *reader;
+    PH_TRY(ph__reader_open(path, &reader));
+    char *line = NULL;
+    size_t length;
+    ph_status status = PH_OK;
+    do
+        status = ph__reader_line(reader, &line, &length);
+    while (status == PH_OK && line != NULL && ph__reader_byte(reader) < byte);
+    *num_lines_out = ph__reader_line_number(reader);
+    ph__reader_close(reader);
+    return status;
+}
+
+/* What the reader has failed with names a line counted from where it was started; a reader of the whole file fails at
+ * the same place and names the right one. */
+static ph_status fail_counted(const struct ph__line_file *file)
+{
+    char text[1024];
+    uint64_t num_lines;
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    if (count_lines(ph__reader_path(file->reader), file->line_byte + 1, &num_lines) == PH_ERROR_DATA)
+        return PH_ERROR_DATA;
+    return ph_fail(PH_ERROR_DATA, "%s", text);
+}
+
+static ph_status read_line(struct ph__line_file *file)
+{
+    const ph_status status = ph__reader_line(file->reader, &file->line, &file->length);
+    return status == PH_ERROR_DATA && file->is_uncounted ? fail_counted(file) : status;
+}
+
 ph_status ph__line_file_fetch(struct ph__line_file *file, const struct ph__source *source, bool *is_end_out)
 {
     uint64_t end_byte = source->options.end_byte;
@@ -29,7 +63,7 @@ ph_status ph__line_file_fetch(struct ph__line_file *file, const struct ph__sourc
         *is_end_out = end_byte != 0 && file->line_byte >= end_byte;
         if (*is_end_out)
             return PH_OK;
-        PH_TRY(ph__reader_line(file->reader, &file->line, &file->length));
+        PH_TRY(read_line(file));
         *is_end_out = file->line == NULL;
         if (*is_end_out)
             return PH_OK;
@@ -37,28 +71,16 @@ ph_status ph__line_file_fetch(struct ph__line_file *file, const struct ph__sourc
     return PH_OK;
 }
 
-/* Lines that begin before `byte`; 0 when the file cannot be read again. */
-static uint64_t count_lines(const char *path, uint64_t byte)
-{
-    struct ph_reader *reader;
-    if (ph__reader_open(path, &reader) != PH_OK)
-        return 0;
-    char *line = NULL;
-    size_t length;
-    while (ph__reader_byte(reader) < byte && ph__reader_line(reader, &line, &length) == PH_OK && line != NULL)
-        continue;
-    uint64_t num_lines = ph__reader_line_number(reader);
-    ph__reader_close(reader);
-    return num_lines;
-}
-
 void ph__line_file_locate(const struct ph__line_file *file, char *text, size_t size)
 {
     const char *path = ph__reader_path(file->reader);
-    uint64_t number = ph__reader_line_number(file->reader);
-    if (file->is_uncounted)
-        number = count_lines(path, file->line_byte) + 1;
-    snprintf(text, size, "%s:%" PRIu64, path, number);
+    uint64_t number = ph__reader_line_number(file->reader), num_before = 0;
+    if (!file->is_uncounted)
+        snprintf(text, size, "%s:%" PRIu64, path, number);
+    else if (count_lines(path, file->line_byte, &num_before) == PH_OK)
+        snprintf(text, size, "%s:%" PRIu64, path, num_before + 1);
+    else
+        snprintf(text, size, "%s", path);
 }
 
 void ph__line_file_tell(const struct ph__line_file *file, struct ph__source_position *position)

@@ -262,6 +262,36 @@ static void a_part_names_the_line_of_its_bad_row(void **state)
     ph_encoder_destroy(encoder);
 }
 
+/* What the reader itself fails with names the line, too, however the file is compressed. */
+static void a_part_names_the_line_that_is_no_text(void **state)
+{
+    (void)state;
+    static const char text[] = "label,item,tags\n1,a,b\n0,c,d\n\n1,\0,e\n";
+    static const char *const names[] = {"zero.csv", "zero.csv.gz"};
+    struct ph_encoder *encoder = make_encoder();
+    for (size_t i = 0; i < 2; i++) {
+        char path[4096];
+        struct ph_writer *writer;
+        snprintf(path, sizeof path, "%s/%s", test_folder(), names[i]);
+        assert_ok(ph__writer_open(path, &writer));
+        assert_ok(ph__writer_write(writer, text, sizeof text - 1));
+        assert_ok(ph__writer_finish(writer));
+        ph__writer_close(writer);
+        struct ph__source source;
+        struct ph__rows rows = {.num_rows = 0};
+        bool is_end;
+        const struct ph__source_position start = {.byte = 22}; /* of line 3 */
+        const struct ph__source_options options = {.is_one_file = true, .start = &start};
+        assert_ok(ph__source_open(&source, encoder, path, &options));
+        assert_ok(ph__source_next(&source, &rows, &is_end));
+        assert_fails(ph__source_next(&source, &rows, &is_end), PH_ERROR_DATA, ":5: a NUL byte");
+        assert_non_null(strstr(ph_error_text(), names[i]));
+        ph__source_close(&source);
+        ph__rows_fini(&rows);
+    }
+    ph_encoder_destroy(encoder);
+}
+
 static void a_start_beyond_the_files_is_refused(void **state)
 {
     (void)state;
@@ -284,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_position_counts_bad_rows_on),
         cmocka_unit_test(parts_by_bytes_are_the_whole),
         cmocka_unit_test(a_part_names_the_line_of_its_bad_row),
+        cmocka_unit_test(a_part_names_the_line_that_is_no_text),
         cmocka_unit_test(a_start_beyond_the_files_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
