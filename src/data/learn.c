@@ -142,8 +142,8 @@ static ph_status list_files(struct ph_arena *arena, const char *prefix, const st
     }
 }
 
-ph_status ph__learn_finish(
-    const char *const *prefixes, size_t num_parts, uint64_t max_bytes, struct ph_encoder *encoder)
+ph_status ph__learn_finish(const char *path, const char *const *prefixes, size_t num_parts,
+    uint64_t max_bytes, struct ph_encoder *encoder)
 {
     struct ph_arena arena = {0};
     const char **paths = NULL;
@@ -156,6 +156,6 @@ ph_status ph__learn_finish(
     free(paths);
     ph__arena_fini(&arena);
     if (status == PH_OK && encoder->num_training_rows == 0)
-        return ph_fail(PH_ERROR_DATA, "data.train: has no rows");
+        return ph_fail(PH_ERROR_DATA, "%s: has no rows", path);
     return status == PH_OK ? ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG) : status;
 }

@@ -25,8 +25,9 @@ struct ph__learn_part {
 ph_status ph__learn_part(
     const struct ph_encoder *encoder, const struct ph__learn_part *part, struct ph__fit_summary *summary_out);
 
-/* Makes the encoder's vocabularies, statistics and boundaries of what the parts, in order, have left. */
-ph_status ph__learn_finish(
-    const char *const *prefixes, size_t num_parts, uint64_t max_bytes, struct ph_encoder *encoder);
+/* Makes the encoder's vocabularies, statistics and boundaries of what the parts, in order, have left. The path names the
+ * data in errors; that it has no rows is PH_ERROR_DATA. */
+ph_status ph__learn_finish(const char *path, const char *const *prefixes, size_t num_parts,
+    uint64_t max_bytes, struct ph_encoder *encoder);
 
 #endif

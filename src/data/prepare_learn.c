@@ -98,7 +98,8 @@ static ph_status learn(struct learning *learning, const char *folder,
         .progress_context = &reporter,
         .progress.total_bytes = ph__prepare_plan_text_bytes(learning->plan, learning->num_tasks)};
     PH_TRY(ph__tasks_run(&learning->tasks, num_threads));
-    return ph__learn_finish(learning->prefixes, learning->num_tasks, total_bytes, encoder);
+    return ph__learn_finish(
+        learning->settings->train, learning->prefixes, learning->num_tasks, total_bytes, encoder);
 }
 
 ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,

@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_put(learnt.file, bytes, edited_size);
     free(bytes);
     fuzz_require(ph__encoder_outline(fuzz_settings(&schema, learnt.text), &encoder) == PH_OK);
-    const ph_status status = ph__learn_finish(prefixes, 2, MAX_BYTES, encoder);
+    const ph_status status = ph__learn_finish(learnt.text, prefixes, 2, MAX_BYTES, encoder);
     fuzz_require(status == PH_OK || size > 0); /* the files as they are can be merged */
     if (status == PH_OK)
         use(encoder, learnt.text);

@@ -123,7 +123,7 @@ static void parts_make_the_encoder_of_one_pass(void **state)
             struct ph_encoder *encoder = unlearnt(train, min_count);
             uint64_t max_bytes = num_parts == 4 ? 1 : 1 << 30; /* 1: a file whenever it looks */
             assert_int_equal(learn_parts(encoder, train, num_parts, max_bytes, prefixes), NUM_ROWS);
-            assert_ok(ph__learn_finish(prefixes, num_parts, 1 << 30, encoder));
+            assert_ok(ph__learn_finish(train, prefixes, num_parts, 1 << 30, encoder));
             assert_string_equal(saved_text(encoder, "parts.json"), wanted);
             ph_encoder_destroy(encoder);
             remove_fits();
@@ -178,7 +178,7 @@ static void damaged_files_are_not_believed(void **state)
     }
     assert_int_equal(truncate(path, (off_t)size - 8), 0);
     assert_false(ph__fit_file_is_whole(path, encoder, &summary));
-    assert_fails(ph__learn_finish(prefixes, 1, 1 << 30, encoder), PH_ERROR_DATA, "missing or damaged");
+    assert_fails(ph__learn_finish(train, prefixes, 1, 1 << 30, encoder), PH_ERROR_DATA, "missing or damaged");
     ph_encoder_destroy(encoder);
     remove_fits();
 }
@@ -189,7 +189,19 @@ static void vocabularies_beyond_the_bound_are_refused_by_name(void **state)
     const char *train = write_rows(), *prefixes[8];
     struct ph_encoder *encoder = unlearnt(train, 1);
     learn_parts(encoder, train, 2, 1 << 30, prefixes);
-    assert_fails(ph__learn_finish(prefixes, 2, 10000, encoder), PH_ERROR_MEMORY, "field 'item'");
+    assert_fails(ph__learn_finish(train, prefixes, 2, 10000, encoder), PH_ERROR_MEMORY, "field 'item'");
+    ph_encoder_destroy(encoder);
+    remove_fits();
+}
+
+static void data_without_rows_is_named(void **state)
+{
+    (void)state;
+    const char *train = fixture_file("none.csv", "label,item,price,tags\n"), *prefixes[8];
+    struct ph_encoder *encoder = unlearnt(train, 1);
+    assert_int_equal(learn_parts(encoder, train, 1, 1 << 30, prefixes), 0);
+    assert_fails(
+        ph__learn_finish(train, prefixes, 1, 1 << 30, encoder), PH_ERROR_DATA, "none.csv: has no rows");
     ph_encoder_destroy(encoder);
     remove_fits();
 }
@@ -201,6 +213,7 @@ int main(void)
         cmocka_unit_test(a_part_that_is_done_is_not_learnt_again),
         cmocka_unit_test(damaged_files_are_not_believed),
         cmocka_unit_test(vocabularies_beyond_the_bound_are_refused_by_name),
+        cmocka_unit_test(data_without_rows_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
