@@ -121,11 +121,11 @@ struct ph_prepare_progress {
 };
 
 struct ph_prepare_options {
-    size_t num_threads;  /* 0: as many as this process may run on. The result does not depend on it */
-    uint64_t part_bytes; /* of text in one part; 0: 256 MiB */
+    size_t num_threads;  /* up to 4096; 0: all that it may run on. The result does not depend on it */
+    uint64_t part_bytes; /* of text in one part, 4096 to 10^12; 0: 256 MiB */
     size_t
         block_rows; /* that are read together, 1 to 8192; 0: 1024. Fewer mix better when they are shuffled */
-    uint64_t vocabulary_bytes; /* memory for the ids of vocabularies while they are learnt; 0: 1 GiB */
+    uint64_t vocabulary_bytes; /* memory to learn vocabularies' ids in, 65536 to 10^12; 0: 1 GiB */
     bool may_resume; /* keep what an interrupted preparation has left in the folder; else it must be empty */
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
     /* NULL, or told about every progress_seconds how far it is: by any of the threads, one at a time. */
@@ -146,8 +146,8 @@ struct ph_prepare_summary {
 /* Encodes train, valid and test once and for all: FOLDER/train and so on, to be opened by ph_batches_open, beside
  * FOLDER/encoder.json and FOLDER/prepared.yaml, the data section that reads them. Each thread needs some tens of MB,
  * whatever the size of the data. What is left by a crash or an error can be resumed: the result is then the same, byte
- * for byte. Errors: PH_ERROR_USAGE for a folder that is not empty or in use, PH_ERROR_CONFIG, PH_ERROR_DATA with file:line and
- * field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED by a signal. */
+ * for byte. Errors: PH_ERROR_USAGE for options out of range, a folder that is not empty or in use, PH_ERROR_CONFIG,
+ * PH_ERROR_DATA with file:line and field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED by a signal. */
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);
 

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "data/fit.h"
 #include "data/prepare_learn.h"
+#include "data/prepare_options.h"
 #include "data/prepare_part.h"
 #include "data/prepare_report.h"
 
@@ -302,11 +303,10 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
 static ph_status prepare(struct preparation *preparation, struct ph_prepare_summary *summary)
 {
     bool is_outline = false;
-    struct ph__prepare_cut cut;
-    PH_TRY(ph__prepare_cut_of(preparation->options, &cut));
     PH_TRY(check_folder(preparation));
     PH_TRY(open_encoder(preparation, &is_outline));
-    PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, cut));
+    PH_TRY(ph__prepare_plan_init(
+        &preparation->plan, preparation->settings, ph__prepare_cut_of(preparation->options)));
     PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
     PH_TRY(check_plan(preparation));
     PH_TRY(make_encoder(preparation, is_outline));
@@ -344,6 +344,7 @@ ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder
     if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
         !has_split(settings, PH_SPLIT_TEST))
         return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
+    PH_TRY(ph__prepare_options_check(options));
     ph_status status = prepare(&preparation, &summary);
     fini(&preparation);
     if (status == PH_OK)

@@ -1,11 +1,16 @@
 #include "data/prepare_options.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "data/part_block.h"
 
+#define MAX_THREADS 4096
+
+enum { PART_BYTES, BLOCK_ROWS, VOCABULARY_BYTES };
+
 static const struct ph_option prepare_options[] = {
-    {.key = "part_bytes",
+    [PART_BYTES] = {.key = "part_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct ph_prepare_settings, part_bytes),
         .default_text = "268435456",
@@ -14,7 +19,7 @@ static const struct ph_option prepare_options[] = {
         .help = "Text of one part of a prepared data set, after decompression: what an interrupted "
                 "preparation loses at most for each thread, and what threads work on beside each other in a "
                 "plain file."},
-    {.key = "block_rows",
+    [BLOCK_ROWS] = {.key = "block_rows",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct ph_prepare_settings, block_rows),
         .default_text = "1024",
@@ -23,7 +28,7 @@ static const struct ph_option prepare_options[] = {
         .help = "Rows of a block, which is read as a whole. Shuffling draws blocks into data.shuffle_bytes: "
                 "smaller "
                 "ones mix data that lie in some order better, larger ones are a little smaller and faster."},
-    {.key = "vocabulary_bytes",
+    [VOCABULARY_BYTES] = {.key = "vocabulary_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct ph_prepare_settings, vocabulary_bytes),
         .default_text = "1073741824",
@@ -40,3 +45,22 @@ const struct ph_option_table ph__prepare_options = {
     .num_options = sizeof prepare_options / sizeof *prepare_options,
     .settings_size = sizeof(struct ph_prepare_settings),
 };
+
+static ph_status check_range(size_t index, uint64_t value)
+{
+    const struct ph_option *option = &prepare_options[index];
+    if (value == 0 || (value >= (uint64_t)option->min && value <= (uint64_t)option->max))
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "prepare.%s: %" PRIu64 " is not in the range %.0f to %.0f", option->key,
+        value, option->min, option->max);
+}
+
+ph_status ph__prepare_options_check(const struct ph_prepare_options *options)
+{
+    if (options->num_threads > MAX_THREADS)
+        return ph_fail(
+            PH_ERROR_USAGE, "prepare: %zu threads are more than %d", options->num_threads, MAX_THREADS);
+    PH_TRY(check_range(PART_BYTES, options->part_bytes));
+    PH_TRY(check_range(BLOCK_ROWS, options->block_rows));
+    return check_range(VOCABULARY_BYTES, options->vocabulary_bytes);
+}

@@ -8,7 +8,6 @@
 #include "base/json_fields.h"
 #include "base/memory.h"
 #include "base/seal.h"
-#include "data/part_block.h"
 #include "data/source.h"
 
 #define FORMAT "phloem-prepare-plan"
@@ -88,17 +87,12 @@ static ph_status make_tasks(struct ph__prepare_plan *plan)
     return PH_OK;
 }
 
-ph_status ph__prepare_cut_of(const struct ph_prepare_options *options, struct ph__prepare_cut *cut_out)
+struct ph__prepare_cut ph__prepare_cut_of(const struct ph_prepare_options *options)
 {
-    *cut_out = (struct ph__prepare_cut){.part_bytes = (uint64_t)256 << 20, .block_rows = 1024};
-    if (options->part_bytes != 0)
-        cut_out->part_bytes = options->part_bytes;
-    if (options->block_rows != 0)
-        cut_out->block_rows = options->block_rows;
-    if (cut_out->block_rows > PH_BLOCK_MAX_ROWS)
-        return ph_fail(PH_ERROR_USAGE, "prepare: blocks of %zu rows; they may have up to %d",
-            options->block_rows, PH_BLOCK_MAX_ROWS);
-    return PH_OK;
+    return (struct ph__prepare_cut){
+        .part_bytes = options->part_bytes != 0 ? options->part_bytes : (uint64_t)256 << 20,
+        .block_rows = options->block_rows != 0 ? options->block_rows : 1024,
+    };
 }
 
 ph_status ph__prepare_plan_init(

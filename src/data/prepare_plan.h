@@ -40,8 +40,8 @@ struct ph__prepare_plan {
     size_t num_tasks;
 };
 
-/* Of the options, where 0 is the default. PH_ERROR_USAGE for blocks that are too large. */
-ph_status ph__prepare_cut_of(const struct ph_prepare_options *options, struct ph__prepare_cut *cut_out);
+/* Of the options, where 0 is the default. */
+struct ph__prepare_cut ph__prepare_cut_of(const struct ph_prepare_options *options);
 
 /* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
 ph_status ph__prepare_plan_init(

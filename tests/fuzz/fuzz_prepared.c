@@ -14,13 +14,16 @@
 #define HEAD_BYTES 2
 #define NUM_FILES 3 /* the manifest, two parts */
 
-static const char rows_text[] = "y,w,d,t,h,u\n"
-                                "1,1,2.5,a|b,x,1\n"
-                                "0,0.5,,b,y,2\n"
-                                "1,1,7,,x,2\n"
-                                "0,2,0,a,z,3\n"
-                                "1,1,1e3,b|b,,3\n"
-                                "0,1,12,c|a,x,4\n";
+#define PART_BYTES 4096 /* the least */
+
+/* Two parts of three rows each, since empty lines fill the first. */
+static const char first_rows[] = "y,w,d,t,h,u\n"
+                                 "1,1,2.5,a|b,x,1\n"
+                                 "0,0.5,,b,y,2\n"
+                                 "1,1,7,,x,2\n";
+static const char second_rows[] = "0,2,0,a,z,3\n"
+                                  "1,1,1e3,b|b,,3\n"
+                                  "0,1,12,c|a,x,4\n";
 
 static struct fuzz_schema schema = {
     .yaml =
@@ -49,16 +52,25 @@ static void read_file(struct prepared *prepared, size_t number, const char *name
     file->bytes = fuzz_read(file->path, &file->size);
 }
 
+static void write_rows(const char *path)
+{
+    char text[PART_BYTES + sizeof second_rows];
+    memset(text, '\n', PART_BYTES);
+    memcpy(text, first_rows, strlen(first_rows));
+    memcpy(text + PART_BYTES, second_rows, sizeof second_rows);
+    fuzz_require(ph__file_write_text(path, text) == PH_OK);
+}
+
 static void prepare(struct prepared *prepared)
 {
     char text[64], folder[64], path[64], digest[65];
     struct ph_prepare_summary summary;
-    const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = sizeof rows_text / 2};
+    const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = PART_BYTES};
     fuzz_folder_path("rows.csv", text);
     fuzz_folder_path("set", folder);
     fuzz_folder_path("set/encoder.json", path);
     fuzz_folder_path("set/train", prepared->split);
-    fuzz_require(ph__file_write_text(text, rows_text) == PH_OK);
+    write_rows(text);
     fuzz_require(ph_prepare(fuzz_settings(&schema, text), folder, &options, &summary) == PH_OK);
     fuzz_require(ph_encoder_load(path, &prepared->encoder) == PH_OK);
     fuzz_require(ph__row_layout_init(&prepared->layout, prepared->encoder) == PH_OK);

@@ -136,9 +136,6 @@ static void blocks_have_the_rows_that_are_asked_for(void **state)
     assert_passes_equal(
         fixture_open(encoder, path, &batches), fixture_open(encoder, prepare_path("blocks/train"), &batches));
     ph_encoder_destroy(encoder);
-    options.block_rows = 8193;
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("larger"), &options, &summary), PH_ERROR_USAGE,
-        "blocks of 8193 rows; they may have up to 8192");
 }
 
 static void several_files_and_compressed_ones_are_one_split(void **state)
