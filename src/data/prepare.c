@@ -336,15 +336,24 @@ static void fini(struct preparation *preparation)
     ph__arena_fini(&preparation->arena);
 }
 
+/* What can be told by the settings and options alone, before there is a folder. */
+static ph_status check_request(
+    const struct ph_data_settings *settings, const struct ph_prepare_options *options)
+{
+    if (settings->prepared != NULL)
+        return ph_fail(PH_ERROR_CONFIG, "data.prepared: %s is prepared already", settings->prepared);
+    if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
+        !has_split(settings, PH_SPLIT_TEST))
+        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
+    return ph__prepare_options_check(options);
+}
+
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
 {
     struct preparation preparation = {.settings = settings, .folder = folder, .options = options, .lock = -1};
     struct ph_prepare_summary summary = {0};
-    if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
-        !has_split(settings, PH_SPLIT_TEST))
-        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
-    PH_TRY(ph__prepare_options_check(options));
+    PH_TRY(check_request(settings, options));
     ph_status status = prepare(&preparation, &summary);
     fini(&preparation);
     if (status == PH_OK)

@@ -66,6 +66,8 @@ fails 2 'whole: is not empty' prepare job.yaml --out whole
 fails 2 'part_bytes' prepare job.yaml --out whole --resume --set data.encoding=hash --set data.rows=1000 \
     --set data.valid=valid.tsv.gz
 fails 2 '--out DIR is missing' prepare job.yaml
+fails 2 'data.prepared: prepared is prepared already' prepare from_prepared.yaml --out twice
+[ ! -e twice ] || complain 'a preparation that was refused has left a folder'
 fails 3 'no_such.tsv' prepare job.yaml --out new --set data.train=no_such.tsv
 rm whole/train/manifest.json
 fails 3 'is not finished' train from_prepared.yaml --out new --set data.prepared=whole

@@ -419,6 +419,19 @@ static void what_cannot_be_prepared_is_named(void **state)
         PH_ERROR_DISK, "/proc/nowhere");
 }
 
+static void prepared_data_is_not_prepared_again(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    assert_ok(prepare_into(&fixture, "first", 1, &summary));
+    fixture.settings.prepared = prepare_path("first");
+    fixture.settings.train = prepare_path("first/train");
+    assert_fails(prepare_into(&fixture, "second", 1, &summary), PH_ERROR_CONFIG, "first is prepared already");
+    assert_false(ph__file_exists(prepare_path("second")));
+}
+
 static void a_full_disk_is_a_disk_error(void **state)
 {
     (void)state;
@@ -452,6 +465,7 @@ int main(void)
         cmocka_unit_test(wrong_settings_leave_the_folder_empty),
         cmocka_unit_test(bad_rows_are_counted_over_the_split),
         cmocka_unit_test(what_cannot_be_prepared_is_named),
+        cmocka_unit_test(prepared_data_is_not_prepared_again),
         cmocka_unit_test(a_full_disk_is_a_disk_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
