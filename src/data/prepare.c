@@ -18,6 +18,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "data/fit.h"
+#include "data/prepare_folder.h"
 #include "data/prepare_learn.h"
 #include "data/prepare_options.h"
 #include "data/prepare_part.h"
@@ -46,16 +47,11 @@ static const char *path_of(struct preparation *preparation, const char *name)
     return ph__path_join(&preparation->arena, preparation->folder, name);
 }
 
-static ph_status check_folder(struct preparation *preparation)
+static ph_status open_folder(struct preparation *preparation)
 {
-    bool is_empty = false;
     PH_TRY(ph__directory_create(preparation->folder));
     PH_TRY(ph__directory_lock(preparation->folder, &preparation->lock));
-    PH_TRY(ph__directory_is_empty(preparation->folder, &is_empty));
-    if (!is_empty && !preparation->options->may_resume)
-        return ph_fail(
-            PH_ERROR_USAGE, "%s: is not empty; --resume goes on with what is there", preparation->folder);
-    return PH_OK;
+    return ph__prepare_folder_check(preparation->folder, preparation->options->may_resume);
 }
 
 static ph_status write_settings(const struct ph_section *section, const char *path)
@@ -83,11 +79,8 @@ static ph_status check_settings(struct preparation *preparation)
 }
 
 /* The encoder that is there, or what is known of it before the first pass. */
-static ph_status open_encoder(struct preparation *preparation, bool *is_outline)
+static ph_status open_encoder(struct preparation *preparation, const char *path, bool *is_outline)
 {
-    const char *path = path_of(preparation, "encoder.json");
-    if (path == NULL)
-        return PH_ERROR_MEMORY;
     *is_outline = !ph__file_exists(path);
     if (*is_outline)
         return ph__encoder_outline(preparation->settings, &preparation->encoder);
@@ -95,24 +88,21 @@ static ph_status open_encoder(struct preparation *preparation, bool *is_outline)
 }
 
 /* After the plan: what was learnt by another one would be taken for what this one wants. */
-static ph_status complete_encoder(struct preparation *preparation, const char *learning)
+static ph_status complete_encoder(struct preparation *preparation, const char *path, const char *learning)
 {
-    const char *path = path_of(preparation, "encoder.json");
-    if (path == NULL)
-        return PH_ERROR_MEMORY;
     if (ph__fit_first_wanted(preparation->encoder) != NULL)
         PH_TRY(ph__prepare_learn(
             preparation->settings, &preparation->plan, learning, preparation->options, preparation->encoder));
     return ph_encoder_save(preparation->encoder, path);
 }
 
-static ph_status make_encoder(struct preparation *preparation, bool is_outline)
+static ph_status make_encoder(struct preparation *preparation, const char *path, bool is_outline)
 {
     const char *learning = path_of(preparation, "learning");
     if (learning == NULL)
         return PH_ERROR_MEMORY;
     if (is_outline)
-        PH_TRY(complete_encoder(preparation, learning));
+        PH_TRY(complete_encoder(preparation, path, learning));
     PH_TRY(ph__encoder_digest(preparation->encoder, preparation->digest));
     return ph__prepare_learn_clean(learning);
 }
@@ -303,13 +293,16 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
 static ph_status prepare(struct preparation *preparation, struct ph_prepare_summary *summary)
 {
     bool is_outline = false;
-    PH_TRY(check_folder(preparation));
-    PH_TRY(open_encoder(preparation, &is_outline));
+    const char *encoder_path = path_of(preparation, "encoder.json");
+    if (encoder_path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(open_folder(preparation));
+    PH_TRY(open_encoder(preparation, encoder_path, &is_outline));
     PH_TRY(ph__prepare_plan_init(
         &preparation->plan, preparation->settings, ph__prepare_cut_of(preparation->options)));
     PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
     PH_TRY(check_plan(preparation));
-    PH_TRY(make_encoder(preparation, is_outline));
+    PH_TRY(make_encoder(preparation, encoder_path, is_outline));
     PH_TRY(make_split_folders(preparation));
     uint64_t start_ns = ph__clock_ns();
     PH_TRY(make_parts(preparation));

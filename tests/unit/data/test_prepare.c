@@ -440,7 +440,8 @@ static void a_full_disk_is_a_disk_error(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
-    assert_ok(ph__directory_create(prepare_path("full/train")));
+    assert_ok(prepare_into(&fixture, "full", 2, &summary));
+    remove_from("full", "train/part-00000-00002.phd");
     assert_int_equal(symlink("/dev/full", prepare_path("full/train/part-00000-00002.phd.tmp")), 0);
     assert_fails(prepare_into(&fixture, "full", 2, &summary), PH_ERROR_DISK, "No space left");
     assert_ok(prepare_into(&fixture, "full", 2, &summary));
