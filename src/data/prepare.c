@@ -9,7 +9,6 @@
  *
  * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and however
  * often the work was interrupted. So resuming is: make what is not there. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +17,10 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "data/fit.h"
+#include "data/prepare_bad_rows.h"
 #include "data/prepare_folder.h"
 #include "data/prepare_learn.h"
 #include "data/prepare_options.h"
-#include "data/prepare_part.h"
 #include "data/prepare_report.h"
 
 struct preparation {
@@ -159,40 +158,6 @@ static ph_status make_parts(struct preparation *preparation)
 
 /* ---- splits ---------------------------------------------------------------------------------------------- */
 
-/* The place of a task's first bad row, and what is wrong with it. */
-static void describe_bad_row(const struct preparation *preparation, size_t task, char *text, size_t size)
-{
-    const struct ph__prepare_file *file = preparation->plan.tasks[task].file;
-    const struct ph__prepare_result *result = &preparation->results[task];
-    uint64_t line = result->first_bad_line;
-    for (size_t i = task; i-- > 0 && preparation->plan.tasks[i].file == file;)
-        line += preparation->results[i].num_lines;
-    if (result->first_bad_reason[0] != '\0')
-        snprintf(text, size, "%s:%" PRIu64 ": %s", file->path, line, result->first_bad_reason);
-    else
-        snprintf(text, size, "%s: %" PRIu64 " bad rows", file->path, result->num_bad_rows);
-}
-
-/* The sum over the split's parts, in their order: what no part knows alone. */
-static ph_status check_bad_rows(const struct preparation *preparation, enum ph__split split)
-{
-    const struct ph__prepare_plan *plan = &preparation->plan;
-    uint64_t num_bad_rows = 0, max_bad_rows = preparation->context.max_bad_rows;
-    for (size_t i = 0; i < plan->num_tasks; i++) {
-        if (plan->tasks[i].file->split != split)
-            continue;
-        num_bad_rows += preparation->results[i].num_bad_rows;
-        if (num_bad_rows <= max_bad_rows)
-            continue;
-        char place[1024];
-        describe_bad_row(preparation, i, place, sizeof place);
-        return ph_fail(PH_ERROR_DATA,
-            "%s; %" PRIu64 " bad rows up to there, more than data.max_bad_rows = %" PRIu64, place,
-            num_bad_rows, max_bad_rows);
-    }
-    return PH_OK;
-}
-
 static ph_status add_results(
     const struct preparation *preparation, enum ph__split split, struct ph__manifest *manifest)
 {
@@ -227,7 +192,8 @@ static ph_status write_manifest(
     if (path == NULL)
         return PH_ERROR_MEMORY;
     memcpy(manifest.encoder, preparation->digest, sizeof manifest.encoder);
-    PH_TRY(check_bad_rows(preparation, split));
+    PH_TRY(
+        ph__prepare_check_bad_rows(&preparation->context, &preparation->plan, preparation->results, split));
     ph_status status = add_results(preparation, split, &manifest);
     if (status == PH_OK)
         status = ph__manifest_write(&manifest, path);
@@ -284,9 +250,9 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
         summary->num_bad_rows += result->num_bad_rows;
         summary->num_text_bytes += result->num_text_bytes;
         summary->num_kept_parts += result->num_kept;
-        if (result->num_bad_rows > 0 && summary->first_bad_row[0] == '\0')
-            describe_bad_row(preparation, i, summary->first_bad_row, sizeof summary->first_bad_row);
     }
+    ph__prepare_first_bad_row(&preparation->context, &preparation->plan, preparation->results,
+        summary->first_bad_row, sizeof summary->first_bad_row);
     summary->num_threads = preparation->num_threads;
 }
 

@@ -44,6 +44,11 @@ static ph_status add_part(struct making *making, const char *path, const char *n
     const struct ph__part_footer *footer, bool is_kept)
 {
     struct ph__prepare_result *result = making->result;
+    if (is_kept && footer->range.num_bad_rows > 0 && !result->has_kept_bad) {
+        result->has_kept_bad = true;
+        result->kept_bad_begin = footer->range.begin;
+        result->kept_bad_lines = result->num_lines;
+    }
     PH_TRY(ph__array_reserve(
         (void **)&result->parts, &result->capacity, result->num_parts + 1, sizeof *result->parts));
     struct ph__manifest_part *part = &result->parts[result->num_parts];
@@ -228,11 +233,12 @@ ph_status ph__prepare_task(const struct ph__prepare_context *context, const stru
     struct making making = {
         .context = context, .task = task, .number = number, .rows = &buffer->rows, .result = result};
     ph_status status = task->file->is_cut ? make_piece(&making) : make_stream(&making);
-    if (making.is_open) {
+    if (making.is_open && !result->has_kept_bad) {
         result->first_bad_line = making.num_kept_lines + making.source.first_bad_line;
         memcpy(result->first_bad_reason, making.source.first_bad_reason, sizeof result->first_bad_reason);
-        ph__source_close(&making.source);
     }
+    if (making.is_open)
+        ph__source_close(&making.source);
     ph__arena_fini(&making.arena);
     return status;
 }

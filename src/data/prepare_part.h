@@ -24,8 +24,10 @@ struct ph__prepare_result {
     struct ph__manifest_part *parts;      /* in the order of the rows */
     size_t num_parts, capacity, num_kept; /* kept: of those, they were there */
     uint64_t num_text_bytes, num_lines, num_rows, num_bad_rows;
-    uint64_t first_bad_line;    /* among the task's lines */
-    char first_bad_reason[512]; /* "": no row was bad, or its part was kept */
+    uint64_t first_bad_line;                 /* among the task's lines */
+    char first_bad_reason[512];              /* "": no row was bad, or its part was kept */
+    bool has_kept_bad;                       /* its part was kept */
+    uint64_t kept_bad_begin, kept_bad_lines; /* where that part begins, and the task's lines before it */
 };
 
 /* Memory that a thread keeps from task to task. Zero-initialised is empty. */
