@@ -39,6 +39,17 @@ struct preparation {
     int lock; /* of the folder */
 };
 
+static const char *path_of_split(const struct ph_data_settings *settings, size_t split)
+{
+    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
+    return paths[split];
+}
+
+static bool has_split(const struct ph_data_settings *settings, size_t split)
+{
+    return path_of_split(settings, split) != NULL;
+}
+
 /* ---- the folder ------------------------------------------------------------------------------------------ */
 
 static const char *path_of(struct preparation *preparation, const char *name)
@@ -195,18 +206,14 @@ static ph_status write_manifest(
     PH_TRY(
         ph__prepare_check_bad_rows(&preparation->context, &preparation->plan, preparation->results, split));
     ph_status status = add_results(preparation, split, &manifest);
+    if (status == PH_OK && manifest.num_rows == 0)
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", path_of_split(preparation->settings, split));
     if (status == PH_OK)
         status = ph__manifest_write(&manifest, path);
     summary->num_parts += manifest.num_parts;
     summary->num_bytes += manifest.num_bytes;
     ph__manifest_fini(&manifest);
     return status;
-}
-
-static bool has_split(const struct ph_data_settings *settings, size_t split)
-{
-    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
-    return paths[split] != NULL;
 }
 
 static ph_status make_split_folders(struct preparation *preparation)

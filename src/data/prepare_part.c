@@ -197,7 +197,7 @@ static ph_status make_piece(struct making *making)
     if (is_kept)
         return PH_OK;
     PH_TRY(ph__prepare_task_first_line(task, &start.byte));
-    making->is_end = start.byte >= task->end;
+    making->is_end = task->part > 0 && start.byte >= task->end; /* a file without text is opened, too */
     if (!making->is_end)
         PH_TRY(open_source(making, &start, task->end));
     return make_part(making, task->part, task->begin);

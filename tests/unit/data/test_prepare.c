@@ -367,6 +367,56 @@ static void what_cannot_be_prepared_is_named(void **state)
         PH_ERROR_DISK, "/proc/nowhere");
 }
 
+/* Whether preparing fails just as reading the file does, and leaves nothing that passes for a split. */
+static void assert_refused_as_raw(
+    struct fixture *fixture, const char *path, const char *folder, const char *split, const char *error)
+{
+    struct ph_prepare_summary summary;
+    struct ph_batches *batches = NULL;
+    const struct ph_batch *batch = NULL;
+    char manifest[256];
+    const struct ph_batches_options options = {
+        .batch_size = 10, .max_bad_rows = (uint64_t)fixture->settings.max_bad_rows};
+    prepare_file("good.csv", 10, 1);
+    struct fixture good = *fixture;
+    good.settings.train = prepare_path("good.csv");
+    good.settings.fields.items = good.fields;
+    struct ph_encoder *encoder = fixture_encoder(&good);
+    ph_status status = ph_batches_open(encoder, path, &options, &batches);
+    for (bool is_end = false; status == PH_OK && !is_end; is_end = batch == NULL)
+        status = ph_batches_next(batches, &batch);
+    assert_fails(status, PH_ERROR_DATA, error);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+    assert_fails(prepare_into(fixture, folder, 2, &summary), PH_ERROR_DATA, error);
+    snprintf(manifest, sizeof manifest, "%s/%s/manifest.json", folder, split);
+    assert_false(ph__file_exists(prepare_path(manifest)));
+}
+
+static void data_without_rows_is_refused_as_it_is_raw(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    prepare_fixture_init(&fixture, NULL);
+    fixture.settings.encoding = PH_ENCODING_HASH; /* no pass before that would find out */
+    fixture.settings.rows = 100;
+    fixture.settings.train = prepare_file("header.csv", 0, 1);
+    assert_refused_as_raw(&fixture, fixture.settings.train, "header", "train", "header.csv: has no rows");
+    fixture.settings.train =
+        fixture_file("all_bad.csv", "label,count,row,words,scores,weight,user\n1,x\n2\n");
+    fixture.settings.max_bad_rows = 2;
+    assert_refused_as_raw(&fixture, fixture.settings.train, "all_bad", "train", "all_bad.csv: has no rows");
+    fixture.settings.train = prepare_file("train.csv", 100, 1);
+    fixture.settings.valid = prepare_file("header.csv.gz", 0, 1);
+    assert_refused_as_raw(
+        &fixture, fixture.settings.valid, "valid_empty", "valid", "header.csv.gz: has no rows");
+    fixture.settings.valid = NULL;
+    prepare_file("several_1.csv", 100, 1);
+    fixture_file("several_2.csv", "");
+    fixture.settings.train = prepare_path("several_*.csv");
+    assert_refused_as_raw(&fixture, fixture.settings.train, "several", "train", "several_2.csv: ");
+}
+
 static void prepared_data_is_not_prepared_again(void **state)
 {
     (void)state;
@@ -413,6 +463,7 @@ int main(void)
         cmocka_unit_test(progress_is_told_of_both_passes),
         cmocka_unit_test(wrong_settings_leave_the_folder_empty),
         cmocka_unit_test(what_cannot_be_prepared_is_named),
+        cmocka_unit_test(data_without_rows_is_refused_as_it_is_raw),
         cmocka_unit_test(prepared_data_is_not_prepared_again),
         cmocka_unit_test(a_full_disk_is_a_disk_error),
     };
