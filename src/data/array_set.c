@@ -108,25 +108,35 @@ static ph_status open_multi_hot(struct ph__array_set *set, const char *path)
     return PH_OK;
 }
 
-static ph_status open_mlperf(struct ph__array_set *set, const char *path, bool needs_no_labels)
+enum { LABELS_FILE, DENSE_FILE, MULTI_HOT_FILE, ONE_HOT_FILE, NUM_MLPERF_FILES };
+
+/* One of the last two is read: the first that is there. */
+static ph_status name_mlperf(struct ph_arena *arena, const char *path, const char *paths[NUM_MLPERF_FILES])
 {
     size_t length = strlen(path) - (ends_with(path, LABELS) ? strlen(LABELS) : 0);
     static const char *const endings[] = {LABELS, "_dense.npy", "_sparse_multi_hot.npz", "_sparse.npy"};
-    const char *paths[4];
-    for (size_t i = 0; i < 4; i++) {
-        paths[i] = ph__arena_printf(&set->arena, "%.*s%s", (int)length, path, endings[i]);
+    for (size_t i = 0; i < NUM_MLPERF_FILES; i++) {
+        paths[i] = ph__arena_printf(arena, "%.*s%s", (int)length, path, endings[i]);
         if (paths[i] == NULL)
             return PH_ERROR_MEMORY;
     }
-    if (!needs_no_labels || ph__file_exists(paths[0]))
-        PH_TRY(open_labels(set, paths[0]));
-    PH_TRY(open_file(set, paths[1]));
+    return PH_OK;
+}
+
+static ph_status open_mlperf(struct ph__array_set *set, const char *path, bool needs_no_labels)
+{
+    const char *paths[NUM_MLPERF_FILES];
+    PH_TRY(name_mlperf(&set->arena, path, paths));
+    if (!needs_no_labels || ph__file_exists(paths[LABELS_FILE]))
+        PH_TRY(open_labels(set, paths[LABELS_FILE]));
+    PH_TRY(open_file(set, paths[DENSE_FILE]));
     PH_TRY(add_columns(set, "I"));
-    if (ph__file_exists(paths[2]))
-        return open_multi_hot(set, paths[2]);
-    if (!ph__file_exists(paths[3]))
-        return ph_fail(PH_ERROR_DATA, "%s: is missing, and so is %s", paths[2], paths[3]);
-    PH_TRY(open_file(set, paths[3]));
+    if (ph__file_exists(paths[MULTI_HOT_FILE]))
+        return open_multi_hot(set, paths[MULTI_HOT_FILE]);
+    if (!ph__file_exists(paths[ONE_HOT_FILE]))
+        return ph_fail(
+            PH_ERROR_DATA, "%s: is missing, and so is %s", paths[MULTI_HOT_FILE], paths[ONE_HOT_FILE]);
+    PH_TRY(open_file(set, paths[ONE_HOT_FILE]));
     return add_columns(set, "C");
 }
 
@@ -160,6 +170,25 @@ ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool n
         return ph_fail(
             PH_ERROR_DATA, "%s: a set of arrays is named by its file ..." LABELS " or is one .npz", path);
     return open_mlperf(set, path, needs_no_labels);
+}
+
+ph_status ph__array_set_list(struct ph_arena *arena, const char *path,
+    const char *paths_out[PH_ARRAY_SET_MAX_FILES], size_t *count_out)
+{
+    const char *paths[NUM_MLPERF_FILES];
+    size_t count = 0;
+    if (ends_with(path, ".npz")) {
+        paths_out[0] = path;
+        *count_out = 1;
+        return PH_OK;
+    }
+    PH_TRY(name_mlperf(arena, path, paths));
+    const size_t unread = ph__file_exists(paths[MULTI_HOT_FILE]) ? ONE_HOT_FILE : MULTI_HOT_FILE;
+    for (size_t i = 0; i < NUM_MLPERF_FILES; i++)
+        if (i != unread && ph__file_exists(paths[i]))
+            paths_out[count++] = paths[i];
+    *count_out = count;
+    return PH_OK;
 }
 
 void ph__array_set_close(struct ph__array_set *set)

@@ -31,6 +31,11 @@ struct ph__array_set { /* zero-initialised may be closed */
 ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool needs_no_labels);
 void ph__array_set_close(struct ph__array_set *set);
 
+/* The files that are read for a path, of those that are there: their paths, the arena's or the path itself. */
+#define PH_ARRAY_SET_MAX_FILES 3
+ph_status ph__array_set_list(struct ph_arena *arena, const char *path,
+    const char *paths_out[PH_ARRAY_SET_MAX_FILES], size_t *count_out);
+
 /* NULL when there is none of that name. */
 const struct ph__array_column *ph__array_set_find(const struct ph__array_set *set, const char *name);
 

@@ -78,8 +78,14 @@ static ph_status keep_part(
     if (path == NULL)
         return PH_ERROR_MEMORY;
     *is_kept_out = false;
-    if (!context->may_resume || !ph__file_exists(path) ||
-        ph__part_reader_open(path, &context->layout, context->digest, &reader) != PH_OK)
+    if (!context->may_resume || !ph__file_exists(path))
+        return PH_OK;
+    if (ph__file_is_read_once(task->file->path))
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: %s, which it was made of, cannot be compared with what is there now: prepare anew, into an "
+            "empty folder",
+            path, ph__pipe_name(task->file->path));
+    if (ph__part_reader_open(path, &context->layout, context->digest, &reader) != PH_OK)
         return PH_OK; /* it is made anew */
     struct ph__part_footer footer = *ph__part_reader_footer(reader);
     ph__part_reader_close(reader);

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json_fields.h"
 #include "base/memory.h"
 #include "base/seal.h"
+#include "base/stream.h"
 #include "data/source.h"
 
 #define FORMAT "phloem-prepare-plan"
+#define VERSION 2
 #define MAX_FILE_BYTES ((uint64_t)1 << 28)
 
 const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
@@ -22,20 +22,17 @@ static bool is_text(const struct ph_data_settings *settings)
     return settings->format != PH_DATA_NPY && settings->format != PH_DATA_ARROW;
 }
 
-/* Size of a file, and whether it may be read from any byte on. */
+/* What the file is made of; of a text also whether it may be read from any byte on. */
 static ph_status look_at(
-    const struct ph_data_settings *settings, const char *path, uint64_t *num_bytes_out, bool *is_cut_out)
+    struct ph_arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
 {
     struct ph_reader *reader;
-    if (strcmp(path, "-") == 0 ||
-        !is_text(settings)) { /* the path of arrays may be a prefix of several files */
-        *num_bytes_out = 0;
-        *is_cut_out = false;
+    PH_TRY(ph__prepare_inputs_look(arena, file->path, !is_text(settings), &file->inputs));
+    if (file->inputs.count == 0 || !is_text(settings))
         return PH_OK;
-    }
-    PH_TRY(ph__file_size(path, num_bytes_out));
-    PH_TRY(ph__reader_open(path, &reader));
-    *is_cut_out = ph__reader_is_plain(reader);
+    file->num_bytes = file->inputs.items[0].num_bytes;
+    PH_TRY(ph__reader_open(file->path, &reader));
+    file->is_cut = ph__reader_is_plain(reader);
     ph__reader_close(reader);
     return PH_OK;
 }
@@ -53,7 +50,7 @@ static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_data_s
     for (size_t i = 0; i < num_paths; i++) {
         struct ph__prepare_file *file = &plan->files[plan->num_files];
         *file = (struct ph__prepare_file){.path = paths[i], .split = split, .number = i};
-        PH_TRY(look_at(settings, paths[i], &file->num_bytes, &file->is_cut));
+        PH_TRY(look_at(&plan->arena, settings, file));
         plan->num_files++;
     }
     return PH_OK;
@@ -150,13 +147,14 @@ ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char 
 {
     struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
     ph__json_set_text(json, "format", FORMAT);
+    ph__json_set_integer(json, "version", VERSION);
     ph__json_set_integer(json, "part_bytes", (int64_t)plan->cut.part_bytes);
     ph__json_set_integer(json, "block_rows", (int64_t)plan->cut.block_rows);
     for (size_t i = 0; i < plan->num_files; i++) {
         struct ph_json *file = ph__json_object();
         ph__json_set_text(file, "split", ph__split_names[plan->files[i].split]);
         ph__json_set_text(file, "path", plan->files[i].path);
-        ph__json_set_integer(file, "bytes", (int64_t)plan->files[i].num_bytes);
+        ph__json_set(file, "inputs", ph__prepare_inputs_json(&plan->files[i].inputs));
         ph__json_append(files, file);
     }
     ph__json_set(json, "files", files);
@@ -169,15 +167,10 @@ static ph_status compare_file(const struct ph__prepare_file *file, const struct 
 {
     const char *path = ph__json_as_text(ph__json_get(saved, "path"), "");
     const char *split = ph__json_as_text(ph__json_get(saved, "split"), "");
-    int64_t num_bytes = ph__json_as_integer(ph__json_get(saved, "bytes"), -1);
     if (strcmp(path, file->path) != 0 || strcmp(split, ph__split_names[file->split]) != 0)
         return ph_fail(
             PH_ERROR_DATA, "%s: was not there when the preparation was begun, but %s", file->path, path);
-    if ((uint64_t)num_bytes != file->num_bytes)
-        return ph_fail(PH_ERROR_DATA,
-            "%s: had %" PRId64 " bytes when the preparation was begun and has %" PRIu64, file->path,
-            num_bytes, file->num_bytes);
-    return PH_OK;
+    return ph__prepare_inputs_compare(&file->inputs, ph__json_get(saved, "inputs"));
 }
 
 static ph_status compare_number(const struct ph_json *saved, const char *key, uint64_t now)
@@ -194,6 +187,12 @@ static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_js
     const struct ph_json *files = ph__json_get(saved, "files");
     if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
         return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
+    int64_t version = ph__json_as_integer(ph__json_get(saved, "version"), 1);
+    if (version != VERSION)
+        return ph_fail(PH_ERROR_DATA,
+            "%s: version %" PRId64
+            " of the plan is not %d, the one known here; prepare anew, into an empty folder",
+            path, version, VERSION);
     PH_TRY(compare_number(saved, "part_bytes", plan->cut.part_bytes));
     PH_TRY(compare_number(saved, "block_rows", plan->cut.block_rows));
     if (ph__json_size(files) != plan->num_files)

@@ -5,6 +5,7 @@
 #define PH_DATA_PREPARE_PLAN_H
 
 #include "base/arena.h"
+#include "data/prepare_input.h"
 #include "phloem/data.h"
 
 enum ph__split { PH_SPLIT_TRAIN, PH_SPLIT_VALID, PH_SPLIT_TEST, PH_SPLIT_COUNT };
@@ -13,8 +14,9 @@ extern const char *const ph__split_names[PH_SPLIT_COUNT];
 struct ph__prepare_file {
     const char *path;
     enum ph__split split;
-    size_t number;      /* among the split's files */
-    uint64_t num_bytes; /* as it lies; 0: standard input, arrays */
+    size_t number; /* among the split's files */
+    struct ph__prepare_inputs inputs;
+    uint64_t num_bytes; /* of a text, as it lies; 0: standard input, arrays */
     bool is_cut;        /* into parts that are made beside each other: plain text */
 };
 
@@ -57,7 +59,8 @@ ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint6
 ph_status ph__prepare_plan_save(
     const struct ph__prepare_plan *plan, const char *path); /* sealed JSON, atomic */
 
-/* PH_ERROR_DATA naming what differs from the plan that was saved. */
+/* PH_ERROR_DATA naming what differs from the plan that was saved (prepare_input.h says what is noticed of a file), or when
+ * that is of another version. */
 ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path);
 
 #endif

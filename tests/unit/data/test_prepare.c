@@ -229,6 +229,16 @@ static void a_folder_has_one_preparation_at_a_time(void **state)
     assert_ok(prepare_into(&fixture, "busy", 1, &summary));
 }
 
+/* In the last row: the file's size stays as it is. */
+static void change_byte(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -2, SEEK_END), 0);
+    assert_int_equal(fputc('z', file), 'z');
+    assert_int_equal(fclose(file), 0);
+}
+
 static void what_has_changed_since_is_refused(void **state)
 {
     (void)state;
@@ -254,6 +264,10 @@ static void what_has_changed_since_is_refused(void **state)
     fixture.settings.valid = NULL;
     prepare_file("changing.csv", 101, 1);
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA, "changing.csv: had ");
+    prepare_file("changing.csv", 100, 1);
+    change_byte(path);
+    assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA,
+        "changing.csv: its bytes are others than when the preparation was begun");
     prepare_file("changing.csv", 100, 1);
     fixture.settings.max_bad_rows = 7; /* may change */
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));

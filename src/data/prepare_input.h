@@ -1,0 +1,35 @@
+/* The files that a preparation reads, as they were when it was begun: what is resumed must not mix in others.
+ *
+ * Of each its size is kept, and a checksum of its first and its last 64 KiB; not the time of its last change, which a copy
+ * does not share. So other files, and files that have grown, are noticed wherever they differ; bytes that are
+ * exchanged in the middle of a larger file, without a change of its size, are not. */
+#ifndef PH_DATA_PREPARE_INPUT_H
+#define PH_DATA_PREPARE_INPUT_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "data/array_set.h"
+
+struct ph__prepare_input {
+    const char *path;
+    uint64_t num_bytes;
+    char checksum[17]; /* 16 hexadecimal digits */
+};
+
+/* What one path of a plan stands for: a text, or the arrays of a set; standard input or a pipe is none. */
+struct ph__prepare_inputs {
+    struct ph__prepare_input items[PH_ARRAY_SET_MAX_FILES];
+    size_t count;
+};
+
+/* Looks at the files; the paths are the arena's or the caller's. PH_ERROR_DATA for a file that is missing. */
+ph_status ph__prepare_inputs_look(
+    struct ph_arena *arena, const char *path, bool is_arrays, struct ph__prepare_inputs *inputs_out);
+
+/* An array of JSON, the caller's to destroy or give on. */
+struct ph_json *ph__prepare_inputs_json(const struct ph__prepare_inputs *inputs);
+
+/* PH_ERROR_DATA naming the file that is another one than the one kept. */
+ph_status ph__prepare_inputs_compare(const struct ph__prepare_inputs *inputs, const struct ph_json *saved);
+
+#endif
