@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "data/prepared_set.h"
-
 #define FIELD(member) offsetof(struct ph_field_settings, member)
 #define DATA(member) offsetof(struct ph_data_settings, member)
 
@@ -162,9 +159,11 @@ static const struct ph_option data_options[] = {
         .type = PH_OPTION_PATH,
         .offset = DATA(prepared),
         .default_text = "",
-        .help = "Folder that phloem prepare has made: its splits are train, valid and test where those are "
-                "not given, "
-                "and its encoder goes before all that says here how to encode.",
+        .help =
+            "Folder that phloem prepare has made. Its splits are train, valid and test where those are not "
+            "given, or are the files that it was made of; another valid or test file is read by its "
+            "encoder, another train file is refused. Its encoder goes before all that says here how to "
+            "encode.",
         .may_change = true},
     {.key = "format",
         .type = PH_OPTION_CHOICE,
@@ -283,20 +282,6 @@ const struct ph_option_table ph__data_options = {
     .settings_size = sizeof(struct ph_data_settings),
 };
 
-static ph_status find_split(
-    const char *folder, const char *name, struct ph_arena *arena, const char **path_out)
-{
-    const char *path = ph__path_join(arena, folder, name);
-    if (path == NULL)
-        return PH_ERROR_MEMORY;
-    if (ph__prepared_set_is(path))
-        *path_out = path;
-    else if (ph__file_exists(path))
-        return ph_fail(PH_ERROR_DATA, "%s: is not finished: phloem prepare CONFIG --out %s --resume goes on",
-            path, folder);
-    return PH_OK;
-}
-
 ph_status ph__data_settings_compare(
     const char *path, const struct ph_data_settings *settings, const char *rule)
 {
@@ -314,37 +299,6 @@ ph_status ph__data_settings_compare(
     }
     ph__arena_fini(&arena);
     return status;
-}
-
-/* A config that says how text is to be read says it about the data that was prepared. */
-static ph_status check_schema(const struct ph_data_settings *settings, struct ph_arena *arena)
-{
-    const char *path = ph__path_join(arena, settings->prepared, PH_PREPARED_SOURCE);
-    if (path == NULL)
-        return PH_ERROR_MEMORY;
-    bool has_schema = settings->fields.count > 0 || settings->format != PH_DATA_CSV;
-    if (!has_schema || !ph__file_exists(path))
-        return PH_OK;
-    return ph__data_settings_compare(path, settings, "data.prepared was made by the former: prepare anew");
-}
-
-ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena)
-{
-    const char *folder = settings->prepared;
-    const char *train = NULL, *valid = NULL, *test = NULL;
-    if (folder == NULL)
-        return PH_OK;
-    PH_TRY(find_split(folder, "train", arena, &train));
-    PH_TRY(find_split(folder, "valid", arena, &valid));
-    PH_TRY(find_split(folder, "test", arena, &test));
-    if (train == NULL && valid == NULL && test == NULL)
-        return ph_fail(PH_ERROR_DATA, "%s: holds no prepared data: phloem prepare CONFIG --out %s makes it",
-            folder, folder);
-    PH_TRY(check_schema(settings, arena));
-    settings->train = train != NULL ? train : settings->train;
-    settings->valid = valid != NULL ? valid : settings->valid;
-    settings->test = test != NULL ? test : settings->test;
-    return PH_OK;
 }
 
 int ph__data_word_index(const char *words, const char *word)

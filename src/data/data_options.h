@@ -97,9 +97,10 @@ extern const struct ph_option_table ph__data_options;
 #define PH_PREPARED_SOURCE \
     "source.yaml" /* in a prepared data set's folder: the data section that it was made by */
 
-/* After reading: where `prepared` names a folder, its splits stand for train, valid and test, but for those that it has
- * not. PH_ERROR_DATA when it is no such folder, or not finished; PH_ERROR_CONFIG when the settings have a schema and it is
- * not the one that the data was prepared by. */
+/* After reading, in prepared_settings.c: where `prepared` names a folder, its splits stand for train, valid and test
+ * where those are not given, or are the files that it was made of; another file for valid or test stays, to be read by the
+ * folder's encoder. PH_ERROR_DATA when it is no such folder, or not finished; PH_ERROR_CONFIG for another file for train, and
+ * when the settings have a schema that is not the one that the data was prepared by. */
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena);
 
 /* PH_ERROR_CONFIG when an encoder of these settings would differ from one of those kept at `path`, naming the key and

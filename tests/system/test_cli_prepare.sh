@@ -38,6 +38,26 @@ succeeds predict from_prepared data/test.tsv --out text.csv
 succeeds predict from_prepared prepared/test --out prepared.csv
 cmp -s text.csv prepared.csv || complain 'predictions for prepared data differ from those for its text'
 
+# ---- other files beside it ----
+succeeds train job.yaml --out same --quiet --set data.prepared=prepared
+contains same/config.yaml 'prepared/train'
+contains same/config.yaml 'prepared/test'
+gzip -c data/test.tsv >other.tsv.gz
+others="--set data.valid=other.tsv.gz --set data.test=data/valid.tsv"
+# shellcheck disable=SC2086 # a list of words
+succeeds train job.yaml --out raw_others --quiet $others
+# shellcheck disable=SC2086
+succeeds train from_prepared.yaml --out others --quiet $others
+contains others/config.yaml 'other.tsv.gz'
+[ "$(value raw_others/summary.json checkpoint_sha256)" = "$(value others/summary.json checkpoint_sha256)" ] ||
+    complain 'another validation file has another effect beside prepared data'
+[ "$(value raw_others/summary.json auc)" = "$(value others/summary.json auc)" ] ||
+    complain 'other files are measured otherwise beside prepared data'
+[ "$(value others/summary.json auc)" != "$(value same/summary.json auc)" ] ||
+    complain 'other files beside prepared data are not read'
+fails 2 "data.train: 'data/valid.tsv' is not what data.prepared was made of" train from_prepared.yaml --out new \
+    --set data.train=data/valid.tsv
+
 # ---- killed and resumed ----
 small="--set prepare.part_bytes=20000 --set data.encoding=hash --set data.rows=1000"
 gzip -c data/valid.tsv >valid.tsv.gz
