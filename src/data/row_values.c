@@ -174,7 +174,7 @@ ph_status ph__encode_single(
     if (column->part != PH_TIME_WHOLE && length > 0) {
         int part = ph__time_part(column->part, word, length);
         if (part < 0)
-            return ph__fail_cell(column, word, length, "is not a time as YYMMDDHH or YYYY-MM-DD HH");
+            return ph__fail_cell(column, word, length, "is not a time as YYMMDDHH or YYYY-MM-DD HH:MM:SS");
         return ph__encode_number(row, column, part, target);
     }
     if (length > 0)

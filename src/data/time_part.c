@@ -2,8 +2,18 @@
 
 #include <string.h>
 
-#define MIN_DIGITS 8
-#define MAX_DIGITS 20
+#define SHORT_LENGTH (sizeof "YYMMDDHH" - 1)
+#define DATE_LENGTH (sizeof "YYYY-MM-DD" - 1)
+#define NO_HOUR (-1) /* of a date */
+
+struct written_time {
+    int year, month, day, hour, minute, second;
+};
+
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
 
 static int number(const char *digits, size_t count)
 {
@@ -13,25 +23,56 @@ static int number(const char *digits, size_t count)
     return value;
 }
 
-/* Only the separators of a written time may stand between digits. */
-static size_t collect_digits(const char *text, size_t length, char digits[MAX_DIGITS], size_t *num_before)
+/* Whether the text is so long a beginning of the shape, in which a 0 stands for any digit and T also for a blank. */
+static bool has_shape(const char *text, size_t length, const char *shape)
 {
-    *num_before = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < length; i++) {
-        bool is_digit = text[i] >= '0' && text[i] <= '9';
-        bool is_separator = text[i] == '-' || text[i] == ':' || text[i] == ' ' || text[i] == 'T' ||
-                            text[i] == '/' || text[i] == '.' || text[i] == 'Z';
-        if (!is_digit && !is_separator)
-            return 0;
-        if (is_digit && count == MAX_DIGITS)
-            return 0;
-        if (is_separator && *num_before == 0)
-            *num_before = count;
-        if (is_digit)
-            digits[count++] = text[i];
-    }
-    return count;
+    for (size_t i = 0; i < length; i++)
+        if (shape[i] == '0' ? !is_digit(text[i]) : text[i] != shape[i] && (shape[i] != 'T' || text[i] != ' '))
+            return false;
+    return true;
+}
+
+/* The length without what says nothing of hour and day: a Z, and the fraction of a second. */
+static size_t whole_length(const char *text, size_t length)
+{
+    const size_t up_to_seconds = sizeof "YYYY-MM-DD HH:MM:SS" - 1;
+    if (length > DATE_LENGTH + 1 && text[length - 1] == 'Z')
+        length--;
+    if (length < up_to_seconds + 2 || text[up_to_seconds] != '.')
+        return length;
+    for (size_t i = up_to_seconds + 1; i < length; i++)
+        if (!is_digit(text[i]))
+            return length;
+    return up_to_seconds;
+}
+
+/* YYYY-MM-DD, and behind it HH, HH:MM or HH:MM:SS. */
+static bool read_long(const char *text, size_t length, struct written_time *time)
+{
+    static const char shape[] = "0000-00-00T00:00:00";
+    length = whole_length(text, length);
+    if (length < DATE_LENGTH || length >= sizeof shape || (length - DATE_LENGTH) % 3 != 0 ||
+        !has_shape(text, length, shape))
+        return false;
+    const size_t num_groups = (length - DATE_LENGTH) / 3; /* of two digits, behind the date */
+    *time = (struct written_time){.year = number(text, 4),
+        .month = number(text + 5, 2),
+        .day = number(text + 8, 2),
+        .hour = num_groups > 0 ? number(text + 11, 2) : NO_HOUR,
+        .minute = num_groups > 1 ? number(text + 14, 2) : 0,
+        .second = num_groups > 2 ? number(text + 17, 2) : 0};
+    return true;
+}
+
+static bool read_short(const char *text, size_t length, struct written_time *time)
+{
+    if (length != SHORT_LENGTH || !has_shape(text, length, "00000000"))
+        return false;
+    *time = (struct written_time){.year = 2000 + number(text, 2),
+        .month = number(text + 2, 2),
+        .day = number(text + 4, 2),
+        .hour = number(text + 6, 2)};
+    return true;
 }
 
 /* Days since 1 March of year 0 in the proleptic Gregorian calendar: years begin in March, so that the leap day is last. */
@@ -49,28 +90,25 @@ static int month_length(int year, int month)
     return lengths[month - 1] + (month == 2 && is_leap ? 1 : 0);
 }
 
-static bool is_day(int year, int month, int day)
+/* Years as ph__date_write has them; the 60th second is a leap second. */
+static bool is_in_range(const struct written_time *time)
 {
-    return month >= 1 && month <= 12 && day >= 1 && day <= month_length(year, month);
+    return time->year >= 1 && time->month >= 1 && time->month <= 12 && time->day >= 1 &&
+           time->day <= month_length(time->year, time->month) && time->hour <= 23 && time->minute <= 59 &&
+           time->second <= 60;
 }
 
 int ph__time_part(enum ph_time_part part, const char *text, size_t length)
 {
-    char digits[MAX_DIGITS];
-    size_t num_before; /* the first separator */
-    size_t count = collect_digits(text, length, digits, &num_before);
-    bool is_date = count == MIN_DIGITS && num_before == 4;
-    if (count < MIN_DIGITS || count == MIN_DIGITS + 1 || (is_date && part == PH_TIME_HOUR))
+    struct written_time time;
+    if (!read_short(text, length, &time) && !read_long(text, length, &time))
         return -1;
-    size_t year_digits = count == MIN_DIGITS && !is_date ? 2 : 4;
-    const char *rest = digits + year_digits;
-    int year = number(digits, year_digits) + (year_digits == 2 ? 2000 : 0);
-    int month = number(rest, 2), day = number(rest + 2, 2), hour = is_date ? 0 : number(rest + 4, 2);
-    if (!is_day(year, month, day) || hour > 23)
+    if (!is_in_range(&time))
         return -1;
     if (part == PH_TIME_HOUR)
-        return hour;
-    int weekday = (int)((days(year, month, day) + 2) % 7); /* 1 March of year 0 was a Wednesday */
+        return time.hour; /* NO_HOUR is no such time */
+    int weekday =
+        (int)((days(time.year, time.month, time.day) + 2) % 7); /* 1 March of year 0 was a Wednesday */
     return part == PH_TIME_WEEKDAY ? weekday : weekday >= 5;
 }
 

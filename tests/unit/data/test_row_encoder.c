@@ -136,6 +136,21 @@ static void times_are_read_from_numbers_too(void **state)
     assert_int_equal(word, 1); /* hour 5, the first of the vocabulary */
 }
 
+/* Also of what is no time: neither a unix time nor an hour that has lost its leading zero. */
+static void numbers_that_are_no_times_are_refused_as_their_text_is(void **state)
+{
+    struct made *made = *state;
+    static const int64_t numbers[] = {-14102105, 1412010203, 2014102105, 9102105, 14132105, 0, INT64_MIN};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%" PRId64, numbers[i]);
+        begin(made);
+        assert_fails(ph__row_text(&made->row, column(made, "when"), text, strlen(text)), PH_ERROR_DATA, text);
+        begin(made);
+        assert_fails(ph__row_integer(&made->row, column(made, "when"), numbers[i]), PH_ERROR_DATA, text);
+    }
+}
+
 static void a_value_on_a_boundary_falls_above_it(void **state)
 {
     struct made *made = *state;
@@ -268,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             unsigned_numbers_beyond_63_bits_are_their_decimal_text, setup, teardown),
         cmocka_unit_test_setup_teardown(times_are_read_from_numbers_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            numbers_that_are_no_times_are_refused_as_their_text_is, setup, teardown),
         cmocka_unit_test_setup_teardown(a_value_on_a_boundary_falls_above_it, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_come_in_pieces_and_lie_by_slot, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_begun_anew_leaves_nothing_behind, setup, teardown),
