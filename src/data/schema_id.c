@@ -13,16 +13,17 @@ static ph_status parse_boundaries(const char *text, struct ph__column *column)
     for (const char *at = text; at != NULL;) {
         at += strspn(at, " ");
         size_t length = strcspn(at, ", ");
+        const char *next = at + length + strspn(at + length, " ");
         PH_TRY(ph__array_reserve(
             (void **)&column->boundaries, &capacity, column->num_boundaries + 1, sizeof *column->boundaries));
         double *boundary = &column->boundaries[column->num_boundaries];
-        if (!ph__decimal_parse(at, length, boundary) ||
+        if (!ph__decimal_parse(at, length, boundary) || (*next != ',' && *next != '\0') ||
             (column->num_boundaries > 0 && boundary[-1] >= *boundary))
             return ph_fail(PH_ERROR_CONFIG,
-                "data.fields: '%s': boundaries must be numbers that grow, not '%s'", column->name, text);
+                "data.fields: '%s': boundaries must be numbers that grow, with commas between them, not '%s'",
+                column->name, text);
         column->num_boundaries++;
-        at = strchr(at + length, ',');
-        at = at != NULL ? at + 1 : NULL;
+        at = *next == ',' ? next + 1 : NULL;
     }
     return PH_OK;
 }

@@ -180,7 +180,7 @@ static void features_are_made_from_a_column_under_other_names(void **state)
     struct ph_field_settings *bucket = fixture_field(&fixture, "bucket", PH_FIELD_ID);
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_BUCKET;
-    bucket->boundaries = "1, 2.5, 10";
+    bucket->boundaries = " 1 , 2.5,10 ";
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     assert_int_equal(ph_encoder_num_sparse(encoder), 3); /* "when" itself has no entry and is none */
     assert_string_equal(ph_encoder_sparse(encoder, 0)->name, "hour");
@@ -242,6 +242,10 @@ static void impossible_mixtures_are_refused(void **state)
             "either boundaries or buckets"},
         {{.encoding = PH_ENCODING_BUCKET, .boundaries = "2, 1"}, "numbers that grow"},
         {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, x"}, "numbers that grow"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1 2 3"}, "numbers that grow, with commas"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1 x, 2"}, "numbers that grow, with commas"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, 2,"}, "numbers that grow, with commas"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = " "}, "numbers that grow, with commas"},
         {{.encoding = PH_ENCODING_LOG_BUCKET, .part = PH_TIME_HOUR}, "the part of a time has no buckets"},
         {{.encoding = PH_ENCODING_LOG_BUCKET, .is_group = true}, "a number in buckets is no group"},
     };
