@@ -63,6 +63,9 @@ static ph_status set_list(
     if (column->is_weighted && !column->is_list)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
+    if (field->is_weighted && settings->list_separator != NULL && settings->list_separator[0] == ':')
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.list_separator: ':' stands between id and weight in the list '%s'", column->name);
     bool is_bucket = ph__column_is_bucket(column);
     if (column->is_list && (is_bucket || column->part != PH_TIME_WHOLE))
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list has neither buckets nor parts of a time",

@@ -129,6 +129,11 @@ static void separators_are_one_plain_character(void **state)
     fixture.settings.separator = "";
     fixture.settings.list_separator = ",";
     assert_refused(&fixture, PH_ERROR_CONFIG, "data.list_separator");
+    fixture.settings.list_separator = ":";
+    fixture.fields[1].is_list = true;
+    ph_encoder_destroy(fixture_encoder(&fixture)); /* of ids alone it may be one */
+    fixture.fields[1].is_weighted = true;
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.list_separator: ':' stands between id and weight");
 }
 
 static void a_header_that_names_nothing_or_twice_is_refused(void **state)
