@@ -219,9 +219,8 @@ static ph_status keep_words(struct merge *merge, const struct ph__column *column
         merge->kept_bytes += bytes_of(&word);
         if (merge->kept_bytes > max_bytes)
             return ph_fail(PH_ERROR_MEMORY,
-                "field '%s': the ids that occur %llu times take more than %llu bytes; raise its min_count, "
-                "hash it, "
-                "or give it more",
+                "field '%s': the ids that occur at least %llu times take more than the %llu bytes left of "
+                "prepare.vocabulary_bytes; raise it or the field's min_count, or hash the field",
                 column->name, (unsigned long long)column->min_count, (unsigned long long)max_bytes);
         PH_TRY(ph__array_reserve(
             (void **)&merge->kept, &merge->kept_capacity, merge->num_kept + 1, sizeof *merge->kept));

@@ -189,7 +189,8 @@ static void vocabularies_beyond_the_bound_are_refused_by_name(void **state)
     const char *train = write_rows(), *prefixes[8];
     struct ph_encoder *encoder = unlearnt(train, 1);
     learn_parts(encoder, train, 2, 1 << 30, prefixes);
-    assert_fails(ph__learn_finish(train, prefixes, 2, 10000, encoder), PH_ERROR_MEMORY, "field 'item'");
+    assert_fails(ph__learn_finish(train, prefixes, 2, 10000, encoder), PH_ERROR_MEMORY,
+        "take more than the 10000 bytes left of prepare.vocabulary_bytes");
     ph_encoder_destroy(encoder);
     remove_fits();
 }
