@@ -20,9 +20,9 @@ ph_status ph__reader_open_until(
     const char *path, const volatile int *stop_signal, struct ph_reader **reader_out);
 void ph__reader_close(struct ph_reader *reader);
 
-/* The next line without its LF or CR-LF. The text is NUL-terminated, writable, borrowed until the next call;
- * an embedded NUL is an error. At the end: *line_out = NULL. Corrupt or truncated compression, and lines over
- * 64 MiB: PH_ERROR_DATA with path and line. */
+/* The next line without its LF or CR-LF; a byte order mark before the first one is skipped. The text is NUL-terminated,
+ * writable, borrowed until the next call; an embedded NUL is an error. At the end: *line_out = NULL. Corrupt or truncated
+ * compression, and lines over 64 MiB: PH_ERROR_DATA with path and line. */
 ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *length_out);
 
 /* Up to `size` bytes; 0 at the end. */

@@ -17,6 +17,8 @@
 #define PH_READ_BUFFER_BYTES ((size_t)1 << 20)
 #endif
 #define LINE_MAX_BYTES ((size_t)64 << 20)
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
+#define BYTE_ORDER_MARK_BYTES 3
 
 struct ph_reader {
     char *path;
@@ -172,6 +174,11 @@ ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *len
         length--;
         if (length > 0 && line[length - 1] == '\r')
             length--;
+    }
+    if (reader->start_byte == 0 && length >= BYTE_ORDER_MARK_BYTES &&
+        memcmp(line, BYTE_ORDER_MARK, BYTE_ORDER_MARK_BYTES) == 0) {
+        line += BYTE_ORDER_MARK_BYTES;
+        length -= BYTE_ORDER_MARK_BYTES;
     }
     if (length > LINE_MAX_BYTES)
         return fail_in_line(reader, PH_ERROR_DATA, "a line of more than 64 MiB");

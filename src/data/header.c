@@ -45,8 +45,6 @@ ph_status ph__header_read(
     PH_TRY(ph__reader_line(reader, &line, &length));
     if (line == NULL)
         return ph_fail(PH_ERROR_DATA, "%s: is empty, not even a header", path);
-    if (strncmp(line, "\xef\xbb\xbf", 3) == 0)
-        line += 3;
     header->line = strdup(line);
     if (header->line == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", path);

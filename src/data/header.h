@@ -14,7 +14,7 @@ struct ph__header { /* zero-initialised is empty */
     char **sorted; /* (num_names) the names, in the order of their bytes */
 };
 
-/* Reads the first line: names that are not blank, not doubled, and UTF-8; a byte order mark is skipped.
+/* Reads the first line: names that are not blank, not doubled, and UTF-8.
  * Errors: PH_ERROR_DATA. The header is to be fini'ed also on failure. */
 ph_status ph__header_read(
     struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);

@@ -1,4 +1,5 @@
-/* Text by lines, where a line is cut by buffers' ends in any way: the lines are those of the text. */
+/* Text by lines, where a line is cut by buffers' ends in any way: the lines are those of the text behind its byte order
+ * mark. */
 #include <string.h>
 
 #include "base/stream.h"
@@ -13,6 +14,11 @@ static size_t line_length(const uint8_t *at, const uint8_t *end, const uint8_t *
     if (newline != NULL && stop > at && stop[-1] == '\r')
         stop--;
     return (size_t)(stop - at);
+}
+
+static size_t mark_bytes(const uint8_t *data, size_t size)
+{
+    return size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
 static int is_compressed(const uint8_t *data, size_t size)
@@ -32,16 +38,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *line = NULL;
         size_t length = 0;
         const ph_status status = ph__reader_line(reader, &line, &length);
-        const uint8_t *next = at;
-        const size_t expected = line_length(at, end, &next);
+        const uint8_t *start = at == data ? at + mark_bytes(data, size) : at, *next = at;
+        const size_t expected = line_length(start, end, &next);
         if (status != PH_OK) {
-            fuzz_require(memchr(at, '\0', expected) != NULL);
+            fuzz_require(memchr(start, '\0', expected) != NULL);
             break;
         }
         fuzz_require((line == NULL) == (at == end));
         if (line == NULL)
             break;
-        fuzz_require(length == expected && memcmp(line, at, length) == 0 && line[length] == '\0');
+        fuzz_require(length == expected && memcmp(line, start, length) == 0 && line[length] == '\0');
+        fuzz_require(ph__reader_byte(reader) == (uint64_t)(next - data));
         at = next;
     }
     ph__reader_close(reader);

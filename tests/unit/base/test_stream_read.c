@@ -11,6 +11,7 @@
 #include "base/stream.h"
 #include "support/test_support.h"
 
+#define MARK "\xef\xbb\xbf"
 #define TEXT "alpha\nbeta\r\n\ngamma"
 
 static const char *write_bytes(const char *name, const void *bytes, size_t size)
@@ -104,6 +105,35 @@ static void lines_end_with_lf_or_crlf_or_the_file(void **state)
     expect_lines(test_write_file("blank.txt", "\n"), blank, 1);
     static const char *const inner[] = {"a\rb", "c\r"};
     expect_lines(test_write_file("inner.txt", "a\rb\r\nc\r"), inner, 2);
+}
+
+/* Once, at the beginning of the text; also where it is read again, and when it is all there is. */
+static void a_byte_order_mark_is_no_text(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"alpha", MARK "beta"}, *const blank[] = {""};
+    static const char text[] = MARK "alpha\r\n" MARK "beta\n";
+    unsigned char bytes[4096];
+    const char *path = test_write_file("mark.txt", text);
+    expect_lines(path, lines, 2);
+    size_t size = gzip(text, bytes, sizeof bytes);
+    expect_lines(write_bytes("mark.gz", bytes, size), lines, 2);
+    expect_lines(test_write_file("only_mark.txt", MARK), blank, 1);
+    struct ph_reader *reader = NULL;
+    char *line = NULL;
+    size_t length = 0;
+    assert_ok(ph__reader_open(path, &reader));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(ph__reader_line(reader, &line, &length));
+        assert_string_equal(line, "alpha");
+        assert_int_equal(length, 5);
+        assert_int_equal(ph__reader_byte(reader), 10); /* the mark's bytes count */
+        assert_ok(ph__reader_seek(reader, 0, 0));
+    }
+    assert_ok(ph__reader_seek(reader, 10, 1));
+    assert_ok(ph__reader_line(reader, &line, &length));
+    assert_string_equal(line, lines[1]);
+    ph__reader_close(reader);
 }
 
 static void compressed_lines_are_the_same_whatever_the_name(void **state)
@@ -327,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_end_with_lf_or_crlf_or_the_file),
+        cmocka_unit_test(a_byte_order_mark_is_no_text),
         cmocka_unit_test(compressed_lines_are_the_same_whatever_the_name),
         cmocka_unit_test(members_and_frames_follow_one_another),
         cmocka_unit_test(every_cut_of_a_compressed_file_is_noticed),

@@ -197,6 +197,26 @@ static void quotes_line_ends_and_empty_lines_change_nothing(void **state)
     ph_encoder_destroy(encoder);
 }
 
+/* Also where no header stands before the first row. */
+static void a_byte_order_mark_belongs_to_no_row(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("mark.csv", "\xef\xbb\xbfx,1\nx,0\n"));
+    fixture.settings.has_header = false;
+    fixture_field(&fixture, "a", PH_FIELD_ID);
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_sparse(encoder, 0)->num_rows, 2); /* x, and row 0 */
+    ph_encoder_destroy(encoder);
+    fixture_init(&fixture, fixture_file("mark.svm", "\xef\xbb\xbf"
+                                                    "1 3:1\n0 4:1\n"));
+    fixture.settings.format = PH_DATA_LIBSVM;
+    encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_sparse(encoder, 0)->num_rows, 3);
+    ph_encoder_destroy(encoder);
+}
+
 static void columns_are_found_by_name_in_any_order(void **state)
 {
     (void)state;
@@ -539,6 +559,7 @@ int main(void)
         cmocka_unit_test(hashed_ids_stay_in_the_table_and_blanks_are_row_zero),
         cmocka_unit_test(long_lists_are_cut_and_blank_items_skipped),
         cmocka_unit_test(quotes_line_ends_and_empty_lines_change_nothing),
+        cmocka_unit_test(a_byte_order_mark_belongs_to_no_row),
         cmocka_unit_test(columns_are_found_by_name_in_any_order),
         cmocka_unit_test(prediction_needs_no_labels_weights_or_groups),
         cmocka_unit_test(files_without_a_header_go_by_position),
