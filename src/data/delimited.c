@@ -1,5 +1,6 @@
 #include "data/delimited.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +36,8 @@ ph_status ph__delimited_match_header(struct ph__delimited *delimited, const stru
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
         if (!ph__header_has(header, column->from) && !ph__column_may_lack(column, needs_no_labels))
-            return ph_fail(
-                PH_ERROR_DATA, "%s:1: the header lacks column '%s' of the schema", where, column->from);
+            return ph_fail(PH_ERROR_DATA, "%s:%" PRIu64 ": the header lacks column '%s' of the schema", where,
+                header->line_number, column->from);
     }
     for (size_t i = 0; i < header->num_names; i++) {
         size_t count;

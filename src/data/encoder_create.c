@@ -130,6 +130,7 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
         status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
     shape.names = header.names;
     shape.num_names = header.num_names;
+    shape.header_line = header.line_number;
     if (status == PH_OK && settings->format == PH_DATA_NPY && num_paths > 0)
         status = build_array_columns(settings, paths[0], encoder);
     else if (status == PH_OK)

@@ -1,5 +1,6 @@
 #include "data/header.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,15 +8,18 @@
 #include "data/cell.h"
 #include "data/encoder.h"
 
+static ph_status fail_column(const struct ph__header *header, const char *path, const char *problem)
+{
+    return ph_fail(PH_ERROR_DATA, "%s:%" PRIu64 ": column %zu%s", path, header->line_number,
+        header->num_names + 1, problem);
+}
+
 static ph_status check_name(
     const struct ph__header *header, const char *path, const char *name, size_t length)
 {
     if (length == 0)
-        return ph_fail(PH_ERROR_DATA, "%s:1: column %zu has no name", path, header->num_names + 1);
-    if (!ph__is_utf8(name, length))
-        return ph_fail(
-            PH_ERROR_DATA, "%s:1: the name of column %zu is not UTF-8", path, header->num_names + 1);
-    return PH_OK;
+        return fail_column(header, path, " has no name");
+    return ph__is_utf8(name, length) ? PH_OK : fail_column(header, path, ": the name is not UTF-8");
 }
 
 static int compare_names(const void *a, const void *b)
@@ -32,7 +36,25 @@ static ph_status sort_names(struct ph__header *header, const char *path)
     qsort(header->sorted, header->num_names, sizeof *header->sorted, compare_names);
     for (size_t i = 1; i < header->num_names; i++)
         if (strcmp(header->sorted[i - 1], header->sorted[i]) == 0)
-            return ph_fail(PH_ERROR_DATA, "%s:1: two columns are called '%s'", path, header->sorted[i]);
+            return ph_fail(PH_ERROR_DATA, "%s:%" PRIu64 ": two columns are called '%s'", path,
+                header->line_number, header->sorted[i]);
+    return PH_OK;
+}
+
+/* The first line that is not empty, kept in the header. */
+static ph_status read_line(struct ph_reader *reader, struct ph__header *header)
+{
+    char *line;
+    size_t length;
+    do
+        PH_TRY(ph__reader_line(reader, &line, &length));
+    while (line != NULL && length == 0);
+    if (line == NULL)
+        return ph_fail(PH_ERROR_DATA, "%s: is empty, not even a header", ph__reader_path(reader));
+    header->line = strdup(line);
+    header->line_number = ph__reader_line_number(reader);
+    if (header->line == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", ph__reader_path(reader));
     return PH_OK;
 }
 
@@ -40,20 +62,13 @@ ph_status ph__header_read(
     struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header)
 {
     const char *path = ph__reader_path(reader);
-    char *line;
-    size_t length;
-    PH_TRY(ph__reader_line(reader, &line, &length));
-    if (line == NULL)
-        return ph_fail(PH_ERROR_DATA, "%s: is empty, not even a header", path);
-    header->line = strdup(line);
-    if (header->line == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", path);
+    PH_TRY(read_line(reader, header));
     char *end = header->line + strlen(header->line);
     for (char *cursor = header->line; cursor != NULL;) {
         char *name;
+        size_t length;
         if (!ph__cell_next(&cursor, end, separator, has_quotes, &name, &length))
-            return ph_fail(
-                PH_ERROR_DATA, "%s:1: column %zu: a quote is not closed", path, header->num_names + 1);
+            return fail_column(header, path, ": a quote is not closed");
         PH_TRY(check_name(header, path, name, length));
         PH_TRY(ph__array_reserve(
             (void **)&header->names, &header->names_capacity, header->num_names + 1, sizeof *header->names));

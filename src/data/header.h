@@ -1,20 +1,22 @@
-/* The first line of a file with named columns. */
+/* The line of a file that names its columns: the first one that is not empty. */
 #ifndef PH_DATA_HEADER_H
 #define PH_DATA_HEADER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/stream.h"
 
-struct ph__header { /* zero-initialised is empty */
-    char *line;     /* the names lie in it */
+struct ph__header {       /* zero-initialised is empty */
+    char *line;           /* the names lie in it */
+    uint64_t line_number; /* where it stands in the file, from 1 */
     char **names;
     size_t num_names, names_capacity;
     char **sorted; /* (num_names) the names, in the order of their bytes */
 };
 
-/* Reads the first line: names that are not blank, not doubled, and UTF-8.
+/* Reads the first line that is not empty: names that are not blank, not doubled, and UTF-8.
  * Errors: PH_ERROR_DATA. The header is to be fini'ed also on failure. */
 ph_status ph__header_read(
     struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);

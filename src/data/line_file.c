@@ -18,7 +18,10 @@ ph_status ph__line_file_start(struct ph__line_file *file, const struct ph__sourc
     if (position->byte == 0)
         return PH_OK;
     file->is_uncounted = position->row == 0;
-    return ph__reader_seek(file->reader, position->byte, position->row);
+    /* a piece that begins in empty lines before the header has no rows until behind it */
+    const uint64_t read_byte = ph__reader_byte(file->reader);
+    const uint64_t byte = position->byte > read_byte ? position->byte : read_byte;
+    return ph__reader_seek(file->reader, byte, position->row);
 }
 
 /* Counts the lines of a file that begin before `byte`. Fails as the reader does, naming the true line. */

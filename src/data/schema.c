@@ -1,4 +1,5 @@
 /* From the settings' fields and the header of the training file to columns. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +104,18 @@ static bool has_name(struct field_list fields, const char *name)
 struct file_column {
     const char *name;
     bool is_list;
+    uint64_t header_line; /* that names it; 0: none does */
 };
+
+/* ":3", or nothing where no line names the columns. */
+#define LINE_BYTES 24
+static const char *line_of(uint64_t header_line, char text[LINE_BYTES])
+{
+    text[0] = '\0';
+    if (header_line > 0)
+        snprintf(text, LINE_BYTES, ":%" PRIu64, header_line);
+    return text;
+}
 
 /* What rows of libsvm and libffm cannot be taken for. */
 static ph_status check_libsvm_field(
@@ -164,6 +176,7 @@ static ph_status add_file_column(
     const struct field_list given = given_fields(settings), built_in = built_in_fields(settings->format);
     const struct ph_field_settings *field = find_field(given, name);
     bool is_any = false;
+    char line[LINE_BYTES];
     if (field == NULL)
         field = find_field(built_in, name);
     if (field != NULL)
@@ -172,15 +185,15 @@ static ph_status add_file_column(
     PH_TRY(add_derived(settings, built_in, given, from, encoder, &is_any));
     if (field == NULL && !is_any)
         return ph_fail(PH_ERROR_CONFIG,
-            "%s:1: column '%s' has no entry in data.fields (kind: ignore leaves a column out)",
-            settings->train != NULL ? settings->train : "data.train", name);
+            "%s%s: column '%s' has no entry in data.fields (kind: ignore leaves a column out)",
+            settings->train != NULL ? settings->train : "data.train", line_of(from.header_line, line), name);
     return PH_OK;
 }
 
 static ph_status add_column(
     const struct ph_data_settings *settings, const char *name, struct ph_encoder *encoder)
 {
-    return add_file_column(settings, (struct file_column){name, false}, encoder);
+    return add_file_column(settings, (struct file_column){name, false, 0}, encoder);
 }
 
 static ph_status build_criteo(const struct ph_data_settings *settings, struct ph_encoder *encoder)
@@ -217,7 +230,8 @@ static ph_status build_from_names(
 {
     for (size_t i = 0; i < shape->num_names; i++) {
         bool is_list = shape->is_list != NULL && shape->is_list[i];
-        PH_TRY(add_file_column(settings, (struct file_column){shape->names[i], is_list}, encoder));
+        const struct file_column column = {shape->names[i], is_list, shape->header_line};
+        PH_TRY(add_file_column(settings, column, encoder));
     }
     return PH_OK;
 }
@@ -232,14 +246,14 @@ static ph_status build_from_fields(const struct ph_data_settings *settings, stru
                 "data.fields: '%s': a pattern needs a data.train whose header can be looked at before",
                 field->name);
         const char *from = is_derived(field) ? field->from : field->name;
-        PH_TRY(add_field(settings, field, field->name, (struct file_column){from, false}, encoder));
+        PH_TRY(add_field(settings, field, field->name, (struct file_column){from, false, 0}, encoder));
     }
     return PH_OK;
 }
 
 /* Every entry without a '*' must have met a column: a misspelt name would otherwise go unnoticed. */
 static ph_status check_all_fields_used(
-    const struct ph_data_settings *settings, const struct ph_encoder *encoder)
+    const struct ph_data_settings *settings, uint64_t header_line, const struct ph_encoder *encoder)
 {
     struct field_list fields = given_fields(settings);
     for (size_t i = 0; i < fields.count; i++) {
@@ -256,8 +270,9 @@ static ph_status check_all_fields_used(
                 settings->train != NULL ? settings->train : "data.train");
         if (settings->train == NULL)
             return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
-        return ph_fail(PH_ERROR_CONFIG, "%s:1: the header has no column '%s' that data.fields names",
-            settings->train, name);
+        char line[LINE_BYTES];
+        return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s' that data.fields names",
+            settings->train, line_of(header_line, line), name);
     }
     return PH_OK;
 }
@@ -329,5 +344,5 @@ ph_status ph__schema_build(
         PH_TRY(build_from_names(settings, shape, encoder));
     else
         PH_TRY(build_from_fields(settings, encoder));
-    return check_all_fields_used(settings, encoder);
+    return check_all_fields_used(settings, shape->header_line, encoder);
 }

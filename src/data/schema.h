@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "data/data_options.h"
 
@@ -17,7 +18,8 @@ struct ph__file_shape {
     const bool
         *is_list; /* (num_names) the column has several ids a row, whatever its field says; NULL: none has */
     size_t num_names;
-    size_t num_fields; /* libffm */
+    uint64_t header_line; /* where they stand in it, from 1; 0: not in a line of text */
+    size_t num_fields;    /* libffm */
 };
 
 /* The columns from the settings and the file. */

@@ -365,6 +365,30 @@ static void wrong_settings_leave_the_folder_empty(void **state)
     assert_ok(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary));
 }
 
+/* More than a part of them: the part in whose text the header lies has no rows before it. */
+static void empty_lines_before_the_header_are_no_rows(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    struct ph_writer *writer;
+    const char *path = prepare_path("late.csv");
+    assert_ok(ph__writer_open(path, &writer));
+    for (int i = 0; i < PREPARE_PART_BYTES + 100; i++)
+        assert_ok(ph__writer_printf(writer, "\n"));
+    assert_ok(ph__writer_printf(writer, "label,count,row,words,scores,weight,user\n"
+                                        "1,2,3,w1,,1,u1\n0,many,4,w2,,1,u2\n1,5,6,w3,,1,u3\n"));
+    assert_ok(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    prepare_fixture_init(&fixture, path);
+    fixture.settings.max_bad_rows = 1;
+    assert_ok(prepare_into(&fixture, "late", 2, &summary));
+    assert_int_equal(summary.num_rows, 2);
+    char place[64];
+    snprintf(place, sizeof place, "late.csv:%d: field 'count'", PREPARE_PART_BYTES + 103);
+    assert_non_null(strstr(summary.first_bad_row, place));
+}
+
 static void what_cannot_be_prepared_is_named(void **state)
 {
     (void)state;
@@ -476,6 +500,7 @@ int main(void)
         cmocka_unit_test(what_has_changed_since_the_first_pass_is_refused),
         cmocka_unit_test(progress_is_told_of_both_passes),
         cmocka_unit_test(wrong_settings_leave_the_folder_empty),
+        cmocka_unit_test(empty_lines_before_the_header_are_no_rows),
         cmocka_unit_test(what_cannot_be_prepared_is_named),
         cmocka_unit_test(data_without_rows_is_refused_as_it_is_raw),
         cmocka_unit_test(prepared_data_is_not_prepared_again),

@@ -116,6 +116,28 @@ static void a_schema_that_cannot_be_is_refused(void **state)
     assert_refused(&fixture, PH_ERROR_CONFIG, "'b': there is a group already");
 }
 
+/* A header is the first line that is not empty, and its place is said. */
+static void a_header_that_does_not_fit_is_named_by_its_line(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("late.csv", "\n\r\nlabel,a,b\n1,1,2\n"));
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "a", PH_FIELD_ID);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "late.csv:3: column 'b' has no entry");
+    fixture_field(&fixture, "b", PH_FIELD_ID);
+    fixture_field(&fixture, "c", PH_FIELD_ID);
+    assert_refused(&fixture, PH_ERROR_CONFIG, "late.csv:3: the header has no column 'c'");
+    fixture.settings.fields.count = 3;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    const struct ph_batches_options options = {.batch_size = 2};
+    struct ph_batches *batches = NULL;
+    const char *other = fixture_file("other.csv", "\nlabel,b\n1,2\n");
+    assert_fails(ph_batches_open(encoder, other, &options, &batches), PH_ERROR_DATA,
+        "other.csv:2: the header lacks column 'a'");
+    ph_encoder_destroy(encoder);
+}
+
 static void separators_are_one_plain_character(void **state)
 {
     (void)state;
@@ -146,6 +168,10 @@ static void a_header_that_names_nothing_or_twice_is_refused(void **state)
         {"label,\"a\n", "a quote is not closed"},
         {"label,\xff\n", "not UTF-8"},
         {"label,a\n", "has no rows"},
+        {"\n\r\n", "is empty, not even a header"},
+        {"\n\n\nlabel,,a\n", "header.csv:4: column 2 has no name"},
+        {"\r\nlabel,a,a\n", "header.csv:2: two columns are called 'a'"},
+        {"\n\"label\",\"a\n", "header.csv:2: column 2: a quote is not closed"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct fixture fixture;
@@ -278,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_schema_without_vocabulary_or_pattern_needs_no_file),
         cmocka_unit_test(criteo_brings_its_own_schema),
         cmocka_unit_test(a_schema_that_cannot_be_is_refused),
+        cmocka_unit_test(a_header_that_does_not_fit_is_named_by_its_line),
         cmocka_unit_test(separators_are_one_plain_character),
         cmocka_unit_test(a_header_that_names_nothing_or_twice_is_refused),
         cmocka_unit_test(without_a_file_patterns_and_vocabularies_are_refused),
