@@ -79,11 +79,24 @@ void ph__delimited_fini(struct ph__delimited *delimited)
 
 /* ---- lines ----------------------------------------------------------------------------------------------- */
 
+/* The cell behind this one, which ends where ph__cell_next would find its end; NULL: it is the last one. */
+static const char *next_cell(const char *cell, char separator, bool has_quotes)
+{
+    const char *end = cell;
+    if (has_quotes && *cell == '"')
+        do
+            end = strchr(end + 1, '"');
+        while (end != NULL && *++end == '"');
+    end = end != NULL ? strchr(end, separator) : NULL;
+    return end != NULL ? end + 1 : NULL;
+}
+
 size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line)
 {
-    size_t num_cells = 1;
-    for (; *line != '\0'; line++)
-        num_cells += *line == encoder->separator;
+    const bool has_quotes = ph__has_quotes((int)encoder->format);
+    size_t num_cells = 0;
+    for (const char *cell = line; cell != NULL; num_cells++)
+        cell = next_cell(cell, encoder->separator, has_quotes);
     return num_cells;
 }
 

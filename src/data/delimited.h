@@ -24,7 +24,7 @@ ph_status ph__delimited_match_positions(
     struct ph__delimited *delimited, const struct ph_encoder *encoder, bool has_labels);
 void ph__delimited_fini(struct ph__delimited *delimited);
 
-/* How many cells a line has. */
+/* How many cells a line has. What a quote that is not closed begins is one cell. */
 size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line);
 
 /* Gives the cells of a line, NUL-terminated at line[line_length], to a row that has begun. The line is written over, and stays until the row's

@@ -257,30 +257,6 @@ static void prediction_needs_no_labels_weights_or_groups(void **state)
     ph_encoder_destroy(encoder);
 }
 
-static void files_without_a_header_go_by_position(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    const char *path = fixture_file("bare.tsv", "1\tx\t3\n0\ty\t4\n");
-    fixture_init(&fixture, path);
-    fixture.settings.format = PH_DATA_TSV;
-    fixture.settings.has_header = false;
-    fixture_field(&fixture, "label", PH_FIELD_LABEL);
-    fixture_field(&fixture, "a", PH_FIELD_ID);
-    fixture_field(&fixture, "d", PH_FIELD_DENSE);
-    struct ph_encoder *encoder = fixture_encoder(&fixture);
-    struct ph_batches *batches = fixture_open(encoder, path, &whole_file);
-    const struct ph_batch *batch = fixture_next(batches);
-    assert_true(batch->labels[0] == 1 && batch->ids[1] == 2 && batch->dense[1] == 4);
-    ph_batches_close(batches);
-    const struct ph_batches_options options = {.batch_size = 4, .needs_no_labels = true};
-    batches = fixture_open(encoder, fixture_file("unlabelled.tsv", "y\t5\n"), &options);
-    batch = fixture_next(batches);
-    assert_true(batch->labels[0] == 0 && batch->ids[0] == 2 && batch->dense[0] == 5);
-    ph_batches_close(batches);
-    ph_encoder_destroy(encoder);
-}
-
 /* ---- what is refused -------------------------------------------------------------------------------------- */
 
 static void bad_rows_are_named_by_file_line_and_field(void **state)
@@ -289,6 +265,8 @@ static void bad_rows_are_named_by_file_line_and_field(void **state)
     const char *const cases[][2] = {
         {"1,1,1,1\n1,1,1\n", "bad.csv:3: the row has 3 cells, 4 are wanted"},
         {"1,1,1,1,1,1\n", "bad.csv:2: the row has 6 cells, 4 are wanted"},
+        {"1,1,1,1,\"1,\"\"1\",1\n", "bad.csv:2: the row has 6 cells, 4 are wanted"},
+        {"1,1,1,1,\"1,1\n", "bad.csv:2: the row has 5 cells, 4 are wanted"},
         {"2,1,1,1\n", "bad.csv:2: field 'label': '2' is not a label in [0, 1]"},
         {"-0.1,1,1,1\n", "'-0.1' is not a label"},
         {"yes,1,1,1\n", "'yes' is not a label"},
@@ -562,7 +540,6 @@ int main(void)
         cmocka_unit_test(a_byte_order_mark_belongs_to_no_row),
         cmocka_unit_test(columns_are_found_by_name_in_any_order),
         cmocka_unit_test(prediction_needs_no_labels_weights_or_groups),
-        cmocka_unit_test(files_without_a_header_go_by_position),
         cmocka_unit_test(bad_rows_are_named_by_file_line_and_field),
         cmocka_unit_test(an_error_arrives_after_the_batches_before_it),
         cmocka_unit_test(missing_files_and_impossible_options_are_refused),

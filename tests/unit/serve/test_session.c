@@ -223,6 +223,8 @@ static void several_labels_give_several_probabilities(void **state)
     memset(scores, 0, sizeof scores);
     assert_ok(ph_session_score_text(session, "3\n1\n4\n", 6, scores, 3, &num_rows)); /* no labels */
     assert_memory_equal(scores, wanted, sizeof scores);
+    assert_fails(ph_session_score_text(session, "\"1,2,3\"\n", 8, scores, 3, &num_rows), PH_ERROR_DATA,
+        "line 1: field 'item': '1,2,3' is not a raw id"); /* one cell, the item of a row without labels */
     ph_session_close(session);
 }
 
