@@ -279,6 +279,25 @@ static void a_bad_row_is_named_by_its_number(void **state)
     ph_encoder_destroy(encoder);
 }
 
+static void nan_is_a_blank(void **state)
+{
+    (void)state;
+    const float labels[2] = {NAN, 1}, dense[4] = {NAN, 3, 1, NAN};
+    write_day(7, true);
+    npy_file("day_7_labels.npy", "<f4", "(2,)", labels, sizeof labels);
+    npy_file("day_7_dense.npy", "<f4", "(2, 2)", dense, sizeof dense);
+    struct ph_encoder *encoder = mlperf_encoder(path_of("day_7"));
+    struct ph_batches *batches =
+        fixture_open(encoder, path_of("day_7"), &(struct ph_batches_options){.batch_size = 4});
+    const struct ph_batch *batch = fixture_next(batches);
+    assert_non_null(batch->label_mask);
+    assert_true(batch->label_mask[0] == 0 && batch->label_mask[1] == 1 && batch->labels[1] == 1);
+    assert_true(batch->dense[0] == 0 && batch->dense[1] > 0);
+    assert_true(batch->dense[2] > 0 && batch->dense[3] == 0);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+}
+
 static void ids_beyond_63_bits_are_their_digits(void **state)
 {
     (void)state;
@@ -312,6 +331,7 @@ int main(void)
         cmocka_unit_test(arrays_that_disagree_are_both_named),
         cmocka_unit_test(what_is_wrong_with_files_is_said),
         cmocka_unit_test(a_bad_row_is_named_by_its_number),
+        cmocka_unit_test(nan_is_a_blank),
         cmocka_unit_test(ids_beyond_63_bits_are_their_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
