@@ -27,6 +27,13 @@ static ph_status copy_paths(
     return PH_OK;
 }
 
+/* For glob: which folder it cannot look into, and why. */
+static int fail_folder(const char *folder, int reason)
+{
+    ph_fail(PH_ERROR_DATA, "%s: %s", folder, strerror(reason));
+    return 1;
+}
+
 ph_status ph__source_list(
     struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
@@ -40,13 +47,13 @@ ph_status ph__source_list(
         return labels != NULL ? copy_paths(arena, one, 1, paths_out, num_paths_out) : PH_ERROR_MEMORY;
     }
     glob_t found;
-    int outcome = glob(path, GLOB_ERR, NULL, &found);
+    int outcome = glob(path, 0, fail_folder, &found);
     if (outcome == GLOB_NOMATCH)
         return ph_fail(PH_ERROR_DATA, "%s: no file has such a name", path);
     if (outcome == GLOB_NOSPACE)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the list of files", path);
     if (outcome != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: a folder cannot be read", path);
+        return ph_fail(PH_ERROR_DATA, "%s: cannot look into %s", path, ph_error_text());
     ph_status status = copy_paths(arena, found.gl_pathv, found.gl_pathc, paths_out, num_paths_out);
     globfree(&found);
     return status;
