@@ -1,6 +1,7 @@
 /* From the settings' fields and the header of the training file to columns. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/encoder.h"
@@ -66,27 +67,16 @@ static struct field_list given_fields(const struct ph_data_settings *settings)
     return (struct field_list){settings->fields.items, settings->fields.count};
 }
 
-static bool is_pattern(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 0 && name[length - 1] == '*';
-}
-
-static bool is_derived(const struct ph_field_settings *field)
-{
-    return field->from != NULL && field->from[0] != '\0';
-}
-
 /* The entry for a column of the file: exact names first, then patterns in their order. */
 static const struct ph_field_settings *find_field(struct field_list fields, const char *name)
 {
     for (size_t i = 0; i < fields.count; i++)
-        if (!is_derived(&fields.items[i]) && !is_pattern(fields.items[i].name) &&
+        if (!ph__field_is_derived(&fields.items[i]) && !ph__field_is_pattern(&fields.items[i]) &&
             strcmp(fields.items[i].name, name) == 0)
             return &fields.items[i];
     for (size_t i = 0; i < fields.count; i++) {
         const char *pattern = fields.items[i].name;
-        if (is_pattern(pattern) && strncmp(pattern, name, strlen(pattern) - 1) == 0)
+        if (ph__field_is_pattern(&fields.items[i]) && strncmp(pattern, name, strlen(pattern) - 1) == 0)
             return &fields.items[i];
     }
     return NULL;
@@ -123,7 +113,7 @@ static ph_status check_libsvm_field(
 {
     if (settings->format != PH_DATA_LIBSVM && settings->format != PH_DATA_LIBFFM)
         return PH_OK;
-    if (is_derived(field))
+    if (ph__field_is_derived(field))
         return ph_fail(PH_ERROR_CONFIG,
             "data.fields: '%s': a field of libsvm and libffm files becomes one feature, of its own name",
             name);
@@ -160,7 +150,8 @@ static ph_status add_derived(const struct ph_data_settings *settings, struct fie
 {
     for (size_t i = 0; i < fields.count; i++) {
         const struct ph_field_settings *field = &fields.items[i];
-        if (!is_derived(field) || strcmp(field->from, from.name) != 0 || has_name(without, field->name))
+        if (!ph__field_is_derived(field) || strcmp(field->from, from.name) != 0 ||
+            has_name(without, field->name))
             continue;
         PH_TRY(add_field(settings, field, field->name, from, encoder));
         *is_any = true;
@@ -241,40 +232,63 @@ static ph_status build_from_fields(const struct ph_data_settings *settings, stru
     struct field_list fields = given_fields(settings);
     for (size_t i = 0; i < fields.count; i++) {
         const struct ph_field_settings *field = &fields.items[i];
-        if (is_pattern(field->name))
+        if (ph__field_is_pattern(field))
             return ph_fail(PH_ERROR_CONFIG,
                 "data.fields: '%s': a pattern needs a data.train whose header can be looked at before",
                 field->name);
-        const char *from = is_derived(field) ? field->from : field->name;
+        const char *from = ph__field_is_derived(field) ? field->from : field->name;
         PH_TRY(add_field(settings, field, field->name, (struct file_column){from, false, 0}, encoder));
     }
     return PH_OK;
 }
 
-/* Every entry without a '*' must have met a column: a misspelt name would otherwise go unnoticed. */
-static ph_status check_all_fields_used(
+/* The entries that some column of the file has met. */
+static void mark_met(struct field_list fields, const struct ph_encoder *encoder, bool *is_met)
+{
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const char *from = encoder->columns[i].from;
+        const struct ph_field_settings *field = find_field(fields, from);
+        if (field != NULL)
+            is_met[field - fields.items] = true;
+        for (size_t k = 0; k < fields.count; k++)
+            is_met[k] |= ph__field_is_derived(&fields.items[k]) && strcmp(fields.items[k].from, from) == 0;
+    }
+}
+
+static ph_status fail_unmet(
+    const struct ph_data_settings *settings, uint64_t header_line, const struct ph_field_settings *field)
+{
+    const char *name = ph__field_is_derived(field) ? field->from : field->name;
+    char line[LINE_BYTES];
+    if (ph__field_is_pattern(field))
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.fields: '%s': no column starts so and has no entry of its own", name);
+    if (settings->format == PH_DATA_CRITEO || settings->format == PH_DATA_LIBSVM ||
+        settings->format == PH_DATA_LIBFFM)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of such a file", name);
+    if (settings->format == PH_DATA_NPY)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
+            settings->train != NULL ? settings->train : "data.train");
+    if (settings->train == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
+    return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s' that data.fields names",
+        settings->train, line_of(header_line, line), name);
+}
+
+/* Every entry must have met a column, or a misspelt name would go unnoticed: all but "*", the rest, which may be nothing. */
+static ph_status check_all_fields_met(
     const struct ph_data_settings *settings, uint64_t header_line, const struct ph_encoder *encoder)
 {
     struct field_list fields = given_fields(settings);
-    for (size_t i = 0; i < fields.count; i++) {
-        const char *name = fields.items[i].name;
-        if (is_pattern(name) || ph__encoder_find(encoder, name) != NULL)
-            continue;
-        if (is_derived(&fields.items[i]))
-            name = fields.items[i].from;
-        if (settings->format == PH_DATA_CRITEO || settings->format == PH_DATA_LIBSVM ||
-            settings->format == PH_DATA_LIBFFM)
-            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of such a file", name);
-        if (settings->format == PH_DATA_NPY)
-            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
-                settings->train != NULL ? settings->train : "data.train");
-        if (settings->train == NULL)
-            return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
-        char line[LINE_BYTES];
-        return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s' that data.fields names",
-            settings->train, line_of(header_line, line), name);
-    }
-    return PH_OK;
+    bool *is_met = calloc(fields.count + 1, sizeof *is_met);
+    if (is_met == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "data.fields: no memory for %zu entries", fields.count);
+    mark_met(fields, encoder, is_met);
+    size_t i = 0;
+    while (i < fields.count && (is_met[i] || strcmp(fields.items[i].name, "*") == 0))
+        i++;
+    free(is_met);
+    return i == fields.count ? PH_OK : fail_unmet(settings, header_line, &fields.items[i]);
 }
 
 static ph_status read_separators(const struct ph_data_settings *settings, struct ph_encoder *encoder)
@@ -330,12 +344,15 @@ ph_status ph__schema_build(
 {
     encoder->format = (enum ph_data_format)settings->format;
     encoder->has_header = ph__has_header(settings);
+    const bool is_libsvm = settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM;
+    const bool is_arrays = settings->format == PH_DATA_NPY || settings->format == PH_DATA_ARROW;
     PH_TRY(read_separators(settings, encoder));
+    PH_TRY(ph__schema_check_fields(settings, is_libsvm || is_arrays || shape->is_list != NULL));
     bool is_criteo =
         settings->format == PH_DATA_CRITEO || (settings->format == PH_DATA_NPY && shape->num_names == 0);
     if (is_criteo)
         PH_TRY(build_criteo(settings, encoder));
-    else if (settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM)
+    else if (is_libsvm)
         PH_TRY(build_libsvm(settings, shape->num_fields, encoder));
     else if (settings->fields.count == 0 && built_in_fields(settings->format).count == 0)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing, for example "
@@ -344,5 +361,5 @@ ph_status ph__schema_build(
         PH_TRY(build_from_names(settings, shape, encoder));
     else
         PH_TRY(build_from_fields(settings, encoder));
-    return check_all_fields_used(settings, shape->header_line, encoder);
+    return check_all_fields_met(settings, shape->header_line, encoder);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "data/data_options.h"
 
@@ -25,6 +26,22 @@ struct ph__file_shape {
 /* The columns from the settings and the file. */
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
+
+/* A name that stands for every column that starts so; a feature that is made from a column of another name. */
+static inline bool ph__field_is_pattern(const struct ph_field_settings *field)
+{
+    const size_t length = strlen(field->name);
+    return length > 0 && field->name[length - 1] == '*';
+}
+
+static inline bool ph__field_is_derived(const struct ph_field_settings *field)
+{
+    return field->from != NULL && field->from[0] != '\0';
+}
+
+/* PH_ERROR_CONFIG when two entries have one name, and for a key of an entry that its kind or encoding has no use for.
+ * Lists: the data itself may say which columns are some. */
+ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool may_be_lists);
 
 /* Whether the files' first line names the columns, and the separator where data.separator says none. */
 bool ph__has_header(const struct ph_data_settings *settings);

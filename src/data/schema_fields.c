@@ -1,0 +1,82 @@
+/* Whether the entries of data.fields can be what they say, before they meet columns: what would change nothing is refused. */
+#include <string.h>
+
+#include "data/schema.h"
+
+static ph_status check_names(const struct ph_field_settings *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ph__field_is_derived(&fields[i]) && ph__field_is_pattern(&fields[i]))
+            return ph_fail(PH_ERROR_CONFIG,
+                "data.fields: '%s': what is made from another column has a name of its own, without '*'",
+                fields[i].name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(fields[k].name, fields[i].name) == 0)
+                return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' has two entries", fields[i].name);
+    }
+    return PH_OK;
+}
+
+/* A key, whether the entry says something other than its default, and whether the entry is what it is for. */
+struct key {
+    const char *name;
+    bool is_given, is_used;
+    const char *user;
+};
+
+static ph_status check_used(const char *field, const struct key *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (keys[i].is_given && !keys[i].is_used)
+            return ph_fail(
+                PH_ERROR_CONFIG, "data.fields: '%s': %s is only for %s", field, keys[i].name, keys[i].user);
+    return PH_OK;
+}
+
+static ph_status check_dense_keys(const struct ph_field_settings *field)
+{
+    const bool is_dense = field->kind == PH_FIELD_DENSE;
+    const bool is_standardised =
+        field->transform == PH_TRANSFORM_STANDARDISE || field->transform == PH_TRANSFORM_LOG1P_STANDARDISE;
+    const struct key keys[] = {
+        {"transform", field->transform != PH_TRANSFORM_NONE, is_dense, "dense fields"},
+        {"missing", field->missing != 0, is_dense && !is_standardised,
+            "dense fields that are not standardised"},
+        {"missing_indicator", field->has_indicator, is_dense, "dense fields"},
+    };
+    return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
+}
+
+static ph_status check_id_keys(
+    const struct ph_data_settings *settings, const struct ph_field_settings *field, bool may_be_list)
+{
+    const bool is_id = field->kind == PH_FIELD_ID;
+    const int encoding = field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
+    const bool is_hash = is_id && encoding == PH_ENCODING_HASH;
+    const bool is_bucket = is_id && encoding == PH_ENCODING_BUCKET;
+    const struct key keys[] = {
+        {"encoding", field->encoding != PH_ENCODING_INHERIT, is_id, "ids"},
+        {"rows", field->rows != 0, is_hash || (is_id && encoding == PH_ENCODING_RAW), "raw and hashed ids"},
+        {"min_count", field->min_count != 0, is_id && encoding == PH_ENCODING_VOCABULARY,
+            "ids with a vocabulary"},
+        {"hash_seed", field->hash_seed >= 0, is_hash, "hashed ids"},
+        {"buckets", field->num_buckets != 0, is_bucket, "encoding bucket"},
+        {"boundaries", field->boundaries != NULL && field->boundaries[0] != '\0', is_bucket,
+            "encoding bucket"},
+        {"part", field->part != PH_TIME_WHOLE, is_id, "ids"},
+        {"weighted", field->is_weighted, is_id, "lists of ids"},
+        {"max_length", field->max_length != 0, is_id && (field->is_list || may_be_list), "lists of ids"},
+    };
+    return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
+}
+
+ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool may_be_lists)
+{
+    const struct ph_field_settings *fields = settings->fields.items;
+    PH_TRY(check_names(fields, settings->fields.count));
+    for (size_t i = 0; i < settings->fields.count; i++) {
+        PH_TRY(check_dense_keys(&fields[i]));
+        PH_TRY(check_id_keys(settings, &fields[i], may_be_lists));
+    }
+    return PH_OK;
+}
