@@ -158,7 +158,8 @@ ph_status ph_workspace_create(
 void ph_workspace_destroy(struct ph_workspace *workspace);
 struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace);
 
-/* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. */
+/* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. A batch larger
+ * than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller batches run as before. */
 ph_status ph_workspace_bind(
     struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step);
 ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value);

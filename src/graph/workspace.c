@@ -47,34 +47,50 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
     }
 }
 
-/* Plans for the capacities and takes memory for it. What the workspace held is gone. */
-static ph_status plan_workspace(struct ph_workspace *workspace)
+/* What the operators decide is bounded by what comes with the batch. */
+static void derive_capacities(const struct ph_graph *graph, uint64_t capacities[PH_MAX_SYMBOLS])
 {
-    const struct ph_graph *graph = graph_of(workspace);
     for (size_t i = PH_SYMBOL_IDS + 1; i < graph->num_symbols; i++) {
         const struct ph_symbol *symbol = &graph->symbols[i];
-        uint64_t bound = workspace->capacities[symbol->bound] * symbol->factor;
-        workspace->capacities[i] = bound < symbol->limit ? bound : symbol->limit;
+        uint64_t bound = capacities[symbol->bound] * symbol->factor;
+        capacities[i] = bound < symbol->limit ? bound : symbol->limit;
     }
+}
+
+/* The workspace now has this plan and memory, and what it held is gone. */
+static void adopt(struct ph_workspace *workspace, const struct ph_memory_plan *plan, void *memory)
+{
+    const struct ph_graph *graph = graph_of(workspace);
+    void *old_memory = workspace->memory;
+    size_t old_bytes = workspace->memory_bytes;
+    ph__memory_plan_fini(&workspace->plan);
+    workspace->plan = *plan;
+    workspace->memory = memory;
+    workspace->memory_bytes = (size_t)plan->report.planned_bytes;
+    for (ph_value value = 1; value < graph->num_values; value++)
+        place_value(workspace, value);
+    memset(workspace->versions, 0, (graph->num_nodes + 1) * sizeof *workspace->versions);
+    ph__memory_free(old_memory, old_bytes);
+}
+
+/* Plans for batches of this size and takes memory for it. All or nothing: a workspace that cannot grow serves the
+ * batches that it was large enough for. The old memory goes last; the new, being untouched, adds only address space. */
+static ph_status plan_workspace(struct ph_workspace *workspace, uint64_t batch_size, uint64_t num_ids)
+{
+    const struct ph_executor *executor = workspace->executor;
+    uint64_t capacities[PH_MAX_SYMBOLS] = {
+        [0] = 1, [PH_SYMBOL_BATCH] = batch_size, [PH_SYMBOL_IDS] = num_ids};
+    derive_capacities(graph_of(workspace), capacities);
     struct ph_memory_plan plan = {0};
-    PH_TRY(ph__plan_memory(
-        workspace->executor->program, workspace->executor->backend, workspace->capacities, &plan));
     void *memory = NULL;
-    ph__memory_free(workspace->memory, workspace->memory_bytes);
-    workspace->memory = NULL;
-    workspace->memory_bytes = 0;
+    PH_TRY(ph__plan_memory(executor->program, executor->backend, capacities, &plan));
     ph_status status = ph__memory_alloc((size_t)plan.report.planned_bytes, "the workspace", &memory);
     if (status != PH_OK) {
         ph__memory_plan_fini(&plan);
         return status;
     }
-    ph__memory_plan_fini(&workspace->plan);
-    workspace->plan = plan;
-    workspace->memory = memory;
-    workspace->memory_bytes = (size_t)plan.report.planned_bytes;
-    for (ph_value value = 1; value < graph->num_values; value++)
-        place_value(workspace, value);
-    memset(workspace->versions, 0, (graph->num_nodes + 1) * sizeof *workspace->versions);
+    memcpy(workspace->capacities, capacities, sizeof capacities);
+    adopt(workspace, &plan, memory);
     return PH_OK;
 }
 
@@ -86,9 +102,7 @@ ph_status ph_workspace_create(
     if (workspace == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
     workspace->executor = executor;
-    workspace->capacities[0] = workspace->extents[0] = 1;
-    workspace->capacities[PH_SYMBOL_BATCH] = batch_size;
-    workspace->capacities[PH_SYMBOL_IDS] = num_ids;
+    workspace->extents[0] = 1;
     workspace->scalars = calloc(graph->num_values, sizeof *workspace->scalars);
     workspace->values = calloc(graph->num_values, sizeof *workspace->values);
     workspace->versions = calloc(graph->num_nodes + 1, sizeof *workspace->versions);
@@ -97,7 +111,7 @@ ph_status ph_workspace_create(
         status = ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
     if (status == PH_OK) {
         workspace->values[0].type = &graph->values[0].type;
-        status = plan_workspace(workspace);
+        status = plan_workspace(workspace, batch_size, num_ids);
     }
     if (status != PH_OK) {
         ph_workspace_destroy(workspace);
@@ -128,13 +142,25 @@ struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace
 
 /* ---- binding a batch ----------------------------------------------------------------------------------- */
 
-static bool grow_capacity(uint64_t *capacity, uint64_t needed)
+/* By half at least, so that batches which grow slowly do not plan each time. */
+static uint64_t grown_capacity(uint64_t capacity, uint64_t needed)
 {
-    if (needed <= *capacity)
-        return false;
-    uint64_t grown = *capacity + *capacity / 2;
-    *capacity = grown > needed ? grown : needed;
-    return true;
+    if (needed <= capacity)
+        return capacity;
+    uint64_t grown = capacity + capacity / 2;
+    return grown > needed ? grown : needed;
+}
+
+static ph_status grow(struct ph_workspace *workspace, const struct ph_batch *batch)
+{
+    const uint64_t *capacities = workspace->capacities;
+    uint64_t batch_size = grown_capacity(capacities[PH_SYMBOL_BATCH], batch->num_samples);
+    uint64_t num_ids = grown_capacity(capacities[PH_SYMBOL_IDS], batch->num_ids);
+    if (batch_size == capacities[PH_SYMBOL_BATCH] && num_ids == capacities[PH_SYMBOL_IDS])
+        return PH_OK;
+    PH_TRY(plan_workspace(workspace, batch_size, num_ids));
+    workspace->num_growths++;
+    return PH_OK;
 }
 
 static ph_status check_width(
@@ -178,12 +204,7 @@ ph_status ph_workspace_bind(
     struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step)
 {
     PH_TRY(check_batch(graph_of(workspace), batch));
-    bool has_grown = grow_capacity(&workspace->capacities[PH_SYMBOL_BATCH], batch->num_samples);
-    has_grown = grow_capacity(&workspace->capacities[PH_SYMBOL_IDS], batch->num_ids) || has_grown;
-    if (has_grown) {
-        PH_TRY(plan_workspace(workspace));
-        workspace->num_growths++;
-    }
+    PH_TRY(grow(workspace, batch));
     workspace->extents[PH_SYMBOL_BATCH] = batch->num_samples;
     workspace->extents[PH_SYMBOL_IDS] = batch->num_ids;
     bind_input(workspace, PH_INPUT_DENSE, batch->dense, NULL);

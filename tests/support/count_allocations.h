@@ -1,12 +1,13 @@
-/* Interposes malloc, calloc and realloc in the test program that includes this file (one source file only), and counts
- * calls while armed, by whose code asks: oneDNN's C API makes an argument map for each primitive that it executes;
- * those calls (from libdnnl, and from libstdc++ on its behalf) are counted apart.
+/* Interposes malloc, calloc, realloc and aligned_alloc in the test program that includes this file (one source file
+ * only), and counts calls while armed, by whose code asks: oneDNN's C API makes an argument map for each primitive that
+ * it executes; those calls (from libdnnl, and from libstdc++ on its behalf) are counted apart. A chosen call may fail.
  *
  * Under a sanitizer, which owns malloc itself, nothing is interposed: allocations_are_counted() says so. */
 #ifndef PH_TEST_COUNT_ALLOCATIONS_H
 #define PH_TEST_COUNT_ALLOCATIONS_H
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@ enum allocator { ALLOCATOR_OURS, ALLOCATOR_LIBRARY };
 
 static atomic_bool allocations_armed;
 static atomic_uint allocations_by[2];
+static atomic_int allocations_until_failure; /* 0: none fails */
 
 static inline unsigned num_allocations(enum allocator who)
 {
@@ -26,6 +28,18 @@ static inline unsigned num_allocations(enum allocator who)
 static inline void count_allocations(bool is_on)
 {
     atomic_store(&allocations_armed, is_on);
+}
+
+/* The call of that number from now fails, from 1, armed or not, whoever makes it; 0: none does. */
+static inline void fail_allocation(int number)
+{
+    atomic_store(&allocations_until_failure, number);
+}
+
+/* Whether the call that fail_allocation named has come. */
+static inline bool allocation_has_failed(void)
+{
+    return atomic_load(&allocations_until_failure) <= 0;
 }
 
 #if defined(__has_feature)
@@ -60,26 +74,41 @@ static inline void count_allocation(const void *caller)
     atomic_fetch_add(&allocations_by[is_library ? ALLOCATOR_LIBRARY : ALLOCATOR_OURS], 1);
 }
 
+static inline bool allocation_fails(void)
+{
+    if (atomic_load(&allocations_until_failure) <= 0 || atomic_fetch_sub(&allocations_until_failure, 1) != 1)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *pointer, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
 
 void *malloc(size_t size)
 {
     count_allocation(__builtin_return_address(0));
-    return __libc_malloc(size);
+    return allocation_fails() ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
     count_allocation(__builtin_return_address(0));
-    return __libc_calloc(count, size);
+    return allocation_fails() ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *pointer, size_t size)
 {
     count_allocation(__builtin_return_address(0));
-    return __libc_realloc(pointer, size);
+    return allocation_fails() ? NULL : __libc_realloc(pointer, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    count_allocation(__builtin_return_address(0));
+    return allocation_fails() ? NULL : __libc_memalign(alignment, size);
 }
 
 #endif

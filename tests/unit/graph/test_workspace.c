@@ -167,6 +167,41 @@ static void nothing_is_allocated_after_the_first_run(void **state)
     toy_machine_stop(&machine);
 }
 
+static double loss_of(struct toy_machine *machine)
+{
+    double loss = 0;
+    assert_ok(ph_workspace_run(machine->workspace, "forward"));
+    assert_ok(ph_workspace_scalar(machine->workspace, "loss", &loss));
+    return loss;
+}
+
+static void workspace_that_cannot_grow_is_as_it_was(void **state)
+{
+    (void)state;
+    if (!allocations_are_counted())
+        return print_message("a sanitizer owns malloc: none can fail\n");
+    const struct ph_batch large = toy_batch(8, 1, dense);
+    ph_status status = PH_ERROR_MEMORY;
+    int number = 0;
+    while (status != PH_OK) {
+        struct toy_machine machine = {0};
+        start_small_machine(&machine);
+        fail_allocation(++number);
+        status = ph_workspace_bind(machine.workspace, &large, 0, 0);
+        const bool has_failed = allocation_has_failed();
+        fail_allocation(0);
+        assert_int_equal(status, has_failed ? PH_ERROR_MEMORY : PH_OK);
+        assert_int_equal(ph_workspace_memory(machine.workspace).num_growths, has_failed ? 0 : 1);
+        bind(&machine, 4);
+        assert_near(loss_of(&machine), 2 * (1 - 2 + 3 + 4), 0, 0);
+        bind(&machine, 8);
+        assert_near(loss_of(&machine), 2 * 22, 0, 0);
+        assert_int_equal(ph_workspace_memory(machine.workspace).num_growths, 1);
+        toy_machine_stop(&machine);
+    }
+    assert_true(number > 5); /* each of several was let fail */
+}
+
 static void subnormals_are_zero_inside_and_kept_outside(void **state)
 {
     (void)state;
@@ -218,6 +253,7 @@ int main(void)
         cmocka_unit_test(kept_result_is_made_anew_when_its_parameter_changes),
         cmocka_unit_test(wrong_use_is_one_clear_line),
         cmocka_unit_test(nothing_is_allocated_after_the_first_run),
+        cmocka_unit_test(workspace_that_cannot_grow_is_as_it_was),
         cmocka_unit_test(subnormals_are_zero_inside_and_kept_outside),
         cmocka_unit_test(profile_adds_up_calls_and_costs),
     };
