@@ -217,12 +217,18 @@ static ph_status read_descriptor(
     return PH_OK;
 }
 
+static ph_status fail_to_open(const char *path)
+{
+    const ph_status status = errno == ENOMEM ? PH_ERROR_MEMORY : PH_ERROR_DATA;
+    return ph_fail(status, "%s: cannot open: %s", path, strerror(errno));
+}
+
 ph_status ph__file_read(
     struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return ph_fail(PH_ERROR_DATA, "%s: cannot open: %s", path, strerror(errno));
+        return fail_to_open(path);
     char *bytes = NULL;
     size_t capacity = 0, size = 0;
     ph_status status = read_descriptor(descriptor, path, max_bytes, &bytes, &capacity, &size);
@@ -244,7 +250,7 @@ ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_byt
     PH_TRY(ph__file_size(path, num_bytes_out));
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return ph_fail(PH_ERROR_DATA, "%s: cannot open: %s", path, strerror(errno));
+        return fail_to_open(path);
     *descriptor_out = descriptor;
     return PH_OK;
 }

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json_check.h"
 #include "base/number.h"
 
 static _Thread_local bool has_failed;
@@ -308,8 +309,15 @@ ph_status ph__json_parse(
 {
     json_error_t error;
     json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (json == NULL && json_error_code(&error) == json_error_out_of_memory)
+    bool is_out_of_memory = false;
+    if (json == NULL) /* jansson mostly says nothing when memory is lacking */
+        is_out_of_memory = json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0';
+    else
+        is_out_of_memory = !ph__json_is_text(checked(json), text, size);
+    if (is_out_of_memory) {
+        json_decref(json);
         return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
+    }
     if (json == NULL)
         return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
     *json_out = checked(json);
@@ -344,6 +352,17 @@ const char *ph__json_key_at(const struct ph_json *object, size_t index)
     for (size_t i = 0; i < index && member != NULL; i++)
         member = next_member(json, member);
     return member != NULL ? json_object_iter_key(member) : NULL;
+}
+
+bool ph__json_next_member(const struct ph_json *object, struct ph_json_member *member)
+{
+    const json_t *json = const_node(object);
+    void *place = member->place == NULL ? first_member(json) : next_member(json, member->place);
+    if (place == NULL)
+        return false;
+    *member =
+        (struct ph_json_member){json_object_iter_key(place), as_ph(json_object_iter_value(place)), place};
+    return true;
 }
 
 const char *ph__json_as_text(const struct ph_json *json, const char *fallback)

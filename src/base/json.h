@@ -31,13 +31,22 @@ ph_status ph__json_write(const struct ph_json *json, const char *path); /* atomi
 void ph__json_destroy(struct ph_json *json);
 
 /* Reading. `where` names the source in errors; `error_status` is what a malformed text gives. Duplicate keys
- * are refused. Looking up a missing key gives NULL; asking for a value of another type gives the fallback. */
+ * are refused. A document that there was no memory for is never taken for another one: it gives PH_ERROR_MEMORY, or
+ * error_status where the parser tells no more. Looking up a missing key gives NULL; asking for a value of another type gives
+ * the fallback. */
 ph_status ph__json_parse(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
 const struct ph_json *ph__json_get(const struct ph_json *object, const char *key);
 const struct ph_json *ph__json_at(const struct ph_json *array, size_t index);
 size_t ph__json_size(const struct ph_json *json); /* members or items; 0 for anything else */
 const char *ph__json_key_at(const struct ph_json *object, size_t index);
+/* Sets the member after this one, in their order; the first of a zero-initialised one. False at the end. */
+struct ph_json_member {
+    const char *key;
+    const struct ph_json *value;
+    void *place; /* jansson's */
+};
+bool ph__json_next_member(const struct ph_json *object, struct ph_json_member *member);
 const char *ph__json_as_text(const struct ph_json *json, const char *fallback);
 int64_t ph__json_as_integer(const struct ph_json *json, int64_t fallback);
 double ph__json_as_number(const struct ph_json *json, double fallback);

@@ -1,3 +1,6 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +10,17 @@
 #include "support/test_support.h"
 
 static struct ph_arena arena;
+static int open_error; /* what opening fails with; 0: it does not */
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    errno = open_error;
+    return open_error != 0 ? -1 : openat(AT_FDCWD, path, flags, mode);
+}
 
 static const char *in_folder(const char *name)
 {
@@ -125,9 +139,27 @@ static void a_whole_file_is_read_up_to_its_limit(void **state)
     assert_string_equal(text, "");
 }
 
+static void no_memory_to_open_a_file_is_no_bad_file(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    uint64_t num_bytes = 0;
+    int descriptor = -1;
+    test_write_file("file", "x");
+    open_error = ENOMEM;
+    ph_status read = ph__file_read(&arena, in_folder("file"), 10, &text, &size);
+    ph_status opened = ph__file_open(in_folder("file"), &descriptor, &num_bytes);
+    open_error = 0;
+    assert_int_equal(read, PH_ERROR_MEMORY);
+    assert_int_equal(opened, PH_ERROR_MEMORY);
+    assert_fails(ph__file_read(&arena, in_folder("none"), 10, &text, &size), PH_ERROR_DATA, "cannot open");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_memory_to_open_a_file_is_no_bad_file),
         cmocka_unit_test(folders_are_made_with_their_parents),
         cmocka_unit_test(an_empty_folder_is_told_from_a_full_one),
         cmocka_unit_test(a_folder_is_locked_once),

@@ -7,6 +7,7 @@
 #include "base/seal.h"
 #include "data/encoder.h"
 #include "data_fixture.h"
+#include "support/count_allocations.h"
 
 static const char rows[] = "label,w,user,tags,h,r,d,g,skip\n"
                            "1,1,u1,a|b,x,3,2.5,g1,?\n"
@@ -244,6 +245,32 @@ static void vocabulary_ids_must_be_text(void **state)
         "bytes.csv:3: field 'a': the id is not");
 }
 
+static void an_encoder_without_memory_is_not_another_one(void **state)
+{
+    (void)state;
+    const char *saved = fixture_file("scarce.json", "");
+    struct ph_encoder *encoder = rich_encoder(fixture_file("rich.csv", rows)), *loaded = NULL;
+    char wanted[PH_SEAL_DIGITS + 1], digits[PH_SEAL_DIGITS + 1];
+    assert_ok(ph_encoder_save(encoder, saved));
+    assert_ok(ph__encoder_digest(encoder, wanted));
+    bool has_failed = allocations_are_counted();
+    for (int number = 1; has_failed; number++) {
+        fail_allocation(number);
+        const ph_status status = ph_encoder_load(saved, &loaded);
+        has_failed = allocation_has_failed();
+        fail_allocation(0);
+        if (status != PH_OK) {
+            assert_true(has_failed);
+            continue;
+        }
+        loaded->digest[0] = '\0'; /* of what it holds, not of the file */
+        assert_ok(ph__encoder_digest(loaded, digits));
+        assert_string_equal(digits, wanted);
+        ph_encoder_destroy(loaded);
+    }
+    ph_encoder_destroy(encoder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_flip_of_any_byte_is_found),
         cmocka_unit_test(a_cut_at_any_length_and_a_surplus_byte_are_found),
         cmocka_unit_test(vocabulary_ids_must_be_text),
+        cmocka_unit_test(an_encoder_without_memory_is_not_another_one),
         cmocka_unit_test(what_could_not_be_loaded_is_not_saved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
