@@ -34,10 +34,15 @@ bool ph__is_utf8(const char *text, size_t length)
 
 ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
 {
-    if (ph__is_utf8(word, length))
+    const char *problem = NULL;
+    if (memchr(word, '\n', length) != NULL || memchr(word, '\0', length) != NULL)
+        problem = "holds a line feed or a NUL";
+    else if (!ph__is_utf8(word, length))
+        problem = "is not UTF-8";
+    if (problem == NULL)
         return PH_OK;
-    return ph_fail(PH_ERROR_DATA, "field '%s': the id is not UTF-8, which a vocabulary cannot keep (hash it)",
-        column->name);
+    return ph_fail(PH_ERROR_DATA, "field '%s': the id %s, which a vocabulary cannot keep (hash it)",
+        column->name, problem);
 }
 
 ph_status ph__encoder_new(struct ph_encoder **encoder_out)

@@ -14,7 +14,8 @@
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
-/* The words separated by line feeds, which no id contains: one string instead of a million nodes. */
+/* The words separated by line feeds, which no id contains (ph__encoder_check_word): one string instead of a million
+ * nodes. */
 static ph_status set_words(struct ph_json *json, const struct ph__vocabulary *vocabulary)
 {
     char *text = malloc(vocabulary->text_size + vocabulary->num_words + 1);

@@ -291,6 +291,29 @@ static void a_wanted_column_of_an_unread_type_is_named(void **state)
     ph_dataset_destroy(dataset);
 }
 
+static void ids_that_no_vocabulary_keeps_are_refused(void **state)
+{
+    (void)state;
+    static const int32_t labels[] = {0, 1}, ends[] = {0, 1, 4};
+    static const char *const texts[] = {"ab\nc", "ab\0c"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct fixture fixture;
+        struct ph_encoder *encoder = NULL;
+        struct ph_dataset *dataset = NULL;
+        struct arrow_pair batch = arrow_batch(2, 0);
+        arrow_add_child(&batch, ARROW_COLUMN("label", "i", 2, 0, NULL, labels));
+        arrow_add_child(&batch, ARROW_COLUMN("item", "u", 2, 0, NULL, ends, texts[i]));
+        assert_ok(ph_dataset_create(&dataset));
+        assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
+        fixture_init(&fixture, NULL);
+        fixture.settings.format = PH_DATA_ARROW;
+        fixture_label_and_ids(&fixture);
+        assert_fails(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder), PH_ERROR_DATA,
+            "batch 0, row 1: field 'item': the id holds a line feed or a NUL");
+        ph_dataset_destroy(dataset);
+    }
+}
+
 static void rows_that_are_bad_are_named_by_their_place(void **state)
 {
     (void)state;
@@ -352,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_dataset_and_text_teach_the_same),
         cmocka_unit_test(a_pass_goes_on_where_it_was_left),
         cmocka_unit_test(a_wanted_column_of_an_unread_type_is_named),
+        cmocka_unit_test(ids_that_no_vocabulary_keeps_are_refused),
         cmocka_unit_test(rows_that_are_bad_are_named_by_their_place),
         cmocka_unit_test(an_empty_dataset_is_refused),
     };
