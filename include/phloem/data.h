@@ -188,10 +188,12 @@ void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch */
  * batch is the dataset's, which releases it when it is destroyed, the schema has been read and released, and release is
  * NULL in both. On failure both stay the caller's as they were. Not while batches of the dataset are open.
  *
- * Columns meet a schema by name. Values may be of bool, int8 to uint64, float16 to float64, utf8, binary (also large, and
- * views), dictionary-encoded ones of these, and list, large_list and fixed_size_list of these, which are lists of ids. Null is
+ * Columns meet a schema by name; one that is wanted may be there once only. Values may be of bool, int8 to uint64, float16
+ * to float64, utf8, binary (also large, and views), date, timestamp and decimal128. Those up to the views may be
+ * dictionary-encoded, and the items of list, large_list and fixed_size_list, which are lists of ids. Null is
  * blank, in a list nothing. A batch may carry columns of other types as long as nobody wants them.
- * Errors: PH_ERROR_DATA naming the column, when batch and schema disagree; PH_ERROR_USAGE when either has been released. */
+ * Errors: PH_ERROR_DATA naming batch (from 0) and column, when batch and schema disagree; PH_ERROR_USAGE when either has
+ * been released. */
 ph_status ph_dataset_append_arrow(
     struct ph_dataset *dataset, struct ArrowArray *batch, struct ArrowSchema *schema);
 uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);

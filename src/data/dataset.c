@@ -55,9 +55,12 @@ static ph_status init_batch(struct ph_dataset *dataset, const struct ArrowArray 
     batch->columns = ph__arena_alloc_array(&dataset->arena, batch->num_columns, sizeof *batch->columns);
     if (batch->columns == NULL)
         return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < batch->num_columns; i++)
-        PH_TRY(ph__arrow_column_init(&dataset->arena, schema, array, (int64_t)i, &batch->columns[i]));
-    return PH_OK;
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < batch->num_columns && status == PH_OK; i++)
+        status = ph__arrow_column_init(&dataset->arena, schema, array, (int64_t)i, &batch->columns[i]);
+    if (status == PH_OK)
+        return PH_OK;
+    return ph_fail(status, PH_DATASET_NAME ": batch %zu: %s", dataset->num_batches, ph_error_text());
 }
 
 ph_status ph_dataset_append_arrow(

@@ -23,31 +23,48 @@ struct arrow_batch {
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
 
-static const struct ph__arrow_column *find_column(const struct ph__dataset_batch *batch, const char *name)
+/* NULL when there is none; PH_ERROR_DATA when there are several. */
+static ph_status find_column(
+    const struct ph__dataset_batch *batch, const char *name, const struct ph__arrow_column **column_out)
 {
-    for (size_t i = 0; i < batch->num_columns; i++)
-        if (strcmp(batch->columns[i].name, name) == 0)
-            return &batch->columns[i];
-    return NULL;
+    *column_out = NULL;
+    for (size_t i = 0; i < batch->num_columns; i++) {
+        if (strcmp(batch->columns[i].name, name) != 0)
+            continue;
+        if (*column_out != NULL)
+            return ph_fail(PH_ERROR_DATA, "two columns are called '%s'", name);
+        *column_out = &batch->columns[i];
+    }
+    return PH_OK;
 }
 
 static ph_status match_column(
     const struct ph__source *source, struct arrow_batch *state, const struct ph__column *column)
 {
-    const struct ph__arrow_column *from = find_column(state->batch, column->from);
+    const struct ph__arrow_column *from;
+    if (column->kind == PH_FIELD_IGNORE)
+        return PH_OK;
+    PH_TRY(find_column(state->batch, column->from, &from));
     if (from == NULL && ph__column_may_lack(column, source->options.needs_no_labels))
         return PH_OK;
     if (from == NULL)
-        return ph_fail(PH_ERROR_DATA, "%s: batch %zu has no column '%s'", source->paths[source->file],
-            source->file, column->from);
-    if (column->kind == PH_FIELD_IGNORE)
-        return PH_OK;
+        return ph_fail(PH_ERROR_DATA, "has no column '%s'", column->from);
     PH_TRY(ph__arrow_column_check(from));
     if (from->kind == PH_ARROW_LIST && (!column->is_list || column->is_group))
         return ph_fail(PH_ERROR_DATA, "arrow: column '%s' (format '%s') has lists, the schema's '%s' %s",
             from->name, from->format, column->name, column->is_list ? "is a group" : "has one value");
     state->cells[state->num_cells++] = (struct cell){.column = column, .from = from};
     return PH_OK;
+}
+
+static ph_status match_columns(const struct ph__source *source, struct arrow_batch *state)
+{
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < source->encoder->num_columns && status == PH_OK; i++)
+        status = match_column(source, state, &source->encoder->columns[i]);
+    if (status == PH_OK)
+        return PH_OK;
+    return ph_fail(status, "%s: batch %zu: %s", source->paths[source->file], source->file, ph_error_text());
 }
 
 static ph_status open_arrow(struct ph__source *source, const struct ph__source_position *position)
@@ -60,8 +77,7 @@ static ph_status open_arrow(struct ph__source *source, const struct ph__source_p
     if (state == NULL || state->cells == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read", source->paths[source->file]);
     state->batch = &source->options.dataset->batches[source->file];
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        PH_TRY(match_column(source, state, &encoder->columns[i]));
+    PH_TRY(match_columns(source, state));
     if (position->row > state->batch->num_rows)
         return ph_fail(
             PH_ERROR_DATA, "%s: has fewer rows than when the reading was left", source->paths[source->file]);

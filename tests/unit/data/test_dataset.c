@@ -47,7 +47,8 @@ static void a_refused_batch_stays_the_callers(void **state)
         "1 columns, its schema 2");
     batch.array.n_children = 2;
     batch.array.length = 4;
-    assert_fails(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema), PH_ERROR_DATA, "fewer rows");
+    assert_fails(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema), PH_ERROR_DATA,
+        "dataset: batch 0: arrow: column 'label' (format 'i') has fewer rows");
     assert_non_null(batch.array.release);
     assert_non_null(batch.schema.release);
     assert_int_equal(ph_dataset_num_rows(dataset), 0);
@@ -287,7 +288,40 @@ static void a_wanted_column_of_an_unread_type_is_named(void **state)
     fixture_field(&fixture, "click", PH_FIELD_LABEL);
     fixture_field(&fixture, "*", PH_FIELD_ID);
     assert_fails(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder), PH_ERROR_DATA,
-        "column 'span' (format 'tDs') is of a type that is not read");
+        "dataset: batch 0: arrow: column 'span' (format 'tDs') is of a type that is not read");
+    ph_dataset_destroy(dataset);
+}
+
+static void a_wanted_column_must_be_there_once(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {7, 8, 7};
+    struct fixture fixture;
+    struct ph_dataset *dataset = NULL;
+    struct ph_encoder *encoder = NULL;
+    struct ph_batches *batches = NULL;
+    const struct ph_batch *batch;
+    const struct ph_batches_options options = {.batch_size = 4};
+    assert_ok(ph_dataset_create(&dataset));
+    for (int i = 0; i < 3;
+         i++) { /* the second has a column twice that nobody wants, the third one that is wanted */
+        struct arrow_pair pair = small_batch();
+        for (int k = 0; i > 0 && k < 2; k++)
+            arrow_add_child(&pair, ARROW_COLUMN(i == 1 ? "more" : "item", "i", 3, 0, NULL, ids));
+        assert_ok(ph_dataset_append_arrow(dataset, &pair.array, &pair.schema));
+    }
+    fixture_init(&fixture, NULL);
+    fixture.settings.format = PH_DATA_ARROW;
+    fixture.settings.encoding = PH_ENCODING_RAW;
+    fixture.settings.rows = 9;
+    fixture_label_and_ids(&fixture);
+    assert_ok(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder));
+    assert_ok(ph_dataset_batches_open(dataset, encoder, &options, &batches));
+    assert_int_equal(fixture_next(batches)->num_samples, 4);
+    assert_fails(
+        ph_batches_next(batches, &batch), PH_ERROR_DATA, "dataset: batch 2: two columns are called 'item'");
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
     ph_dataset_destroy(dataset);
 }
 
@@ -375,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_dataset_and_text_teach_the_same),
         cmocka_unit_test(a_pass_goes_on_where_it_was_left),
         cmocka_unit_test(a_wanted_column_of_an_unread_type_is_named),
+        cmocka_unit_test(a_wanted_column_must_be_there_once),
         cmocka_unit_test(ids_that_no_vocabulary_keeps_are_refused),
         cmocka_unit_test(rows_that_are_bad_are_named_by_their_place),
         cmocka_unit_test(an_empty_dataset_is_refused),
