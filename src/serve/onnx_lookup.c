@@ -115,17 +115,21 @@ static const struct ph_node *producer(const struct ph__onnx_walk *walk, ph_value
     return &walk->graph->nodes[walk->graph->values[value].producer];
 }
 
-/* mask (B,L,1) times the weights of the ids, where there are any. */
-static const char *list_factors(
-    struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature, const char *mask)
+/* (B,L,1): the mask, or the weights of the ids where there are any, and 0 for padding, whatever its weight says: NaN
+ * times a mask of 0 would stay. */
+static const char *list_factors(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
 {
+    const struct ph_node *slots_node = producer(walk, node->inputs[SLOTS]);
     if (node->inputs[WEIGHTS] == 0 || !walk->encoder->sparse_columns[feature]->is_weighted)
-        return mask;
+        return list_part(walk, slots_node, feature, "mask");
+    const char *is_id = list_part(walk, slots_node, feature, "is_id"); /* (B,L) */
     const char *name = ph__onnx_model_text(walk->model, "weights.%s", feature_name(walk->encoder, feature));
+    const char *nothing =
+        ph__onnx_model_real(walk->model, list_part(walk, node, feature, "no_weight"), (ph_real)0);
     const char *axis = list_integer(walk, node, feature, "weight_axis", 2);
     const char *weights =
-        list_emit(walk, node, feature, "weights", "Unsqueeze", PH_ONNX_INPUTS(name, axis), NULL);
-    return list_emit(walk, node, feature, "factors", "Mul", PH_ONNX_INPUTS(mask, weights), NULL);
+        list_emit(walk, node, feature, "weights", "Where", PH_ONNX_INPUTS(is_id, name, nothing), NULL);
+    return list_emit(walk, node, feature, "factors", "Unsqueeze", PH_ONNX_INPUTS(weights, axis), NULL);
 }
 
 /* (B,1,D) divided by the number of ids, or by 1 where there are none. */
@@ -149,8 +153,8 @@ static const char *pool_list(struct ph__onnx_walk *walk, const struct ph_node *n
     const char *axis = list_integer(walk, node, feature, "axis", 1);
     const char *rows = list_emit(walk, node, feature, "rows", "Gather",
         PH_ONNX_INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,L,D) */
-    const char *masked = list_emit(walk, node, feature, "masked", "Mul",
-        PH_ONNX_INPUTS(rows, list_factors(walk, node, feature, mask)), NULL);
+    const char *masked = list_emit(
+        walk, node, feature, "masked", "Mul", PH_ONNX_INPUTS(rows, list_factors(walk, node, feature)), NULL);
     const char *sum = list_emit(walk, node, feature, "sum", "ReduceSum", PH_ONNX_INPUTS(masked, axis),
         PH_ONNX_ATTRIBUTE("keepdims", 1));
     return attributes->pooling == PH_POOL_MEAN ? divide_by_length(walk, node, feature, sum, mask, axis) : sum;

@@ -112,12 +112,12 @@ def onnx_inputs(columns, features, num_dense):
         if kind != ONE:
             inputs[f"ids.{name}"] = padded(columns[name], 0, numpy.int64)
         if kind == WEIGHTED:
-            inputs[f"weights.{name}"] = padded(columns[name], 1, numpy.float32)
+            inputs[f"weights.{name}"] = padded(columns[name], 1, numpy.float32, padding=numpy.nan)  # is not looked at
     return inputs
 
 
-def padded(lists, part, dtype):
-    array = numpy.full((NUM_ROWS, MAX_LENGTH + 1), -1, dtype)
+def padded(lists, part, dtype, padding=-1):
+    array = numpy.full((NUM_ROWS, MAX_LENGTH + 1), padding, dtype)
     for row, ids in enumerate(lists):
         array[row, : len(ids)] = [pair[part] for pair in ids]
     return array
