@@ -46,13 +46,14 @@ struct ph_session;
 struct ph_session_options { /* zero-initialised: the defaults */
     size_t max_batch;       /* rows scored together at most (64); more are scored in pieces */
     size_t num_threads;     /* calls served at once, each by its own thread (1); more wait */
-    size_t list_length;     /* ids of a list that are prepared for (32); longer lists take memory once */
+    size_t list_length;     /* ids of a list that are prepared for (32); longer lists take memory */
 };
 
 /* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there, config.yaml
  * (its sections data and model), which must say what the weights say of themselves.
  * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes none, unless
- * its lists or lines are longer than any before. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
+ * its lists are longer than list_length or its lines longer than 64 KiB, and than any before that met the same one of the
+ * num_threads contexts: each grows for itself. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
  * missing or does not fit the others, PH_ERROR_CONFIG, PH_ERROR_USAGE, PH_ERROR_MEMORY. */
 ph_status ph_session_open(
     const char *folder, const struct ph_session_options *options, struct ph_session **session_out);

@@ -18,6 +18,7 @@ void ph__row_encoder_fini(struct ph__row_encoder *row)
     free(row->lookups.items);
     free(row->pieces);
     free(row->scratch);
+    free(row->places);
     *row = (struct ph__row_encoder){0};
 }
 
@@ -66,13 +67,6 @@ ph_status ph__row_add_item(
         ph__row_words(row)[row->num_words++] = ph__word_from_float(weight);
     return PH_OK;
 }
-static int compare_pieces(const void *a, const void *b)
-{
-    const struct ph__list_piece *left = a, *right = b;
-    if (left->slot != right->slot)
-        return left->slot < right->slot ? -1 : 1;
-    return left->start < right->start ? -1 : left->start > right->start;
-}
 
 static bool are_lists_in_order(const struct ph__row_encoder *row)
 {
@@ -84,39 +78,49 @@ static bool are_lists_in_order(const struct ph__row_encoder *row)
     return true;
 }
 
-/* Copies the pieces of one list behind `to`: all ids, then all weights. Returns the number of words. */
-static size_t gather_list(
-    const struct ph__row_encoder *row, const struct ph__list_piece *pieces, size_t num_pieces, uint32_t *to)
+/* Where each list begins in the scratch, by slot: first all its ids, then all its weights. */
+static void place_lists(struct ph__row_encoder *row)
 {
-    bool is_weighted = row->encoder->sparse_columns[pieces[0].slot]->is_weighted;
-    size_t stride = is_weighted ? 2 : 1, count = 0, next = 0;
-    for (size_t p = 0; p < num_pieces; p++)
-        count += pieces[p].count;
-    for (size_t p = 0; p < num_pieces; p++) {
-        const uint32_t *from = ph__row_words(row) + pieces[p].start;
-        for (size_t i = 0; i < pieces[p].count; i++, next++) {
-            to[next] = from[stride * i];
-            if (is_weighted)
-                to[count + next] = from[stride * i + 1];
-        }
+    const struct ph_encoder *encoder = row->encoder;
+    const uint32_t *lengths = ph__row_words(row) + encoder->sparse_word;
+    size_t place = 0;
+    for (size_t i = 0; i < encoder->num_lists; i++) {
+        const size_t slot = encoder->lists[i];
+        row->places[slot] = place;
+        place += lengths[slot] * (encoder->sparse_columns[slot]->is_weighted ? (size_t)2 : 1);
     }
-    return stride * count;
 }
 
-/* Lists come in the order of the file and in pieces; they are to lie in the order of their slots, in one. */
+/* Copies a piece to where its list has come. */
+static void place_piece(struct ph__row_encoder *row, const struct ph__list_piece *piece)
+{
+    const bool is_weighted = row->encoder->sparse_columns[piece->slot]->is_weighted;
+    const size_t stride = is_weighted ? 2 : 1;
+    const size_t length = ph__row_words(row)[row->encoder->sparse_word + piece->slot];
+    const uint32_t *from = ph__row_words(row) + piece->start;
+    uint32_t *to = row->scratch + row->places[piece->slot];
+    for (size_t i = 0; i < piece->count; i++) {
+        to[i] = from[stride * i];
+        if (is_weighted)
+            to[length + i] = from[stride * i + 1];
+    }
+    row->places[piece->slot] += piece->count;
+}
+
+/* Lists come in the order of the file and in pieces; they are to lie in the order of their slots, in one. The C library's
+ * sort takes memory. */
 static ph_status order_lists(struct ph__row_encoder *row)
 {
     if (are_lists_in_order(row))
         return PH_OK;
-    size_t first = row->encoder->num_fixed_words, num_words = row->num_words - first, used = 0;
+    const size_t first = row->encoder->num_fixed_words, num_words = row->num_words - first;
     PH_TRY(
         ph__array_reserve((void **)&row->scratch, &row->scratch_capacity, num_words, sizeof *row->scratch));
-    qsort(row->pieces, row->num_pieces, sizeof *row->pieces, compare_pieces);
-    for (size_t p = 0, next = 0; p < row->num_pieces; p = next) {
-        while (next < row->num_pieces && row->pieces[next].slot == row->pieces[p].slot)
-            next++;
-        used += gather_list(row, row->pieces + p, next - p, row->scratch + used);
-    }
+    PH_TRY(ph__array_reserve(
+        (void **)&row->places, &row->places_capacity, row->encoder->num_sparse, sizeof *row->places));
+    place_lists(row);
+    for (size_t i = 0; i < row->num_pieces; i++)
+        place_piece(row, &row->pieces[i]);
     memcpy(ph__row_words(row) + first, row->scratch, num_words * sizeof *row->scratch);
     return PH_OK;
 }

@@ -35,6 +35,8 @@ struct ph__row_encoder {
     size_t num_pieces, pieces_capacity;
     uint32_t *scratch; /* the lists, while they are put in order */
     size_t scratch_capacity;
+    size_t *places; /* (num_sparse) where a list's next id goes in the scratch */
+    size_t places_capacity;
 };
 
 /* Both are borrowed. Zero memory is taken before the first row. */

@@ -91,52 +91,36 @@ ph_status ph_session_score(
 
 /* ---- warming up ---- */
 
-static bool is_list_column(const struct ph__inputs *inputs, size_t column)
-{
-    for (size_t f = inputs->first[column]; f < inputs->first[column + 1]; f++)
-        if (!inputs->features[f]->is_list)
-            return false;
-    return true;
-}
+struct longest_request {
+    struct ph__request base;
+    size_t list_length;
+};
 
-/* The same row, max_batch times: lists of list_length ids, all else blank. */
-static void fill_rows(
-    const struct ph_session *session, size_t list_length, const int64_t *ids, struct ph_cell *cells)
+/* A row whose lists are full, with an id of each in turn: none needs more memory. All else is blank. */
+static ph_status encode_longest(struct ph__request *base, struct ph__context *context, size_t row)
 {
-    const struct ph__inputs *inputs = &session->inputs;
-    for (size_t row = 0; row < session->max_batch; row++)
-        for (size_t column = 0; column < inputs->num_columns; column++)
-            if (is_list_column(inputs, column))
-                cells[row * inputs->num_columns + column] =
-                    (struct ph_cell){.kind = PH_CELL_INTEGERS, .integers = ids, .count = list_length};
+    const struct ph_encoder *encoder = context->encoder;
+    const size_t list_length = ((const struct longest_request *)base)->list_length;
+    (void)row;
+    PH_TRY(ph__row_begin(&context->row, &context->rows));
+    for (size_t i = 0; i < list_length; i++)
+        for (size_t list = 0; list < encoder->num_lists; list++)
+            PH_TRY(ph__row_integer_item(&context->row, encoder->sparse_columns[encoder->lists[list]], 0, 1));
+    return ph__row_commit(&context->row);
 }
 
 /* By every context: nobody else has the session yet, so none is taken from the pool. */
-static ph_status score_everywhere(
-    struct ph_session *session, const struct ph_cell *cells, float *probabilities)
-{
-    struct cell_request request = {{session->max_batch, encode_cells}, &session->inputs, cells};
-    for (size_t i = 0; i < session->num_contexts; i++)
-        PH_TRY(run_pass(session, &session->contexts[i], &request.base, probabilities));
-    return PH_OK;
-}
-
 static ph_status warm_up(struct ph_session *session, size_t list_length)
 {
+    struct longest_request request = {{session->max_batch, encode_longest}, list_length};
     const size_t num_tasks = ph_encoder_num_tasks(session->model.encoder);
-    struct ph_cell *cells = calloc(session->max_batch * session->inputs.num_columns + 1, sizeof *cells);
-    int64_t *ids = calloc(list_length, sizeof *ids);
     float *probabilities = calloc(session->max_batch * num_tasks, sizeof *probabilities);
+    if (probabilities == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu rows", session->max_batch);
     ph_status status = PH_OK;
-    if (cells == NULL || ids == NULL || probabilities == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for %zu rows", session->max_batch);
-    if (status == PH_OK) {
-        fill_rows(session, list_length, ids, cells);
-        status = score_everywhere(session, cells, probabilities);
-    }
+    for (size_t i = 0; i < session->num_contexts && status == PH_OK; i++)
+        status = run_pass(session, &session->contexts[i], &request.base, probabilities);
     free(probabilities);
-    free(ids);
-    free(cells);
     return status;
 }
 

@@ -72,10 +72,72 @@ static void warm_session_allocates_nothing(void **state)
     ph_session_close(session);
 }
 
+/* A session of this data section's model: lists of up to 40 ids, rows of 4 at a time. */
+static struct ph_session *open_small(const char *name, const char *data)
+{
+    char config[900];
+    struct ph_session *session = NULL;
+    const struct ph_session_options options = {.max_batch = 4, .list_length = 40};
+    snprintf(config, sizeof config, "data: {%s}\nmodel: {kind: fm, embedding_dim: 4}\n", data);
+    assert_ok(ph_session_open(make_folder(name, config), &options, &session));
+    return session;
+}
+
+static unsigned allocations_of_text(struct ph_session *session, const char *text)
+{
+    float scores[4];
+    size_t num_rows = 0;
+    const unsigned before = num_allocations(ALLOCATOR_OURS);
+    count_allocations(true);
+    ph_status status = ph_session_score_text(session, text, strlen(text), scores, 4, &num_rows);
+    count_allocations(false);
+    assert_ok(status);
+    return num_allocations(ALLOCATOR_OURS) - before;
+}
+
+/* What the single feature takes for one id is a list of them to the other. */
+static void column_of_a_list_and_a_single_feature_is_prepared_for(void **state)
+{
+    (void)state;
+    char data[700], text[4 * 200] = "";
+    snprintf(data, sizeof data,
+        "train: %s, format: csv, fields: [{name: y, kind: label}, {name: tags, kind: id, encoding: hash, "
+        "rows: 50, list: true}, {name: first, from: tags, kind: id, encoding: hash, rows: 20}]",
+        test_write_file("both.csv", "y,tags\n1,8\n0,6\n"));
+    struct ph_session *session = open_small("both", data);
+    for (int row = 0; row < 4; row++) {
+        for (int i = 0; i < 40; i++)
+            sprintf(text + strlen(text), "%s%d", i > 0 ? "|" : "", i % 7);
+        strcat(text, "\n");
+    }
+    assert_int_equal(allocations_of_text(session, text), 0);
+    ph_session_close(session);
+}
+
+/* Each id is a piece of its list. */
+static void interleaved_fields_are_prepared_for(void **state)
+{
+    (void)state;
+    char data[700], text[4000] = "";
+    snprintf(data, sizeof data, "train: %s, format: libffm, num_fields: 4, encoding: hash, rows: 50",
+        test_write_file("ffm.txt", "1 0:1:1 1:4:1 2:1:1 3:7:1\n0 0:7:1\n"));
+    struct ph_session *session = open_small("libffm", data);
+    for (int row = 0; row < 2; row++) {
+        strcat(text, "0");
+        for (int i = 0; i < 160; i++)
+            sprintf(text + strlen(text), " %d:%d:1", i % 4, i % 9);
+        strcat(text, "\n");
+    }
+    assert_int_equal(allocations_of_text(session, text), 0);
+    ph_session_close(session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warm_session_allocates_nothing),
+        cmocka_unit_test(column_of_a_list_and_a_single_feature_is_prepared_for),
+        cmocka_unit_test(interleaved_fields_are_prepared_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
