@@ -200,7 +200,8 @@ int main(int argc, char **argv)
         return usage();
 
     check(ph__cpu_isa(&bench.best));
-    ph__cpu_flush_subnormals();
+    fenv_t former; /* not gone back to */
+    ph__cpu_float_enter(true, &former);
     bench.results = ph__json_array();
     bench.memory_bandwidth = bench_memory_bandwidth(ph__kernels_for(bench.best));
     bench.fma_peak = bench_fma_peak(bench.best);

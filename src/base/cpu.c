@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,8 @@
 #ifdef __x86_64__
 #include <xmmintrin.h>
 
+#define EXCEPTION_FLAGS 0x003fu /* sticky: what has happened, not how to compute */
+#define TO_NEAREST_WITHOUT_TRAPS 0x1f80u
 #define FLUSH_TO_ZERO 0x8000u
 #define DENORMALS_ARE_ZERO 0x0040u
 
@@ -26,19 +27,14 @@ static bool processor_has_avx512(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-uint32_t ph__cpu_float_control(void)
+static uint32_t read_control(void)
 {
-    return _mm_getcsr() & ~0x3fu; /* without the sticky exception flags, which differ by what ran before */
+    return _mm_getcsr();
 }
 
-void ph__cpu_set_float_control(uint32_t control)
+static void write_control(uint32_t control)
 {
     _mm_setcsr(control);
-}
-
-void ph__cpu_flush_subnormals(void)
-{
-    ph__cpu_set_float_control(ph__cpu_float_control() | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
 }
 #else
 static bool processor_has_avx2(void)
@@ -51,20 +47,43 @@ static bool processor_has_avx512(void)
     return false;
 }
 
-uint32_t ph__cpu_float_control(void)
+#define EXCEPTION_FLAGS 0u
+#define TO_NEAREST_WITHOUT_TRAPS 0u
+#define FLUSH_TO_ZERO 0u
+#define DENORMALS_ARE_ZERO 0u
+
+static uint32_t read_control(void)
 {
     return 0;
 }
 
-void ph__cpu_set_float_control(uint32_t control)
+static void write_control(uint32_t control)
 {
     (void)control;
 }
-
-void ph__cpu_flush_subnormals(void)
-{
-}
 #endif
+
+uint32_t ph__cpu_float_control(void)
+{
+    return read_control() & ~EXCEPTION_FLAGS;
+}
+
+void ph__cpu_set_float_control(uint32_t control)
+{
+    write_control(control | (read_control() & EXCEPTION_FLAGS));
+}
+
+void ph__cpu_float_enter(bool are_subnormals_zero, fenv_t *former_out)
+{
+    feholdexcept(former_out);
+    fesetround(FE_TONEAREST);
+    write_control(TO_NEAREST_WITHOUT_TRAPS | (are_subnormals_zero ? FLUSH_TO_ZERO | DENORMALS_ARE_ZERO : 0));
+}
+
+void ph__cpu_float_leave(const fenv_t *former)
+{
+    fesetenv(former);
+}
 
 #ifdef PH_HAVE_AVX2
 static const bool build_has_avx2 = true;

@@ -2,6 +2,8 @@
 #ifndef PH_BASE_CPU_H
 #define PH_BASE_CPU_H
 
+#include <fenv.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,12 +19,16 @@ const char *ph__isa_name(enum ph_isa isa);
 /* Processors that this process may keep busy: its affinity mask, limited by the cgroups' quota rounded up; >= 1. */
 size_t ph__cpu_count(void);
 
-/* The calling thread's floating-point control: rounding and treatment of subnormal numbers. A team runs its tasks with
- * the control of the thread that calls ph__parallel_for, so a program sets it once. 0 where the processor has none. */
+/* The calling thread's floating-point control: rounding, traps and treatment of subnormal numbers, without the sticky
+ * exception flags, which setting it leaves as they are. A team runs its tasks with the control of the thread that calls
+ * ph__parallel_for. 0 where the processor has none. */
 uint32_t ph__cpu_float_control(void);
 void ph__cpu_set_float_control(uint32_t control);
 
-/* Subnormal results and operands count as zero on this thread from now on: they cost a hundred cycles each. */
-void ph__cpu_flush_subnormals(void);
+/* From enter to leave this thread rounds to nearest and traps nothing, whatever its caller has chosen; then everything is
+ * as it was, exception flags included. Where subnormal numbers are zero, results and operands are: they cost a hundred
+ * cycles each. Pairs may be nested. */
+void ph__cpu_float_enter(bool are_subnormals_zero, fenv_t *former_out);
+void ph__cpu_float_leave(const fenv_t *former);
 
 #endif

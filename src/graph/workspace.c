@@ -299,12 +299,12 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
     if (!workspace->is_bound)
         return ph_fail(PH_ERROR_USAGE, "entry '%s' is run before a batch is bound", entry);
     const uint32_t *begin = workspace->executor->program->entry_begin;
-    const uint32_t float_control = ph__cpu_float_control();
-    ph__cpu_flush_subnormals(); /* for this thread and the team's tasks; the caller's arithmetic stays as it was */
+    fenv_t former;
+    ph__cpu_float_enter(true, &former); /* for this thread and the team's tasks */
     ph_status status = PH_OK;
     for (size_t node = begin[index]; status == PH_OK && node < begin[index + 1]; node++)
         status = run_node(workspace, node);
-    ph__cpu_set_float_control(float_control);
+    ph__cpu_float_leave(&former);
     return status;
 }
 

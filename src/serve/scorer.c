@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "serve/features.h"
 #include "serve/scorer.h"
@@ -69,7 +70,7 @@ static ph_status shift(struct ph_scorer *scorer, size_t num_samples, size_t num_
     return PH_OK;
 }
 
-ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out)
+static ph_status score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out)
 {
     struct ph_shape shape;
     const ph_real *logits = NULL;
@@ -80,6 +81,15 @@ ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch
         PH_TRY(shift(scorer, shape.dims[0], shape.dims[1], &logits));
     *logits_out = logits;
     return PH_OK;
+}
+
+ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out)
+{
+    fenv_t former;
+    ph__cpu_float_enter(false, &former);
+    ph_status status = score(scorer, batch, logits_out);
+    ph__cpu_float_leave(&former);
+    return status;
 }
 
 struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
+
 #define DEFAULT_MAX_BATCH 64
 #define DEFAULT_LIST_LENGTH 32
 #define MOST_BATCH ((size_t)1 << 16)
@@ -59,11 +61,14 @@ static ph_status run_pass(const struct ph_session *session, struct ph__context *
 ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities)
 {
     struct ph__context *context = acquire(session);
+    fenv_t former;
     ph_status status = PH_OK;
+    ph__cpu_float_enter(false, &former);
     if (request->num_rows > session->max_batch)
         status = run_pass(session, context, request, NULL);
     if (status == PH_OK)
         status = run_pass(session, context, request, probabilities);
+    ph__cpu_float_leave(&former);
     release(session, context);
     return status;
 }
@@ -176,7 +181,10 @@ ph_status ph_session_open(
         return ph_fail(PH_ERROR_MEMORY, "no memory for a session");
     pthread_mutex_init(&session->lock, NULL);
     pthread_cond_init(&session->is_given_back, NULL);
+    fenv_t former;
+    ph__cpu_float_enter(false, &former); /* numbers are read from the files */
     ph_status status = open_session(session, folder, options != NULL ? options : &defaults);
+    ph__cpu_float_leave(&former);
     if (status == PH_OK)
         *session_out = session;
     else

@@ -105,14 +105,14 @@ static void tasks_run_with_the_callers_float_control(void **state)
     (void)state;
     struct ph_team *team = NULL;
     uint32_t seen[64] = {0};
-    uint32_t former = ph__cpu_float_control();
+    fenv_t former;
     assert_ok(ph__team_create(3, &team));
     ph__parallel_for(
         team, 64, note_float_control, seen); /* workers exist before the caller changes its own */
-    ph__cpu_flush_subnormals();
+    ph__cpu_float_enter(true, &former);
     uint32_t wanted = ph__cpu_float_control();
     ph__parallel_for(team, 64, note_float_control, seen);
-    ph__cpu_set_float_control(former);
+    ph__cpu_float_leave(&former);
     for (size_t i = 0; i < 64; i++)
         assert_int_equal(seen[i], wanted);
     ph__team_destroy(team);

@@ -1,3 +1,4 @@
+#include <fenv.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,20 +36,49 @@ static void an_unknown_isa_is_refused(void **state)
     assert_string_equal(ph__isa_name(PH_ISA_COUNT), "unknown");
 }
 
-static void subnormals_can_be_flushed(void **state)
+static void subnormals_can_be_zero(void **state)
 {
     (void)state;
-    uint32_t former = ph__cpu_float_control();
-    volatile float tiny = FLT_MIN;
-    ph__cpu_flush_subnormals();
-    if (ph__cpu_float_control() == former)
+    if (ph__cpu_float_control() == 0)
         test_skip("this processor's float control is not known here");
+    fenv_t former;
+    volatile float tiny = FLT_MIN;
+    ph__cpu_float_enter(true, &former);
     volatile float half = tiny * .5f;
     float flushed = half;
-    ph__cpu_set_float_control(former);
+    ph__cpu_float_leave(&former);
     half = tiny * .5f;
     assert_true(flushed == 0);
     assert_true(half > 0);
+}
+
+/* A third, rounded up and to nearest, is the next float and the one below. */
+static void a_callers_mode_is_not_followed_and_comes_back(void **state)
+{
+    (void)state;
+    fenv_t former;
+    volatile float one = 1, three = 3;
+    volatile long double long_one = 1, long_three = 3;
+    volatile float third = one / three;
+    volatile long double long_third = long_one / long_three;
+    for (int are_subnormals_zero = 0; are_subnormals_zero <= 1; are_subnormals_zero++) {
+        fesetround(FE_DOWNWARD);
+        feclearexcept(FE_ALL_EXCEPT);
+        feraiseexcept(FE_DIVBYZERO);
+        ph__cpu_float_enter(are_subnormals_zero != 0, &former);
+        volatile float inside = one / three;
+        volatile long double long_inside = long_one / long_three;
+        volatile float overflow = FLT_MAX * three;
+        (void)overflow;
+        ph__cpu_float_leave(&former);
+        int rounding = fegetround(), flags = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW);
+        volatile float outside = one / three;
+        fesetround(FE_TONEAREST);
+        assert_true(inside == third && long_inside == long_third);
+        assert_true(outside < third);
+        assert_int_equal(rounding, FE_DOWNWARD);
+        assert_int_equal(flags, FE_DIVBYZERO);
+    }
 }
 
 static void there_is_a_processor(void **state)
@@ -62,7 +92,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_environment_lowers_the_isa),
         cmocka_unit_test(an_unknown_isa_is_refused),
-        cmocka_unit_test(subnormals_can_be_flushed),
+        cmocka_unit_test(subnormals_can_be_zero),
+        cmocka_unit_test(a_callers_mode_is_not_followed_and_comes_back),
         cmocka_unit_test(there_is_a_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

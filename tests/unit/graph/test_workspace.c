@@ -3,6 +3,7 @@
 #include "support/count_allocations.h"
 #include "toy_ops.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,30 @@ static void subnormals_are_zero_inside_and_kept_outside(void **state)
     toy_machine_stop(&machine);
 }
 
+static void a_callers_rounding_and_flags_stay_outside(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    start_small_machine(&machine);
+    const ph_real parts[] = {
+        (ph_real)1, (ph_real)1e-20}; /* as doubles, 1 and no more when rounded to nearest */
+    struct ph_batch batch = toy_batch(2, 1, parts);
+    assert_ok(ph_workspace_bind(machine.workspace, &batch, 0, 0));
+    fesetround(FE_UPWARD);
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept(FE_OVERFLOW);
+    ph_status status = ph_workspace_run(machine.workspace, "forward");
+    const int rounding = fegetround(), flags = fetestexcept(FE_OVERFLOW | FE_INEXACT);
+    fesetround(FE_TONEAREST);
+    assert_ok(status);
+    assert_int_equal(rounding, FE_UPWARD);
+    assert_int_equal(flags, FE_OVERFLOW);
+    double loss = 0;
+    assert_ok(ph_workspace_scalar(machine.workspace, "loss", &loss));
+    assert_true(loss == 2);
+    toy_machine_stop(&machine);
+}
+
 static void profile_adds_up_calls_and_costs(void **state)
 {
     (void)state;
@@ -255,6 +280,7 @@ int main(void)
         cmocka_unit_test(nothing_is_allocated_after_the_first_run),
         cmocka_unit_test(workspace_that_cannot_grow_is_as_it_was),
         cmocka_unit_test(subnormals_are_zero_inside_and_kept_outside),
+        cmocka_unit_test(a_callers_rounding_and_flags_stay_outside),
         cmocka_unit_test(profile_adds_up_calls_and_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Sessions against scorers over files: the same bits, whatever way the rows come. */
 #include "run_folder.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -264,6 +265,30 @@ static void libsvm_lines_score_as_the_rows_of_their_file(void **state)
     ph_session_close(session);
 }
 
+/* Of a program that rounds upwards, and looks at its exception flags. */
+static void scores_do_not_follow_the_callers_arithmetic(void **state)
+{
+    (void)state;
+    float scores[2][NUM_ROWS];
+    size_t num_rows = 0;
+    fesetround(FE_UPWARD);
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept(FE_DIVBYZERO);
+    struct ph_session *session = open_session(64, 1);
+    ph_status cells = ph_session_score(session, NUM_ROWS, fixture.cells, scores[0]);
+    ph_status text =
+        ph_session_score_text(session, fixture.text, fixture.size, scores[1], NUM_ROWS, &num_rows);
+    const int rounding = fegetround(), flags = fetestexcept(FE_DIVBYZERO | FE_INEXACT);
+    fesetround(FE_TONEAREST);
+    assert_ok(cells);
+    assert_ok(text);
+    assert_int_equal(rounding, FE_UPWARD);
+    assert_int_equal(flags, FE_DIVBYZERO);
+    for (size_t i = 0; i < 2; i++)
+        assert_memory_equal(scores[i], fixture.wanted, sizeof fixture.wanted);
+    ph_session_close(session);
+}
+
 static void expect_bad_row(
     struct ph_session *session, size_t row, size_t column, struct ph_cell cell, const char *part)
 {
@@ -437,6 +462,7 @@ int main(void)
         cmocka_unit_test(lines_may_have_labels_and_other_ends),
         cmocka_unit_test(several_labels_give_several_probabilities),
         cmocka_unit_test(libsvm_lines_score_as_the_rows_of_their_file),
+        cmocka_unit_test(scores_do_not_follow_the_callers_arithmetic),
         cmocka_unit_test(bad_cells_are_named_and_nothing_is_written),
         cmocka_unit_test(bad_lines_are_named_and_nothing_is_written),
         cmocka_unit_test(many_threads_get_the_same_bits),
