@@ -34,7 +34,8 @@ enum ph_cell_kind {
     PH_CELL_TEXT,    /* text, length; of a list: ids separated by data.list_separator */
     PH_CELL_INTEGER, /* integer */
     PH_CELL_REAL,    /* real; NaN is a blank */
-    PH_CELL_INTEGERS, /* a list: integers (count) and, where the list is weighted, weights (count) or NULL: all 1 */
+    PH_CELL_INTEGERS, /* a list: integers (count) and, where the list is weighted, weights (count) or NULL: all 1.
+                         Where it is not, weights are not looked at */
 };
 
 struct ph_cell {

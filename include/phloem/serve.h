@@ -68,14 +68,16 @@ size_t ph_session_num_tasks(const struct ph_session *session); /* T */
 
 /* Scores rows of cells (num_rows, num_columns), encoded as in training: probabilities (num_rows, T), bit for bit what
  * phloem predict writes for the same rows, however they are put into calls. PH_ERROR_DATA names the row (from 0) and the
- * field that is wrong; then nothing has been written. */
+ * field that is wrong; then nothing has been written. The cells of a call of more than max_batch rows are read twice: what
+ * they point to must not change meanwhile. */
 ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
 
 /* The same for lines of the format that the training data has (CSV, TSV, Criteo, Avazu, libsvm, libffm), without a
- * header: all columns in their order, the labels left out or not. Empty lines are none. probabilities (capacity_rows, T), of which *num_rows_out
- * rows are written. PH_ERROR_DATA names the line (from 1) and the field, PH_ERROR_USAGE: more rows than there is room
- * for; then nothing has been written. */
+ * header: all columns in their order, the labels left out or not. Empty lines are none. The text, too, must not change
+ * during the call. probabilities (capacity_rows, T), of which *num_rows_out rows are written. PH_ERROR_DATA names the line
+ * (from 1) and the field, PH_ERROR_USAGE: more rows than there is room for. On failure nothing has been written, nor is
+ * *num_rows_out. */
 ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
     float *probabilities, size_t capacity_rows, size_t *num_rows_out);
 

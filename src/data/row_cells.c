@@ -199,7 +199,7 @@ static ph_status encode_integers(
     if (column->kind != PH_FIELD_ID || !column->is_list)
         return ph_fail(PH_ERROR_DATA, "field '%s': is no list of ids", column->name);
     for (size_t i = 0; i < cell->count; i++) {
-        float weight = cell->weights != NULL ? cell->weights[i] : 1;
+        float weight = column->is_weighted && cell->weights != NULL ? cell->weights[i] : 1;
         if (!isfinite(weight))
             return fail_number(column, (double)weight, "is not the weight of an id, a finite number");
         PH_TRY(ph__row_integer_item(row, column, cell->integers[i], weight));

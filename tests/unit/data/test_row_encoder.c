@@ -208,7 +208,10 @@ static void cells_of_the_public_kinds_are_encoded_alike(void **state)
 {
     struct made *made = *state;
     const struct ph_cell word = {.kind = PH_CELL_INTEGER, .integer = 7};
-    const struct ph_cell tags = {.kind = PH_CELL_INTEGERS, .integers = (const int64_t[]){9, -4}, .count = 2};
+    const struct ph_cell tags = {.kind = PH_CELL_INTEGERS, /* whose ids have no weights: not looked at */
+        .integers = (const int64_t[]){9, -4},
+        .weights = (const float[]){NAN, INFINITY},
+        .count = 2};
     const struct ph_cell likes = {.kind = PH_CELL_INTEGERS,
         .integers = (const int64_t[]){5},
         .weights = (const float[]){0.25f},
@@ -230,6 +233,8 @@ static void cells_of_the_public_kinds_are_encoded_alike(void **state)
     assert_last_two_are_equal(made);
     begin(made);
     assert_fails(ph__row_cell(&made->row, column(made, "word"), &tags), PH_ERROR_DATA, "is no list of ids");
+    assert_fails(
+        ph__row_cell(&made->row, column(made, "likes"), &tags), PH_ERROR_DATA, "nan is not the weight");
 }
 
 /* Not an infinity that a model would be trained on. */
