@@ -85,7 +85,7 @@ struct ph_batches_options {
     uint64_t max_bad_rows; /* left out and counted; one more is PH_ERROR_DATA, naming it */
     double
         negative_rate; /* of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number;
-                              0: all are */
+                              0: all are; PH_ERROR_USAGE beyond [0, 1] */
     const struct ph_position
         *start; /* NULL: the beginning; else of ph_batches_position, of the same file by the same
                                         encoder and options (num_prefetched may differ). Borrowed during open. */

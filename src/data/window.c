@@ -167,6 +167,9 @@ ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *en
     };
     if (window->path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", path);
+    if (!(window->negative_rate > 0 && window->negative_rate <= 1)) /* NaN included */
+        return ph_fail(PH_ERROR_USAGE, "%s: a negative_rate of %g: a share lies between 0 and 1", path,
+            window->negative_rate);
     PH_TRY(open_rows(window, dataset, options));
     return options->start != NULL ? restore(window, options->start) : PH_OK;
 }

@@ -164,11 +164,28 @@ static void a_sampled_pass_goes_on_where_it_was_left(void **state)
     ph_encoder_destroy(encoder);
 }
 
+static void a_share_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    const char *path = numbered_rows();
+    struct ph_encoder *encoder = numbered_encoder();
+    static const double rates[] = {-0.1, 1.1, (double)NAN, (double)INFINITY};
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
+        const struct ph_batches_options options = {.batch_size = 1, .negative_rate = rates[r]};
+        struct ph_batches *batches = NULL;
+        assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE,
+            "a share lies between 0 and 1");
+        assert_null(batches);
+    }
+    ph_encoder_destroy(encoder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_positives_and_the_share_of_negatives_are_kept),
         cmocka_unit_test(the_same_rows_are_kept_in_any_order_and_batch_size),
+        cmocka_unit_test(a_share_that_is_none_is_refused),
         cmocka_unit_test(every_epoch_keeps_others),
         cmocka_unit_test(a_sampled_pass_goes_on_where_it_was_left),
     };
