@@ -9,6 +9,33 @@
 
 static _Thread_local char last_text[TEXT_BYTES];
 
+/* How a byte stands in a record: as itself, or as an escape where it would end the line or steer the terminal. */
+static size_t spell(unsigned char byte, char spelled[8])
+{
+    if (byte == '\n' || byte == '\t')
+        return (size_t)sprintf(spelled, "\\%c", byte == '\n' ? 'n' : 't');
+    if (byte < ' ' || byte == 0x7f)
+        return (size_t)sprintf(spelled, "\\x%02x", byte);
+    spelled[0] = (char)byte;
+    return 1;
+}
+
+/* Files and arguments put any bytes into a message, which is one line all the same. The first byte whose spelling finds
+ * no room ends it: half an escape would say something else. */
+static void record(const char *text)
+{
+    char spelled[8];
+    size_t used = 0;
+    for (; *text != '\0'; text++) {
+        size_t length = spell((unsigned char)*text, spelled);
+        if (used + length >= TEXT_BYTES)
+            break;
+        memcpy(last_text + used, spelled, length);
+        used += length;
+    }
+    last_text[used] = '\0';
+}
+
 ph_status ph_fail(ph_status status, const char *format, ...)
 {
     /* Formatted aside, so that an argument may be the record itself. */
@@ -19,7 +46,7 @@ ph_status ph_fail(ph_status status, const char *format, ...)
     va_end(arguments);
     if (length < 0)
         text[0] = '\0';
-    memcpy(last_text, text, strlen(text) + 1);
+    record(text);
     return status;
 }
 

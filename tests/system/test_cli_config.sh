@@ -53,5 +53,9 @@ contains stderr 'train.batch_size'
 fails 2 'train.batch_size' train fine.yaml --out run --set train.batch_size=4.5
 fails 2 'train.batch_size' train fine.yaml --out run --set train.batch_size
 
+# What was typed is shown in one line that leaves the terminal alone.
+fails 2 'unknown key '"'foo\nbar'" train fine.yaml --out run --set "$(printf 'foo\nbar=1')"
+fails 2 'unknown key '"'foo\x1b[31m'" train fine.yaml --out run --set "$(printf 'foo\033[31m=1')"
+
 # A config without data cannot be trained by.
 fails 2 'data.train' train fine.yaml --out run

@@ -29,6 +29,30 @@ static void a_line_that_is_too_long_is_cut(void **state)
     assert_true(strlen(ph_error_text()) < sizeof text - 1);
 }
 
+static void control_characters_become_escapes(void **state)
+{
+    (void)state;
+    ph_fail(PH_ERROR_DATA, "a\nb\tc\r\x1b[31m\x7f \xc3\xa9 \\");
+    assert_string_equal(ph_error_text(), "a\\nb\\tc\\x0d\\x1b[31m\\x7f \xc3\xa9 \\");
+    ph_fail(PH_ERROR_DATA, "outer: %s", ph_error_text());
+    assert_string_equal(ph_error_text(), "outer: a\\nb\\tc\\x0d\\x1b[31m\\x7f \xc3\xa9 \\");
+}
+
+static void a_line_is_not_cut_within_an_escape(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length < 5; length++) {
+        char text[1024];
+        memset(text, '\x1b', sizeof text - 1);
+        memset(text, 'x', length);
+        text[sizeof text - 1] = '\0';
+        ph_fail(PH_ERROR_DATA, "%s", text);
+        const char *record = ph_error_text();
+        assert_true(strlen(record) > 1000 && strlen(record) < 1024);
+        assert_string_equal(record + strlen(record) - 4, "\\x1b");
+    }
+}
+
 static void *fail_elsewhere(void *argument)
 {
     (void)argument;
@@ -83,6 +107,8 @@ int main(void)
         cmocka_unit_test(fail_records_the_line_and_returns_the_status),
         cmocka_unit_test(the_record_may_be_part_of_the_next_record),
         cmocka_unit_test(a_line_that_is_too_long_is_cut),
+        cmocka_unit_test(control_characters_become_escapes),
+        cmocka_unit_test(a_line_is_not_cut_within_an_escape),
         cmocka_unit_test(the_record_belongs_to_its_thread),
         cmocka_unit_test(try_returns_only_on_failure),
         cmocka_unit_test(every_status_has_a_message_and_an_exit_code),
