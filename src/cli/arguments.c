@@ -76,7 +76,8 @@ static ph_status take_flag(const struct cli_command *command, int argc, char **a
     }
     if (value == NULL && *at + 1 < argc)
         value = argv[++*at];
-    if (value == NULL)
+    bool is_empty = value == NULL || (flag->type == CLI_TEXT && value[0] == '\0');
+    if (is_empty)
         return ph_fail(PH_ERROR_USAGE, "%s needs a value: %s %s", flag->name, flag->name, flag->value);
     if (flag->type == CLI_TEXTS)
         return add_text(flag, value);
@@ -90,6 +91,9 @@ static ph_status take_positional(
     if (arguments->num_positional == command->max_positional)
         return ph_fail(PH_ERROR_USAGE, "one argument too many: '%s'; usage: phloem %s %s", text,
             command->verb, command->positional);
+    if (text[0] == '\0')
+        return ph_fail(
+            PH_ERROR_USAGE, "an argument is empty; usage: phloem %s %s", command->verb, command->positional);
     arguments->positional[arguments->num_positional++] = text;
     return PH_OK;
 }

@@ -17,7 +17,7 @@ struct cli_texts { /* zero-initialised is empty; borrowed from argv */
 
 enum cli_flag_type {
     CLI_SWITCH, /* bool */
-    CLI_TEXT,   /* const char * */
+    CLI_TEXT,   /* const char *, never empty */
     CLI_TEXTS,  /* struct cli_texts: may be given again */
 };
 
@@ -45,7 +45,7 @@ struct cli_arguments {
 };
 
 /* argv[0] is the verb. "--flag value" and "--flag=value" alike; "--" ends the flags. PH_ERROR_USAGE names what it does
- * not know, and the nearest that it does. */
+ * not know, and the nearest that it does; also for an empty argument, which no file or folder is called. */
 ph_status cli_parse(
     const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
 

@@ -21,6 +21,12 @@ contains stdout 'usage: phloem'
 fails 2 'train' trian
 fails 2 'CONFIG' train
 fails 2 '--out' train nowhere.yaml
+for verb in train prepare synth; do
+    fails 2 '--out needs a value' "$verb" nowhere.yaml --out ''
+done
+fails 2 '--out needs a value' predict nowhere nowhere.csv --out=
+fails 2 '--onnx needs a value' export nowhere --onnx ''
+fails 2 'an argument is empty' eval ''
 fails 2 '--profile' train --profil
 fails 2 'nowhere.yaml' train nowhere.yaml --out run
 [ ! -e run ] || complain 'a train that could not start left its folder'

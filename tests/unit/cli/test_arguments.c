@@ -73,6 +73,17 @@ static void wrong_use_is_refused_by_name(void **state)
     assert_fails(parse(&arguments, 3, "a", "b", "c"), PH_ERROR_USAGE, "one argument too many: 'c'");
 }
 
+static void empty_arguments_are_refused(void **state)
+{
+    (void)state;
+    struct cli_arguments arguments;
+    assert_fails(
+        parse(&arguments, 3, "config", "--out", ""), PH_ERROR_USAGE, "--out needs a value: --out DIR");
+    assert_fails(parse(&arguments, 2, "config", "--out="), PH_ERROR_USAGE, "--out needs a value: --out DIR");
+    assert_fails(
+        parse(&arguments, 1, ""), PH_ERROR_USAGE, "an argument is empty; usage: phloem train CONFIG");
+}
+
 static void unknown_words_without_a_neighbour_point_at_the_help(void **state)
 {
     (void)state;
@@ -89,6 +100,7 @@ int main(void)
         cmocka_unit_test(two_dashes_end_the_flags),
         cmocka_unit_test(one_dash_is_a_positional_argument),
         cmocka_unit_test(wrong_use_is_refused_by_name),
+        cmocka_unit_test(empty_arguments_are_refused),
         cmocka_unit_test(unknown_words_without_a_neighbour_point_at_the_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
