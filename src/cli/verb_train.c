@@ -13,6 +13,7 @@
 struct request {
     const char *config, *folder, *threads, *trace;
     struct cli_texts sets;
+    struct ph_arena arena; /* of texts in sets that argv does not hold */
     bool is_resumed, has_profile, is_quiet;
 };
 
@@ -51,9 +52,10 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 
 static ph_status read_config(struct request *request, struct ph_config *config)
 {
-    char threads[64];
     if (request->threads != NULL) {
-        snprintf(threads, sizeof threads, "threads=%s", request->threads);
+        const char *threads = ph__arena_printf(&request->arena, "threads=%s", request->threads);
+        if (threads == NULL)
+            return PH_ERROR_MEMORY;
         if (request->sets.count == PH_CLI_MAX_SETS)
             return ph_fail(PH_ERROR_USAGE, "--set is given more than %d times", PH_CLI_MAX_SETS - 1);
         request->sets.items[request->sets.count++] = threads;
@@ -200,5 +202,6 @@ ph_status verb_train(int argc, char **argv)
     struct ph_config config = {0};
     ph_status status = prepare_and_train(&request, &config);
     ph__job_config_fini(&config);
+    ph__arena_fini(&request.arena);
     return status;
 }

@@ -52,6 +52,7 @@ fails 2 'train.batchsize' train fine.yaml --out run --set train.batchsize=4
 contains stderr 'train.batch_size'
 fails 2 'train.batch_size' train fine.yaml --out run --set train.batch_size=4.5
 fails 2 'train.batch_size' train fine.yaml --out run --set train.batch_size
+fails 2 'threads: must be an integer' train fine.yaml --out run --threads "$(printf '%060dx' 2)"
 
 # What was typed is shown in one line that leaves the terminal alone.
 fails 2 'unknown key '"'foo\nbar'" train fine.yaml --out run --set "$(printf 'foo\nbar=1')"
