@@ -1,4 +1,5 @@
 /* phloem: the program. Finds the verb, runs it, and turns a status into one line and an exit code. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,19 +52,34 @@ static void spin_briefly(char **argv)
         execv("/proc/self/exe", argv); /* where that fails, the default spinning is only slower */
 }
 
-int main(int argc, char **argv)
+static ph_status run(int argc, char **argv)
 {
-    spin_briefly(argv);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_usage();
-        return argc < 2 ? ph_status_exit_code(PH_ERROR_USAGE) : 0;
+        return PH_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("phloem %s\n", PH_VERSION);
-        return 0;
+        return PH_OK;
     }
-    ph_status status = run_verb(argc - 1, argv + 1);
-    if (status == PH_OK && fflush(stdout) != 0)
+    return run_verb(argc - 1, argv + 1);
+}
+
+/* Also of what was printed long ago: a stream that has failed once and then flushes has lost something. */
+static bool is_printed(void)
+{
+    return fflush(stdout) == 0 && ferror(stdout) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    spin_briefly(argv);
+    if (argc < 2) {
+        print_usage();
+        return ph_status_exit_code(PH_ERROR_USAGE);
+    }
+    ph_status status = run(argc, argv);
+    if (status == PH_OK && !is_printed())
         status = ph_fail(PH_ERROR_DISK, "standard output cannot be written");
     if (status != PH_OK)
         fprintf(stderr, "phloem: error: %s\n", ph_error_text());

@@ -30,3 +30,12 @@ fails 2 'an argument is empty' eval ''
 fails 2 '--profile' train --profil
 fails 2 'nowhere.yaml' train nowhere.yaml --out run
 [ ! -e run ] || complain 'a train that could not start left its folder'
+
+# What cannot be printed is not said to be done.
+for arguments in --help --version 'train --help' config 'config --keys'; do
+    status=0
+    # shellcheck disable=SC2086 # a list of words
+    "$PH_BINARY_DIR/phloem" $arguments >/dev/full 2>stderr </dev/null || status=$?
+    [ "$status" -eq 5 ] || complain "phloem $arguments to a full device ended with $status; wanted 5"
+    contains stderr 'standard output'
+done
