@@ -1,4 +1,5 @@
 /* phloem: the program. Finds the verb, runs it, and turns a status into one line and an exit code. */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,8 +72,18 @@ static bool is_printed(void)
     return fflush(stdout) == 0 && ferror(stdout) == 0;
 }
 
+/* A closed descriptor would be given to the next file that is opened, and "-" or a printed line would mean that file. The
+ * null device takes its place, the wrong way round, so that reading and printing fail as they do on a closed one. */
+static void fill_standard_descriptors(void)
+{
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0)
+            open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_descriptors();
     spin_briefly(argv);
     if (argc < 2) {
         print_usage();

@@ -89,3 +89,25 @@ contains stderr '--resume goes on from it'
 from rows.csv succeeds train job.yaml --out stopped --quiet --resume --set data.shuffle=false
 [ "$(value ordered/summary.json checkpoint_sha256)" = "$(value stopped/summary.json checkpoint_sha256)" ] ||
     complain 'stopped at a silent pipe and resumed, the training has ended otherwise'
+
+# closed STREAM STATUS TEXT ARGUMENTS...: phloem without stdin or stdout ends with STATUS and TEXT.
+closed() {
+    stream=$1 wanted=$2 text=$3
+    shift 3
+    status=0
+    if [ "$stream" = stdin ]; then
+        "$PH_BINARY_DIR/phloem" "$@" >stdout 2>stderr <&- || status=$?
+    else
+        "$PH_BINARY_DIR/phloem" "$@" 2>stderr </dev/null >&- || status=$?
+    fi
+    [ "$status" -eq "$wanted" ] || complain "phloem $* without $stream ended with $status; wanted $wanted"
+    contains stderr "$text"
+}
+
+# A stream that is closed is none, and no other file takes its place.
+closed stdin 3 'standard input: cannot read' train job.yaml --out closed
+closed stdin 3 'standard input: cannot read' eval file -
+closed stdin 3 'standard input: cannot read' predict file - --out closed.csv
+closed stdout 5 'standard output' predict file rows.csv --out closed.csv
+cmp -s file.csv closed.csv || complain 'without standard output the predictions differ'
+closed stdout 5 'standard output' eval file rows.csv
