@@ -3,7 +3,7 @@
 #define PH_CLI_STOP_SIGNAL_H
 
 /* From now on SIGINT and SIGTERM are remembered in what is returned, which is 0 until then; a second one, of either
- * kind, ends the program at once. Static storage. */
+ * kind, ends the program at once. One that the program was started to ignore stays ignored. Static storage. */
 const volatile int *cli_stop_signal(void);
 
 #endif

@@ -5,18 +5,23 @@
 
 make_small_job
 
-# stopped SIGNAL STATUS
-stopped() {
+# trains COMMAND...: a long training by COMMAND in the background, which has left a first model.
+trains() {
     rm -rf run
-    # A background process of a shell ignores SIGINT, which a program inherits: env gives it back.
-    env --default-signal=INT "$PH_BINARY_DIR/phloem" train job.yaml --out run --set train.epochs=100000 \
-        --set train.patience=0 --set train.schedule=constant >stdout 2>stderr </dev/null &
+    "$@" train job.yaml --out run --set train.epochs=100000 --set train.patience=0 --set train.schedule=constant \
+        >stdout 2>stderr </dev/null &
     process=$!
     tries=0
     until [ -s run/model.safetensors ] || [ "$tries" -ge 600 ]; do
         sleep 0.1
         tries=$((tries + 1))
     done
+}
+
+# stopped SIGNAL STATUS
+stopped() {
+    # A background process of a shell ignores SIGINT, which a program inherits: env gives it back.
+    trains env --default-signal=INT "$PH_BINARY_DIR/phloem"
     kill -s "$1" "$process"
     status=0
     wait "$process" || status=$?
@@ -27,3 +32,11 @@ stopped() {
 
 stopped INT 130
 stopped TERM 143
+
+# A signal that the program was started to ignore stays ignored, before the first one that counts and after it.
+trains "$PH_BINARY_DIR/phloem"
+kill -s INT "$process"
+kill -s TERM "$process"
+kill -s INT "$process" 2>/dev/null || true
+ends 143
+succeeds inspect run/model.safetensors
