@@ -83,8 +83,9 @@ void cli_progress_format_preparation(const struct ph_prepare_progress *progress,
     }
 }
 
-/* False when it cannot be written. */
-static bool show_line(struct cli_progress *shown, const char *line)
+/* What cannot be written is left out: progress that nobody can read is no reason to stop, and main looks at standard output
+ * once the work is done. */
+static void show_line(struct cli_progress *shown, const char *line)
 {
     if (!shown->is_live) {
         fprintf(shown->file, "%s\n", line);
@@ -92,7 +93,7 @@ static bool show_line(struct cli_progress *shown, const char *line)
         int length = fprintf(shown->file, "\r%-*s", (int)shown->line_length, line);
         shown->line_length = length > 0 ? (size_t)length - 1 : 0;
     }
-    return fflush(shown->file) == 0;
+    fflush(shown->file);
 }
 
 ph_status cli_progress_show(void *context, const struct ph_train_progress *progress)
@@ -100,8 +101,7 @@ ph_status cli_progress_show(void *context, const struct ph_train_progress *progr
     struct cli_progress *shown = context;
     char line[256];
     cli_progress_format(progress, line, sizeof line);
-    if (!show_line(shown, line))
-        return ph_fail(PH_ERROR_DISK, "the progress cannot be written");
+    show_line(shown, line);
     if (progress->valid != NULL)
         cli_progress_end(shown);
     return PH_OK;
@@ -111,7 +111,7 @@ void cli_progress_show_preparation(void *context, const struct ph_prepare_progre
 {
     char line[256];
     cli_progress_format_preparation(progress, line, sizeof line);
-    show_line(context, line); /* a progress that nobody can read is no reason to stop */
+    show_line(context, line);
 }
 
 double cli_progress_seconds(const struct cli_progress *progress)

@@ -39,5 +39,6 @@ const volatile int *cli_stop_signal(void)
 {
     take_over(SIGINT);
     take_over(SIGTERM);
+    signal(SIGPIPE, SIG_IGN);
     return &stop_signal;
 }

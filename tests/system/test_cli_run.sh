@@ -35,6 +35,20 @@ fi
 succeeds train job.yaml --out quiet --quiet
 [ "$(grep -c 'samples/s  loss' stdout)" -eq 0 ] || complain '--quiet shows progress'
 
+# A training whose progress finds no room or no reader goes on to its end, and then says that something was not printed.
+status=0
+"$PH_BINARY_DIR/phloem" train job.yaml --out unseen >/dev/full 2>stderr </dev/null || status=$?
+[ "$status" -eq 5 ] || complain "train to a full device ended with $status; wanted 5"
+contains stderr 'standard output'
+mkfifo pipe
+exec 3<>pipe 4>pipe 3<&-
+status=0
+"$PH_BINARY_DIR/phloem" train job.yaml --out left >&4 2>stderr </dev/null || status=$?
+exec 4>&-
+[ "$status" -eq 5 ] || complain "train to a pipe without a reader ended with $status; wanted 5"
+cmp -s quiet/model.safetensors unseen/model.safetensors || complain 'a full device has changed the model'
+cmp -s quiet/model.safetensors left/model.safetensors || complain 'a pipe without a reader has changed the model'
+
 # A metric that the config names no data for is null.
 succeeds train job.yaml --out untested --set data.test= --quiet
 contains untested/summary.json '"test": null'

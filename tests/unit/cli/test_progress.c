@@ -103,6 +103,17 @@ static void terminal_gets_one_line_written_over(void **state)
     assert_int_equal(end - second, second - text); /* the shorter line covers the longer one */
 }
 
+static void progress_that_cannot_be_written_stops_nothing(void **state)
+{
+    (void)state;
+    FILE *full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    struct cli_progress progress = cli_progress_on(full);
+    assert_ok(cli_progress_show(&progress, &report));
+    assert_true(ferror(full) != 0);
+    fclose(full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +123,7 @@ int main(void)
         cmocka_unit_test(preparation_says_what_is_left_where_it_is_known),
         cmocka_unit_test(file_gets_a_plain_line_a_report),
         cmocka_unit_test(terminal_gets_one_line_written_over),
+        cmocka_unit_test(progress_that_cannot_be_written_stops_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
