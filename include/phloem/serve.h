@@ -54,7 +54,7 @@ struct ph_session_options { /* zero-initialised: the defaults */
  * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes none, unless
  * its lists are longer than list_length or its lines longer than 64 KiB, and than any before that met the same one of the
  * num_threads contexts: each grows for itself. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
- * missing or does not fit the others, PH_ERROR_CONFIG, PH_ERROR_USAGE, PH_ERROR_MEMORY. */
+ * missing, damaged or does not fit the others, PH_ERROR_CONFIG, PH_ERROR_USAGE, PH_ERROR_MEMORY. */
 ph_status ph_session_open(
     const char *folder, const struct ph_session_options *options, struct ph_session **session_out);
 void ph_session_close(struct ph_session *session); /* NULL is fine */

@@ -1,23 +1,31 @@
+#include <sys/stat.h>
+
 #include "base/file.h"
+#include "cli/folder_config.h"
 #include "cli/inspect.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static ph_status open_folder(struct cli_source *source, const char *folder, const struct cli_texts *sets)
+{
+    PH_TRY(cli_folder_config_read(&source->config, folder, sets));
+    const char *encoder = ph__path_join(&source->config.arena, folder, "encoder.json");
+    if (encoder == NULL)
+        return PH_ERROR_MEMORY;
+    return ph_encoder_load(encoder, &source->encoder);
+}
 
 ph_status cli_source_open(struct cli_source *source, const char *path, const struct cli_texts *sets)
 {
-    struct ph_arena arena = {0};
     *source = (struct cli_source){0};
-    const char *config = ph__path_join(&arena, path, "config.yaml");
-    const char *encoder = ph__path_join(&arena, path, "encoder.json");
-    ph_status status = PH_OK;
-    if (config == NULL || encoder == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for a path");
-    bool is_folder = status == PH_OK && ph__file_exists(config);
-    if (status == PH_OK)
-        status = ph__job_config_read(&source->config, is_folder ? config : path, sets->items, sets->count);
-    if (status == PH_OK)
-        status = is_folder ? ph_encoder_load(encoder, &source->encoder)
-                           : ph_encoder_create(&source->config.data, &source->encoder);
-    ph__arena_fini(&arena);
-    return status;
+    if (is_folder(path))
+        return open_folder(source, path, sets);
+    PH_TRY(ph__job_config_read(&source->config, path, sets->items, sets->count));
+    return ph_encoder_create(&source->config.data, &source->encoder);
 }
 
 void cli_source_close(struct cli_source *source)

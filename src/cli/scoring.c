@@ -1,28 +1,6 @@
 #include "cli/scoring.h"
 
-/* What the folder says of its model, and over it the command line's sets. */
-static ph_status read_joined(struct cli_scoring *scoring, const struct ph__model_origin *origin,
-    const struct cli_texts *sets, struct ph_arena *arena)
-{
-    const size_t count = origin->num_sets + sets->count;
-    const char **all = ph__arena_alloc_array(arena, count, sizeof *all);
-    if (all == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        all[i] = i < origin->num_sets ? origin->sets[i] : sets->items[i - origin->num_sets];
-    return ph__job_config_read(&scoring->config, origin->config_path, all, count);
-}
-
-static ph_status read_config(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets)
-{
-    struct ph__model_origin origin;
-    struct ph_arena arena = {0};
-    ph_status status = ph__model_origin_find(&arena, folder, &origin);
-    if (status == PH_OK)
-        status = read_joined(scoring, &origin, sets, &arena);
-    ph__arena_fini(&arena);
-    return status;
-}
+#include "cli/folder_config.h"
 
 static ph_status create_scorer(struct cli_scoring *scoring)
 {
@@ -46,7 +24,7 @@ static ph_status create_scorer(struct cli_scoring *scoring)
 ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets)
 {
     *scoring = (struct cli_scoring){0};
-    PH_TRY(read_config(scoring, folder, sets));
+    PH_TRY(cli_folder_config_read(&scoring->config, folder, sets));
     PH_TRY(ph__model_folder_open(
         &scoring->model, folder, &scoring->config.model.settings, scoring->config.data.negative_rate));
     return create_scorer(scoring);

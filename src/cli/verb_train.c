@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cli/arguments.h"
+#include "cli/folder_config.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
@@ -174,6 +175,7 @@ static ph_status make_encoder(
     const char *path = ph__path_join(&config->arena, request->folder, "encoder.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
+    PH_TRY(cli_folder_config_check(watch->config_path));
     PH_TRY(ph__job_config_compare(config, watch->config_path));
     return ph_encoder_load(path, encoder_out);
 }

@@ -58,6 +58,13 @@ ph_status ph__model_origin_find(
     return PH_OK;
 }
 
+ph_status ph__model_folder_blame(ph_status status)
+{
+    if (status != PH_ERROR_CONFIG)
+        return status;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s; this file of the run's folder is damaged", ph_error_text());
+}
+
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder)
 {
     struct ph__model_origin origin;
@@ -68,7 +75,7 @@ ph_status ph__model_config_read(struct ph__model_config *config, const char *fol
     const size_t count = sizeof sections / sizeof *sections;
     PH_TRY(ph__model_origin_find(arena, folder, &origin));
     if (origin.config_path != NULL)
-        PH_TRY(ph__config_read_sections(origin.config_path, sections, count, arena));
+        PH_TRY(ph__model_folder_blame(ph__config_read_sections(origin.config_path, sections, count, arena)));
     else
         PH_TRY(ph__config_read(NULL, origin.sets, origin.num_sets, sections, count, arena));
     ph__model_section_finish(&config->model);

@@ -27,7 +27,7 @@ struct ph__model_config {
     struct ph_model_section model;
 };
 
-/* The config is finished by ph__model_config_fini also after a failure. */
+/* The config is finished by ph__model_config_fini also after a failure. PH_ERROR_CHECKPOINT when it is missing or damaged. */
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder);
 void ph__model_config_fini(struct ph__model_config *config);
 
@@ -45,6 +45,10 @@ struct ph__model_folder { /* zero-initialised is closed */
 /* Where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */
 ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out);
+
+/* What reading a folder's config came to, without anything that the user adds to it: PH_ERROR_CONFIG becomes
+ * PH_ERROR_CHECKPOINT, as the fault is the folder's, and the record says so; another status is passed on. */
+ph_status ph__model_folder_blame(ph_status status);
 
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
  * learnt with this data.negative_rate; they need not be those of DIR/config.yaml, where somebody wants them otherwise.

@@ -45,6 +45,32 @@ echo 'not JSON' >changed/encoder.json
 fails 4 'changed/encoder.json' eval changed
 sed 's/"training_rows": 4/"training_rows": 5/' run/encoder.json >changed/encoder.json
 fails 4 'changed/encoder.json' eval changed
+# The config that a training has left, which it cannot go on without; for scoring, the weights stand in. What the user adds to it is another matter.
+# each STATUS TEXT [ARGUMENTS...]: whatever begins with the folder ./kept ends so.
+each() {
+    wanted_of_each=$1 text_of_each=$2
+    shift 2
+    for command in 'eval kept' 'predict kept data/test.tsv --out x.csv' 'inspect model kept' 'inspect data kept'; do
+        # shellcheck disable=SC2086 # a list of words
+        fails "$wanted_of_each" "$text_of_each" $command "$@"
+    done
+}
+cp -R run kept
+rm kept/config.yaml
+succeeds inspect model kept
+fails 4 'kept/config.yaml: cannot open' train job.yaml --out kept --resume
+for damage in 'model: {kind: dlmr}' 'data: {oops: 1}' 'model: ['; do
+    echo "$damage" >kept/config.yaml
+    each 4 "kept/config.yaml:"
+    contains stderr "this file of the run's folder is damaged"
+    fails 4 "this file of the run's folder is damaged" export kept --onnx x.onnx
+    fails 4 "this file of the run's folder is damaged" train job.yaml --out kept --resume
+done
+cp run/config.yaml kept/config.yaml
+each 2 'model.kind' --set model.kind=dlmr
+rm kept/config.yaml kept/model.safetensors
+each 4 'kept/config.yaml is missing'
+fails 4 'kept/config.yaml is missing' export kept --onnx x.onnx
 # A config that asks for another model than the checkpoint holds, or that somebody has changed.
 fails 4 'run/model.safetensors' eval run --set model.embedding_dim=8
 cp -R run edited
