@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/arguments.h"
+#include "cli/output_file.h"
 #include "cli/verb.h"
 #include "serve/onnx_export.h"
 
@@ -9,6 +10,7 @@ static ph_status export_onnx(const char *folder, const char *path)
 {
     struct ph__model_config config;
     struct ph__model_folder model = {0};
+    PH_TRY(cli_output_spare_model(path, folder));
     ph_status status = ph__model_config_read(&config, folder);
     const struct ph_model_settings *settings = &config.model.settings;
     if (status == PH_OK)

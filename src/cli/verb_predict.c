@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/output_file.h"
 #include "cli/prediction_file.h"
 #include "cli/scoring.h"
 #include "cli/verb.h"
@@ -58,6 +59,7 @@ static ph_status predict(struct cli_scoring *scoring, const char *path, const ch
         .num_prefetched = (size_t)scoring->config.data.num_prefetched,
         .needs_no_labels = true,
     };
+    PH_TRY(cli_output_spare_input(out, path));
     PH_TRY(ph_batches_open(scoring->model.encoder, path, &options, &batches));
     ph_status status = cli_prediction_file_open(out, ph_encoder_num_tasks(scoring->model.encoder), &file);
     if (status == PH_OK) {
@@ -92,6 +94,8 @@ ph_status verb_predict(int argc, char **argv)
         return ph_fail(PH_ERROR_USAGE, "--out FILE is missing: where shall the predictions go?");
     struct cli_scoring scoring;
     ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets);
+    if (status == PH_OK)
+        status = cli_output_spare_model(out, arguments.positional[0]);
     if (status == PH_OK)
         status = predict(&scoring, arguments.positional[1], out);
     cli_scoring_close(&scoring);

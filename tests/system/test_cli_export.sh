@@ -15,6 +15,11 @@ cmp -s model.onnx again.onnx || complain 'two exports of one model differ'
 
 fails 2 '--onnx FILE is missing' export run
 fails 4 'nowhere/config.yaml is missing' export nowhere --onnx model.onnx
+cp -R run kept
+for file in config.yaml encoder.json model.safetensors; do
+    fails 2 "would overwrite run/$file" export run --onnx "run/$file"
+    cmp -s "run/$file" "kept/$file" || complain "an export has overwritten run/$file"
+done
 fails 5 'nowhere/model.onnx' export run --onnx nowhere/model.onnx
 [ ! -e model.onnx.tmp ] || complain 'a temporary file is left'
 cmp -s model.onnx again.onnx || complain 'a failed export has changed the file'

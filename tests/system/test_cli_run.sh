@@ -82,6 +82,27 @@ succeeds export run --onnx run.onnx
 succeeds export bare --onnx bare.onnx
 cmp -s run.onnx bare.onnx || complain 'without config.yaml the export is another'
 
+# What is read is never written over, whatever it is called and however it is named.
+mkdir rows
+head -n 10 data/test.tsv >rows/a.csv
+cp rows/a.csv rows/b.csv
+cp rows/a.csv rows/c.csv.tmp
+ln -s rows/a.csv link.csv
+ln rows/a.csv rows/d.csv
+fails 2 'would overwrite rows/a.csv' predict run rows/a.csv --out rows/a.csv
+fails 2 'would overwrite rows/a.csv' predict run rows/a.csv --out ./rows/../rows/a.csv
+fails 2 'would overwrite rows/a.csv' predict run rows/a.csv --out link.csv
+fails 2 'would overwrite rows/b.csv' predict run 'rows/[abd].csv' --out rows/b.csv
+fails 2 'would overwrite rows/c.csv.tmp' predict run rows/c.csv.tmp --out rows/c.csv
+status=0
+"$PH_BINARY_DIR/phloem" predict run - --out rows/b.csv >stdout 2>stderr <rows/b.csv || status=$?
+[ "$status" -eq 2 ] || complain "predict over its standard input ended with $status; wanted 2"
+for file in a.csv b.csv c.csv.tmp d.csv; do
+    head -n 10 data/test.tsv | cmp -s - "rows/$file" || complain "rows/$file, which was read, is another"
+done
+succeeds predict run 'rows/[ab].csv' --out rows/e.csv
+succeeds predict run 'rows/[ab].csv' --out rows/e.csv
+
 succeeds inspect run/model.safetensors
 contains stdout 'embedding.C26'
 contains stdout 'seal: fits'

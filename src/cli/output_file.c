@@ -1,0 +1,82 @@
+#include "cli/output_file.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "data/source.h"
+
+static bool find_input(const char *input, struct stat *status)
+{
+    return strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, status) == 0 : stat(input, status) == 0;
+}
+
+/* By what the names lead to: links, and other ways to write a path, are as good as the name. */
+static bool is_same_file(const char *written, const char *input)
+{
+    struct stat of_written, of_input;
+    return stat(written, &of_written) == 0 && S_ISREG(of_written.st_mode) && find_input(input, &of_input) &&
+           of_written.st_dev == of_input.st_dev && of_written.st_ino == of_input.st_ino;
+}
+
+static ph_status spare_file(struct ph_arena *arena, const char *path, const char *input)
+{
+    const char *temporary = ph__arena_printf(arena, "%s.tmp", path);
+    if (temporary == NULL)
+        return PH_ERROR_MEMORY;
+    if (!is_same_file(path, input) && !is_same_file(temporary, input))
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "writing %s would overwrite %s, which is read: choose another name", path,
+        strcmp(input, "-") == 0 ? "standard input" : input);
+}
+
+/* A set of arrays is named by its labels, or by what all their names begin with (data/array_set.h). */
+static ph_status spare_arrays(struct ph_arena *arena, const char *path, const char *input)
+{
+    static const char *const endings[] = {
+        "_labels.npy", "_dense.npy", "_sparse.npy", "_sparse_multi_hot.npz"};
+    size_t length = strlen(input), ending_length = strlen(endings[0]);
+    if (length >= ending_length && strcmp(input + length - ending_length, endings[0]) == 0)
+        length -= ending_length;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const char *array = ph__arena_printf(arena, "%.*s%s", (int)length, input, endings[i]);
+        if (array == NULL)
+            return PH_ERROR_MEMORY;
+        PH_TRY(spare_file(arena, path, array));
+    }
+    return PH_OK;
+}
+
+static ph_status spare_inputs(struct ph_arena *arena, const char *path, const char *input)
+{
+    const char **inputs = NULL;
+    size_t num_inputs = 0;
+    PH_TRY(ph__source_list(arena, input, &inputs, &num_inputs));
+    for (size_t i = 0; i < num_inputs; i++) {
+        PH_TRY(spare_file(arena, path, inputs[i]));
+        PH_TRY(spare_arrays(arena, path, inputs[i]));
+    }
+    return PH_OK;
+}
+
+ph_status cli_output_spare_input(const char *path, const char *input)
+{
+    struct ph_arena arena = {0};
+    ph_status status = spare_inputs(&arena, path, input);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+ph_status cli_output_spare_model(const char *path, const char *folder)
+{
+    static const char *const names[] = {"config.yaml", "encoder.json", "model.safetensors"};
+    struct ph_arena arena = {0};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == PH_OK; i++) {
+        const char *file = ph__path_join(&arena, folder, names[i]);
+        status = file != NULL ? spare_file(&arena, path, file) : PH_ERROR_MEMORY;
+    }
+    ph__arena_fini(&arena);
+    return status;
+}

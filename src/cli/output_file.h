@@ -1,0 +1,14 @@
+/* Files that the user wants written: what is looked at before anything is. */
+#ifndef PH_CLI_OUTPUT_FILE_H
+#define PH_CLI_OUTPUT_FILE_H
+
+#include "phloem/status.h"
+
+/* PH_ERROR_USAGE when writing `path`, or `path`.tmp on the way there, would overwrite a file that is read by the name of
+ * `input`: one of a pattern, an array of a set, what standard input comes from. PH_ERROR_DATA for a pattern without files. */
+ph_status cli_output_spare_input(const char *path, const char *input);
+
+/* The same for the files that make a folder a trained model. */
+ph_status cli_output_spare_model(const char *path, const char *folder);
+
+#endif

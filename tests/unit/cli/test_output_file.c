@@ -1,0 +1,93 @@
+#include "support/test_support.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/output_file.h"
+
+static const char *path_of(const char *name)
+{
+    static char paths[4][512];
+    static size_t next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+    return path;
+}
+
+static void make(const char *name)
+{
+    assert_ok(ph__file_write_text(path_of(name), "x\n"));
+}
+
+static void file_that_is_read_is_spared(void **state)
+{
+    (void)state;
+    make("rows.csv");
+    make("other.csv");
+    unlink(path_of("linked.csv"));
+    assert_int_equal(symlink(path_of("rows.csv"), path_of("linked.csv")), 0);
+    assert_fails(
+        cli_output_spare_input(path_of("rows.csv"), path_of("rows.csv")), PH_ERROR_USAGE, "which is read");
+    assert_fails(
+        cli_output_spare_input(path_of("linked.csv"), path_of("rows.csv")), PH_ERROR_USAGE, "which is read");
+    assert_ok(cli_output_spare_input(path_of("other.csv"), path_of("rows.csv")));
+    assert_ok(cli_output_spare_input(path_of("new.csv"), path_of("rows.csv")));
+    assert_ok(cli_output_spare_input("/dev/null", "/dev/null"));
+}
+
+static void file_that_is_read_is_spared_by_the_temporary_one(void **state)
+{
+    (void)state;
+    make("late.csv.tmp");
+    assert_fails(cli_output_spare_input(path_of("late.csv"), path_of("late.csv.tmp")), PH_ERROR_USAGE,
+        "late.csv.tmp, which is read");
+}
+
+static void every_file_of_a_pattern_is_spared(void **state)
+{
+    (void)state;
+    make("part-0.csv");
+    make("part-1.csv");
+    assert_fails(cli_output_spare_input(path_of("part-1.csv"), path_of("part-*.csv")), PH_ERROR_USAGE,
+        "part-1.csv, which is read");
+    assert_ok(cli_output_spare_input(path_of("part-2.csv"), path_of("part-*.csv")));
+    assert_fails(cli_output_spare_input(path_of("x.csv"), path_of("none-*.csv")), PH_ERROR_DATA, "none-*");
+}
+
+static void every_array_of_a_set_is_spared(void **state)
+{
+    (void)state;
+    make("P_labels.npy");
+    make("P_dense.npy");
+    make("Q_sparse.npy");
+    const char *const inputs[] = {"P", "P_labels.npy", "?_labels.npy"};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        assert_fails(cli_output_spare_input(path_of("P_dense.npy"), path_of(inputs[i])), PH_ERROR_USAGE,
+            "P_dense.npy, which is read");
+    assert_fails(
+        cli_output_spare_input(path_of("Q_sparse.npy"), path_of("Q")), PH_ERROR_USAGE, "Q_sparse.npy");
+    assert_ok(cli_output_spare_input(path_of("P_dense.npy"), path_of("Q")));
+}
+
+static void files_of_a_model_are_spared(void **state)
+{
+    (void)state;
+    make("model.safetensors");
+    make("model.onnx");
+    assert_fails(cli_output_spare_model(path_of("model.safetensors"), test_folder()), PH_ERROR_USAGE,
+        "model.safetensors, which is read");
+    assert_ok(cli_output_spare_model(path_of("model.onnx"), test_folder()));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_that_is_read_is_spared),
+        cmocka_unit_test(file_that_is_read_is_spared_by_the_temporary_one),
+        cmocka_unit_test(every_file_of_a_pattern_is_spared),
+        cmocka_unit_test(every_array_of_a_set_is_spared),
+        cmocka_unit_test(files_of_a_model_are_spared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
