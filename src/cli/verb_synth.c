@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/file.h"
 #include "cli/arguments.h"
+#include "cli/output_file.h"
 #include "cli/verb.h"
 #include "train/job_config.h"
 
@@ -16,11 +18,21 @@ static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
                 truth[i].num_rows, truth[i].base_rate, truth[i].auc, truth[i].logloss, truth[i].ne);
 }
 
+/* What is written beside the data is called as a config of the user's may be. */
+static ph_status spare_config(struct ph_config *config, const char *path, const char *folder)
+{
+    const char *written = ph__path_join(&config->arena, folder, "synth.yaml");
+    if (written == NULL)
+        return PH_ERROR_MEMORY;
+    return path != NULL ? cli_output_spare_input(written, path) : PH_OK;
+}
+
 static ph_status synthesise(
     struct ph_config *config, const char *path, const struct cli_texts *sets, const char *folder)
 {
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     PH_TRY(ph__job_config_read(config, path, sets->items, sets->count));
+    PH_TRY(spare_config(config, path, folder));
     PH_TRY(ph_synth_write(&config->synth, folder, truth));
     print_truth(truth);
     printf(
