@@ -1,5 +1,7 @@
 #include "cli/output_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,4 +81,21 @@ ph_status cli_output_spare_model(const char *path, const char *folder)
     }
     ph__arena_fini(&arena);
     return status;
+}
+
+static bool is_pipe(const char *path)
+{
+    struct stat status;
+    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
+}
+
+ph_status cli_output_try(const char *path)
+{
+    if (is_pipe(path))
+        return PH_OK;
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
+    close(descriptor);
+    return PH_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/folder_config.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
@@ -23,6 +24,7 @@ struct watch {
     struct cli_progress progress;
     struct ph_config *config;
     const char *config_path; /* where the effective config goes */
+    const char *trace;       /* NULL: none */
 };
 
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
@@ -126,9 +128,12 @@ static ph_status show_progress(void *context, const struct ph_train_progress *pr
     return cli_progress_show(&watch->progress, progress);
 }
 
-static ph_status write_config(void *context)
+/* The trace is written at the end of a long training, maybe into its folder, which is there from now on. */
+static ph_status start(void *context)
 {
     struct watch *watch = context;
+    if (watch->trace != NULL)
+        PH_TRY(cli_output_try(watch->trace));
     return ph_config_write(watch->config, watch->config_path);
 }
 
@@ -144,7 +149,7 @@ static ph_status train(const struct request *request, struct watch *watch, struc
     struct ph_train_observer observer = {
         .context = watch,
         .on_progress = request->is_quiet ? NULL : show_progress,
-        .on_start = write_config,
+        .on_start = start,
         .on_note = show_note,
     };
     struct ph_train_job job = ph_config_job(watch->config);
@@ -180,11 +185,21 @@ static ph_status make_encoder(
     return ph_encoder_load(path, encoder_out);
 }
 
+static ph_status spare_inputs(const struct request *request, const struct ph_data_settings *data)
+{
+    const char *const inputs[] = {request->config, data->train, data->valid, data->test};
+    for (size_t i = 0; request->trace != NULL && i < sizeof inputs / sizeof *inputs; i++)
+        if (inputs[i] != NULL)
+            PH_TRY(cli_output_spare_input(request->trace, inputs[i]));
+    return PH_OK;
+}
+
 static ph_status prepare_and_train(struct request *request, struct ph_config *config)
 {
     struct ph_encoder *encoder;
-    struct watch watch = {.progress = cli_progress_on(stdout), .config = config};
+    struct watch watch = {.progress = cli_progress_on(stdout), .config = config, .trace = request->trace};
     PH_TRY(read_config(request, config));
+    PH_TRY(spare_inputs(request, &config->data));
     watch.config_path = ph__path_join(&config->arena, request->folder, "config.yaml");
     if (watch.config_path == NULL)
         return PH_ERROR_MEMORY;

@@ -122,3 +122,9 @@ contains stdout 'embedding_dim: 4'
 succeeds train job.yaml --out profiled --quiet --profile --trace trace.json
 contains stdout 'GFLOP/s'
 contains trace.json 'traceEvents'
+# A trace that cannot be written is found before the training, and none is written over what the training reads.
+fails 5 'nowhere/trace.json' train job.yaml --out untraced --quiet --trace nowhere/trace.json
+[ ! -e untraced/model.safetensors ] || complain 'the training came before the trace was found impossible'
+succeeds train job.yaml --out untraced --quiet --trace untraced/trace.json
+contains untraced/trace.json 'traceEvents'
+fails 2 'would overwrite data/valid.tsv' train job.yaml --out spared --quiet --trace data/valid.tsv

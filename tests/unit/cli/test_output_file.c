@@ -1,6 +1,7 @@
 #include "support/test_support.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -80,6 +81,27 @@ static void files_of_a_model_are_spared(void **state)
     assert_ok(cli_output_spare_model(path_of("model.onnx"), test_folder()));
 }
 
+static void trial_makes_the_file_or_leaves_it_as_it_is(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    char *text;
+    size_t size;
+    make("there.json");
+    unlink(path_of("made.json"));
+    unlink(path_of("fifo"));
+    assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
+    assert_ok(cli_output_try(path_of("there.json")));
+    assert_ok(ph__file_read(&arena, path_of("there.json"), 100, &text, &size));
+    assert_string_equal(text, "x\n");
+    assert_ok(cli_output_try(path_of("made.json")));
+    assert_true(ph__file_exists(path_of("made.json")));
+    assert_ok(cli_output_try(path_of("fifo")));
+    assert_fails(cli_output_try(path_of("nowhere/x.json")), PH_ERROR_DISK, "nowhere/x.json: cannot write");
+    assert_fails(cli_output_try(test_folder()), PH_ERROR_DISK, "cannot write");
+    ph__arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +110,7 @@ int main(void)
         cmocka_unit_test(every_file_of_a_pattern_is_spared),
         cmocka_unit_test(every_array_of_a_set_is_spared),
         cmocka_unit_test(files_of_a_model_are_spared),
+        cmocka_unit_test(trial_makes_the_file_or_leaves_it_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
