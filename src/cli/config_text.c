@@ -1,5 +1,7 @@
 #include "cli/config_text.h"
 
+#include <stdio.h>
+
 #include "train/job_config.h"
 
 static const char title[] =
@@ -19,6 +21,7 @@ ph_status cli_config_print(const char *path, const struct cli_texts *sets)
 ph_status cli_config_describe(bool is_markdown)
 {
     struct ph_writer *writer;
+    fflush(stdout); /* the usage comes first: the writer goes past the stream */
     PH_TRY(ph__writer_open("-", &writer));
     ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;
     if (status == PH_OK)

@@ -14,6 +14,9 @@ for verb in synth train eval predict inspect config; do
     succeeds "$verb" --help
     contains stdout "usage: phloem $verb"
 done
+succeeds config --help
+head -n 1 stdout >first
+contains first 'usage: phloem config'
 
 phloem
 [ "$status" -eq 2 ] || complain "without a verb the program ended with $status; wanted 2"
