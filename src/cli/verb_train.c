@@ -4,12 +4,11 @@
 
 #include "base/file.h"
 #include "cli/arguments.h"
-#include "cli/folder_config.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "train/job_config.h"
+#include "train/kept_config.h"
 #include "train/memory_check.h"
 
 struct request {
@@ -23,6 +22,7 @@ struct request {
 struct watch {
     struct cli_progress progress;
     struct ph_config *config;
+    const char *folder;
     const char *config_path; /* where the effective config goes */
     const char *trace;       /* NULL: none */
 };
@@ -128,10 +128,15 @@ static ph_status show_progress(void *context, const struct ph_train_progress *pr
     return cli_progress_show(&watch->progress, progress);
 }
 
-/* The trace is written at the end of a long training, maybe into its folder, which is there from now on. */
+/* The folder is there and locked from now on. Another training may have come and gone in it while the encoder was learnt;
+ * the trace is written at the end of a long training, maybe into it. */
 static ph_status start(void *context)
 {
     struct watch *watch = context;
+    bool has_checkpoint;
+    PH_TRY(ph_train_check_folder(watch->folder, true, &has_checkpoint));
+    if (has_checkpoint)
+        PH_TRY(ph__kept_config_compare(watch->config, watch->config_path));
     if (watch->trace != NULL)
         PH_TRY(cli_output_try(watch->trace));
     return ph_config_write(watch->config, watch->config_path);
@@ -180,8 +185,7 @@ static ph_status make_encoder(
     const char *path = ph__path_join(&config->arena, request->folder, "encoder.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(cli_folder_config_check(watch->config_path));
-    PH_TRY(ph__job_config_compare(config, watch->config_path));
+    PH_TRY(ph__kept_config_compare(config, watch->config_path));
     return ph_encoder_load(path, encoder_out);
 }
 
@@ -197,7 +201,10 @@ static ph_status spare_inputs(const struct request *request, const struct ph_dat
 static ph_status prepare_and_train(struct request *request, struct ph_config *config)
 {
     struct ph_encoder *encoder;
-    struct watch watch = {.progress = cli_progress_on(stdout), .config = config, .trace = request->trace};
+    struct watch watch = {.progress = cli_progress_on(stdout),
+        .config = config,
+        .folder = request->folder,
+        .trace = request->trace};
     PH_TRY(read_config(request, config));
     PH_TRY(spare_inputs(request, &config->data));
     watch.config_path = ph__path_join(&config->arena, request->folder, "config.yaml");

@@ -56,7 +56,7 @@ static void list_const_sections(const struct ph_config *config, struct ph_sectio
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
-ph_status ph__job_config_read(
+ph_status ph__job_config_parse(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
     struct ph_section sections[NUM_SECTIONS];
@@ -65,6 +65,13 @@ ph_status ph__job_config_read(
     PH_TRY(ph__config_read(path, sets, num_sets, sections, NUM_SECTIONS, &config->arena));
     ph__model_section_finish(&config->model);
     ph__optimizer_section_finish(&config->optimizer);
+    return PH_OK;
+}
+
+ph_status ph__job_config_read(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
+{
+    PH_TRY(ph__job_config_parse(config, path, sets, num_sets));
     return ph__data_settings_finish(&config->data, &config->arena);
 }
 
@@ -167,18 +174,13 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
     return status;
 }
 
-ph_status ph__job_config_compare(const struct ph_config *config, const char *path)
+ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after)
 {
-    struct ph_section before_sections[NUM_SECTIONS], sections[NUM_SECTIONS];
-    struct ph_config before = {0};
-    list_sections(&before, before_sections);
-    list_const_sections(config, sections);
-    ph_status status = ph__job_config_read(&before, path, NULL, 0);
-    if (status == PH_OK)
-        status =
-            ph__config_compare(before_sections, sections, NUM_TRAINING_SECTIONS, "may not change on resume");
-    ph__job_config_fini(&before);
-    return status;
+    struct ph_section before_sections[NUM_SECTIONS], after_sections[NUM_SECTIONS];
+    list_const_sections(before, before_sections);
+    list_const_sections(after, after_sections);
+    return ph__config_compare(
+        before_sections, after_sections, NUM_TRAINING_SECTIONS, "may not change on resume");
 }
 
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)

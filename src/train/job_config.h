@@ -33,10 +33,13 @@ struct ph_config {
 /* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
+/* The same, but without looking for prepared data that the config names. */
+ph_status ph__job_config_parse(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
 void ph__job_config_fini(struct ph_config *config);
 
-/* PH_ERROR_CONFIG when the config differs from the one at `path` in a key that may not change on resume. */
-ph_status ph__job_config_compare(const struct ph_config *config, const char *path);
+/* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
+ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after);
 
 /* Every key: Markdown or plain text. */
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown);

@@ -58,6 +58,20 @@ contains others/config.yaml 'other.tsv.gz'
 fails 2 "data.train: 'data/valid.tsv' is not what data.prepared was made of" train from_prepared.yaml --out new \
     --set data.train=data/valid.tsv
 
+# ---- elsewhere after the training ----
+mv prepared moved
+succeeds eval from_prepared data/test.tsv
+cmp -s of_text stdout || complain 'without the prepared data eval differs'
+succeeds predict from_prepared data/test.tsv --out moved.csv
+cmp -s text.csv moved.csv || complain 'without the prepared data predictions differ'
+succeeds inspect model from_prepared
+fails 3 'prepared/test' eval from_prepared
+succeeds eval from_prepared --set data.prepared=moved
+cmp -s of_text stdout || complain 'of prepared data that was moved eval differs'
+succeeds train from_prepared.yaml --out from_prepared --resume --set data.prepared=moved --set train.epochs=3
+contains stdout 'resumed at step'
+mv moved prepared
+
 # ---- killed and resumed ----
 small="--set prepare.part_bytes=20000 --set data.encoding=hash --set data.rows=1000"
 gzip -c data/valid.tsv >valid.tsv.gz
