@@ -186,8 +186,11 @@ static ph_status make_part(struct making *making, size_t part, uint64_t begin)
 static ph_status open_source(struct making *making, const struct ph__source_position *start, uint64_t end)
 {
     const struct ph__prepare_context *context = making->context;
-    const struct ph__source_options options = {
-        .max_bad_rows = context->max_bad_rows, .start = start, .is_one_file = true, .end_byte = end};
+    const struct ph__source_options options = {.max_bad_rows = context->max_bad_rows,
+        .stop_signal = context->tasks->stop_signal,
+        .start = start,
+        .is_one_file = true,
+        .end_byte = end};
     making->is_open = true;
     return ph__source_open(&making->source, context->encoder, making->task->file->path, &options);
 }

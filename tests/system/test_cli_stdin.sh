@@ -111,3 +111,18 @@ closed stdin 3 'standard input: cannot read' predict file - --out closed.csv
 closed stdout 5 'standard output' predict file rows.csv --out closed.csv
 cmp -s file.csv closed.csv || complain 'without standard output the predictions differ'
 closed stdout 5 'standard output' eval file rows.csv
+
+"$PH_BINARY_DIR/phloem" prepare job.yaml --out silent <pipe >stdout 2>stderr &
+process=$!
+exec 9>pipe
+head -n 1500 rows.csv >&9
+tries=0
+until [ -d silent/train ] || [ "$tries" -ge 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -s TERM "$process"
+status=0
+wait "$process" || status=$?
+exec 9>&-
+[ "$status" -eq 143 ] || complain "SIGTERM while a pipe is silent has ended prepare with $status; wanted 143"
