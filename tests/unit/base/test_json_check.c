@@ -9,8 +9,8 @@
 /* Strings and numbers that outgrow the parser's buffer in turn, with each kind of escape where it does. */
 static const char *const documents[] = {
     "{\"words\": \"0123456789abcde\\nfghijklmnopqrstu\\nvwxyz0123456789abcdefghijklmnopqrst\\nuvwxyz\"}",
-    "{\"words\": \"0123456789abcd\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20ac\\uD83d\\ude00 "
-    "\xc3\xa9\xe2\x82\xac\"}",
+    ("{\"words\": \"0123456789abcd\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20ac\\uD83d\\ude00 "
+     "\xc3\xa9\xe2\x82\xac\"}"),
     "{\"a_key_that_is_longer_than_the_buffer\" : [true, false, null, {}, []], \"b\": {\"c\": \"\"}}",
     "[ -1234567890123456, 1.2345678901234567e-10, 9223372036854775807,0.1 ,1E5, -0.0, 0]",
     "[0.00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000125]"};
