@@ -83,23 +83,25 @@ struct ph_batches_options {
     size_t num_prefetched; /* batches made ahead by a thread; 0: made in ph_batches_next, no thread */
     bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
     uint64_t max_bad_rows; /* left out and counted; one more is PH_ERROR_DATA, naming it */
-    double
-        negative_rate; /* of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number;
-                              0: all are; PH_ERROR_USAGE beyond [0, 1] */
-    const struct ph_position
-        *start; /* NULL: the beginning; else of ph_batches_position, of the same file by the same
-                                        encoder and options (num_prefetched may differ). Borrowed during open. */
-    const volatile int *
-        stop_signal; /* NULL; or set by a signal handler, and waiting for text ends with PH_ERROR_INTERRUPTED */
+    /* Of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number; 0: all are;
+     * PH_ERROR_USAGE beyond [0, 1]. */
+    double negative_rate;
+    /* NULL: the beginning; else of ph_batches_position, of the same file by the same encoder and options
+     * (num_prefetched may differ). Borrowed during open. */
+    const struct ph_position *start;
+    /* NULL; or set by a signal handler, and waiting for text ends with PH_ERROR_INTERRUPTED. */
+    const volatile int *stop_signal;
 };
 
-/* Opens one file, the files of a pattern, or one split of prepared data (its folder) for one pass. The encoder is borrowed until close and may be shared by several batches. */
+/* Opens one file, the files of a pattern, or one split of prepared data (its folder) for one pass. The encoder is
+ * borrowed until close and may be shared by several batches. */
 ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out);
 
 /* The next batch, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
  * only while batches grow. One thread. An error of the reader arrives here, in order. */
 ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
+
 /* Where the pass stands behind the batch that was returned last: opened again with this start, the next batches are
  * those that would have followed. */
 void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out);
@@ -148,7 +150,8 @@ struct ph_prepare_summary {
  * FOLDER/encoder.json and FOLDER/prepared.yaml, the data section that reads them. Each thread needs some tens of MB,
  * whatever the size of the data. What is left by a crash or an error can be resumed: the result is then the same, byte
  * for byte. Errors: PH_ERROR_USAGE for options out of range, a folder that is not empty or in use, PH_ERROR_CONFIG,
- * PH_ERROR_DATA with file:line and field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED by a signal. */
+ * PH_ERROR_DATA with file:line and field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED
+ * by a signal. */
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);
 

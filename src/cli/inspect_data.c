@@ -16,7 +16,7 @@ struct sparse_statistics {
 
 struct statistics {
     size_t num_dense, num_sparse, num_tasks;
-    uint64_t samples;
+    uint64_t samples, bad_rows;
     double *labels; /* (T) sums */
     struct dense_statistics *dense;
     struct sparse_statistics *sparse;
@@ -77,11 +77,12 @@ static void add_sparse(struct statistics *statistics, const struct ph_batch *bat
     }
 }
 
-static ph_status add_file(struct statistics *statistics, const struct ph_encoder *encoder, const char *path)
+static ph_status add_file(struct statistics *statistics, const struct cli_source *source, const char *path)
 {
-    struct ph_batches_options options = {.batch_size = 4096};
+    struct ph_batches_options options = {
+        .batch_size = 4096, .max_bad_rows = (uint64_t)source->config.data.max_bad_rows};
     struct ph_batches *batches;
-    PH_TRY(ph_batches_open(encoder, path, &options, &batches));
+    PH_TRY(ph_batches_open(source->encoder, path, &options, &batches));
     const struct ph_batch *batch = NULL;
     ph_status status;
     while ((status = ph_batches_next(batches, &batch)) == PH_OK && batch != NULL) {
@@ -89,6 +90,7 @@ static ph_status add_file(struct statistics *statistics, const struct ph_encoder
         add_sparse(statistics, batch);
         statistics->samples += batch->num_samples;
     }
+    statistics->bad_rows = ph_batches_num_bad_rows(batches);
     ph_batches_close(batches);
     return status;
 }
@@ -114,17 +116,19 @@ static void print_statistics(const struct statistics *statistics, const struct p
     }
 }
 
-static ph_status inspect_file(const char *what, const char *path, const struct ph_encoder *encoder)
+static ph_status inspect_file(const char *what, const char *path, const struct cli_source *source)
 {
     struct statistics statistics;
     if (path == NULL)
         return PH_OK;
-    PH_TRY(statistics_init(&statistics, encoder));
-    ph_status status = add_file(&statistics, encoder, path);
+    PH_TRY(statistics_init(&statistics, source->encoder));
+    ph_status status = add_file(&statistics, source, path);
     if (status == PH_OK) {
         printf("\ndata.%s: %s: %" PRIu64 " samples\n", what, path, statistics.samples);
+        if (statistics.bad_rows > 0)
+            printf("  left out %" PRIu64 " bad rows\n", statistics.bad_rows);
         if (statistics.samples > 0)
-            print_statistics(&statistics, encoder);
+            print_statistics(&statistics, source->encoder);
     }
     statistics_fini(&statistics);
     return status;
@@ -147,7 +151,7 @@ ph_status cli_inspect_data(const struct cli_source *source)
 {
     const struct ph_data_settings *data = &source->config.data;
     print_features(source->encoder);
-    PH_TRY(inspect_file("train", data->train, source->encoder));
-    PH_TRY(inspect_file("valid", data->valid, source->encoder));
-    return inspect_file("test", data->test, source->encoder);
+    PH_TRY(inspect_file("train", data->train, source));
+    PH_TRY(inspect_file("valid", data->valid, source));
+    return inspect_file("test", data->test, source);
 }

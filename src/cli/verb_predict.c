@@ -1,12 +1,14 @@
 /* phloem predict DIR FILE --out PREDICTIONS.csv|.npy */
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/output_file.h"
 #include "cli/prediction_file.h"
 #include "cli/scoring.h"
+#include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "serve/probability.h"
 
@@ -32,8 +34,9 @@ static ph_status predict_batch(struct cli_scoring *scoring, const struct ph_batc
     return PH_OK;
 }
 
-static ph_status predict_batches(
-    struct cli_scoring *scoring, struct ph_batches *batches, struct cli_prediction_file *file)
+/* PH_ERROR_INTERRUPTED, whose text is the caller's, once *stop_signal is not 0. */
+static ph_status predict_batches(struct cli_scoring *scoring, struct ph_batches *batches,
+    const volatile int *stop_signal, struct cli_prediction_file *file)
 {
     float *probabilities = calloc(file->num_tasks, sizeof *probabilities);
     if (probabilities == NULL)
@@ -41,7 +44,7 @@ static ph_status predict_batches(
     ph_status status = PH_OK;
     while (status == PH_OK) {
         const struct ph_batch *batch = NULL;
-        status = ph_batches_next(batches, &batch);
+        status = *stop_signal == 0 ? ph_batches_next(batches, &batch) : PH_ERROR_INTERRUPTED;
         if (status != PH_OK || batch == NULL)
             break;
         status = predict_batch(scoring, batch, probabilities, file);
@@ -50,7 +53,8 @@ static ph_status predict_batches(
     return status;
 }
 
-static ph_status predict(struct cli_scoring *scoring, const char *path, const char *out)
+static ph_status predict_file(
+    struct cli_scoring *scoring, const char *path, const char *out, const volatile int *stop_signal)
 {
     struct cli_prediction_file file;
     struct ph_batches *batches;
@@ -58,12 +62,12 @@ static ph_status predict(struct cli_scoring *scoring, const char *path, const ch
         .batch_size = (size_t)scoring->config.train.batch_size,
         .num_prefetched = (size_t)scoring->config.data.num_prefetched,
         .needs_no_labels = true,
+        .stop_signal = stop_signal,
     };
-    PH_TRY(cli_output_spare_input(out, path));
     PH_TRY(ph_batches_open(scoring->model.encoder, path, &options, &batches));
     ph_status status = cli_prediction_file_open(out, ph_encoder_num_tasks(scoring->model.encoder), &file);
     if (status == PH_OK) {
-        status = predict_batches(scoring, batches, &file);
+        status = predict_batches(scoring, batches, stop_signal, &file);
         if (status == PH_OK)
             status = cli_prediction_file_finish(&file);
         cli_prediction_file_abandon(&file);
@@ -72,6 +76,17 @@ static ph_status predict(struct cli_scoring *scoring, const char *path, const ch
     if (status == PH_OK)
         printf("%s: %" PRIu64 " predictions\n", out, file.num_rows);
     return status;
+}
+
+static ph_status predict(struct cli_scoring *scoring, const char *path, const char *out)
+{
+    PH_TRY(cli_output_spare_input(out, path));
+    const volatile int *stop_signal = cli_stop_signal();
+    ph_status status = predict_file(scoring, path, out, stop_signal);
+    if (status != PH_ERROR_INTERRUPTED)
+        return status;
+    return ph_fail(*stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
+        "stopped by a signal: %s is not written", out);
 }
 
 ph_status verb_predict(int argc, char **argv)

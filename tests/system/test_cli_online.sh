@@ -57,6 +57,8 @@ phloem eval bad data/bad_test.tsv
 [ "$status" -eq 0 ] || complain 'eval does not leave a bad row out'
 contains stderr 'left out 1 bad rows'
 fails 3 'bad_test.tsv:21' predict bad data/bad_test.tsv --out bad.csv
+succeeds inspect data bad
+contains stdout 'left out 1 bad rows'
 
 # A model with two labels has no negatives.
 printf 'click,buy,user\n0,0,a\n1,0,b\n1,1,c\n0,0,b\n' >two.csv

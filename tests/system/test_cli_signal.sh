@@ -1,5 +1,5 @@
 #!/bin/sh
-# A training that is stopped by a signal ends by itself, with the signal's exit code and the best model kept.
+# What is stopped by a signal ends by itself, with the signal's exit code; a training keeps the best model.
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
@@ -40,3 +40,21 @@ kill -s TERM "$process"
 kill -s INT "$process" 2>/dev/null || true
 ends 143
 succeeds inspect run/model.safetensors
+
+# predicting_stopped SIGNAL STATUS: a prediction that waits for rows leaves no file.
+predicting_stopped() {
+    rm -f rows.fifo
+    mkfifo rows.fifo
+    begins predict run rows.fifo --out predictions.csv
+    exec 3>rows.fifo
+    head -n 20 data/test.tsv >&3
+    waits_for test -e predictions.csv.tmp
+    kill -s "$1" "$process"
+    ends "$2"
+    exec 3>&-
+    [ ! -e predictions.csv ] && [ ! -e predictions.csv.tmp ] || complain 'a stopped prediction has left a file'
+    contains stderr 'predictions.csv is not written'
+}
+
+predicting_stopped INT 130
+predicting_stopped TERM 143
