@@ -126,7 +126,7 @@ ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 struct ph_backend_options {
-    size_t num_threads; /* 0: all that this process may use */
+    size_t num_threads; /* at most 1024; 0: all that this process may use */
     bool is_fast;       /* give up bit-equality between thread counts for the library's own threading */
 };
 ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_backend **backend_out);

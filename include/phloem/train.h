@@ -153,7 +153,7 @@ struct ph_train_job {
         negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
                               are corrected for it wherever the model scores: docs/ONLINE.md */
     uint64_t max_bad_rows; /* of each file: left out and counted; one more ends the training */
-    size_t num_threads;    /* 0: all that this process may use */
+    size_t num_threads;    /* at most 1024; 0: all that this process may use */
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* NULL: this process trains alone */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end */

@@ -13,9 +13,10 @@
 
 struct ph_team;
 
+#define PH_MAX_THREADS 1024 /* of a team, and of whatever else starts as many threads as it is told */
+
 /* num_threads 0: as many as this process may run on (affinity and cgroup quota). PH_ERROR_USAGE above
- * PH_TEAM_MAX_THREADS, PH_ERROR_MEMORY when the threads cannot be had. */
-#define PH_TEAM_MAX_THREADS 1024
+ * PH_MAX_THREADS, PH_ERROR_MEMORY when the threads cannot be had. */
 ph_status ph__team_create(size_t num_threads, struct ph_team **team_out);
 void ph__team_destroy(struct ph_team *team);
 size_t ph__team_num_threads(const struct ph_team *team);

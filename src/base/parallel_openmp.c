@@ -40,8 +40,8 @@ struct region {
 
 ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
 {
-    if (num_threads > PH_TEAM_MAX_THREADS)
-        return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_TEAM_MAX_THREADS);
+    if (num_threads > PH_MAX_THREADS)
+        return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_MAX_THREADS);
     struct ph_team *team = malloc(sizeof *team);
     if (team == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");

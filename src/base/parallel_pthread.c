@@ -85,8 +85,8 @@ static bool start_workers(struct ph_team *team)
 
 ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
 {
-    if (num_threads > PH_TEAM_MAX_THREADS)
-        return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_TEAM_MAX_THREADS);
+    if (num_threads > PH_MAX_THREADS)
+        return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_MAX_THREADS);
     num_threads = num_threads > 0 ? num_threads : ph__cpu_count();
     struct ph_team *team = calloc(1, sizeof *team + num_threads * sizeof team->workers[0]);
     if (team == NULL)

@@ -50,13 +50,20 @@ static ph_status unknown_flag(const struct cli_command *command, const char *wor
     return cli_unknown("flag", word, known, num_known);
 }
 
-static ph_status add_text(const struct cli_flag *flag, const char *value)
+static ph_status add_text(struct cli_texts *texts, const char *flag, const char *text)
 {
-    struct cli_texts *texts = flag->target;
     if (texts->count == PH_CLI_MAX_SETS)
-        return ph_fail(PH_ERROR_USAGE, "%s is given more than %d times", flag->name, PH_CLI_MAX_SETS);
-    texts->items[texts->count++] = value;
+        return ph_fail(PH_ERROR_USAGE, "%s is given more than %d times", flag, PH_CLI_MAX_SETS);
+    texts->items[texts->count++] = text;
     return PH_OK;
+}
+
+ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const char *key, const char *value)
+{
+    if (value == NULL)
+        return PH_OK;
+    const char *text = ph__arena_printf(arena, "%s=%s", key, value);
+    return text != NULL ? add_text(sets, "--set", text) : PH_ERROR_MEMORY;
 }
 
 /* Takes argv[*at] and, where it needs one, the value behind it. */
@@ -80,7 +87,7 @@ static ph_status take_flag(const struct cli_command *command, int argc, char **a
     if (is_empty)
         return ph_fail(PH_ERROR_USAGE, "%s needs a value: %s %s", flag->name, flag->name, flag->value);
     if (flag->type == CLI_TEXTS)
-        return add_text(flag, value);
+        return add_text(flag->target, flag->name, value);
     *(const char **)flag->target = value;
     return PH_OK;
 }

@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "phloem/status.h"
 
 #define PH_CLI_MAX_SETS 256
 #define PH_CLI_MAX_POSITIONAL 4
 
-struct cli_texts { /* zero-initialised is empty; borrowed from argv */
+struct cli_texts { /* zero-initialised is empty; borrowed, mostly from argv */
     size_t count;
     const char *items[PH_CLI_MAX_SETS];
 };
@@ -48,6 +49,9 @@ struct cli_arguments {
  * not know, and the nearest that it does; also for an empty argument, which no file or folder is called. */
 ph_status cli_parse(
     const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
+
+/* One more --set KEY=VALUE, for a flag that is short for it; nothing when value is NULL. Lives as long as the arena. */
+ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const char *key, const char *value);
 
 /* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest of known where one is near. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
@@ -13,6 +12,7 @@
 struct request {
     const char *config, *folder, *threads;
     struct cli_texts sets;
+    struct ph_arena arena; /* of texts in sets that argv does not hold */
     bool is_resumed, is_quiet;
 };
 
@@ -23,8 +23,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
         {"--resume", CLI_SWITCH, &request->is_resumed, NULL, "go on with the preparation in DIR"},
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
-        {"--threads", CLI_TEXT, &request->threads, "N",
-            "in place of the config's threads; 0: all processors"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
     };
     const struct cli_command command = {"prepare",
         "Encodes the data of CONFIG once, into files in DIR that training reads fast. Config for training: "
@@ -38,14 +37,6 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     if (request->folder == NULL)
         return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the prepared data go?");
     request->config = arguments.positional[0];
-    return PH_OK;
-}
-
-static ph_status choose_threads(const struct request *request, int64_t *threads)
-{
-    if (request->threads != NULL &&
-        (!ph__integer_parse(request->threads, threads) || *threads < 0 || *threads > 1024))
-        return ph_fail(PH_ERROR_USAGE, "--threads '%s' is no number from 0 to 1024", request->threads);
     return PH_OK;
 }
 
@@ -68,16 +59,13 @@ static void print_summary(const struct ph_prepare_summary *summary, const char *
     printf("data: %s (prepared.yaml: the data section of a config)\n", folder);
 }
 
-static ph_status prepare(const struct request *request, struct ph_config *config)
+static ph_status prepare(struct request *request, struct ph_config *config)
 {
     struct ph_prepare_summary summary;
     struct cli_progress progress = cli_progress_on(stderr);
-    int64_t threads = 0;
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
-    threads = config->top.threads;
-    PH_TRY(choose_threads(request, &threads));
     struct ph_prepare_options options = ph_config_prepare_options(config);
-    options.num_threads = (size_t)threads;
     options.may_resume = request->is_resumed;
     options.stop_signal = cli_stop_signal();
     options.on_progress = request->is_quiet ? NULL : cli_progress_show_preparation;
@@ -100,5 +88,6 @@ ph_status verb_prepare(int argc, char **argv)
         return PH_OK;
     ph_status status = prepare(&request, &config);
     ph__job_config_fini(&config);
+    ph__arena_fini(&request.arena);
     return status;
 }

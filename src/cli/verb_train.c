@@ -55,14 +55,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 
 static ph_status read_config(struct request *request, struct ph_config *config)
 {
-    if (request->threads != NULL) {
-        const char *threads = ph__arena_printf(&request->arena, "threads=%s", request->threads);
-        if (threads == NULL)
-            return PH_ERROR_MEMORY;
-        if (request->sets.count == PH_CLI_MAX_SETS)
-            return ph_fail(PH_ERROR_USAGE, "--set is given more than %d times", PH_CLI_MAX_SETS - 1);
-        request->sets.items[request->sets.count++] = threads;
-    }
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
     if (config->data.train == NULL)
         return ph_fail(

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/parallel.h"
 #include "data/part_block.h"
-
-#define MAX_THREADS 4096
 
 enum { PART_BYTES, BLOCK_ROWS, VOCABULARY_BYTES };
 
@@ -57,9 +56,9 @@ static ph_status check_range(size_t index, uint64_t value)
 
 ph_status ph__prepare_options_check(const struct ph_prepare_options *options)
 {
-    if (options->num_threads > MAX_THREADS)
+    if (options->num_threads > PH_MAX_THREADS)
         return ph_fail(
-            PH_ERROR_USAGE, "prepare: %zu threads are more than %d", options->num_threads, MAX_THREADS);
+            PH_ERROR_USAGE, "prepare: %zu threads: at most %d", options->num_threads, PH_MAX_THREADS);
     PH_TRY(check_range(PART_BYTES, options->part_bytes));
     PH_TRY(check_range(BLOCK_ROWS, options->block_rows));
     return check_range(VOCABULARY_BYTES, options->vocabulary_bytes);

@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/parallel.h"
 
 #define DEFAULT_MAX_BATCH 64
 #define DEFAULT_LIST_LENGTH 32
 #define MOST_BATCH ((size_t)1 << 16)
 #define MOST_LIST_LENGTH ((size_t)1 << 16)
-#define MOST_THREADS ((size_t)1 << 10)
 
 /* ---- the pool ---- */
 
@@ -161,7 +161,7 @@ static ph_status open_session(
 {
     size_t num_contexts, list_length;
     PH_TRY(choose("max_batch", options->max_batch, DEFAULT_MAX_BATCH, MOST_BATCH, &session->max_batch));
-    PH_TRY(choose("num_threads", options->num_threads, 1, MOST_THREADS, &num_contexts));
+    PH_TRY(choose("num_threads", options->num_threads, 1, PH_MAX_THREADS, &num_contexts));
     PH_TRY(choose("list_length", options->list_length, DEFAULT_LIST_LENGTH, MOST_LIST_LENGTH, &list_length));
     PH_TRY(ph__model_config_read(&session->config, folder));
     PH_TRY(ph__model_folder_open(

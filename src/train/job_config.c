@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
+
 #define NUM_SECTIONS 8
 #define NUM_TRAINING_SECTIONS 6 /* the first ones */
 
@@ -19,7 +21,7 @@ static const struct ph_option top_options[] = {
         .offset = offsetof(struct ph_top_settings, threads),
         .default_text = "0",
         .min = 0,
-        .max = 4096,
+        .max = PH_MAX_THREADS,
         .help =
             "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
         .may_change = true},

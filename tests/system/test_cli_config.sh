@@ -53,6 +53,11 @@ contains stderr 'train.batch_size'
 fails 2 'train.batch_size' train fine.yaml --out run --set train.batch_size=4.5
 fails 2 'train.batch_size' train fine.yaml --out run --set train.batch_size
 fails 2 'threads: must be an integer' train fine.yaml --out run --threads "$(printf '%060dx' 2)"
+for verb in train prepare; do
+    fails 2 'threads: must be an integer from 0 to 1024' "$verb" fine.yaml --out run --threads 1025
+    fails 2 'threads: must be an integer from 0 to 1024' "$verb" fine.yaml --out run --set threads=1025
+    fails 2 'data.train' "$verb" fine.yaml --out run --threads 1024
+done
 
 # What was typed is shown in one line that leaves the terminal alone.
 fails 2 'unknown key '"'foo\nbar'" train fine.yaml --out run --set "$(printf 'foo\nbar=1')"

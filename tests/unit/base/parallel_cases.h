@@ -132,7 +132,7 @@ static void too_many_threads_are_refused(void **state)
 {
     (void)state;
     struct ph_team *team = NULL;
-    assert_fails(ph__team_create(PH_TEAM_MAX_THREADS + 1, &team), PH_ERROR_USAGE, "at most 1024");
+    assert_fails(ph__team_create(PH_MAX_THREADS + 1, &team), PH_ERROR_USAGE, "at most 1024");
     assert_null(team);
 }
 

@@ -16,7 +16,7 @@ static void options_out_of_range_are_refused(void **state)
         {{.block_rows = 8193}, "prepare.block_rows: 8193 is not in the range 1 to 8192"},
         {{.vocabulary_bytes = 100},
             "prepare.vocabulary_bytes: 100 is not in the range 65536 to 1000000000000"},
-        {{.num_threads = 4097}, "4097 threads are more than 4096"},
+        {{.num_threads = 1025}, "1025 threads: at most 1024"},
     };
     struct fixture fixture;
     struct ph_prepare_summary summary;
@@ -36,7 +36,7 @@ static void options_at_the_ends_of_their_ranges_are_taken(void **state)
     const struct ph_prepare_options most = {.part_bytes = 1000000000000,
         .block_rows = 8192,
         .vocabulary_bytes = 1000000000000,
-        .num_threads = 4096};
+        .num_threads = 1024};
     assert_ok(ph__prepare_options_check(&defaults));
     assert_ok(ph__prepare_options_check(&least));
     assert_ok(ph__prepare_options_check(&most));
