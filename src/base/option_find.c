@@ -55,6 +55,10 @@ static const char *suggest(
 static ph_status fail_unknown(
     const struct ph_config_reading *reading, const char *key, const char *const *known, size_t num_known)
 {
+    for (size_t i = 0; i < num_known; i++)
+        if (strcmp(known[i], key) == 0)
+            return ph_fail(
+                PH_ERROR_CONFIG, "%s: '%s' is a section: name one of its keys", reading->where, key);
     const char *nearest = suggest(reading->arena, key, known, num_known);
     if (nearest == NULL)
         return ph_fail(PH_ERROR_CONFIG, "%s: unknown key '%s'", reading->where, key);

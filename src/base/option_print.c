@@ -1,19 +1,35 @@
 /* The effective config as YAML. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/option.h"
 #include "base/option_value.h"
+#include "base/utf8.h"
+
+/* What YAML does not take as it is: controls, line breaks, byte order marks and what is no character. */
+static bool is_escaped(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
+           code == 0xfeff || code == 0xfffe || code == 0xffff;
+}
 
 static ph_status write_quoted(struct ph_writer *writer, const char *text)
 {
+    size_t left = strlen(text);
     PH_TRY(ph__writer_write(writer, "\"", 1));
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\')
-            PH_TRY(ph__writer_printf(writer, "\\%c", *at));
-        else if (*at < 0x20 || *at == 0x7f)
-            PH_TRY(ph__writer_printf(writer, "\\x%02x", *at));
+    while (left > 0) {
+        uint32_t code;
+        size_t size = ph__utf8_decode(text, left, &code);
+        if (size == 0)
+            return ph_fail(PH_ERROR_USAGE, "'%s' is not UTF-8, which no config can hold", text);
+        if (code == '"' || code == '\\')
+            PH_TRY(ph__writer_printf(writer, "\\%c", (int)code));
+        else if (is_escaped(code))
+            PH_TRY(ph__writer_printf(writer, "\\u%04" PRIx32, code));
         else
-            PH_TRY(ph__writer_write(writer, at, 1));
+            PH_TRY(ph__writer_write(writer, text, size));
+        text += size;
+        left -= size;
     }
     return ph__writer_write(writer, "\"", 1);
 }

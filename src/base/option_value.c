@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/utf8.h"
 
 static bool is_bounded(const struct ph_option *option)
 {
@@ -23,6 +24,8 @@ const char *ph__option_range(const struct ph_option *option, struct ph_arena *ar
     char low[PH_NUMBER_TEXT_BYTES], high[PH_NUMBER_TEXT_BYTES];
     if (!is_bounded(option))
         return "";
+    if (option->type == PH_OPTION_INTEGER || option->type == PH_OPTION_INTEGERS) /* as they may be written */
+        return ph__arena_printf(arena, "%.0f to %.0f", option->min, option->max);
     return ph__arena_printf(
         arena, "%s to %s", ph__number_format(option->min, low), ph__number_format(option->max, high));
 }
@@ -119,10 +122,19 @@ static ph_status parse_choice(
     return status;
 }
 
+/* A config that could not be written could not be read back either. */
+static ph_status check_text(const char *text)
+{
+    if (ph__utf8_is_valid(text, strlen(text)))
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG, "must be UTF-8, not '%s'", text);
+}
+
 static ph_status parse_path(const char *text, struct ph_arena *arena, const char **path)
 {
     const char *expanded = NULL;
     PH_TRY(ph__path_expand(arena, text, &expanded));
+    PH_TRY(check_text(expanded));
     *path = expanded[0] != '\0' ? expanded : NULL;
     return PH_OK;
 }
@@ -201,6 +213,7 @@ ph_status ph__option_parse(
         return PH_OK;
     }
     case PH_OPTION_TEXT: {
+        PH_TRY(check_text(text));
         const char *copy = ph__arena_strdup(arena, text);
         if (copy == NULL)
             return PH_ERROR_MEMORY;

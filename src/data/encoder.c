@@ -5,39 +5,14 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-bool ph__is_utf8(const char *text, size_t length)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    const unsigned char *end = at + length;
-    while (at < end) {
-        size_t size = *at < 0x80 ? 1 : *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
-        if (size == 1) {
-            at++;
-            continue;
-        }
-        if (*at < 0xc2 || *at > 0xf4 || (size_t)(end - at) < size)
-            return false;
-        uint32_t code = *at & (0xffu >> (size + 1));
-        for (size_t i = 1; i < size; i++) {
-            if ((at[i] & 0xc0) != 0x80)
-                return false;
-            code = code << 6 | (at[i] & 0x3fu);
-        }
-        bool is_overlong = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
-        if (is_overlong || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-            return false;
-        at += size;
-    }
-    return true;
-}
+#include "base/utf8.h"
 
 ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
 {
     const char *problem = NULL;
     if (memchr(word, '\n', length) != NULL || memchr(word, '\0', length) != NULL)
         problem = "holds a line feed or a NUL";
-    else if (!ph__is_utf8(word, length))
+    else if (!ph__utf8_is_valid(word, length))
         problem = "is not UTF-8";
     if (problem == NULL)
         return PH_OK;

@@ -120,8 +120,6 @@ ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph
  * ph_encoder_save would write. Two encoders that encode alike have the same. */
 ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65]);
 
-bool ph__is_utf8(const char *text, size_t length);
-
 /* Whether an id may stand in a column with a vocabulary, which is saved as lines of UTF-8. PH_ERROR_DATA naming the field. */
 ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "data/cell.h"
 #include "data/encoder.h"
 
@@ -19,7 +20,7 @@ static ph_status check_name(
 {
     if (length == 0)
         return fail_column(header, path, " has no name");
-    return ph__is_utf8(name, length) ? PH_OK : fail_column(header, path, ": the name is not UTF-8");
+    return ph__utf8_is_valid(name, length) ? PH_OK : fail_column(header, path, ": the name is not UTF-8");
 }
 
 static int compare_names(const void *a, const void *b)

@@ -4,15 +4,18 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "data/decimal.h"
 #include "data/fit.h"
 #include "data/text_hash.h"
 #include "data/time_part.h"
 
+#define QUOTED_BYTES 40 /* at most, of a cell that is wrong */
+
 ph_status ph__fail_cell(const struct ph__column *column, const char *cell, size_t length, const char *problem)
 {
-    return ph_fail(PH_ERROR_DATA, "field '%s': '%.*s' %s", column->name, (int)(length < 40 ? length : 40),
-        cell, problem);
+    return ph_fail(PH_ERROR_DATA, "field '%s': '%.*s' %s", column->name,
+        (int)ph__utf8_cut(cell, length, QUOTED_BYTES), cell, problem);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------------------- */

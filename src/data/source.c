@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "data/dataset.h"
 #include "data/fit.h"
 
@@ -192,7 +193,9 @@ static void remember_bad_row(struct ph__source *source, const char *reason)
     if (!source->is_uncounted)
         source->format->locate(source, place, sizeof place);
     snprintf(source->first_bad_reason, sizeof source->first_bad_reason, "%s", reason);
-    snprintf(source->first_bad_row, sizeof source->first_bad_row, "%.400s: %.100s", place, reason);
+    snprintf(source->first_bad_row, sizeof source->first_bad_row, "%.*s: %.*s",
+        (int)ph__utf8_cut(place, strlen(place), 400), place, (int)ph__utf8_cut(reason, strlen(reason), 100),
+        reason);
 }
 
 /* Counts the bad row, or fails with its place and the reason, which is the recorded error. */

@@ -204,6 +204,7 @@ static void expect_set_refusal(const char *set, const char *part)
 {
     struct settings settings = {0};
     setenv("PH_TEST_DATA", "/data", 1);
+    setenv("PH_TEST_LATIN", "\xff", 1);
     assert_fails(
         read_settings(&settings, test_write_file("all.yaml", CONFIG), &set, 1), PH_ERROR_CONFIG, part);
     ph__arena_fini(&settings.arena);
@@ -217,7 +218,9 @@ static void wrong_sets_are_quoted(void **state)
     expect_set_refusal("train.epochs=x", "--set train.epochs=x: train.epochs: must be an integer");
     expect_set_refusal("train.epochs", "--set train.epochs: must be key=value");
     expect_set_refusal("=3", "--set =3: must be key=value");
-    expect_set_refusal("train=3", "unknown key 'train'");
+    expect_set_refusal("train=3", "--set train=3: 'train' is a section: name one of its keys");
+    expect_set_refusal("train.title=caf\xe9", "train.title: must be UTF-8, not 'caf");
+    expect_set_refusal("data.train=$PH_TEST_LATIN/x", "data.train: must be UTF-8, not '\xff/x'");
     expect_set_refusal("data.fields[2].rows=3", "there are only 2 items");
     expect_set_refusal("data.fields[item].rows=3", "there is no such item");
     expect_set_refusal("data.fields[].rows=3", "there is no such item");

@@ -46,14 +46,17 @@ static void the_effective_config_is_yaml(void **state)
     ph__arena_fini(&settings.arena);
 }
 
+/* U+0081, U+0085, U+2028, U+FEFF, U+FFFE, U+FFFF and U+1F331. */
+#define ODD_CHARACTERS "\xc2\x81\xc2\x85\xe2\x80\xa8\xef\xbb\xbf\xef\xbf\xbe\xef\xbf\xbf\xf0\x9f\x8c\xb1"
+
 /* Texts that YAML, or the expansion of paths, would take for something else. */
 static void what_is_written_reads_back_the_same(void **state)
 {
     (void)state;
     static const char *const sets[] = {"train.epochs=1000", "train.learning_rate=0.1234567890123456",
-        "train.title=\"quotes\" \\ # no comment: \t\x01 caf\xc3\xa9 ", "data.train=$$a/$$PH_TEST_NONE",
-        "train.steps=", "train.fast=true", "train.schedule=step", "data.fields[0].name=null",
-        "data.fields[1].name=- {x}"};
+        "train.title=\"quotes\" \\ # no comment: \t\x01 caf\xc3\xa9 " ODD_CHARACTERS,
+        "data.train=$$a/$$PH_TEST_NONE", "train.steps=", "train.fast=true", "train.schedule=step",
+        "data.fields[0].name=null", "data.fields[1].name=- {x}"};
     struct settings first = {0}, second = {0};
     const char *fields =
         test_write_file("fields.yaml", "data: {fields: [{name: a, kind: dense}, {name: b, rows: 5}]}");
@@ -77,11 +80,22 @@ static void what_is_written_reads_back_the_same(void **state)
     ph__arena_fini(&second.arena);
 }
 
+/* A program may have set what no config could have said. */
+static void what_cannot_be_read_back_is_not_written(void **state)
+{
+    (void)state;
+    struct ph_writer *writer = NULL;
+    assert_ok(ph__writer_open(test_write_file("latin.yaml", ""), &writer));
+    assert_fails(ph__config_write_path(writer, "caf\xe9.csv"), PH_ERROR_USAGE, "is not UTF-8");
+    ph__writer_close(writer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_effective_config_is_yaml),
         cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(what_cannot_be_read_back_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
