@@ -8,13 +8,16 @@ struct decimal {
     int64_t exponent;
 };
 
-/* Appends digits from *text on, each moving the exponent by `step` (-1 behind the point). A mantissa of 18
- * digits is full: further digits only count. Returns how many digits there were. */
+#define FULL_MANTISSA ((UINT64_MAX - 9) / 10) /* has room for one digit more, whichever it is */
+
+/* Appends digits from *text on, each moving the exponent by `step` (-1 behind the point). A mantissa of 19 or 20 digits
+ * is full: further digits only count. Every uint64_t is rounded as a cast to double rounds it. Returns how many digits
+ * there were. */
 static size_t read_digits(const char **text, const char *end, int step, struct decimal *decimal)
 {
     const char *at = *text;
     for (; at < end && (unsigned)(*at - '0') < 10; at++) {
-        if (decimal->mantissa < 100000000000000000u) {
+        if (decimal->mantissa <= FULL_MANTISSA) {
             decimal->mantissa = decimal->mantissa * 10 + (uint64_t)(*at - '0');
             decimal->exponent += step;
         } else {

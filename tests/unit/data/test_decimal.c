@@ -1,6 +1,7 @@
 #include "data/decimal.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,23 @@ static void short_decimals_are_exact(void **state)
     }
 }
 
+/* As casts round them, whatever the number of digits. */
+static void integers_are_rounded_once(void **state)
+{
+    (void)state;
+    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    const uint64_t ends[] = {4611686293305295361, INT64_MAX, 9999999999999999999u, 18446744073709551609u,
+        18446744073709551610u, UINT64_MAX};
+    for (int i = 0; i < 20000; i++) {
+        char text[64];
+        uint64_t number = ph__rng_below(&random, UINT64_MAX) >> ph__rng_below(&random, 20);
+        if (i < 6)
+            number = ends[i];
+        snprintf(text, sizeof text, "%" PRIu64, number);
+        assert_true(parse(text) == (double)number);
+    }
+}
+
 static void huge_and_tiny_magnitudes_neither_overflow_nor_trap(void **state)
 {
     (void)state;
@@ -106,6 +124,7 @@ int main(void)
         cmocka_unit_test(anything_else_is_refused),
         cmocka_unit_test(random_decimals_are_what_the_c_library_reads),
         cmocka_unit_test(short_decimals_are_exact),
+        cmocka_unit_test(integers_are_rounded_once),
         cmocka_unit_test(huge_and_tiny_magnitudes_neither_overflow_nor_trap),
         cmocka_unit_test(ids_are_plain_digits),
     };
