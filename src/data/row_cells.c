@@ -25,8 +25,8 @@ ph_status ph__row_integer_item(
     return target == SIZE_MAX ? PH_OK : ph__encode_number(row, column, number, target);
 }
 
-/* "id:weight": the weight is behind the last colon. */
-static ph_status encode_weighted_word(
+/* The weight is behind the last colon. */
+ph_status ph__row_weighted_item(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length)
 {
     const char *colon = memrchr(word, ':', length);
@@ -49,7 +49,7 @@ static ph_status encode_list(
         const char *stop = memchr(word, row->encoder->list_separator, (size_t)(end - word));
         size_t word_length = (size_t)((stop != NULL ? stop : end) - word);
         if (word_length > 0)
-            PH_TRY(column->is_weighted ? encode_weighted_word(row, column, word, word_length)
+            PH_TRY(column->is_weighted ? ph__row_weighted_item(row, column, word, word_length)
                                        : ph__row_item(row, column, word, word_length, 1));
         word += word_length + 1;
     }

@@ -58,6 +58,9 @@ ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *col
 /* One more id of a list, with its weight where the list is weighted (else ignored). */
 ph_status ph__row_item(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
     size_t length, float weight);
+/* One more id of a weighted list, as "id:weight"; without a colon the weight is 1. */
+ph_status ph__row_weighted_item(
+    struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length);
 ph_status ph__row_integer_item(
     struct ph__row_encoder *row, const struct ph__column *column, int64_t number, float weight);
 /* A cell of the public kinds. */

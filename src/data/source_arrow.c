@@ -137,9 +137,10 @@ static ph_status encode_item(struct ph__row_encoder *row, const struct ph__colum
     if (from->kind != PH_ARROW_TEXT)
         return encode_number(row, column, from, at);
     PH_TRY(ph__arrow_text(from, at, &text, &length));
-    if (column->is_weighted || length == 0)
-        return ph__row_text(row, column, text, length);
-    return ph__row_item(row, column, text, length, 1);
+    if (length == 0)
+        return PH_OK;
+    return column->is_weighted ? ph__row_weighted_item(row, column, text, length)
+                               : ph__row_item(row, column, text, length, 1);
 }
 
 static ph_status encode_value(struct ph__row_encoder *row, struct cell *cell, int64_t at)

@@ -348,6 +348,40 @@ static void ids_that_no_vocabulary_keeps_are_refused(void **state)
     }
 }
 
+/* What separates items in text is a byte like others where they come one by one. */
+static void items_of_a_weighted_list_are_not_cut(void **state)
+{
+    (void)state;
+    static const int32_t labels[] = {0, 1}, starts[] = {0, 2, 4}, ends[] = {0, 5, 6, 6, 9};
+    struct fixture fixture;
+    struct ph_dataset *dataset = NULL;
+    struct ph_encoder *encoder = NULL;
+    struct ph_batches *batches = NULL;
+    const struct ph_batches_options options = {.batch_size = 2};
+    struct arrow_pair batch = arrow_batch(2, 0);
+    arrow_add_child(&batch, ARROW_COLUMN("label", "i", 2, 0, NULL, labels));
+    arrow_add_child(&batch, arrow_with_child(ARROW_COLUMN("item", "+l", 2, 0, NULL, starts),
+                                ARROW_COLUMN("", "u", 4, 0, NULL, ends, "a|b:2cd:3")));
+    assert_ok(ph_dataset_create(&dataset));
+    assert_ok(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema));
+    fixture_init(&fixture, NULL);
+    fixture.settings.format = PH_DATA_ARROW;
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    struct ph_field_settings *item = fixture_field(&fixture, "item", PH_FIELD_ID);
+    item->is_list = item->is_weighted = true;
+    assert_ok(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder));
+    assert_int_equal(encoder->columns[1].vocabulary.num_words, 3); /* a|b, c and d */
+    assert_ok(ph_dataset_batches_open(dataset, encoder, &options, &batches));
+    const struct ph_batch *read = fixture_next(batches);
+    const float weights[] = {2, 1, 3};
+    assert_int_equal(read->lengths[0], 2);
+    assert_int_equal(read->lengths[1], 1);
+    assert_memory_equal(read->id_weights, weights, sizeof weights);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+    ph_dataset_destroy(dataset);
+}
+
 static void rows_that_are_bad_are_named_by_their_place(void **state)
 {
     (void)state;
@@ -411,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_wanted_column_of_an_unread_type_is_named),
         cmocka_unit_test(a_wanted_column_must_be_there_once),
         cmocka_unit_test(ids_that_no_vocabulary_keeps_are_refused),
+        cmocka_unit_test(items_of_a_weighted_list_are_not_cut),
         cmocka_unit_test(rows_that_are_bad_are_named_by_their_place),
         cmocka_unit_test(an_empty_dataset_is_refused),
     };
