@@ -6,7 +6,6 @@
 #include "data/data_options.h"
 #include "model/model_options.h"
 
-#define MOST_TEXT_BYTES 16384 /* more than any model's settings take */
 #define RATE_KEY "data.negative_rate="
 
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
@@ -17,8 +16,12 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     PH_TRY(ph__model_changes(settings, arena, &text));
     if (negative_rate > 0 && negative_rate < 1)
         text = ph__arena_printf(arena, "%s" RATE_KEY "%s\n", text, ph__number_format(negative_rate, rate));
+    if (text == NULL)
+        return PH_ERROR_MEMORY; /* said by the arena */
+    if (strlen(text) >= PH_IDENTITY_BYTES)
+        return ph_fail(PH_ERROR_BUG, "the model's settings take %zu bytes", strlen(text));
     *text_out = text;
-    return text != NULL ? PH_OK : PH_ERROR_MEMORY; /* said by the arena */
+    return PH_OK;
 }
 
 /* ---- the way back ----------------------------------------------------------------------------------------- */
@@ -33,8 +36,8 @@ static bool is_of_model(const char *line)
 static ph_status cut_lines(const char *path, const char *text, struct ph_arena *arena,
     const char ***lines_out, size_t *num_lines_out)
 {
-    const size_t length = strnlen(text, MOST_TEXT_BYTES + 1);
-    if (length > MOST_TEXT_BYTES)
+    const size_t length = strnlen(text, PH_IDENTITY_BYTES);
+    if (length == PH_IDENTITY_BYTES)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: its settings are longer than those of any model", path);
     char *at = ph__arena_strdup(arena, text);
     const char **lines = ph__arena_alloc_array(arena, length, sizeof *lines); /* a line has a byte or more */

@@ -8,8 +8,10 @@
 #include "phloem/model.h"
 
 #define PH_IDENTITY_KEY "settings" /* of the metadata */
+#define PH_IDENTITY_BYTES 16384    /* more than any model's settings take, the ending NUL included */
 
-/* The model's settings that are not at their defaults and data.negative_rate, as lines "model.kind=fm". In the arena. */
+/* The model's settings that are not at their defaults and data.negative_rate, as lines "model.kind=fm", in less than
+ * PH_IDENTITY_BYTES. In the arena. */
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
     struct ph_arena *arena, const char **text_out);
 

@@ -3,6 +3,7 @@
 #define PH_TRAIN_JOB_ROWS_H
 
 #include "base/file.h"
+#include "data/prepared_set.h"
 #include "phloem/train.h"
 
 /* Neither: the job does not have the split. */
@@ -35,6 +36,11 @@ static inline bool ph__job_rows_exist(struct ph__job_rows rows)
 static inline bool ph__job_rows_flow(struct ph__job_rows rows)
 {
     return rows.dataset == NULL && ph__file_is_read_once(rows.path);
+}
+
+static inline bool ph__job_rows_are_prepared(struct ph__job_rows rows)
+{
+    return rows.dataset == NULL && ph__prepared_set_is(rows.path);
 }
 
 static inline ph_status ph__job_rows_open(struct ph__job_rows rows, const struct ph_encoder *encoder,

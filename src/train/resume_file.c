@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json_fields.h"
-#include "data/prepared_set.h"
 #include "phloem/version.h"
 #include "serve/model_identity.h"
 #include "store/tensor_list.h"
@@ -82,7 +81,7 @@ static const struct ph_json_field carried_fields[] = {
 
 /* What the checkpoint belongs to. */
 struct job {
-    char library[32], settings[2048], encoder_sha256[65];
+    char library[32], settings[PH_IDENTITY_BYTES], encoder_sha256[65];
     uint64_t seed, batch_size, shuffle_bytes, max_steps, patience, max_bad_rows, progressive_rows;
     bool is_shuffled, is_prepared, has_valid;
 };
@@ -115,7 +114,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
         .max_bad_rows = job->max_bad_rows,
         .progressive_rows = trainer->progressive.window_rows,
         .is_shuffled = job->is_shuffled,
-        .is_prepared = job->train_dataset == NULL && ph__prepared_set_is(job->train_path),
+        .is_prepared = ph__job_rows_are_prepared(ph__job_train(job)),
         .has_valid = ph__job_rows_exist(ph__job_valid(job)),
     };
     snprintf(described.library, sizeof described.library, "%s", ph_version());
@@ -237,8 +236,6 @@ static ph_status check_job(const char *path, const struct job *was, const struct
         what = "order of the rows";
     else if (was->progressive_rows != is->progressive_rows)
         what = "window of progressive validation";
-    else if (was->is_prepared != is->is_prepared)
-        what = "kind of data.train: prepared or not";
     if (what == NULL)
         return PH_OK;
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another %s", path, what);
@@ -259,7 +256,8 @@ static ph_status read_header(const char *path, const struct ph_safetensors *file
     read->resumed = (struct ph__resumed){.max_steps = was.max_steps,
         .patience = was.patience,
         .max_bad_rows = was.max_bad_rows,
-        .had_valid = was.has_valid};
+        .had_valid = was.has_valid,
+        .was_prepared = was.is_prepared};
     memcpy(read->resumed.library, was.library, sizeof was.library);
     return PH_OK;
 }

@@ -24,7 +24,7 @@ struct ph__tally {
 struct ph__resumed {
     char library[32];
     uint64_t max_steps, patience, max_bad_rows;
-    bool had_valid;
+    bool had_valid, was_prepared;
 };
 
 struct ph__trainer {
