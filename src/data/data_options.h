@@ -74,6 +74,8 @@ struct ph_field_settings {
     bool has_indicator;     /* of a dense field: another feature says whether the cell was blank */
 };
 
+#define PH_DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
+
 struct ph_data_settings {
     const char *train, *valid, *test; /* NULL: none */
     const char *prepared;             /* a folder of ph_prepare; NULL: none */

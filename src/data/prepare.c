@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "data/fit.h"
 #include "data/prepare_bad_rows.h"
 #include "data/prepare_folder.h"
@@ -271,8 +272,8 @@ static ph_status prepare(struct preparation *preparation, struct ph_prepare_summ
         return PH_ERROR_MEMORY;
     PH_TRY(open_folder(preparation));
     PH_TRY(open_encoder(preparation, encoder_path, &is_outline));
-    PH_TRY(ph__prepare_plan_init(
-        &preparation->plan, preparation->settings, ph__prepare_cut_of(preparation->options)));
+    const struct ph__prepare_cut cut = {preparation->options->part_bytes, preparation->options->block_rows};
+    PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, cut));
     PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
     PH_TRY(check_plan(preparation));
     PH_TRY(make_encoder(preparation, encoder_path, is_outline));
@@ -303,23 +304,27 @@ static void fini(struct preparation *preparation)
 }
 
 /* What can be told by the settings and options alone, before there is a folder. */
-static ph_status check_request(
-    const struct ph_data_settings *settings, const struct ph_prepare_options *options)
+static ph_status check_request(const struct ph_data_settings *settings, const char *folder)
 {
+    if (!ph__utf8_is_valid(folder, strlen(folder)))
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: the folder's name is not UTF-8, and no config could say it", folder);
     if (settings->prepared != NULL)
         return ph_fail(PH_ERROR_CONFIG, "data.prepared: %s is prepared already", settings->prepared);
     if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
         !has_split(settings, PH_SPLIT_TEST))
         return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
-    return ph__prepare_options_check(options);
+    return PH_OK;
 }
 
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
 {
-    struct preparation preparation = {.settings = settings, .folder = folder, .options = options, .lock = -1};
+    struct ph_prepare_options filled;
+    struct preparation preparation = {.settings = settings, .folder = folder, .options = &filled, .lock = -1};
     struct ph_prepare_summary summary = {0};
-    PH_TRY(check_request(settings, options));
+    PH_TRY(check_request(settings, folder));
+    PH_TRY(ph__prepare_options_fill(options, &filled));
     ph_status status = prepare(&preparation, &summary);
     fini(&preparation);
     if (status == PH_OK)

@@ -12,8 +12,6 @@
 #include "data/prepare_report.h"
 #include "data/prepare_tasks.h"
 
-#define DEFAULT_VOCABULARY_BYTES ((uint64_t)1 << 30)
-
 struct learning {
     const struct ph_data_settings *settings;
     const struct ph_encoder *encoder;
@@ -83,12 +81,10 @@ static ph_status name_tasks(struct learning *learning, const char *folder)
 static ph_status learn(struct learning *learning, const char *folder,
     const struct ph_prepare_options *options, struct ph_encoder *encoder)
 {
-    uint64_t total_bytes =
-        options->vocabulary_bytes != 0 ? options->vocabulary_bytes : DEFAULT_VOCABULARY_BYTES;
     size_t num_threads = options->num_threads != 0 ? options->num_threads : ph__cpu_count();
     PH_TRY(ph__directory_create(folder));
     PH_TRY(name_tasks(learning, folder));
-    learning->max_bytes = total_bytes / (2 * num_threads); /* sorting takes as much again */
+    learning->max_bytes = options->vocabulary_bytes / (2 * num_threads); /* sorting takes as much again */
     struct ph__prepare_reporter reporter = ph__prepare_reporter_of(options, true);
     learning->tasks = (struct ph__tasks){.run = learn_task,
         .argument = learning,
@@ -98,8 +94,8 @@ static ph_status learn(struct learning *learning, const char *folder,
         .progress_context = &reporter,
         .progress.total_bytes = ph__prepare_plan_text_bytes(learning->plan, learning->num_tasks)};
     PH_TRY(ph__tasks_run(&learning->tasks, num_threads));
-    return ph__learn_finish(
-        learning->settings->train, learning->prefixes, learning->num_tasks, total_bytes, encoder);
+    return ph__learn_finish(learning->settings->train, learning->prefixes, learning->num_tasks,
+        options->vocabulary_bytes, encoder);
 }
 
 ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/number.h"
 #include "base/parallel.h"
 #include "data/part_block.h"
 
@@ -45,21 +46,31 @@ const struct ph_option_table ph__prepare_options = {
     .settings_size = sizeof(struct ph_prepare_settings),
 };
 
-static ph_status check_range(size_t index, uint64_t value)
+/* 0 becomes the default. */
+static ph_status fill(size_t index, uint64_t *value_inout)
 {
     const struct ph_option *option = &prepare_options[index];
-    if (value == 0 || (value >= (uint64_t)option->min && value <= (uint64_t)option->max))
+    const uint64_t value = *value_inout;
+    if (value == 0)
+        return ph__integer_parse(option->default_text, (int64_t *)value_inout)
+                   ? PH_OK
+                   : ph_fail(PH_ERROR_BUG, "prepare.%s: its default is no integer", option->key);
+    if (value >= (uint64_t)option->min && value <= (uint64_t)option->max)
         return PH_OK;
     return ph_fail(PH_ERROR_USAGE, "prepare.%s: %" PRIu64 " is not in the range %.0f to %.0f", option->key,
         value, option->min, option->max);
 }
 
-ph_status ph__prepare_options_check(const struct ph_prepare_options *options)
+ph_status ph__prepare_options_fill(
+    const struct ph_prepare_options *options, struct ph_prepare_options *filled_out)
 {
+    struct ph_prepare_options filled = *options;
     if (options->num_threads > PH_MAX_THREADS)
         return ph_fail(
             PH_ERROR_USAGE, "prepare: %zu threads: at most %d", options->num_threads, PH_MAX_THREADS);
-    PH_TRY(check_range(PART_BYTES, options->part_bytes));
-    PH_TRY(check_range(BLOCK_ROWS, options->block_rows));
-    return check_range(VOCABULARY_BYTES, options->vocabulary_bytes);
+    PH_TRY(fill(PART_BYTES, &filled.part_bytes));
+    PH_TRY(fill(BLOCK_ROWS, &filled.block_rows));
+    PH_TRY(fill(VOCABULARY_BYTES, &filled.vocabulary_bytes));
+    *filled_out = filled;
+    return PH_OK;
 }

@@ -13,7 +13,9 @@ struct ph_prepare_settings {
 
 extern const struct ph_option_table ph__prepare_options;
 
-/* PH_ERROR_USAGE for options that a program gives and that are beyond the ranges of the keys; 0 stands for a default. */
-ph_status ph__prepare_options_check(const struct ph_prepare_options *options);
+/* The options that a program gives, the keys' defaults in the place of 0. PH_ERROR_USAGE for what is beyond the ranges of
+ * the keys. */
+ph_status ph__prepare_options_fill(
+    const struct ph_prepare_options *options, struct ph_prepare_options *filled_out);
 
 #endif

@@ -84,14 +84,6 @@ static ph_status make_tasks(struct ph__prepare_plan *plan)
     return PH_OK;
 }
 
-struct ph__prepare_cut ph__prepare_cut_of(const struct ph_prepare_options *options)
-{
-    return (struct ph__prepare_cut){
-        .part_bytes = options->part_bytes != 0 ? options->part_bytes : (uint64_t)256 << 20,
-        .block_rows = options->block_rows != 0 ? options->block_rows : 1024,
-    };
-}
-
 ph_status ph__prepare_plan_init(
     struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut)
 {

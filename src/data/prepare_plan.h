@@ -42,9 +42,6 @@ struct ph__prepare_plan {
     size_t num_tasks;
 };
 
-/* Of the options, where 0 is the default. */
-struct ph__prepare_cut ph__prepare_cut_of(const struct ph_prepare_options *options);
-
 /* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
 ph_status ph__prepare_plan_init(
     struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut);

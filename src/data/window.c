@@ -5,8 +5,6 @@
 
 #include "base/memory.h"
 
-#define DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
-
 /* The words of a position. */
 enum { FILE_WORD, ROW_WORD, BYTE_WORD, GOOD_WORD, BAD_WORD, RANDOM_WORD, NEXT_WORD };
 
@@ -160,7 +158,7 @@ ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *en
         .encoder = encoder,
         .path = strdup(path),
         .is_shuffled = options->is_shuffled,
-        .max_bytes = options->shuffle_bytes == 0 ? DEFAULT_SHUFFLE_BYTES : options->shuffle_bytes,
+        .max_bytes = options->shuffle_bytes == 0 ? PH_DEFAULT_SHUFFLE_BYTES : options->shuffle_bytes,
         .negative_key = {options->seed, options->epoch, ph__hash_name("data.negatives")},
         .negative_rate = options->negative_rate == 0 ? 1 : options->negative_rate,
         .random.key = {options->seed, options->epoch, ph__hash_name("data.shuffle")},

@@ -58,6 +58,17 @@ contains others/config.yaml 'other.tsv.gz'
 fails 2 "data.train: 'data/valid.tsv' is not what data.prepared was made of" train from_prepared.yaml --out new \
     --set data.train=data/valid.tsv
 
+# ---- prepared stays prepared ----
+fails 2 'data.train was prepared data and is now text' train job.yaml --out same --resume
+fails 2 'data.train was text and is now prepared data' train job.yaml --out raw --resume --set data.prepared=prepared
+
+# ---- names that no config can hold ----
+latin=$(printf 'caf\351')
+cp data/train.tsv "$latin"
+fails 2 'data.train: must be UTF-8' train job.yaml --out new --set "data.train=$latin"
+fails 2 'the folder'"'"'s name is not UTF-8' prepare job.yaml --out "$latin.prepared"
+[ ! -e new ] && [ ! -e "$latin.prepared" ] || complain 'a folder was made under a name that is refused'
+
 # ---- elsewhere after the training ----
 mv prepared moved
 succeeds eval from_prepared data/test.tsv

@@ -30,16 +30,34 @@ static void options_out_of_range_are_refused(void **state)
 static void options_at_the_ends_of_their_ranges_are_taken(void **state)
 {
     (void)state;
-    const struct ph_prepare_options defaults = {0};
     const struct ph_prepare_options least = {
         .part_bytes = 4096, .block_rows = 1, .vocabulary_bytes = 65536, .num_threads = 1};
     const struct ph_prepare_options most = {.part_bytes = 1000000000000,
         .block_rows = 8192,
         .vocabulary_bytes = 1000000000000,
         .num_threads = 1024};
-    assert_ok(ph__prepare_options_check(&defaults));
-    assert_ok(ph__prepare_options_check(&least));
-    assert_ok(ph__prepare_options_check(&most));
+    struct ph_prepare_options filled;
+    assert_ok(ph__prepare_options_fill(&least, &filled));
+    assert_memory_equal(&filled, &least, sizeof filled);
+    assert_ok(ph__prepare_options_fill(&most, &filled));
+    assert_memory_equal(&filled, &most, sizeof filled);
+}
+
+static void zeros_are_the_defaults_of_the_config(void **state)
+{
+    (void)state;
+    const struct ph_prepare_options zeros = {0};
+    struct ph_prepare_options filled;
+    struct ph_prepare_settings settings;
+    const struct ph_section section = {&ph__prepare_options, &settings};
+    struct ph_arena arena = {0};
+    assert_ok(ph__prepare_options_fill(&zeros, &filled));
+    assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &arena));
+    assert_int_equal(filled.part_bytes, settings.part_bytes);
+    assert_int_equal(filled.block_rows, settings.block_rows);
+    assert_int_equal(filled.vocabulary_bytes, settings.vocabulary_bytes);
+    assert_int_equal(filled.num_threads, 0);
+    ph__arena_fini(&arena);
 }
 
 int main(void)
@@ -47,6 +65,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(options_at_the_ends_of_their_ranges_are_taken),
+        cmocka_unit_test(zeros_are_the_defaults_of_the_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
