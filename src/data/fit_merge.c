@@ -294,7 +294,12 @@ static ph_status merge_files(
 ph_status ph__fit_files_finish(
     const char *const *paths, size_t num_paths, uint64_t max_bytes, struct ph_encoder *encoder)
 {
-    struct fit_file *files = num_paths <= MAX_FILES ? calloc(num_paths + 1, sizeof *files) : NULL;
+    if (num_paths > MAX_FILES)
+        return ph_fail(PH_ERROR_CONFIG,
+            "%zu files of ids wait to be merged, more than %d: raise prepare.vocabulary_bytes or "
+            "prepare.part_bytes",
+            num_paths, MAX_FILES);
+    struct fit_file *files = calloc(num_paths + 1, sizeof *files);
     if (files == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to merge %zu files", num_paths);
     ph_status status = PH_OK;

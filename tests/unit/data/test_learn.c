@@ -195,6 +195,18 @@ static void vocabularies_beyond_the_bound_are_refused_by_name(void **state)
     remove_fits();
 }
 
+static void more_files_than_are_merged_are_refused(void **state)
+{
+    (void)state;
+    const size_t count = 65537;
+    const char **paths = calloc(count, sizeof *paths);
+    struct ph_encoder *encoder = unlearnt(write_rows(), 1);
+    assert_fails(ph__fit_files_finish(paths, count, 1 << 30, encoder), PH_ERROR_CONFIG,
+        "65537 files of ids wait to be merged, more than 65536: raise prepare.vocabulary_bytes");
+    ph_encoder_destroy(encoder);
+    free(paths);
+}
+
 static void data_without_rows_is_named(void **state)
 {
     (void)state;
@@ -214,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_part_that_is_done_is_not_learnt_again),
         cmocka_unit_test(damaged_files_are_not_believed),
         cmocka_unit_test(vocabularies_beyond_the_bound_are_refused_by_name),
+        cmocka_unit_test(more_files_than_are_merged_are_refused),
         cmocka_unit_test(data_without_rows_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
