@@ -58,7 +58,7 @@ def text_of(array):
     if pyarrow.types.is_floating(array.type):
         array = compute.if_else(compute.is_nan(array), pyarrow.scalar(None, array.type), array)
     if pyarrow.types.is_timestamp(array.type):
-        array = array.cast(pyarrow.timestamp("s", array.type.tz), safe=False)
+        array = compute.floor_temporal(array, unit="second").cast(pyarrow.timestamp("s", array.type.tz))
     return array.cast(pyarrow.string())
 
 
