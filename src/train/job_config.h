@@ -17,7 +17,7 @@ struct ph_top_settings { /* keys without a section */
     int64_t threads;
 };
 
-/* Stays where it is: settings point into it. Init, read once, fini. */
+/* Stays where it is: settings point into it. Read once, then fini. */
 struct ph_config {
     struct ph_arena arena;
     struct ph_top_settings top;
