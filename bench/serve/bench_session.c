@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"

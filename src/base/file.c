@@ -1,13 +1,11 @@
-/* Paths, folders, and small files as a whole. */
+/* Paths, and small files as a whole. */
 #include "base/file.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,81 +38,6 @@ bool ph__file_is_read_once(const char *path)
 const char *ph__pipe_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : "a pipe";
-}
-
-static bool is_directory(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static ph_status make_directory(const char *part, const char *path)
-{
-    if (part[0] == '\0' || mkdir(part, 0777) == 0)
-        return PH_OK;
-    int error = errno;
-    if (is_directory(part))
-        return PH_OK;
-    return ph_fail(PH_ERROR_DISK, "%s: cannot create the folder: %s", path, strerror(error));
-}
-
-ph_status ph__directory_create(const char *path)
-{
-    char *part = strdup(path);
-    if (part == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
-    ph_status status = PH_OK;
-    char *slash = part;
-    while (slash != NULL && status == PH_OK) {
-        slash = slash[0] != '\0' ? strchr(slash + 1, '/') : NULL;
-        if (slash != NULL)
-            *slash = '\0';
-        status = make_directory(part, path);
-        if (slash != NULL)
-            *slash = '/';
-    }
-    free(part);
-    return status;
-}
-
-ph_status ph__directory_lock(const char *path, int *lock_out)
-{
-    const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *lock_out = -1;
-    if (descriptor < 0)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot open the folder: %s", path, strerror(errno));
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-        *lock_out = descriptor;
-        return PH_OK;
-    }
-    const bool is_taken = errno == EWOULDBLOCK;
-    close(descriptor);
-    return is_taken ? ph_fail(PH_ERROR_USAGE, "%s: somebody else works in this folder just now", path)
-                    : PH_OK;
-}
-
-void ph__directory_unlock(int lock)
-{
-    if (lock >= 0)
-        close(lock);
-}
-
-ph_status ph__directory_is_empty(const char *path, bool *is_empty_out)
-{
-    DIR *directory = opendir(path);
-    if (directory == NULL && errno == ENOENT) {
-        *is_empty_out = true;
-        return PH_OK;
-    }
-    if (directory == NULL)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
-    bool is_empty = true;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            is_empty = false;
-    closedir(directory);
-    *is_empty_out = is_empty;
-    return PH_OK;
 }
 
 const char *ph__path_join(struct ph_arena *arena, const char *folder, const char *name)

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "data/fit.h"
 #include "data/prepare_bad_rows.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"

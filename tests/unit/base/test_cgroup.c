@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/cgroup.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "support/test_support.h"
 

@@ -34,52 +34,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void folders_are_made_with_their_parents(void **state)
-{
-    (void)state;
-    struct stat status;
-    const char *path = in_folder("a/b//c");
-    assert_ok(ph__directory_create(path));
-    assert_ok(ph__directory_create(path));
-    assert_ok(ph__directory_create(in_folder("a/d/")));
-    assert_ok(ph__directory_create("/"));
-    assert_int_equal(stat(in_folder("a/d"), &status), 0);
-    assert_int_equal(stat(path, &status), 0);
-    test_write_file("file", "x");
-    assert_fails(ph__directory_create(in_folder("file/below")), PH_ERROR_DISK, "file/below: cannot create");
-    assert_fails(ph__directory_create(in_folder("file")), PH_ERROR_DISK, "cannot create");
-}
-
-static void an_empty_folder_is_told_from_a_full_one(void **state)
-{
-    (void)state;
-    bool is_empty = false;
-    assert_ok(ph__directory_is_empty(in_folder("missing"), &is_empty));
-    assert_true(is_empty);
-    assert_ok(ph__directory_create(in_folder("full")));
-    assert_ok(ph__directory_is_empty(in_folder("full"), &is_empty));
-    assert_true(is_empty);
-    test_write_file("full/x", "x");
-    assert_ok(ph__directory_is_empty(in_folder("full"), &is_empty));
-    assert_false(is_empty);
-    assert_fails(ph__directory_is_empty(in_folder("full/x"), &is_empty), PH_ERROR_DISK, "full/x");
-}
-
-static void a_folder_is_locked_once(void **state)
-{
-    (void)state;
-    int lock, other;
-    assert_ok(ph__directory_create(in_folder("kept")));
-    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
-    assert_fails(ph__directory_lock(in_folder("kept"), &other), PH_ERROR_USAGE, "kept: somebody else works");
-    assert_int_equal(other, -1);
-    ph__directory_unlock(other);
-    ph__directory_unlock(lock);
-    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
-    ph__directory_unlock(lock);
-    assert_fails(ph__directory_lock(in_folder("absent"), &lock), PH_ERROR_DISK, "absent: cannot open");
-}
-
 static void sizes_are_of_files_only(void **state)
 {
     (void)state;
@@ -160,9 +114,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_to_open_a_file_is_no_bad_file),
-        cmocka_unit_test(folders_are_made_with_their_parents),
-        cmocka_unit_test(an_empty_folder_is_told_from_a_full_one),
-        cmocka_unit_test(a_folder_is_locked_once),
         cmocka_unit_test(sizes_are_of_files_only),
         cmocka_unit_test(paths_join_with_one_slash),
         cmocka_unit_test(variables_in_paths_are_expanded),

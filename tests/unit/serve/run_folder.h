@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "serve/features.h"
 #include "serve/model_folder.h"

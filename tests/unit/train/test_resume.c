@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "train/checkpoints.h"
 #include "train_fixture.h"
 
