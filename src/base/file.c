@@ -195,15 +195,3 @@ ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void
     }
     return PH_OK;
 }
-
-ph_status ph__file_write_text(const char *path, const char *text)
-{
-    struct ph_atomic_file file;
-    PH_TRY(ph__atomic_file_open(path, &file));
-    ph_status status = ph__atomic_file_write(&file, text, strlen(text));
-    if (status != PH_OK) {
-        ph__atomic_file_abandon(&file);
-        return status;
-    }
-    return ph__atomic_file_commit(&file);
-}

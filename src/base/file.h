@@ -42,7 +42,6 @@ ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_byt
 /* Exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
 ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void *buffer, size_t size);
 
-ph_status ph__file_write_text(const char *path, const char *text); /* atomic */
 ph_status ph__file_sync_name(
     const char *path); /* makes a new file's or folder's name in its folder durable */
 

@@ -18,7 +18,7 @@ static const char *path_of(const char *name)
 
 static void make(const char *name)
 {
-    assert_ok(ph__file_write_text(path_of(name), "x\n"));
+    test_write_text(path_of(name), "x\n");
 }
 
 static void file_that_is_read_is_spared(void **state)
