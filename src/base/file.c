@@ -48,6 +48,12 @@ const char *ph__path_join(struct ph_arena *arena, const char *folder, const char
     return ph__arena_printf(arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
 }
 
+bool ph__path_ends_in(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), ending_length = strlen(ending);
+    return length >= ending_length && strcmp(path + length - ending_length, ending) == 0;
+}
+
 /* ---- environment variables in paths ---- */
 
 static bool is_name_character(char c, bool is_first)

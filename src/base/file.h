@@ -18,6 +18,7 @@ ph_status ph__file_size(const char *path, uint64_t *size_out);
 ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
 const char *ph__path_join(
     struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
+bool ph__path_ends_in(const char *path, const char *ending);
 
 /* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
 struct ph_atomic_file {

@@ -11,18 +11,12 @@
 
 /* ---- names ----------------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), ending_length = strlen(ending);
-    return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
-}
-
 ph_status ph__array_set_name(
     struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES])
 {
     static const char *const endings[PH_NUM_SET_FILES] = {
         LABELS, "_dense.npy", "_sparse_multi_hot.npz", "_sparse.npy"};
-    size_t length = strlen(path) - (ends_with(path, LABELS) ? strlen(LABELS) : 0);
+    size_t length = strlen(path) - (ph__path_ends_in(path, LABELS) ? strlen(LABELS) : 0);
     for (size_t i = 0; i < PH_NUM_SET_FILES; i++) {
         paths_out[i] = ph__arena_printf(arena, "%.*s%s", (int)length, path, endings[i]);
         if (paths_out[i] == NULL)
@@ -163,11 +157,11 @@ static ph_status open_archive(struct ph__array_set *set, const char *path)
 ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool needs_no_labels)
 {
     *set = (struct ph__array_set){0};
-    if (ends_with(path, ".npz"))
+    if (ph__path_ends_in(path, ".npz"))
         return open_archive(set, path);
     if (strcmp(path, "-") == 0)
         return ph_fail(PH_ERROR_DATA, "standard input: arrays are read from files");
-    if (ends_with(path, ".npy") && !ends_with(path, LABELS))
+    if (ph__path_ends_in(path, ".npy") && !ph__path_ends_in(path, LABELS))
         return ph_fail(
             PH_ERROR_DATA, "%s: a set of arrays is named by its file ..." LABELS " or is one .npz", path);
     return open_mlperf(set, path, needs_no_labels);
@@ -178,7 +172,7 @@ ph_status ph__array_set_list(struct ph_arena *arena, const char *path,
 {
     const char *paths[PH_NUM_SET_FILES];
     size_t count = 0;
-    if (ends_with(path, ".npz")) {
+    if (ph__path_ends_in(path, ".npz")) {
         paths_out[0] = path;
         *count_out = 1;
         return PH_OK;

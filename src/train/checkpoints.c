@@ -210,8 +210,7 @@ bool ph__checkpoints_is_temporary(const char *name)
 
 static bool has_temporary_suffix(const char *name)
 {
-    size_t length = strlen(name);
-    return length > 4 && strcmp(name + length - 4, ".tmp") == 0;
+    return ph__path_ends_in(name, ".tmp") && strcmp(name, ".tmp") != 0;
 }
 
 struct cleaning {

@@ -56,6 +56,17 @@ static void paths_join_with_one_slash(void **state)
     assert_string_equal(ph__path_join(&arena, "a", "/b"), "/b");
 }
 
+static void a_path_ends_in_what_it_is_or_less(void **state)
+{
+    (void)state;
+    assert_true(ph__path_ends_in("a.npy", ".npy"));
+    assert_true(ph__path_ends_in(".npy", ".npy"));
+    assert_true(ph__path_ends_in("a", ""));
+    assert_false(ph__path_ends_in("npy", ".npy"));
+    assert_false(ph__path_ends_in("a.npy.gz", ".npy"));
+    assert_false(ph__path_ends_in("a.NPY", ".npy"));
+}
+
 static void variables_in_paths_are_expanded(void **state)
 {
     (void)state;
@@ -116,6 +127,7 @@ int main(void)
         cmocka_unit_test(no_memory_to_open_a_file_is_no_bad_file),
         cmocka_unit_test(sizes_are_of_files_only),
         cmocka_unit_test(paths_join_with_one_slash),
+        cmocka_unit_test(a_path_ends_in_what_it_is_or_less),
         cmocka_unit_test(variables_in_paths_are_expanded),
         cmocka_unit_test(a_whole_file_is_read_up_to_its_limit),
     };
