@@ -27,12 +27,10 @@ ph_status ph__file_size(const char *path, uint64_t *size_out)
     return PH_OK;
 }
 
-bool ph__file_is_read_once(const char *path)
+bool ph__file_is_pipe(const char *path)
 {
     struct stat status;
-    if (strcmp(path, "-") == 0)
-        return true;
-    return stat(path, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
 }
 
 const char *ph__pipe_name(const char *path)

@@ -10,8 +10,8 @@
 #include "phloem/status.h"
 
 bool ph__file_exists(const char *path);
-bool ph__file_is_read_once(const char *path); /* standard input, "-", or a pipe */
-const char *ph__pipe_name(const char *path);  /* of such a path, for errors: "standard input" or "a pipe" */
+bool ph__file_is_pipe(const char *path);     /* "-", standard input or output, or a named pipe */
+const char *ph__pipe_name(const char *path); /* of one that is read, for errors */
 ph_status ph__file_size(const char *path, uint64_t *size_out);
 
 /* $NAME and ${NAME} replaced, $$ is one $; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */

@@ -76,15 +76,9 @@ ph_status cli_output_spare_model(const char *path, const char *folder)
     return status;
 }
 
-static bool is_pipe(const char *path)
-{
-    struct stat status;
-    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
-}
-
 ph_status cli_output_try(const char *path)
 {
-    if (is_pipe(path))
+    if (ph__file_is_pipe(path))
         return PH_OK;
     int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0)

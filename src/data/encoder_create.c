@@ -93,7 +93,7 @@ static ph_status build_dataset_columns(
 
 static bool is_read_once(const char *path)
 {
-    return path != NULL && ph__file_is_read_once(path);
+    return path != NULL && ph__file_is_pipe(path);
 }
 
 /* What is read once can be the training data, and cannot be looked into before. */

@@ -74,7 +74,7 @@ static ph_status check_train(const char *train, const struct splits *splits)
 
 static ph_status check_measured(const char *key, const char *path)
 {
-    if (path == NULL || !ph__file_is_read_once(path))
+    if (path == NULL || !ph__file_is_pipe(path))
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG, "%s: only data.train may be standard input or a pipe", key);
 }

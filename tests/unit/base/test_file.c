@@ -47,6 +47,19 @@ static void sizes_are_of_files_only(void **state)
     assert_fails(ph__file_size(test_folder(), &size), PH_ERROR_DATA, "not a file");
 }
 
+static void pipes_are_told_from_what_can_be_opened_again(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_true(ph__file_is_pipe("-"));
+    assert_true(ph__file_is_pipe(in_folder("pipe")));
+    assert_string_equal(ph__pipe_name("-"), "standard input");
+    assert_string_equal(ph__pipe_name(in_folder("pipe")), "a pipe");
+    assert_false(ph__file_is_pipe(test_write_file("plain", "x")));
+    assert_false(ph__file_is_pipe(test_folder()));
+    assert_false(ph__file_is_pipe(in_folder("missing")));
+}
+
 static void paths_join_with_one_slash(void **state)
 {
     (void)state;
@@ -126,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_to_open_a_file_is_no_bad_file),
         cmocka_unit_test(sizes_are_of_files_only),
+        cmocka_unit_test(pipes_are_told_from_what_can_be_opened_again),
         cmocka_unit_test(paths_join_with_one_slash),
         cmocka_unit_test(a_path_ends_in_what_it_is_or_less),
         cmocka_unit_test(variables_in_paths_are_expanded),
