@@ -14,7 +14,6 @@
 
 #define SUBFOLDER "checkpoints"
 #define SUFFIX ".safetensors"
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *make_path(
     const char *folder, const char *prefix, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES])
@@ -203,7 +202,7 @@ bool ph__checkpoints_is_temporary(const char *name)
     static const char *const names[] = {
         "config.yaml.tmp", "encoder.json.tmp", "model.safetensors.tmp", "summary.json.tmp"};
     bool is_one = false;
-    for (size_t i = 0; i < COUNT(names); i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is_one = is_one || strcmp(name, names[i]) == 0;
     return is_one;
 }
