@@ -36,22 +36,12 @@ static inline void check(ph_status status)
     exit(ph_status_exit_code(status));
 }
 
-static inline double bench_seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Of this process, on all its threads: what a loaded machine does not change. */
 static inline double bench_cpu_seconds(void)
 {
-    return bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-static inline double bench_wall_seconds(void)
-{
-    return bench_seconds(CLOCK_MONOTONIC);
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Bytes read and written a second by memcpy, the best of some tries. */

@@ -13,9 +13,11 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/stream.h"
 #include "peer.h"
 #include "serve/inputs.h"
 #include "serve/model_folder.h"
@@ -138,16 +140,18 @@ static const char *join(struct ph_arena *arena, const char *folder, const char *
 /* Everything that phloem train leaves, but from initial weights. */
 static void make_folder(struct ph_arena *arena, const char *folder, size_t dim)
 {
-    char text[512];
+    struct ph_writer *writer = NULL;
     struct ph__model_config config;
     struct ph_encoder *encoder = NULL;
     struct ph_backend *backend = NULL;
     struct ph_store *store = NULL;
     struct ph_state *state = NULL;
     struct ph_scorer *scorer = NULL;
-    snprintf(text, sizeof text, CONFIG, dim);
     check(ph__directory_create(folder));
-    check(ph__file_write_text(join(arena, folder, "config.yaml"), text));
+    check(ph__writer_open(join(arena, folder, "config.yaml"), &writer));
+    check(ph__writer_printf(writer, CONFIG, dim));
+    check(ph__writer_finish(writer));
+    ph__writer_close(writer);
     check(ph__model_config_read(&config, folder));
     check(ph_encoder_create(&config.data, &encoder));
     check(ph_encoder_save(encoder, join(arena, folder, "encoder.json")));

@@ -9,6 +9,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/file.h"
+
 #define OUTPUT_BYTES ((size_t)256 << 10)
 
 struct ph_compressor {
@@ -88,21 +90,15 @@ static ph_status write_zstd(struct ph_compressor *compressor, const void *bytes,
     return PH_OK;
 }
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), ending_length = strlen(ending);
-    return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
-}
-
 static bool choose_format(struct ph_compressor *compressor, const char *path)
 {
     compressor->write = write_plain;
-    if (ends_with(path, ".zst")) {
+    if (ph__path_ends_in(path, ".zst")) {
         compressor->write = write_zstd;
         compressor->zstd = ZSTD_createCStream();
         return compressor->zstd != NULL;
     }
-    if (!ends_with(path, ".gz"))
+    if (!ph__path_ends_in(path, ".gz"))
         return true;
     compressor->write = write_gzip;
     z_stream *gzip = calloc(1, sizeof *gzip);

@@ -1,13 +1,11 @@
-/* Paths, folders, and small files as a whole. */
+/* Paths, and small files as a whole. */
 #include "base/file.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,92 +27,15 @@ ph_status ph__file_size(const char *path, uint64_t *size_out)
     return PH_OK;
 }
 
-bool ph__file_is_read_once(const char *path)
+bool ph__file_is_pipe(const char *path)
 {
     struct stat status;
-    if (strcmp(path, "-") == 0)
-        return true;
-    return stat(path, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
 }
 
 const char *ph__pipe_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : "a pipe";
-}
-
-static bool is_directory(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static ph_status make_directory(const char *part, const char *path)
-{
-    if (part[0] == '\0' || mkdir(part, 0777) == 0)
-        return PH_OK;
-    int error = errno;
-    if (is_directory(part))
-        return PH_OK;
-    return ph_fail(PH_ERROR_DISK, "%s: cannot create the folder: %s", path, strerror(error));
-}
-
-ph_status ph__directory_create(const char *path)
-{
-    char *part = strdup(path);
-    if (part == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
-    ph_status status = PH_OK;
-    char *slash = part;
-    while (slash != NULL && status == PH_OK) {
-        slash = slash[0] != '\0' ? strchr(slash + 1, '/') : NULL;
-        if (slash != NULL)
-            *slash = '\0';
-        status = make_directory(part, path);
-        if (slash != NULL)
-            *slash = '/';
-    }
-    free(part);
-    return status;
-}
-
-ph_status ph__directory_lock(const char *path, int *lock_out)
-{
-    const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *lock_out = -1;
-    if (descriptor < 0)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot open the folder: %s", path, strerror(errno));
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-        *lock_out = descriptor;
-        return PH_OK;
-    }
-    const bool is_taken = errno == EWOULDBLOCK;
-    close(descriptor);
-    return is_taken ? ph_fail(PH_ERROR_USAGE, "%s: somebody else works in this folder just now", path)
-                    : PH_OK;
-}
-
-void ph__directory_unlock(int lock)
-{
-    if (lock >= 0)
-        close(lock);
-}
-
-ph_status ph__directory_is_empty(const char *path, bool *is_empty_out)
-{
-    DIR *directory = opendir(path);
-    if (directory == NULL && errno == ENOENT) {
-        *is_empty_out = true;
-        return PH_OK;
-    }
-    if (directory == NULL)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
-    bool is_empty = true;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            is_empty = false;
-    closedir(directory);
-    *is_empty_out = is_empty;
-    return PH_OK;
 }
 
 const char *ph__path_join(struct ph_arena *arena, const char *folder, const char *name)
@@ -123,6 +44,12 @@ const char *ph__path_join(struct ph_arena *arena, const char *folder, const char
     if (length == 0 || name[0] == '/')
         return ph__arena_strdup(arena, name);
     return ph__arena_printf(arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
+}
+
+bool ph__path_ends_in(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), ending_length = strlen(ending);
+    return length >= ending_length && strcmp(path + length - ending_length, ending) == 0;
 }
 
 /* ---- environment variables in paths ---- */
@@ -271,16 +198,4 @@ ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void
         size -= (size_t)count;
     }
     return PH_OK;
-}
-
-ph_status ph__file_write_text(const char *path, const char *text)
-{
-    struct ph_atomic_file file;
-    PH_TRY(ph__atomic_file_open(path, &file));
-    ph_status status = ph__atomic_file_write(&file, text, strlen(text));
-    if (status != PH_OK) {
-        ph__atomic_file_abandon(&file);
-        return status;
-    }
-    return ph__atomic_file_commit(&file);
 }

@@ -10,21 +10,15 @@
 #include "phloem/status.h"
 
 bool ph__file_exists(const char *path);
-bool ph__file_is_read_once(const char *path); /* standard input, "-", or a pipe */
-const char *ph__pipe_name(const char *path);  /* of such a path, for errors: "standard input" or "a pipe" */
+bool ph__file_is_pipe(const char *path);     /* "-", standard input or output, or a named pipe */
+const char *ph__pipe_name(const char *path); /* of one that is read, for errors */
 ph_status ph__file_size(const char *path, uint64_t *size_out);
-ph_status ph__directory_create(const char *path); /* and its parents; fine when it exists */
-ph_status ph__directory_is_empty(const char *path, bool *is_empty_out); /* a missing one is empty */
-
-/* Keeps a folder for whoever holds the lock, until it is unlocked or the process ends in whatever way. PH_ERROR_USAGE when
- * somebody else holds it, in this process or another. Where the file system has no locks there is none: the lock is -1. */
-ph_status ph__directory_lock(const char *path, int *lock_out);
-void ph__directory_unlock(int lock); /* -1: nothing happens */
 
 /* $NAME and ${NAME} replaced, $$ is one $; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
 ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
 const char *ph__path_join(
     struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
+bool ph__path_ends_in(const char *path, const char *ending);
 
 /* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
 struct ph_atomic_file {
@@ -49,7 +43,6 @@ ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_byt
 /* Exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
 ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void *buffer, size_t size);
 
-ph_status ph__file_write_text(const char *path, const char *text); /* atomic */
 ph_status ph__file_sync_name(
     const char *path); /* makes a new file's or folder's name in its folder durable */
 

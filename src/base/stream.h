@@ -25,8 +25,6 @@ void ph__reader_close(struct ph_reader *reader);
  * compression, and lines over 64 MiB: PH_ERROR_DATA with path and line. */
 ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *length_out);
 
-/* Up to `size` bytes; 0 at the end. */
-ph_status ph__reader_read(struct ph_reader *reader, void *buffer, size_t size, size_t *size_out);
 const char *ph__reader_path(const struct ph_reader *reader);
 uint64_t ph__reader_line_number(const struct ph_reader *reader); /* of the line last returned, from 1 */
 uint64_t ph__reader_byte(

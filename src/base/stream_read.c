@@ -1,4 +1,4 @@
-/* Reading: lines and bytes out of one large buffer of decompressed text. A line is found with memchr, ended with a NUL
+/* Reading: lines out of one large buffer of decompressed text. A line is found with memchr, ended with a NUL
  * in place and handed out where it lies; only what a buffer's end cuts in two is moved. */
 #include <errno.h>
 #include <fcntl.h>
@@ -190,19 +190,6 @@ ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *len
     reader->line_number++;
     *line_out = line;
     *length_out = length;
-    return PH_OK;
-}
-
-ph_status ph__reader_read(struct ph_reader *reader, void *buffer, size_t size, size_t *size_out)
-{
-    if (reader->start == reader->end && !reader->is_over)
-        PH_TRY(fill(reader));
-    size_t waiting = reader->end - reader->start;
-    size_t count = waiting < size ? waiting : size;
-    memcpy(buffer, reader->buffer + reader->start, count);
-    reader->start += count;
-    reader->start_byte += count;
-    *size_out = count;
     return PH_OK;
 }
 

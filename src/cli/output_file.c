@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "data/array_set.h"
 #include "data/source.h"
 
 static bool find_input(const char *input, struct stat *status)
@@ -33,20 +34,12 @@ static ph_status spare_file(struct ph_arena *arena, const char *path, const char
         strcmp(input, "-") == 0 ? "standard input" : input);
 }
 
-/* A set of arrays is named by its labels, or by what all their names begin with (data/array_set.h). */
 static ph_status spare_arrays(struct ph_arena *arena, const char *path, const char *input)
 {
-    static const char *const endings[] = {
-        "_labels.npy", "_dense.npy", "_sparse.npy", "_sparse_multi_hot.npz"};
-    size_t length = strlen(input), ending_length = strlen(endings[0]);
-    if (length >= ending_length && strcmp(input + length - ending_length, endings[0]) == 0)
-        length -= ending_length;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const char *array = ph__arena_printf(arena, "%.*s%s", (int)length, input, endings[i]);
-        if (array == NULL)
-            return PH_ERROR_MEMORY;
-        PH_TRY(spare_file(arena, path, array));
-    }
+    const char *arrays[PH_NUM_SET_FILES];
+    PH_TRY(ph__array_set_name(arena, input, arrays));
+    for (size_t i = 0; i < PH_NUM_SET_FILES; i++)
+        PH_TRY(spare_file(arena, path, arrays[i]));
     return PH_OK;
 }
 
@@ -83,15 +76,9 @@ ph_status cli_output_spare_model(const char *path, const char *folder)
     return status;
 }
 
-static bool is_pipe(const char *path)
-{
-    struct stat status;
-    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
-}
-
 ph_status cli_output_try(const char *path)
 {
-    if (is_pipe(path))
+    if (ph__file_is_pipe(path))
         return PH_OK;
     int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0)

@@ -5,17 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 #define NPY_HEADER_BYTES 128 /* of version 1.0, padded: room for any number of rows */
 
 static ph_status cannot_write(const struct cli_prediction_file *file)
 {
     return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", file->path, strerror(errno));
-}
-
-static bool ends_in(const char *text, const char *ending)
-{
-    size_t length = strlen(text), size = strlen(ending);
-    return length >= size && strcmp(text + length - size, ending) == 0;
 }
 
 static ph_status write_npy_header(const struct cli_prediction_file *file)
@@ -48,8 +44,8 @@ static ph_status write_csv_header(const struct cli_prediction_file *file)
 
 ph_status cli_prediction_file_open(const char *path, size_t num_tasks, struct cli_prediction_file *file_out)
 {
-    struct cli_prediction_file file = {.is_npy = ends_in(path, ".npy"), .num_tasks = num_tasks};
-    if (!file.is_npy && !ends_in(path, ".csv"))
+    struct cli_prediction_file file = {.is_npy = ph__path_ends_in(path, ".npy"), .num_tasks = num_tasks};
+    if (!file.is_npy && !ph__path_ends_in(path, ".csv"))
         return ph_fail(PH_ERROR_USAGE, "%s: predictions are written as .csv or .npy", path);
     if (strlen(path) >= sizeof file.path)
         return ph_fail(PH_ERROR_USAGE, "the name of the output file is too long: %s", path);

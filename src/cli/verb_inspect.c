@@ -9,16 +9,10 @@
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
 enum kind { KIND_DATA, KIND_CHECKPOINT, KIND_CONFIG, KIND_MODEL, NUM_KINDS };
 
-static bool ends_in(const char *text, const char *ending)
-{
-    size_t length = strlen(text), size = strlen(ending);
-    return length >= size && strcmp(text + length - size, ending) == 0;
-}
-
 static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kind_out)
 {
     if (arguments->num_positional == 1) {
-        *kind_out = ends_in(arguments->positional[0], ".safetensors") ? KIND_CHECKPOINT : KIND_MODEL;
+        *kind_out = ph__path_ends_in(arguments->positional[0], ".safetensors") ? KIND_CHECKPOINT : KIND_MODEL;
         return PH_OK;
     }
     for (size_t i = 0; i < NUM_KINDS; i++) {

@@ -6,16 +6,17 @@
 #include "cli/arguments.h"
 #include "cli/output_file.h"
 #include "cli/verb.h"
+#include "data/split.h"
 #include "train/job_config.h"
 
 static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
 {
-    static const char *const names[PH_SYNTH_FILE_COUNT] = {"train", "valid", "test"};
     printf("The true model, which drew the labels, on them:\n");
     for (size_t i = 0; i < PH_SYNTH_FILE_COUNT; i++)
         if (truth[i].num_rows > 0)
-            printf("%-5s  %" PRIu64 " rows, positives %.4f, auc %.5f, logloss %.5f, ne %.4f\n", names[i],
-                truth[i].num_rows, truth[i].base_rate, truth[i].auc, truth[i].logloss, truth[i].ne);
+            printf("%-5s  %" PRIu64 " rows, positives %.4f, auc %.5f, logloss %.5f, ne %.4f\n",
+                ph__split_names[i], truth[i].num_rows, truth[i].base_rate, truth[i].auc, truth[i].logloss,
+                truth[i].ne);
 }
 
 /* What is written beside the data is called as a config of the user's may be. */

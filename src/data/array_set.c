@@ -9,13 +9,23 @@
 
 #define LABELS "_labels.npy"
 
-/* ---- arrays ---------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *text, const char *ending)
+ph_status ph__array_set_name(
+    struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES])
 {
-    size_t length = strlen(text), ending_length = strlen(ending);
-    return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
+    static const char *const endings[PH_NUM_SET_FILES] = {
+        LABELS, "_dense.npy", "_sparse_multi_hot.npz", "_sparse.npy"};
+    size_t length = strlen(path) - (ph__path_ends_in(path, LABELS) ? strlen(LABELS) : 0);
+    for (size_t i = 0; i < PH_NUM_SET_FILES; i++) {
+        paths_out[i] = ph__arena_printf(arena, "%.*s%s", (int)length, path, endings[i]);
+        if (paths_out[i] == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    return PH_OK;
 }
+
+/* ---- arrays ---------------------------------------------------------------------------------------------- */
 
 static ph_status add_array(struct ph__array_set *set, struct ph__array_file **array_out)
 {
@@ -108,35 +118,20 @@ static ph_status open_multi_hot(struct ph__array_set *set, const char *path)
     return PH_OK;
 }
 
-enum { LABELS_FILE, DENSE_FILE, MULTI_HOT_FILE, ONE_HOT_FILE, NUM_MLPERF_FILES };
-
-/* One of the last two is read: the first that is there. */
-static ph_status name_mlperf(struct ph_arena *arena, const char *path, const char *paths[NUM_MLPERF_FILES])
-{
-    size_t length = strlen(path) - (ends_with(path, LABELS) ? strlen(LABELS) : 0);
-    static const char *const endings[] = {LABELS, "_dense.npy", "_sparse_multi_hot.npz", "_sparse.npy"};
-    for (size_t i = 0; i < NUM_MLPERF_FILES; i++) {
-        paths[i] = ph__arena_printf(arena, "%.*s%s", (int)length, path, endings[i]);
-        if (paths[i] == NULL)
-            return PH_ERROR_MEMORY;
-    }
-    return PH_OK;
-}
-
 static ph_status open_mlperf(struct ph__array_set *set, const char *path, bool needs_no_labels)
 {
-    const char *paths[NUM_MLPERF_FILES];
-    PH_TRY(name_mlperf(&set->arena, path, paths));
-    if (!needs_no_labels || ph__file_exists(paths[LABELS_FILE]))
-        PH_TRY(open_labels(set, paths[LABELS_FILE]));
-    PH_TRY(open_file(set, paths[DENSE_FILE]));
+    const char *paths[PH_NUM_SET_FILES];
+    PH_TRY(ph__array_set_name(&set->arena, path, paths));
+    if (!needs_no_labels || ph__file_exists(paths[PH_SET_LABELS]))
+        PH_TRY(open_labels(set, paths[PH_SET_LABELS]));
+    PH_TRY(open_file(set, paths[PH_SET_DENSE]));
     PH_TRY(add_columns(set, "I"));
-    if (ph__file_exists(paths[MULTI_HOT_FILE]))
-        return open_multi_hot(set, paths[MULTI_HOT_FILE]);
-    if (!ph__file_exists(paths[ONE_HOT_FILE]))
+    if (ph__file_exists(paths[PH_SET_MULTI_HOT]))
+        return open_multi_hot(set, paths[PH_SET_MULTI_HOT]);
+    if (!ph__file_exists(paths[PH_SET_ONE_HOT]))
         return ph_fail(
-            PH_ERROR_DATA, "%s: is missing, and so is %s", paths[MULTI_HOT_FILE], paths[ONE_HOT_FILE]);
-    PH_TRY(open_file(set, paths[ONE_HOT_FILE]));
+            PH_ERROR_DATA, "%s: is missing, and so is %s", paths[PH_SET_MULTI_HOT], paths[PH_SET_ONE_HOT]);
+    PH_TRY(open_file(set, paths[PH_SET_ONE_HOT]));
     return add_columns(set, "C");
 }
 
@@ -162,11 +157,11 @@ static ph_status open_archive(struct ph__array_set *set, const char *path)
 ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool needs_no_labels)
 {
     *set = (struct ph__array_set){0};
-    if (ends_with(path, ".npz"))
+    if (ph__path_ends_in(path, ".npz"))
         return open_archive(set, path);
     if (strcmp(path, "-") == 0)
         return ph_fail(PH_ERROR_DATA, "standard input: arrays are read from files");
-    if (ends_with(path, ".npy") && !ends_with(path, LABELS))
+    if (ph__path_ends_in(path, ".npy") && !ph__path_ends_in(path, LABELS))
         return ph_fail(
             PH_ERROR_DATA, "%s: a set of arrays is named by its file ..." LABELS " or is one .npz", path);
     return open_mlperf(set, path, needs_no_labels);
@@ -175,16 +170,16 @@ ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool n
 ph_status ph__array_set_list(struct ph_arena *arena, const char *path,
     const char *paths_out[PH_ARRAY_SET_MAX_FILES], size_t *count_out)
 {
-    const char *paths[NUM_MLPERF_FILES];
+    const char *paths[PH_NUM_SET_FILES];
     size_t count = 0;
-    if (ends_with(path, ".npz")) {
+    if (ph__path_ends_in(path, ".npz")) {
         paths_out[0] = path;
         *count_out = 1;
         return PH_OK;
     }
-    PH_TRY(name_mlperf(arena, path, paths));
-    const size_t unread = ph__file_exists(paths[MULTI_HOT_FILE]) ? ONE_HOT_FILE : MULTI_HOT_FILE;
-    for (size_t i = 0; i < NUM_MLPERF_FILES; i++)
+    PH_TRY(ph__array_set_name(arena, path, paths));
+    const size_t unread = ph__file_exists(paths[PH_SET_MULTI_HOT]) ? PH_SET_ONE_HOT : PH_SET_MULTI_HOT;
+    for (size_t i = 0; i < PH_NUM_SET_FILES; i++)
         if (i != unread && ph__file_exists(paths[i]))
             paths_out[count++] = paths[i];
     *count_out = count;

@@ -9,6 +9,13 @@
 
 #include "data/array_file.h"
 
+/* The files of MLPerf's layout; of the last two one is read, the first that is there. */
+enum ph__set_file { PH_SET_LABELS, PH_SET_DENSE, PH_SET_MULTI_HOT, PH_SET_ONE_HOT, PH_NUM_SET_FILES };
+
+/* What they are called for P or P_labels.npy, whether they are there or not; the arena's. PH_ERROR_MEMORY. */
+ph_status ph__array_set_name(
+    struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES]);
+
 /* A column of the data: column `index` of an array, or all of them as a list. */
 struct ph__array_column {
     char *name;

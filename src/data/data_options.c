@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+
 #define FIELD(member) offsetof(struct ph_field_settings, member)
 #define DATA(member) offsetof(struct ph_data_settings, member)
 
@@ -281,6 +283,19 @@ const struct ph_option_table ph__data_options = {
     .num_options = sizeof data_options / sizeof data_options[0],
     .settings_size = sizeof(struct ph_data_settings),
 };
+
+static ph_status check_measured(const char *key, const char *path)
+{
+    if (path == NULL || !ph__file_is_pipe(path))
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG, "%s: only data.train may be standard input or a pipe", key);
+}
+
+ph_status ph__data_settings_check_measured(const struct ph_data_settings *settings)
+{
+    PH_TRY(check_measured("data.valid", settings->valid));
+    return check_measured("data.test", settings->test);
+}
 
 ph_status ph__data_settings_compare(
     const char *path, const struct ph_data_settings *settings, const char *rule)

@@ -105,6 +105,9 @@ extern const struct ph_option_table ph__data_options;
  * when the settings have a schema that is not the one that the data was prepared by. */
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena);
 
+/* PH_ERROR_CONFIG naming the key when valid or test, which are read more than once, is a pipe. */
+ph_status ph__data_settings_check_measured(const struct ph_data_settings *settings);
+
 /* PH_ERROR_CONFIG when an encoder of these settings would differ from one of those kept at `path`, naming the key and
  * the rule against it. Where the data lies, its order and what is left out of it may differ. */
 ph_status ph__data_settings_compare(

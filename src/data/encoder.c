@@ -47,14 +47,6 @@ ph_status ph__encoder_add_column(
     return PH_OK;
 }
 
-const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, const char *name)
-{
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        if (strcmp(encoder->columns[i].name, name) == 0)
-            return &encoder->columns[i];
-    return NULL;
-}
-
 /* The first of the columns by_source whose source is not before this name. */
 static size_t first_made_from(const struct ph_encoder *encoder, const char *name)
 {

@@ -106,9 +106,6 @@ ph_status ph__encoder_add_column(
  * the tables. `where` names the source in errors, `status` is what a wrong schema gives. */
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status);
 
-/* NULL when there is none of that name. */
-const struct ph__column *ph__encoder_find(const struct ph_encoder *encoder, const char *name);
-
 /* The columns made from the file's column of this name, in their order; of a sealed encoder. Borrowed. */
 const struct ph__column *const *ph__encoder_made_from(
     const struct ph_encoder *encoder, const char *name, size_t *count_out);

@@ -93,15 +93,13 @@ static ph_status build_dataset_columns(
 
 static bool is_read_once(const char *path)
 {
-    return path != NULL && ph__file_is_read_once(path);
+    return path != NULL && ph__file_is_pipe(path);
 }
 
 /* What is read once can be the training data, and cannot be looked into before. */
 static ph_status check_pipes(const struct ph_data_settings *settings)
 {
-    if (is_read_once(settings->valid) || is_read_once(settings->test))
-        return ph_fail(PH_ERROR_CONFIG, "%s: only data.train may be standard input or a pipe",
-            is_read_once(settings->valid) ? "data.valid" : "data.test");
+    PH_TRY(ph__data_settings_check_measured(settings));
     if (!is_read_once(settings->train))
         return PH_OK;
     const char *pipe = ph__pipe_name(settings->train);

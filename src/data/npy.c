@@ -216,8 +216,7 @@ static ph_status measure(const struct header *header, struct ph__npy *npy)
     if (header->num_dimensions == 0)
         return fail(header, "the array is a single number, without rows");
     npy->num_rows = header->shape[0];
-    npy->is_matrix = header->num_dimensions == 2;
-    npy->num_columns = npy->is_matrix ? (size_t)header->shape[1] : 1;
+    npy->num_columns = header->num_dimensions == 2 ? (size_t)header->shape[1] : 1;
     if (npy->num_columns == 0)
         return fail(header, "the array has no columns");
     if (!ph__size_mul(npy->num_columns, npy->item_bytes, &npy->row_bytes) ||

@@ -34,7 +34,6 @@ struct ph__npy {
     size_t item_bytes;
     uint64_t num_rows;
     size_t num_columns; /* 1 of one dimension */
-    bool is_matrix;     /* of two dimensions, even where the second is 1 */
     size_t row_bytes;
     uint64_t num_bytes; /* of all rows; cannot overflow */
 };

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "data/fit.h"
@@ -40,15 +41,9 @@ struct preparation {
     int lock; /* of the folder */
 };
 
-static const char *path_of_split(const struct ph_data_settings *settings, size_t split)
-{
-    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
-    return paths[split];
-}
-
 static bool has_split(const struct ph_data_settings *settings, size_t split)
 {
-    return path_of_split(settings, split) != NULL;
+    return ph__split_path(settings, split) != NULL;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------------------ */
@@ -208,7 +203,7 @@ static ph_status write_manifest(
         ph__prepare_check_bad_rows(&preparation->context, &preparation->plan, preparation->results, split));
     ph_status status = add_results(preparation, split, &manifest);
     if (status == PH_OK && manifest.num_rows == 0)
-        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", path_of_split(preparation->settings, split));
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", ph__split_path(preparation->settings, split));
     if (status == PH_OK)
         status = ph__manifest_write(&manifest, path);
     summary->num_parts += manifest.num_parts;

@@ -1,10 +1,9 @@
 #include "data/prepare_folder.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "base/directory.h"
 #include "data/data_options.h"
 
 /* What lies in a folder. */
@@ -13,32 +12,21 @@ struct listing {
     bool has_settings;
 };
 
-static void add_entry(struct listing *listing, const char *name)
+static ph_status add_entry(void *argument, const char *name)
 {
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return;
+    struct listing *listing = argument;
     listing->num_entries++;
     if (strcmp(name, PH_PREPARED_SOURCE) == 0)
         listing->has_settings = true;
     else if (strcmp(name, PH_PREPARED_SOURCE ".tmp") != 0) /* cut off by a kill */
         listing->num_foreign++;
-}
-
-static ph_status list(const char *folder, struct listing *listing)
-{
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", folder, strerror(errno));
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
-        add_entry(listing, entry->d_name);
-    closedir(directory);
     return PH_OK;
 }
 
 ph_status ph__prepare_folder_check(const char *folder, bool may_resume)
 {
     struct listing listing = {0};
-    PH_TRY(list(folder, &listing));
+    PH_TRY(ph__directory_visit(folder, add_entry, &listing));
     if (listing.num_foreign > 0 && !listing.has_settings)
         return ph_fail(PH_ERROR_USAGE,
             "%s: is not empty and holds no preparation (no " PH_PREPARED_SOURCE "): --out wants a new folder",

@@ -57,7 +57,7 @@ ph_status ph__prepare_inputs_look(
 {
     const char *paths[PH_ARRAY_SET_MAX_FILES] = {path};
     *inputs_out = (struct ph__prepare_inputs){.count = 1};
-    if (ph__file_is_read_once(path))
+    if (ph__file_is_pipe(path))
         inputs_out->count = 0;
     else if (is_arrays)
         PH_TRY(ph__array_set_list(arena, path, paths, &inputs_out->count));

@@ -1,12 +1,12 @@
 #include "data/prepare_learn.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "data/learn.h"
 #include "data/prepare_report.h"
@@ -107,22 +107,31 @@ ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struc
     return status;
 }
 
+struct cleaning {
+    const char *folder;
+    struct ph_arena arena;
+};
+
+static ph_status cannot_remove(const char *path)
+{
+    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+}
+
+static ph_status remove_entry(void *argument, const char *name)
+{
+    struct cleaning *cleaning = argument;
+    const char *path = ph__path_join(&cleaning->arena, cleaning->folder, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    return unlink(path) == 0 ? PH_OK : cannot_remove(path);
+}
+
 ph_status ph__prepare_learn_clean(const char *folder)
 {
-    struct ph_arena arena = {0};
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return PH_OK;
-    bool is_fine = true;
-    for (struct dirent *entry = readdir(directory); entry != NULL && is_fine; entry = readdir(directory)) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        const char *path = ph__path_join(&arena, folder, entry->d_name);
-        is_fine = path != NULL && unlink(path) == 0;
-    }
-    closedir(directory);
-    ph__arena_fini(&arena);
-    if (is_fine && rmdir(folder) == 0)
-        return PH_OK;
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", folder, strerror(errno));
+    struct cleaning cleaning = {.folder = folder};
+    ph_status status = ph__directory_visit(folder, remove_entry, &cleaning);
+    ph__arena_fini(&cleaning.arena);
+    if (status == PH_OK && rmdir(folder) != 0 && errno != ENOENT)
+        status = cannot_remove(folder);
+    return status;
 }

@@ -80,7 +80,7 @@ static ph_status keep_part(
     *is_kept_out = false;
     if (!context->may_resume || !ph__file_exists(path))
         return PH_OK;
-    if (ph__file_is_read_once(task->file->path))
+    if (ph__file_is_pipe(task->file->path))
         return ph_fail(PH_ERROR_USAGE,
             "%s: %s, which it was made of, cannot be compared with what is there now: prepare anew, into an "
             "empty folder",

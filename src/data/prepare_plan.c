@@ -13,8 +13,6 @@
 #define VERSION 2
 #define MAX_FILE_BYTES ((uint64_t)1 << 28)
 
-const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
-
 /* ---- making ---------------------------------------------------------------------------------------------- */
 
 static bool is_text(const struct ph_data_settings *settings)
@@ -38,8 +36,9 @@ static ph_status look_at(
 }
 
 static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
-    const char *path, enum ph__split split, size_t *capacity)
+    enum ph__split split, size_t *capacity)
 {
+    const char *path = ph__split_path(settings, split);
     const char **paths;
     size_t num_paths;
     if (path == NULL)
@@ -88,10 +87,9 @@ ph_status ph__prepare_plan_init(
     struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut)
 {
     *plan = (struct ph__prepare_plan){.cut = cut};
-    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
     size_t capacity = 0;
     for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
-        PH_TRY(add_files(plan, settings, paths[split], (enum ph__split)split, &capacity));
+        PH_TRY(add_files(plan, settings, (enum ph__split)split, &capacity));
     return make_tasks(plan);
 }
 

@@ -6,10 +6,8 @@
 
 #include "base/arena.h"
 #include "data/prepare_input.h"
+#include "data/split.h"
 #include "phloem/data.h"
-
-enum ph__split { PH_SPLIT_TRAIN, PH_SPLIT_VALID, PH_SPLIT_TEST, PH_SPLIT_COUNT };
-extern const char *const ph__split_names[PH_SPLIT_COUNT];
 
 struct ph__prepare_file {
     const char *path;

@@ -72,13 +72,6 @@ static ph_status check_train(const char *train, const struct splits *splits)
         "data.train: '%s' is not what data.prepared was made of: leave it out, or prepare it", train);
 }
 
-static ph_status check_measured(const char *key, const char *path)
-{
-    if (path == NULL || !ph__file_is_read_once(path))
-        return PH_OK;
-    return ph_fail(PH_ERROR_CONFIG, "%s: only data.train may be standard input or a pipe", key);
-}
-
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena)
 {
     struct splits splits = {0}, sources = {0};
@@ -90,14 +83,12 @@ ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_
     PH_TRY(find_splits(settings->prepared, arena, &splits));
     PH_TRY(check_schema(settings, path));
     PH_TRY(read_sources(path, arena, &sources));
-    const struct splits chosen = {.train = choose(settings->train, sources.train, splits.train),
-        .valid = choose(settings->valid, sources.valid, splits.valid),
-        .test = choose(settings->test, sources.test, splits.test)};
+    struct ph_data_settings chosen = *settings;
+    chosen.train = choose(settings->train, sources.train, splits.train);
+    chosen.valid = choose(settings->valid, sources.valid, splits.valid);
+    chosen.test = choose(settings->test, sources.test, splits.test);
     PH_TRY(check_train(chosen.train, &splits));
-    PH_TRY(check_measured("data.valid", chosen.valid));
-    PH_TRY(check_measured("data.test", chosen.test));
-    settings->train = chosen.train;
-    settings->valid = chosen.valid;
-    settings->test = chosen.test;
+    PH_TRY(ph__data_settings_check_measured(&chosen));
+    *settings = chosen;
     return PH_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "data/array_set.h"
 #include "data/dataset.h"
 #include "data/fit.h"
 
@@ -42,10 +43,11 @@ ph_status ph__source_list(
     if (ph__file_exists(path))
         return copy_paths(arena, one, 1, paths_out, num_paths_out);
     if (strpbrk(path, "*?[") == NULL) {
-        char *labels = ph__arena_printf(arena, "%s_labels.npy", path);
-        if (labels != NULL && ph__file_exists(labels))
-            one[0] = labels;
-        return labels != NULL ? copy_paths(arena, one, 1, paths_out, num_paths_out) : PH_ERROR_MEMORY;
+        const char *arrays[PH_NUM_SET_FILES];
+        PH_TRY(ph__array_set_name(arena, path, arrays));
+        if (ph__file_exists(arrays[PH_SET_LABELS]))
+            one[0] = (char *)arrays[PH_SET_LABELS];
+        return copy_paths(arena, one, 1, paths_out, num_paths_out);
     }
     glob_t found;
     int outcome = glob(path, 0, fail_folder, &found);

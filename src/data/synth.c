@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/stream.h"
+#include "data/split.h"
 #include "data/synth_options.h"
 #include "data/synth_teacher.h"
 #include "data/synth_truth.h"
 #include "phloem/data.h"
 
 #define MAX_CELL_BYTES 21 /* a 64-bit number and what separates it */
-
-static const char *const file_names[PH_SYNTH_FILE_COUNT] = {"train", "valid", "test"};
 
 struct writing {
     const struct ph_synth_settings *settings;
@@ -116,7 +116,7 @@ static double time_of(const struct ph_synth_settings *settings, size_t file, uin
 static ph_status write_rows(struct writing *writing, size_t file, struct ph_writer *writer)
 {
     char stream_name[32];
-    snprintf(stream_name, sizeof stream_name, "synth.%s", file_names[file]);
+    snprintf(stream_name, sizeof stream_name, "synth.%s", ph__split_names[file]);
     uint64_t stream = ph__hash_name(stream_name);
     if (writing->settings->format == PH_SYNTH_TSV)
         PH_TRY(write_header(writing, writer));
@@ -136,7 +136,7 @@ static ph_status write_file(struct writing *writing, size_t file)
     if (num_rows == 0)
         return PH_OK;
     const char *name = ph__arena_printf(
-        &writing->arena, "%s.tsv%s", file_names[file], endings[writing->settings->compression]);
+        &writing->arena, "%s.tsv%s", ph__split_names[file], endings[writing->settings->compression]);
     if (name == NULL)
         return PH_ERROR_MEMORY;
     writing->paths[file] = ph__path_join(&writing->arena, writing->folder, name);
@@ -207,7 +207,8 @@ static ph_status write_truth(struct writing *writing)
     ph__json_set(json, "settings", describe_settings(writing->settings));
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++)
         if (writing->paths[file] != NULL)
-            ph__json_set(json, file_names[file], describe_truth(writing->paths[file], &writing->truth[file]));
+            ph__json_set(
+                json, ph__split_names[file], describe_truth(writing->paths[file], &writing->truth[file]));
     ph_status status = ph__json_write(json, path);
     ph__json_destroy(json);
     return status;
@@ -238,7 +239,7 @@ static ph_status write_data_section(const struct writing *writing, struct ph_wri
     PH_TRY(ph__writer_printf(writer, "data:\n  format: %s\n", is_criteo ? "criteo" : "tsv"));
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++)
         if (writing->paths[file] != NULL)
-            PH_TRY(write_path(writer, file_names[file], writing->paths[file]));
+            PH_TRY(write_path(writer, ph__split_names[file], writing->paths[file]));
     PH_TRY(is_criteo ? ph__writer_printf(writer, "  encoding: vocabulary\n") : write_fields(writing, writer));
     return ph__writer_finish(writer);
 }

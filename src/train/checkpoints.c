@@ -1,12 +1,12 @@
 #include "train/checkpoints.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "store/safetensors.h"
@@ -14,7 +14,6 @@
 
 #define SUBFOLDER "checkpoints"
 #define SUFFIX ".safetensors"
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *make_path(
     const char *folder, const char *prefix, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES])
@@ -93,18 +92,20 @@ static int compare_newest_first(const void *a, const void *b)
     return left > right ? -1 : left < right;
 }
 
-static ph_status read_names(DIR *directory, const char *prefix, struct ph__checkpoint_list *list)
+struct listing {
+    const char *prefix;
+    struct ph__checkpoint_list *list;
+};
+
+static ph_status add_name(void *argument, const char *name)
 {
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
-        uint64_t step;
-        if (!parse_name(entry->d_name, prefix, &step))
-            continue;
-        PH_TRY(
-            ph__array_reserve((void **)&list->steps, &list->capacity, list->count + 1, sizeof *list->steps));
-        list->steps[list->count++] = step;
-    }
-    if (list->count > 0)
-        qsort(list->steps, list->count, sizeof *list->steps, compare_newest_first);
+    const struct listing *listing = argument;
+    struct ph__checkpoint_list *list = listing->list;
+    uint64_t step;
+    if (!parse_name(name, listing->prefix, &step))
+        return PH_OK;
+    PH_TRY(ph__array_reserve((void **)&list->steps, &list->capacity, list->count + 1, sizeof *list->steps));
+    list->steps[list->count++] = step;
     return PH_OK;
 }
 
@@ -113,15 +114,11 @@ static ph_status list_files(const char *folder, const char *prefix, struct ph__c
     char path[PH_CHECKPOINT_PATH_BYTES];
     snprintf(path, sizeof path, "%s/" SUBFOLDER, folder);
     *list_out = (struct ph__checkpoint_list){0};
-    DIR *directory = opendir(path);
-    if (directory == NULL && errno == ENOENT)
-        return PH_OK;
-    if (directory == NULL)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
-    ph_status status = read_names(directory, prefix, list_out);
-    closedir(directory);
+    ph_status status = ph__directory_visit(path, add_name, &(struct listing){prefix, list_out});
     if (status != PH_OK)
         ph__checkpoint_list_fini(list_out);
+    if (list_out->count > 0)
+        qsort(list_out->steps, list_out->count, sizeof *list_out->steps, compare_newest_first);
     return status;
 }
 
@@ -205,36 +202,37 @@ bool ph__checkpoints_is_temporary(const char *name)
     static const char *const names[] = {
         "config.yaml.tmp", "encoder.json.tmp", "model.safetensors.tmp", "summary.json.tmp"};
     bool is_one = false;
-    for (size_t i = 0; i < COUNT(names); i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is_one = is_one || strcmp(name, names[i]) == 0;
     return is_one;
 }
 
 static bool has_temporary_suffix(const char *name)
 {
-    size_t length = strlen(name);
-    return length > 4 && strcmp(name + length - 4, ".tmp") == 0;
+    return ph__path_ends_in(name, ".tmp") && strcmp(name, ".tmp") != 0;
+}
+
+struct cleaning {
+    const char *folder;
+    bool (*is_temporary)(const char *name);
+    struct ph_arena arena;
+};
+
+static ph_status remove_temporary(void *argument, const char *name)
+{
+    struct cleaning *cleaning = argument;
+    if (!cleaning->is_temporary(name))
+        return PH_OK;
+    const char *path = ph__path_join(&cleaning->arena, cleaning->folder, name);
+    return path != NULL ? remove_file(path) : PH_ERROR_MEMORY;
 }
 
 /* Removes the files of one folder that `is_temporary` finds. */
 static ph_status clean_folder(const char *folder, bool (*is_temporary)(const char *name))
 {
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return errno == ENOENT
-                   ? PH_OK
-                   : ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", folder, strerror(errno));
-    ph_status status = PH_OK;
-    struct ph_arena arena = {0};
-    struct dirent *entry;
-    while (status == PH_OK && (entry = readdir(directory)) != NULL) {
-        if (!is_temporary(entry->d_name))
-            continue;
-        const char *path = ph__path_join(&arena, folder, entry->d_name);
-        status = path != NULL ? remove_file(path) : PH_ERROR_MEMORY;
-    }
-    ph__arena_fini(&arena);
-    closedir(directory);
+    struct cleaning cleaning = {.folder = folder, .is_temporary = is_temporary};
+    ph_status status = ph__directory_visit(folder, remove_temporary, &cleaning);
+    ph__arena_fini(&cleaning.arena);
     return status;
 }
 

@@ -35,7 +35,7 @@ static inline bool ph__job_rows_exist(struct ph__job_rows rows)
 /* Whether they can be read only once: from a pipe. */
 static inline bool ph__job_rows_flow(struct ph__job_rows rows)
 {
-    return rows.dataset == NULL && ph__file_is_read_once(rows.path);
+    return rows.dataset == NULL && ph__file_is_pipe(rows.path);
 }
 
 static inline bool ph__job_rows_are_prepared(struct ph__job_rows rows)

@@ -9,7 +9,6 @@
 #include "store/tensor_list.h"
 #include "train/job_rows.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FORMAT "phloem.resume"
 #define VERSION "3"
 #define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
@@ -166,9 +165,10 @@ static ph_status write_list(
 {
     struct job job = describe_job(trainer);
     char *job_text = NULL, *carried_text = NULL;
-    ph_status status = fields_text(job_fields, COUNT(job_fields), &job, &job_text);
+    ph_status status = fields_text(job_fields, sizeof job_fields / sizeof *job_fields, &job, &job_text);
     if (status == PH_OK)
-        status = fields_text(carried_fields, COUNT(carried_fields), trainer, &carried_text);
+        status = fields_text(
+            carried_fields, sizeof carried_fields / sizeof *carried_fields, trainer, &carried_text);
     if (status == PH_OK) {
         const char *const metadata[] = {
             "format", FORMAT, "version", VERSION, "job", job_text, "carried", carried_text, NULL};
@@ -245,9 +245,10 @@ static ph_status read_header(const char *path, const struct ph_safetensors *file
 {
     struct job was, is = describe_job(read);
     PH_TRY(check_format(path, file));
-    PH_TRY(read_fields(path, file, "job", job_fields, COUNT(job_fields), &was));
+    PH_TRY(read_fields(path, file, "job", job_fields, sizeof job_fields / sizeof *job_fields, &was));
     PH_TRY(check_job(path, &was, &is));
-    PH_TRY(read_fields(path, file, "carried", carried_fields, COUNT(carried_fields), read));
+    PH_TRY(read_fields(
+        path, file, "carried", carried_fields, sizeof carried_fields / sizeof *carried_fields, read));
     if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: more recent samples than there is room for", path);
     if (read->progressive.num_rows > read->progressive.window_rows ||

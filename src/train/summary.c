@@ -5,7 +5,6 @@
 #include "base/json_fields.h"
 #include "train/memory_check.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define METRIC(member) offsetof(struct ph_metrics, member)
 #define MEMORY(member) offsetof(struct ph_train_memory, member)
 #define BAD_ROWS(member) offsetof(struct ph_bad_rows, member)
@@ -60,7 +59,7 @@ static const struct ph_json_field summary_fields[] = {
 
 void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics)
 {
-    ph__json_set_fields(object, metric_fields, COUNT(metric_fields), metrics);
+    ph__json_set_fields(object, metric_fields, sizeof metric_fields / sizeof *metric_fields, metrics);
 }
 
 struct ph_json *ph__metrics_json(const struct ph_metrics *metrics)
@@ -73,7 +72,7 @@ struct ph_json *ph__metrics_json(const struct ph_metrics *metrics)
 static struct ph_json *memory_json(const struct ph_train_memory *memory)
 {
     struct ph_json *object = ph__json_object();
-    ph__json_set_fields(object, memory_fields, COUNT(memory_fields), memory);
+    ph__json_set_fields(object, memory_fields, sizeof memory_fields / sizeof *memory_fields, memory);
     ph__json_set_integer(object, "allowance_bytes", (int64_t)PH_TRAIN_ALLOWANCE_BYTES);
     ph__json_set_integer(object, "limit_bytes", (int64_t)ph__memory_limit(memory));
     return object;
@@ -82,7 +81,7 @@ static struct ph_json *memory_json(const struct ph_train_memory *memory)
 static void set_bad_rows(struct ph_json *object, const char *what, const struct ph_bad_rows *bad_rows)
 {
     struct ph_json *json = ph__json_object();
-    ph__json_set_fields(json, bad_rows_fields, COUNT(bad_rows_fields), bad_rows);
+    ph__json_set_fields(json, bad_rows_fields, sizeof bad_rows_fields / sizeof *bad_rows_fields, bad_rows);
     ph__json_set(object, what, json);
 }
 
@@ -106,7 +105,7 @@ static void set_metrics(struct ph_json *object, const char *what, bool has, cons
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
     const char *backend, const char *path)
 {
-    const size_t num_first = COUNT(summary_fields) - NUM_OUTCOME_FIELDS;
+    const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;
     struct ph_json *object = ph__json_object();
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
     ph__json_set_integer(object, "seed", (int64_t)job->seed);
@@ -135,7 +134,8 @@ static const char *get_metrics(
     *has_out = ph__json_is_object(json);
     if (!*has_out)
         return ph__json_is_null(json) ? NULL : what;
-    return ph__json_get_fields(json, metric_fields, COUNT(metric_fields), metrics_out);
+    return ph__json_get_fields(
+        json, metric_fields, sizeof metric_fields / sizeof *metric_fields, metrics_out);
 }
 
 static const char *get_bad_rows(const struct ph_json *object, struct ph_train_summary *summary)
@@ -147,18 +147,19 @@ static const char *get_bad_rows(const struct ph_json *object, struct ph_train_su
     } files[] = {{"train", &summary->train_bad_rows}, {"valid", &summary->valid_bad_rows},
         {"test", &summary->test_bad_rows}};
     const char *missing = NULL;
-    for (size_t i = 0; i < COUNT(files) && missing == NULL; i++)
-        missing = ph__json_get_fields(
-            ph__json_get(all, files[i].key), bad_rows_fields, COUNT(bad_rows_fields), files[i].to);
+    for (size_t i = 0; i < sizeof files / sizeof *files && missing == NULL; i++)
+        missing = ph__json_get_fields(ph__json_get(all, files[i].key), bad_rows_fields,
+            sizeof bad_rows_fields / sizeof *bad_rows_fields, files[i].to);
     return missing;
 }
 
 static const char *get_summary(const struct ph_json *object, struct ph_train_summary *summary)
 {
-    const char *missing = ph__json_get_fields(object, summary_fields, COUNT(summary_fields), summary);
+    const char *missing =
+        ph__json_get_fields(object, summary_fields, sizeof summary_fields / sizeof *summary_fields, summary);
     if (missing == NULL)
-        missing = ph__json_get_fields(
-            ph__json_get(object, "memory"), memory_fields, COUNT(memory_fields), &summary->memory);
+        missing = ph__json_get_fields(ph__json_get(object, "memory"), memory_fields,
+            sizeof memory_fields / sizeof *memory_fields, &summary->memory);
     if (missing == NULL)
         missing = get_bad_rows(object, summary);
     if (missing == NULL)

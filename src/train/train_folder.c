@@ -1,11 +1,11 @@
 #include "train/train_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "train/checkpoints.h"
 #include "train/resume.h"
@@ -19,18 +19,10 @@ static const char *path_in(const char *folder, const char *name, char path[PH_CH
 
 /* ---- may it? ---------------------------------------------------------------------------------------------- */
 
-static ph_status check_is_empty(const char *folder, bool *is_empty_out)
+static ph_status note_entry(void *argument, const char *name)
 {
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", folder, strerror(errno));
-    bool is_empty = true;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            !ph__checkpoints_is_temporary(entry->d_name))
-            is_empty = false;
-    closedir(directory);
-    *is_empty_out = is_empty;
+    bool *is_empty = argument;
+    *is_empty = *is_empty && ph__checkpoints_is_temporary(name);
     return PH_OK;
 }
 
@@ -51,13 +43,13 @@ static ph_status check_has_begun(const char *folder)
 ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out)
 {
     struct ph__checkpoint_list list;
-    bool is_empty;
+    bool is_empty = true;
     if (strlen(folder) + sizeof "/model.safetensors" > sizeof((struct ph_train_summary *)0)->checkpoint_path)
         return ph_fail(PH_ERROR_USAGE, "the name of the output folder is too long: %s", folder);
     PH_TRY(ph__directory_create(folder));
     if (access(folder, W_OK | X_OK) != 0)
         return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", folder, strerror(errno));
-    PH_TRY(check_is_empty(folder, &is_empty));
+    PH_TRY(ph__directory_visit(folder, note_entry, &is_empty));
     if (!is_empty && !is_resumed)
         return ph_fail(PH_ERROR_USAGE,
             "%s: is not empty: --resume goes on with a training there, another --out begins a new one",

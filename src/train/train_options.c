@@ -3,7 +3,6 @@
 
 #include "train/progressive.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define TRAIN(member) offsetof(struct ph_train_settings, member)
 #define OPTIMIZER(member) offsetof(struct ph_optimizer_section, settings.member)
 #define GROUP(member) offsetof(struct ph_optimizer_group, member)
@@ -181,7 +180,7 @@ const struct ph_option_table ph__train_options = {
     .section = "train",
     .help = "How long and how to train.",
     .options = train_options,
-    .num_options = COUNT(train_options),
+    .num_options = sizeof train_options / sizeof *train_options,
     .settings_size = sizeof(struct ph_train_settings),
 };
 
@@ -224,7 +223,7 @@ static const struct ph_option_table group_table = {
     .section = "groups",
     .help = "Parameters that are treated apart.",
     .options = group_options,
-    .num_options = COUNT(group_options),
+    .num_options = sizeof group_options / sizeof *group_options,
     .settings_size = sizeof(struct ph_optimizer_group),
 };
 
@@ -329,7 +328,7 @@ const struct ph_option_table ph__optimizer_options = {
     .section = "optimizer",
     .help = "How weights follow their gradients.",
     .options = optimizer_options,
-    .num_options = COUNT(optimizer_options),
+    .num_options = sizeof optimizer_options / sizeof *optimizer_options,
     .settings_size = sizeof(struct ph_optimizer_section),
 };
 
@@ -352,7 +351,7 @@ const struct ph_option_table ph__parallel_options = {
     .section = "parallel",
     .help = "Training on several ranks.",
     .options = parallel_options,
-    .num_options = COUNT(parallel_options),
+    .num_options = sizeof parallel_options / sizeof *parallel_options,
     .settings_size = sizeof(struct ph_parallel_settings),
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "serve/model_identity.h"

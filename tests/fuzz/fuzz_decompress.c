@@ -1,9 +1,10 @@
 /* Streams of gzip, zstd and plain bytes. A few bytes may stand for very many, so that no more than MAX_OUTPUT_BYTES are
  * taken out; the sizes of the pieces, from the first byte on, must not change what comes out. */
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/stream.h"
+#include "base/decompress.h"
 #include "support/fuzz_support.h"
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 13)
@@ -11,15 +12,17 @@
 /* Reads by pieces of piece_bytes; the status of the call that ended it. */
 static ph_status read_all(const char *path, size_t piece_bytes, char *output, size_t *size_out)
 {
-    struct ph_reader *reader = NULL;
+    struct ph_decompressor *decompressor = NULL;
     size_t size = 0, count = 1;
-    ph_status status = ph__reader_open(path, &reader);
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ph_status status = ph__decompressor_create(descriptor, NULL, &decompressor);
     while (status == PH_OK && count > 0 && size + piece_bytes <= MAX_OUTPUT_BYTES) {
-        status = ph__reader_read(reader, output + size, piece_bytes, &count);
+        status = ph__decompressor_read(decompressor, output + size, piece_bytes, &count);
         size += status == PH_OK ? count : 0;
         fuzz_require(count <= piece_bytes);
     }
-    ph__reader_close(reader);
+    ph__decompressor_destroy(decompressor);
+    close(descriptor);
     *size_out = size;
     return status;
 }

@@ -95,13 +95,18 @@ const char *test_folder(void)
     return folder;
 }
 
-const char *test_write_file(const char *name, const char *text)
+void test_write_text(const char *path, const char *text)
 {
-    const char *path = keep_path(name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
     assert_int_equal(fclose(file), 0);
+}
+
+const char *test_write_file(const char *name, const char *text)
+{
+    const char *path = keep_path(name);
+    test_write_text(path, text);
     return path;
 }
 

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-
 static const char config_text[] =
     "seed: 1\n"
     "threads: 1\n"
@@ -36,8 +34,8 @@ void fuzz_run_init(struct fuzz_run *run, const char *model_kind)
     snprintf(data_set, sizeof data_set, "data.train=%s", rows);
     snprintf(model_set, sizeof model_set, "model.kind=%s", model_kind);
     const char *const sets[] = {data_set, model_set};
-    fuzz_require(ph__file_write_text(rows, rows_text) == PH_OK);
-    fuzz_require(ph__file_write_text(config, config_text) == PH_OK);
+    fuzz_put(rows, rows_text, strlen(rows_text));
+    fuzz_put(config, config_text, strlen(config_text));
     fuzz_require(ph_config_read(config, sets, 2, &run->config) == PH_OK);
     fuzz_require(ph_encoder_create(ph_config_data(run->config), &run->encoder) == PH_OK);
 }

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/cgroup.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "support/test_support.h"
 
@@ -34,7 +35,7 @@ static void put(struct fixture *fixture, const char *folder, const char *name, c
 {
     const char *path = ph__arena_printf(&fixture->arena, "%s%s", fixture->root, folder);
     assert_ok(ph__directory_create(path));
-    assert_ok(ph__file_write_text(ph__path_join(&fixture->arena, path, name), text));
+    test_write_text(ph__path_join(&fixture->arena, path, name), text);
 }
 
 static void put_version_2(struct fixture *fixture)

@@ -34,52 +34,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void folders_are_made_with_their_parents(void **state)
-{
-    (void)state;
-    struct stat status;
-    const char *path = in_folder("a/b//c");
-    assert_ok(ph__directory_create(path));
-    assert_ok(ph__directory_create(path));
-    assert_ok(ph__directory_create(in_folder("a/d/")));
-    assert_ok(ph__directory_create("/"));
-    assert_int_equal(stat(in_folder("a/d"), &status), 0);
-    assert_int_equal(stat(path, &status), 0);
-    test_write_file("file", "x");
-    assert_fails(ph__directory_create(in_folder("file/below")), PH_ERROR_DISK, "file/below: cannot create");
-    assert_fails(ph__directory_create(in_folder("file")), PH_ERROR_DISK, "cannot create");
-}
-
-static void an_empty_folder_is_told_from_a_full_one(void **state)
-{
-    (void)state;
-    bool is_empty = false;
-    assert_ok(ph__directory_is_empty(in_folder("missing"), &is_empty));
-    assert_true(is_empty);
-    assert_ok(ph__directory_create(in_folder("full")));
-    assert_ok(ph__directory_is_empty(in_folder("full"), &is_empty));
-    assert_true(is_empty);
-    test_write_file("full/x", "x");
-    assert_ok(ph__directory_is_empty(in_folder("full"), &is_empty));
-    assert_false(is_empty);
-    assert_fails(ph__directory_is_empty(in_folder("full/x"), &is_empty), PH_ERROR_DISK, "full/x");
-}
-
-static void a_folder_is_locked_once(void **state)
-{
-    (void)state;
-    int lock, other;
-    assert_ok(ph__directory_create(in_folder("kept")));
-    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
-    assert_fails(ph__directory_lock(in_folder("kept"), &other), PH_ERROR_USAGE, "kept: somebody else works");
-    assert_int_equal(other, -1);
-    ph__directory_unlock(other);
-    ph__directory_unlock(lock);
-    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
-    ph__directory_unlock(lock);
-    assert_fails(ph__directory_lock(in_folder("absent"), &lock), PH_ERROR_DISK, "absent: cannot open");
-}
-
 static void sizes_are_of_files_only(void **state)
 {
     (void)state;
@@ -93,6 +47,19 @@ static void sizes_are_of_files_only(void **state)
     assert_fails(ph__file_size(test_folder(), &size), PH_ERROR_DATA, "not a file");
 }
 
+static void pipes_are_told_from_what_can_be_opened_again(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_true(ph__file_is_pipe("-"));
+    assert_true(ph__file_is_pipe(in_folder("pipe")));
+    assert_string_equal(ph__pipe_name("-"), "standard input");
+    assert_string_equal(ph__pipe_name(in_folder("pipe")), "a pipe");
+    assert_false(ph__file_is_pipe(test_write_file("plain", "x")));
+    assert_false(ph__file_is_pipe(test_folder()));
+    assert_false(ph__file_is_pipe(in_folder("missing")));
+}
+
 static void paths_join_with_one_slash(void **state)
 {
     (void)state;
@@ -100,6 +67,17 @@ static void paths_join_with_one_slash(void **state)
     assert_string_equal(ph__path_join(&arena, "a/", "b"), "a/b");
     assert_string_equal(ph__path_join(&arena, "", "b"), "b");
     assert_string_equal(ph__path_join(&arena, "a", "/b"), "/b");
+}
+
+static void a_path_ends_in_what_it_is_or_less(void **state)
+{
+    (void)state;
+    assert_true(ph__path_ends_in("a.npy", ".npy"));
+    assert_true(ph__path_ends_in(".npy", ".npy"));
+    assert_true(ph__path_ends_in("a", ""));
+    assert_false(ph__path_ends_in("npy", ".npy"));
+    assert_false(ph__path_ends_in("a.npy.gz", ".npy"));
+    assert_false(ph__path_ends_in("a.NPY", ".npy"));
 }
 
 static void variables_in_paths_are_expanded(void **state)
@@ -160,11 +138,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_to_open_a_file_is_no_bad_file),
-        cmocka_unit_test(folders_are_made_with_their_parents),
-        cmocka_unit_test(an_empty_folder_is_told_from_a_full_one),
-        cmocka_unit_test(a_folder_is_locked_once),
         cmocka_unit_test(sizes_are_of_files_only),
+        cmocka_unit_test(pipes_are_told_from_what_can_be_opened_again),
         cmocka_unit_test(paths_join_with_one_slash),
+        cmocka_unit_test(a_path_ends_in_what_it_is_or_less),
         cmocka_unit_test(variables_in_paths_are_expanded),
         cmocka_unit_test(a_whole_file_is_read_up_to_its_limit),
     };

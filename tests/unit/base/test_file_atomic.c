@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "support/test_support.h"
 
@@ -21,6 +22,17 @@ static const char *text_of(const char *path)
     size_t size = 0;
     assert_ok(ph__file_read(&arena, path, 1000, &text, &size));
     return text;
+}
+
+static ph_status write_text(const char *path, const char *text)
+{
+    struct ph_atomic_file file;
+    PH_TRY(ph__atomic_file_open(path, &file));
+    ph_status status = ph__atomic_file_write(&file, text, strlen(text));
+    if (status == PH_OK)
+        return ph__atomic_file_commit(&file);
+    ph__atomic_file_abandon(&file);
+    return status;
 }
 
 static bool has_temporary_file(const char *path)
@@ -80,8 +92,7 @@ static void a_folder_that_is_missing_or_closed_is_named(void **state)
     assert_int_equal(chmod(folder, 0500), 0);
     if (geteuid() == 0) /* root may write anywhere */
         return;
-    assert_fails(
-        ph__file_write_text(ph__path_join(&arena, folder, "x"), "x"), PH_ERROR_DISK, "Permission denied");
+    assert_fails(write_text(ph__path_join(&arena, folder, "x"), "x"), PH_ERROR_DISK, "Permission denied");
 }
 
 static void a_full_disk_is_reported_while_writing(void **state)
@@ -91,17 +102,17 @@ static void a_full_disk_is_reported_while_writing(void **state)
     if (access("/dev/full", W_OK) != 0)
         return;
     assert_int_equal(symlink("/dev/full", ph__arena_printf(&arena, "%s.tmp", path)), 0);
-    assert_fails(ph__file_write_text(path, "text"), PH_ERROR_DISK, "full: cannot write: No space");
+    assert_fails(write_text(path, "text"), PH_ERROR_DISK, "full: cannot write: No space");
     assert_false(ph__file_exists(path));
     assert_false(has_temporary_file(path));
 }
 
-static void a_text_is_written_at_once(void **state)
+static void a_file_is_replaced_by_the_next_one(void **state)
 {
     (void)state;
     const char *path = ph__path_join(&arena, test_folder(), "text");
-    assert_ok(ph__file_write_text(path, "one\n"));
-    assert_ok(ph__file_write_text(path, "two\n"));
+    assert_ok(write_text(path, "one\n"));
+    assert_ok(write_text(path, "two\n"));
     assert_string_equal(text_of(path), "two\n");
 }
 
@@ -115,7 +126,7 @@ static void a_link_replaces_a_name_by_another_file(void **state)
     assert_string_equal(text_of(to), "linked");
     assert_false(has_temporary_file(to));
     /* Replacing one name leaves the other one alone. */
-    assert_ok(ph__file_write_text(from, "newer"));
+    assert_ok(write_text(from, "newer"));
     assert_string_equal(text_of(to), "linked");
     assert_fails(ph__file_link("/nowhere/x", to), PH_ERROR_DISK, "/nowhere/x");
     assert_string_equal(text_of(to), "linked");
@@ -142,7 +153,7 @@ int main(void)
         cmocka_unit_test(a_commit_that_fails_keeps_the_former_file),
         cmocka_unit_test(a_folder_that_is_missing_or_closed_is_named),
         cmocka_unit_test(a_full_disk_is_reported_while_writing),
-        cmocka_unit_test(a_text_is_written_at_once),
+        cmocka_unit_test(a_file_is_replaced_by_the_next_one),
         cmocka_unit_test(a_link_replaces_a_name_by_another_file),
         cmocka_unit_test(a_link_to_another_file_system_is_a_copy),
     };

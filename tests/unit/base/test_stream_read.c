@@ -65,6 +65,7 @@ static void expect_lines(const char *path, const char *const *lines, size_t coun
     char *line = NULL;
     size_t length = 0;
     assert_ok(ph__reader_open(path, &reader));
+    assert_string_equal(ph__reader_path(reader), strcmp(path, "-") == 0 ? "standard input" : path);
     for (size_t i = 0; i < count; i++) {
         assert_ok(ph__reader_line(reader, &line, &length));
         assert_non_null(line);
@@ -269,26 +270,6 @@ static void many_lines_keep_their_numbers(void **state)
     free(text);
 }
 
-static void bytes_can_be_read_after_lines(void **state)
-{
-    (void)state;
-    struct ph_reader *reader = NULL;
-    char *line = NULL, buffer[64];
-    size_t length = 0, count = 0;
-    const char *path = test_write_file("mixed.txt", "header\nbody bytes");
-    assert_ok(ph__reader_open(path, &reader));
-    assert_string_equal(ph__reader_path(reader), path);
-    assert_ok(ph__reader_line(reader, &line, &length));
-    assert_ok(ph__reader_read(reader, buffer, 4, &count));
-    assert_int_equal(count, 4);
-    assert_memory_equal(buffer, "body", 4);
-    assert_ok(ph__reader_read(reader, buffer, sizeof buffer, &count));
-    assert_int_equal(count, 6);
-    assert_ok(ph__reader_read(reader, buffer, sizeof buffer, &count));
-    assert_int_equal(count, 0);
-    ph__reader_close(reader);
-}
-
 static void what_cannot_be_read_is_named(void **state)
 {
     (void)state;
@@ -367,7 +348,6 @@ int main(void)
         cmocka_unit_test(lines_longer_than_the_buffer_are_whole),
         cmocka_unit_test(a_line_without_an_end_is_refused),
         cmocka_unit_test(many_lines_keep_their_numbers),
-        cmocka_unit_test(bytes_can_be_read_after_lines),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(a_dash_is_standard_input),
         cmocka_unit_test(a_signal_ends_the_waiting_for_a_pipe),

@@ -1,7 +1,9 @@
 #include "support/test_support.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -18,7 +20,7 @@ static const char *path_of(const char *name)
 
 static void make(const char *name)
 {
-    assert_ok(ph__file_write_text(path_of(name), "x\n"));
+    test_write_text(path_of(name), "x\n");
 }
 
 static void file_that_is_read_is_spared(void **state)
@@ -102,6 +104,19 @@ static void trial_makes_the_file_or_leaves_it_as_it_is(void **state)
     ph__arena_fini(&arena);
 }
 
+/* It cannot be opened by its name, neither now nor once the work is done. */
+static void a_socket_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%.90s/socket", test_folder());
+    const int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_true(descriptor >= 0);
+    assert_int_equal(bind(descriptor, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_fails(cli_output_try(address.sun_path), PH_ERROR_DISK, "socket: cannot write");
+    close(descriptor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +126,7 @@ int main(void)
         cmocka_unit_test(every_array_of_a_set_is_spared),
         cmocka_unit_test(files_of_a_model_are_spared),
         cmocka_unit_test(trial_makes_the_file_or_leaves_it_as_it_is),
+        cmocka_unit_test(a_socket_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

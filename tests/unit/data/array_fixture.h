@@ -10,7 +10,6 @@
 #include "support/test_support.h"
 
 #define MAX_ARCHIVE_BYTES 65536
-#define MAX_ARCHIVE_MEMBERS 32
 
 struct bytes {
     unsigned char data[MAX_ARCHIVE_BYTES];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/data_options.h"
+#include "data/encoder.h"
 #include "phloem/data.h"
 #include "support/test_support.h"
 
@@ -65,6 +66,15 @@ static inline struct ph_encoder *fixture_encoder(struct fixture *fixture)
     struct ph_encoder *encoder = NULL;
     assert_ok(ph_encoder_create(&fixture->settings, &encoder));
     return encoder;
+}
+
+/* The column of that name; NULL: there is none. */
+static inline const struct ph__column *fixture_column(const struct ph_encoder *encoder, const char *name)
+{
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        if (strcmp(encoder->columns[i].name, name) == 0)
+            return &encoder->columns[i];
+    return NULL;
 }
 
 static inline struct ph_batches *fixture_open(

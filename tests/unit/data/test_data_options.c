@@ -111,6 +111,17 @@ static void every_word_is_found_again(void **state)
     }
 }
 
+static void only_training_data_may_be_a_pipe(void **state)
+{
+    (void)state;
+    struct ph_data_settings settings = {.train = "-", .valid = "valid.csv"};
+    assert_ok(ph__data_settings_check_measured(&settings));
+    settings.test = "-";
+    assert_fails(ph__data_settings_check_measured(&settings), PH_ERROR_CONFIG, "data.test: only data.train");
+    settings.valid = "-";
+    assert_fails(ph__data_settings_check_measured(&settings), PH_ERROR_CONFIG, "data.valid: only data.train");
+}
+
 /* What synth writes as synth.yaml is a data section that reads its files. */
 static void the_schema_that_synth_writes_reads_its_files(void **state)
 {
@@ -152,6 +163,7 @@ int main(void)
         cmocka_unit_test(unknown_words_are_refused_with_key_and_line),
         cmocka_unit_test(words_and_indices_belong_together),
         cmocka_unit_test(every_word_is_found_again),
+        cmocka_unit_test(only_training_data_may_be_a_pipe),
         cmocka_unit_test(the_schema_that_synth_writes_reads_its_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

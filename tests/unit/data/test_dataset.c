@@ -205,7 +205,7 @@ static void a_dataset_and_text_give_the_same_batches(void **state)
 /* The column of that name must be the same in both: vocabulary, statistics and all. */
 static void assert_same_column(const struct ph_encoder *actual, const struct ph__column *wanted)
 {
-    const struct ph__column *column = ph__encoder_find(actual, wanted->name);
+    const struct ph__column *column = fixture_column(actual, wanted->name);
     assert_non_null(column);
     assert_int_equal(column->kind, wanted->kind);
     assert_int_equal(column->is_list, wanted->is_list);

@@ -32,7 +32,7 @@ static struct ph_encoder *unlearnt(void)
 static ph_status encode_text(
     struct ph__row_encoder *row, const struct ph_encoder *encoder, const char *name, const char *text)
 {
-    return ph__row_text(row, ph__encoder_find(encoder, name), text, strlen(text));
+    return ph__row_text(row, fixture_column(encoder, name), text, strlen(text));
 }
 
 static double price_of(int i)
@@ -103,7 +103,7 @@ static void statistics_are_those_of_the_values(void **state)
     assert_ok(ph__fit_init(&fit, encoder));
     gather(&fit, encoder, 0, NUM_ROWS);
     assert_ok(ph__fit_finish(&fit, encoder));
-    const struct ph__statistics *statistics = &ph__encoder_find(encoder, "price")->statistics;
+    const struct ph__statistics *statistics = &fixture_column(encoder, "price")->statistics;
     long double sum = 0, squares = 0;
     size_t num_values = 0;
     for (int i = 0; i < NUM_ROWS; i++) {
@@ -131,7 +131,7 @@ static void rare_ids_are_left_out_and_the_others_keep_their_order(void **state)
     assert_ok(ph__fit_init(&fit, encoder));
     gather(&fit, encoder, 0, NUM_ROWS);
     assert_ok(ph__fit_finish(&fit, encoder));
-    const struct ph__vocabulary *vocabulary = &ph__encoder_find(encoder, "item")->vocabulary;
+    const struct ph__vocabulary *vocabulary = &fixture_column(encoder, "item")->vocabulary;
     int counts[700] = {0};
     for (int i = 0; i < NUM_ROWS; i++)
         counts[i * i % 700]++;
@@ -161,7 +161,7 @@ static void quantiles_share_the_values_out(void **state)
     assert_ok(ph__fit_init(&fit, encoder));
     gather(&fit, encoder, 0, NUM_ROWS);
     assert_ok(ph__fit_finish(&fit, encoder));
-    const struct ph__column *column = ph__encoder_find(encoder, "bucket");
+    const struct ph__column *column = fixture_column(encoder, "bucket");
     size_t shares[8] = {0}, num_values = 0;
     assert_int_equal(column->num_boundaries, 7);
     for (int i = 0; i < NUM_ROWS; i++) {
@@ -204,9 +204,9 @@ static void a_bad_row_teaches_nothing(void **state)
     ph__rows_fini(&rows);
     assert_ok(ph__fit_finish(&fit, encoder));
     assert_int_equal(encoder->num_training_rows, 2);
-    assert_int_equal(ph__encoder_find(encoder, "item")->vocabulary.num_words, 1);
-    assert_true(ph__encoder_find(encoder, "price")->statistics.mean == 2);
-    assert_true(ph__encoder_find(encoder, "price")->statistics.deviation == 1);
+    assert_int_equal(fixture_column(encoder, "item")->vocabulary.num_words, 1);
+    assert_true(fixture_column(encoder, "price")->statistics.mean == 2);
+    assert_true(fixture_column(encoder, "price")->statistics.deviation == 1);
     ph_encoder_destroy(encoder);
 }
 

@@ -23,7 +23,6 @@ static void a_matrix_of_floats_is_read(void **state)
     assert_int_equal(npy.type, PH_NPY_FLOAT32);
     assert_int_equal(npy.num_rows, 7);
     assert_int_equal(npy.num_columns, 13);
-    assert_true(npy.is_matrix);
     assert_int_equal(npy.row_bytes, 52);
     assert_int_equal(npy.num_bytes, 364);
 }
@@ -35,7 +34,6 @@ static void one_dimension_is_one_column(void **state)
     assert_ok(parse("{\"shape\":(5,),\"fortran_order\":False,\"descr\":\"|u1\"}", &npy));
     assert_int_equal(npy.num_rows, 5);
     assert_int_equal(npy.num_columns, 1);
-    assert_false(npy.is_matrix);
 }
 
 static void every_type_of_number_is_known(void **state)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/directory.h"
 #include "data/prepared_set.h"
 #include "prepare_fixture.h"
 
@@ -341,26 +342,29 @@ static void progress_is_told_of_both_passes(void **state)
     assert_in_range(reports.encoding.num_rows, 1, 1000);
 }
 
+static ph_status fail_entry(void *argument, const char *name)
+{
+    (void)argument;
+    return ph_fail(PH_ERROR_DATA, "%s is in the folder", name);
+}
+
 /* What is wrong with the settings is said before anything is written, so that they can be mended. */
 static void wrong_settings_leave_the_folder_empty(void **state)
 {
     (void)state;
     struct fixture fixture;
     struct ph_prepare_summary summary;
-    bool is_empty = false;
     const struct ph_prepare_options options = {.num_threads = 1};
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     fixture.fields[1].name = "cuont";
     assert_fails(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary), PH_ERROR_CONFIG,
         "column 'count' has no entry");
-    assert_ok(ph__directory_is_empty(prepare_path("mended"), &is_empty));
-    assert_true(is_empty);
+    assert_ok(ph__directory_visit(prepare_path("mended"), fail_entry, NULL));
     fixture.fields[1].name = "count";
     fixture.settings.valid = prepare_path("absent.csv");
     assert_fails(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary), PH_ERROR_DATA,
         "absent.csv: No such file");
-    assert_ok(ph__directory_is_empty(prepare_path("mended"), &is_empty));
-    assert_true(is_empty);
+    assert_ok(ph__directory_visit(prepare_path("mended"), fail_entry, NULL));
     fixture.settings.valid = NULL;
     assert_ok(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary));
 }

@@ -49,7 +49,7 @@ static void begin(struct made *made)
 
 static const struct ph__column *column(const struct made *made, const char *name)
 {
-    return ph__encoder_find(made->encoder, name);
+    return fixture_column(made->encoder, name);
 }
 
 static int setup(void **state)
@@ -250,8 +250,8 @@ static void a_value_too_far_from_the_mean_is_refused(void **state)
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     ph__row_encoder_init(&row, encoder, NULL);
     assert_ok(ph__row_begin(&row, &rows));
-    assert_ok(ph__row_text(&row, ph__encoder_find(encoder, "narrow"), "1e30", 4));
-    assert_fails(ph__row_text(&row, ph__encoder_find(encoder, "narrow"), "1e38", 4), PH_ERROR_DATA,
+    assert_ok(ph__row_text(&row, fixture_column(encoder, "narrow"), "1e30", 4));
+    assert_fails(ph__row_text(&row, fixture_column(encoder, "narrow"), "1e38", 4), PH_ERROR_DATA,
         "field 'narrow': 1e+38 is too many standard deviations");
     ph__row_encoder_fini(&row);
     ph__rows_fini(&rows);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "serve/features.h"
 #include "serve/model_folder.h"
@@ -115,7 +116,7 @@ static inline const char *make_folder(const char *name, const char *config_text)
     snprintf(folder, sizeof folder, "%s/%s", test_folder(), name);
     assert_ok(ph__directory_create(folder));
     snprintf(path, sizeof path, "%s/config.yaml", folder);
-    assert_ok(ph__file_write_text(path, config_text));
+    test_write_text(path, config_text);
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph_encoder_create(&config.data, &encoder));
     snprintf(path, sizeof path, "%s/encoder.json", folder);

@@ -417,7 +417,7 @@ static void weights_of_another_model_are_refused(void **state)
     char path[600], text[2048];
     snprintf(path, sizeof path, "%s/config.yaml", make_run_folder("fm"));
     snprintf(text, sizeof text, RUN_FOLDER_CONFIG, "unused.csv", "dnn");
-    assert_ok(ph__file_write_text(path, text));
+    test_write_text(path, text);
     path[strlen(path) - strlen("/config.yaml")] = '\0';
     assert_fails(ph_session_open(path, NULL, &session), PH_ERROR_CHECKPOINT, "model.safetensors");
 }

@@ -26,7 +26,7 @@ static const char *make_folder(const char *name)
 
 static void put(const char *folder, const char *name)
 {
-    assert_ok(ph__file_write_text(ph__path_join(&arena, folder, name), "x"));
+    test_write_text(ph__path_join(&arena, folder, name), "x");
 }
 
 static bool is_there(const char *folder, const char *name)
@@ -42,7 +42,7 @@ static void put_checkpoint(const char *folder, uint64_t step, uint64_t best_step
     const char *metadata[] = {"carried", carried, NULL};
     assert_ok(ph__safetensors_write(ph__checkpoint_path(folder, step, path), 0, NULL, metadata));
     if (best_step > 0)
-        assert_ok(ph__file_write_text(ph__checkpoint_best_path(folder, best_step, path), "best"));
+        test_write_text(ph__checkpoint_best_path(folder, best_step, path), "best");
 }
 
 static void expect_steps(const char *folder, size_t count, const uint64_t *steps)

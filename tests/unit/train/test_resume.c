@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "train/checkpoints.h"
 #include "train_fixture.h"
 
@@ -379,9 +380,11 @@ static void best_model_is_put_back_to_that_of_the_checkpoint(void **state)
     struct ph_train_summary wanted = train(whole);
     remove_folder(setup);
     train_until(setup, 12, false);
-    assert_ok(ph__file_write_text(path_in(setup, "model.safetensors"), "a newer one"));
-    assert_ok(ph__file_write_text(path_in(setup, "model.safetensors.tmp"), "half a"));
-    assert_ok(ph__file_write_text(path_in(setup, "checkpoints/step-000000000020.safetensors.tmp"), "half a"));
+    assert_int_equal(
+        unlink(path_in(setup, "model.safetensors")), 0); /* a name of the best model, which stays */
+    test_write_text(path_in(setup, "model.safetensors"), "a newer one");
+    test_write_text(path_in(setup, "model.safetensors.tmp"), "half a");
+    test_write_text(path_in(setup, "checkpoints/step-000000000020.safetensors.tmp"), "half a");
     train_until(setup, 13, true);
     struct ph_store *store;
     assert_true(strstr(text_of(path_in(setup, "model.safetensors")), "a newer one") == NULL);
@@ -465,15 +468,15 @@ static void folder_that_is_in_use_is_refused_unless_resumed(void **state)
     /* Something else: no training. */
     remove_folder(setup);
     assert_ok(ph__directory_create(setup->folder));
-    assert_ok(ph__file_write_text(path_in(setup, "novel.txt"), "It was a dark and stormy night"));
+    test_write_text(path_in(setup, "novel.txt"), "It was a dark and stormy night");
     setup->job.is_resumed = true;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CHECKPOINT, "holds no training");
     /* A training that was killed before its first checkpoint, or while its folder was made, begins anew. */
-    assert_ok(ph__file_write_text(path_in(setup, "encoder.json"), "{"));
+    test_write_text(path_in(setup, "encoder.json"), "{");
     assert_int_equal(resume(setup).resumed_step, 0);
     remove_folder(setup);
     assert_ok(ph__directory_create(setup->folder));
-    assert_ok(ph__file_write_text(path_in(setup, "config.yaml.tmp"), "see"));
+    test_write_text(path_in(setup, "config.yaml.tmp"), "see");
     setup->job.is_resumed = false;
     assert_ok(ph_train(&setup->job, &summary));
     free(setup);
