@@ -111,7 +111,7 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
     if (summary->has_test)
         print_metrics("test", &summary->test);
     print_memory(&summary->memory);
-    printf("model: %s (sha256 %.16s...)\nmetrics: %s/summary.json\n", summary->checkpoint_path,
+    printf("model: %s (sha256 of its parameters %.16s...)\nmetrics: %s/summary.json\n", summary->checkpoint_path,
         summary->checkpoint_sha256, folder);
 }
 

@@ -240,7 +240,8 @@ static const struct ph_option data_options[] = {
         .default_text = "0",
         .min = 0,
         .max = 9e15,
-        .help = "Bad rows of a file that are left out and counted; one more ends the run. Predictions leave "
+        .help = "Bad rows of a file, or of all files of a pattern, that are left out and counted; one more "
+                "ends the run. Predictions leave "
                 "none out.",
         .may_change = true},
     {.key = "negative_rate",
