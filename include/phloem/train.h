@@ -97,7 +97,10 @@ struct ph_bad_rows {
     char first[512]; /* its place and what is wrong with it; "": there is none */
 };
 
-/* Metrics of each task over a file, or a dataset: metrics_out[0 .. T). */
+/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same rows give the
+ * same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
+ * One thread at a time, which scores; where num_prefetched is set, another makes the batches. Other errors: those of
+ * ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
