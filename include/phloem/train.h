@@ -132,7 +132,10 @@ struct ph_train_observer {
     void (*on_note)(void *context, const char *text);
 };
 
-/* Between backward and update: makes the gradients those of all ranks together. */
+/* The place between backward and update where ranks are to meet: called by ph_train's thread once a step, numbered from 1
+ * over all epochs, but not where the loss is not finite. The workspace is borrowed for the call; its outputs are "loss"
+ * and "logits" (B,T) of the step. Gradients are no outputs yet: a reducer can look and wait, but not change what is
+ * learnt. A status other than PH_OK ends the training with it, before the update; the last good checkpoint survives. */
 struct ph_reducer {
     void *context;
     ph_status (*reduce)(void *context, struct ph_workspace *workspace, uint64_t step);
@@ -158,7 +161,7 @@ struct ph_train_job {
     uint64_t max_bad_rows; /* of each file: left out and counted; one more ends the training */
     size_t num_threads;    /* 0: all that this process may use */
     const struct ph_train_observer *observer; /* NULL: none */
-    const struct ph_reducer *reducer;         /* NULL: this process trains alone */
+    const struct ph_reducer *reducer;         /* NULL: none */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end */
     const char *trace_path;                   /* NULL: no trace */
     const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
