@@ -107,17 +107,18 @@ ph_status ph_scorer_evaluate_dataset(
 
 /* ---- training ------------------------------------------------------------------------------------------ */
 
-/* What is known while training runs. */
+/* What is known while training runs: a report of the steps since the last one, or of an evaluation, behind which no step
+ * has been yet. NaN: not known. */
 struct ph_train_progress {
     uint64_t epoch, epochs; /* from 1 */
     uint64_t step;          /* from 1, over all epochs */
     uint64_t total_steps;   /* expected, 0 while unknown */
-    double samples_per_s;   /* since the last report */
-    double loss;            /* mean since the last report */
-    double auc;             /* of the latest training samples; NaN while undefined */
+    double samples_per_s;   /* since the last report; of an evaluation NaN */
+    double loss;            /* mean since the last report; of an evaluation NaN */
+    double auc;             /* of the latest training samples, first task; NaN while undefined */
     double learning_rate;
-    double seconds_left;            /* NaN while unknown */
-    const struct ph_metrics *valid; /* set when an evaluation has just ended, else NULL */
+    double seconds_left;            /* at the speed since the last report; of an evaluation NaN */
+    const struct ph_metrics *valid; /* (T) of an evaluation, borrowed during the call; else NULL */
     bool is_best;                   /* that evaluation was the best so far */
 };
 
