@@ -59,8 +59,7 @@ struct ph_cell {
  * file is read. Settings that name prepared data give that data's encoder.
  * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data, PH_ERROR_MEMORY. */
 ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
-/* JSON with a seal, replaced in one moment. PH_ERROR_CONFIG: more than 2 GiB of ids in vocabularies; PH_ERROR_DISK,
- * PH_ERROR_MEMORY. */
+/* JSON with a seal, atomic. PH_ERROR_CONFIG: vocabularies of more than 2 GiB; PH_ERROR_DISK, PH_ERROR_MEMORY. */
 ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path);
 /* PH_ERROR_CHECKPOINT for a file that is missing, damaged, of another version or no encoder; PH_ERROR_MEMORY. */
 ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out);
@@ -74,11 +73,10 @@ const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t featu
 bool ph_encoder_has_weights(const struct ph_encoder *encoder);    /* batches carry weights */
 bool ph_encoder_has_groups(const struct ph_encoder *encoder);     /* batches carry groups */
 bool ph_encoder_has_id_weights(const struct ph_encoder *encoder); /* batches carry a weight for each id */
-uint64_t ph_encoder_num_training_rows(
-    const struct ph_encoder *encoder); /* 0: not counted, nothing is learnt from them */
+/* 0: not counted, since nothing is learnt from them. */
+uint64_t ph_encoder_num_training_rows(const struct ph_encoder *encoder);
 
-/* Where a pass over a file stands: numbers to be saved and given back, meaningless to anybody else. All zero: its
- * beginning. */
+/* Where a pass stands: numbers to be saved and given back, meaningless to anybody else. All zero: its beginning. */
 #define PH_POSITION_WORDS 8
 struct ph_position {
     uint64_t words[PH_POSITION_WORDS];

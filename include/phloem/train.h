@@ -87,7 +87,8 @@ struct ph_metrics {
     double base_rate;
 };
 
-/* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL. */
+/* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL.
+ * PH_ERROR_MEMORY. */
 ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
     struct ph_metrics *metrics_out);
 
@@ -97,8 +98,8 @@ struct ph_bad_rows {
     char first[512]; /* its place and what is wrong with it; "": there is none */
 };
 
-/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same rows give the
- * same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
+/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same rows give
+ * the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
  * One thread at a time, which scores; where num_prefetched is set, another makes the batches. Other errors: those of
  * ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
