@@ -1,8 +1,13 @@
-/* Data: from rows of text to batches.
+/* Data: from rows to batches.
  *
- * An encoder is the schema of the rows plus the vocabularies: it decides how a line of text becomes numbers, and is
- * saved with the model so that evaluation, prediction and serving encode exactly as training did. Batches stream
- * from a file through the encoder, shuffled if asked, made ahead by a prefetch thread. */
+ * An encoder is the schema of the rows and what was learnt from the training data: vocabularies, statistics, boundaries.
+ * It decides how a cell becomes numbers, and is saved with the model so that evaluation, prediction and serving encode
+ * exactly as training did. Rows come from text, arrays (.npy), Arrow batches, prepared data, or as cells that a program
+ * hands to a session (phloem/serve.h). Batches stream through the encoder, shuffled if asked, made ahead by a thread.
+ *
+ * Unless it is said otherwise, an object is used by one thread at a time; an encoder is only read, by any number. Errors
+ * name rows as their source counts them: lines of text and rows of arrays from 1; what a program hands over, batches of
+ * Arrow and rows in them, from 0. */
 #ifndef PHLOEM_DATA_H
 #define PHLOEM_DATA_H
 
@@ -49,13 +54,16 @@ struct ph_cell {
     size_t count;
 };
 
-/* Builds an encoder from settings; where a field wants a vocabulary, reads the training file once (and only that).
- * Settings that name prepared data give that data's encoder.
- * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data. */
+/* Builds an encoder from settings. Where a field learns from the data (a vocabulary, quantile buckets, standardised
+ * values), one pass over the training file does it; libffm without num_fields takes one more, which counts them. No other
+ * file is read. Settings that name prepared data give that data's encoder.
+ * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data, PH_ERROR_MEMORY. */
 ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
-ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path); /* JSON, atomic */
+/* JSON with a seal, atomic. PH_ERROR_CONFIG: vocabularies of more than 2 GiB; PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path);
+/* PH_ERROR_CHECKPOINT for a file that is missing, damaged, of another version or no encoder; PH_ERROR_MEMORY. */
 ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out);
-void ph_encoder_destroy(struct ph_encoder *encoder);
+void ph_encoder_destroy(struct ph_encoder *encoder); /* NULL is fine */
 
 size_t ph_encoder_num_dense(const struct ph_encoder *encoder);
 size_t ph_encoder_num_tasks(const struct ph_encoder *encoder);
@@ -65,22 +73,21 @@ const char *ph_encoder_dense_name(const struct ph_encoder *encoder, size_t featu
 bool ph_encoder_has_weights(const struct ph_encoder *encoder);    /* batches carry weights */
 bool ph_encoder_has_groups(const struct ph_encoder *encoder);     /* batches carry groups */
 bool ph_encoder_has_id_weights(const struct ph_encoder *encoder); /* batches carry a weight for each id */
-uint64_t ph_encoder_num_training_rows(
-    const struct ph_encoder *encoder); /* 0: not counted, no vocabulary wanted it */
+/* 0: not counted, since nothing is learnt from them. */
+uint64_t ph_encoder_num_training_rows(const struct ph_encoder *encoder);
 
-/* Where a pass over a file stands: numbers to be saved and given back, meaningless to anybody else. All zero: its
- * beginning. */
+/* Where a pass stands: numbers to be saved and given back, meaningless to anybody else. All zero: its beginning. */
 #define PH_POSITION_WORDS 8
 struct ph_position {
     uint64_t words[PH_POSITION_WORDS];
 };
 
 struct ph_batches_options {
-    size_t batch_size;
+    size_t batch_size;    /* rows, at least 1 */
     bool is_shuffled;     /* by seed and epoch, within a window of shuffle_bytes (0: 32 MiB) */
     size_t shuffle_bytes; /* rows are shuffled fully when they fit, window by window otherwise */
     uint64_t seed, epoch;
-    size_t num_prefetched; /* batches made ahead by a thread; 0: made in ph_batches_next, no thread */
+    size_t num_prefetched; /* made ahead by a thread, up to 1024; 0: none, ph_batches_next makes them */
     bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
     uint64_t max_bad_rows; /* left out and counted; one more is PH_ERROR_DATA, naming it */
     /* Of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number; 0: all are;
@@ -94,12 +101,16 @@ struct ph_batches_options {
 };
 
 /* Opens one file, the files of a pattern, or one split of prepared data (its folder) for one pass. The encoder is
- * borrowed until close and may be shared by several batches. */
+ * borrowed until close and may be shared by several batches. Errors: PH_ERROR_USAGE for options out of range, and for an
+ * encoder whose rows a program hands over, without files; PH_ERROR_DATA for files that are missing, do not have the
+ * encoder's columns, or have become shorter than start; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
 ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out);
 
 /* The next batch, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
- * only while batches grow. One thread. An error of the reader arrives here, in order. */
+ * only while batches grow. One thread. Errors arrive in the order of the rows, and stay: PH_ERROR_DATA, naming the place
+ * and the field, for one bad row more than max_bad_rows, for data without rows, and for a file that cannot be read to its
+ * end; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
 ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
 
 /* Where the pass stands behind the batch that was returned last: opened again with this start, the next batches are
@@ -185,8 +196,8 @@ struct ArrowArray {
 /* Record batches that any Arrow producer hands over; their buffers are read where they are. */
 struct ph_dataset;
 
-ph_status ph_dataset_create(struct ph_dataset **dataset_out);
-void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch */
+ph_status ph_dataset_create(struct ph_dataset **dataset_out); /* PH_ERROR_MEMORY */
+void ph_dataset_destroy(struct ph_dataset *dataset);          /* releases every batch; NULL is fine */
 
 /* Takes a record batch: an array of type struct, format "+s", whose children are the columns. On success both are moved: the
  * batch is the dataset's, which releases it when it is destroyed, the schema has been read and released, and release is
@@ -197,7 +208,7 @@ void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch */
  * dictionary-encoded, and the items of list, large_list and fixed_size_list, which are lists of ids. Null is
  * blank, in a list nothing. A batch may carry columns of other types as long as nobody wants them.
  * Errors: PH_ERROR_DATA naming batch (from 0) and column, when batch and schema disagree; PH_ERROR_USAGE when either has
- * been released. */
+ * been released; PH_ERROR_MEMORY. */
 ph_status ph_dataset_append_arrow(
     struct ph_dataset *dataset, struct ArrowArray *batch, struct ArrowSchema *schema);
 uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);
@@ -209,7 +220,7 @@ ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings
     const struct ph_dataset *dataset, struct ph_encoder **encoder_out);
 
 /* As ph_batches_open, with the rows of the dataset, in the order of the batches. Both are borrowed until close. Any encoder
- * fits whose columns the batches have, whatever format it was made for. */
+ * fits whose columns the batches have, whatever format it was made for. Errors name batch and row, both from 0. */
 ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
     const struct ph_batches_options *options, struct ph_batches **batches_out);
 

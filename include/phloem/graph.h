@@ -62,8 +62,9 @@ struct ph_type {
 enum ph_mode { PH_TRAINING, PH_INFERENCE };
 
 /* Errors are sticky: after the first one every building call does nothing and returns 0, and
- * ph_builder_finish reports it. So model code needs no checks. In PH_INFERENCE mode dropout is the identity
- * and batch norm uses its running statistics. */
+ * ph_builder_finish reports it. So model code needs no checks. They are PH_ERROR_CONFIG for shapes or numbers that do not
+ * fit and names declared twice, PH_ERROR_USAGE for calls that do not fit one another, and PH_ERROR_MEMORY. In PH_INFERENCE
+ * mode dropout is the identity and batch norm uses its running statistics. */
 ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
 void ph_builder_destroy(struct ph_builder *builder);
 enum ph_mode ph_builder_mode(const struct ph_builder *builder);
@@ -103,7 +104,8 @@ const char *ph_value_name(
 size_t ph_builder_num_parameters(const struct ph_builder *builder);
 ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index);
 
-/* Keeps a value readable until its entry has ended and beyond, under this name (ph_workspace_output). */
+/* Keeps a value readable until its entry has ended and beyond, under this name (ph_workspace_output for dense reals,
+ * ph_workspace_scalar for scalars). */
 void ph_output(struct ph_builder *builder, const char *name, ph_value value);
 
 /* Reverse-mode differentiation as a pass: appends the operators that compute d loss / d wrt[i] to the current
@@ -113,14 +115,15 @@ void ph_backward(
     struct ph_builder *builder, ph_value loss, size_t num_wrt, const ph_value *wrt, ph_value *gradients_out);
 
 /* Freezes the graph: removes operators whose results nobody reads, fuses table gradients into their update
- * where nothing else reads them, and orders. The builder can only be destroyed afterwards. */
+ * where nothing else reads them, and orders. Errors: the builder's first one, PH_ERROR_MEMORY. On success the builder can
+ * only be destroyed afterwards. */
 ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out);
 
 /* ---- programs ------------------------------------------------------------------------------------------ */
 
 void ph_program_destroy(struct ph_program *program); /* after its executors */
 size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
-/* Graphviz text of the graph, one cluster an entry. */
+/* Graphviz text of the graph, one cluster an entry. PH_ERROR_DISK. */
 ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
 
 /* ---- running ------------------------------------------------------------------------------------------- */
@@ -129,6 +132,7 @@ struct ph_backend_options {
     size_t num_threads; /* at most 1024; 0: all that this process may use */
     bool is_fast;       /* give up bit-equality between thread counts for the library's own threading */
 };
+/* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; PH_ERROR_MEMORY. */
 ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_backend **backend_out);
 void ph_backend_destroy(struct ph_backend *backend);
 size_t ph_backend_num_threads(const struct ph_backend *backend);
@@ -136,7 +140,8 @@ const char *ph_backend_describe(
     const struct ph_backend *backend); /* "avx512, oneDNN 2.6.3, 2 threads (openmp)" */
 
 /* Binds a program to what it learns and carries: parameters, slots and states that are missing are made and
- * initialised. All four are borrowed until the executor is destroyed. */
+ * initialised. All four are borrowed until the executor is destroyed. PH_ERROR_CONFIG: the store or the state holds one of
+ * the names in another shape, or with the slots of another optimizer; PH_ERROR_MEMORY. */
 ph_status ph_executor_create(struct ph_program *program, struct ph_store *store, struct ph_state *state,
     struct ph_backend *backend, struct ph_executor **executor_out);
 void ph_executor_destroy(struct ph_executor *executor);
@@ -152,23 +157,27 @@ struct ph_memory_report {
     uint64_t num_growths;    /* times that a batch outgrew the capacity */
 };
 
-/* Capacities: batch_size samples, num_ids ids. A larger batch makes the workspace grow (counted). */
+/* Capacities: batch_size samples, num_ids ids. A larger batch makes the workspace grow (counted). The executor is borrowed
+ * until the workspace is destroyed. PH_ERROR_MEMORY. */
 ph_status ph_workspace_create(
     struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out);
 void ph_workspace_destroy(struct ph_workspace *workspace);
 struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace);
 
 /* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. A batch larger
- * than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller batches run as before. */
+ * than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller batches run as before.
+ * PH_ERROR_DATA: a batch of other widths than the program's. */
 ph_status ph_workspace_bind(
     struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step);
+/* It keeps its value until it is set anew; 0 at first. PH_ERROR_USAGE: the program has no such input. */
 ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value);
 
 /* Runs one entry. No allocation after the first run but counted growth. PH_ERROR_DATA: an id outside its
- * table. */
+ * table. PH_ERROR_USAGE: there is no such entry, or no batch is bound. */
 ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry);
 
-/* A named output: its scalar, or its array and shape, borrowed until the next run or bind. */
+/* A named output: its scalar, or its array and shape, borrowed until the next run or bind. PH_ERROR_USAGE:
+ * the program has no such output, or one of another kind. */
 ph_status ph_workspace_scalar(const struct ph_workspace *workspace, const char *name, double *value_out);
 ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
     const ph_real **data_out, struct ph_shape *shape_out);
@@ -178,10 +187,11 @@ ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *
 /* Starts or stops measuring each operator (off at first); trace_events > 0 also keeps that many trace events.
  */
 ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events);
-/* A table, dearest operator first: calls, ms, share, GFLOP/s, GB/s. */
+/* A table, dearest operator first: calls, ms, share, GFLOP/s, GB/s. PH_ERROR_MEMORY; errors of
+ * writing stay with the file (ferror). */
 ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file);
-ph_status ph_executor_write_trace(
-    const struct ph_executor *executor, const char *path); /* Chrome trace JSON */
+/* Chrome trace JSON. PH_ERROR_USAGE: no events were asked for; PH_ERROR_DISK. */
+ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path);
 /* FLOPs and bytes by the operators' cost rules of everything run since profiling began. */
 void ph_executor_cost(const struct ph_executor *executor, double *flops_out, double *bytes_out);
 

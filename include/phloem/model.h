@@ -30,7 +30,7 @@ struct ph_model_settings {
     const int64_t *top_units; /* DLRM: hidden layers over the interaction; none given: hidden_units */
     size_t num_top_units;
     bool batch_norm;
-    double dropout;
+    double dropout;  /* rate in [0,1), behind each hidden layer; 0: none */
     int activation;  /* enum ph_activation, of hidden layers */
     int pooling;     /* enum ph_pooling, of the ids of one bag */
     int interaction; /* enum ph_interaction: DLRM */
@@ -47,7 +47,7 @@ struct ph_model_features {
 
 size_t ph_model_count(void);
 const char *ph_model_name(int kind);        /* "dlrm"; NULL outside [0, ph_model_count()). Static. */
-const char *ph_model_description(int kind); /* one line; static */
+const char *ph_model_description(int kind); /* one line; NULL as the name. Static. */
 int ph_model_find(const char *name);        /* -1: no such model */
 
 /* Adds the model to the builder's current entry and returns the logits (B,T). Errors are sticky in the

@@ -16,7 +16,8 @@ ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 
 /* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F slices (feature f reads
- * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. */
+ * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros.
+ * Gradients flow into the table alone: differentiating to id_weights is PH_ERROR_CONFIG. */
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights);
 
@@ -55,7 +56,8 @@ ph_value ph_multiply(struct ph_builder *builder, ph_value a, ph_value b); /* sam
 ph_value ph_stop_gradient(struct ph_builder *builder, ph_value x);
 
 /* Binary cross entropy with logits, mean over known labels: sum w m l / sum w m; logits, labels (B,T), soft
- * labels allowed; mask (B,T) or 0, weights (B) or 0. A scalar; 0 when nothing is known. */
+ * labels allowed; mask (B,T) or 0, weights (B) or 0. A scalar; 0 when nothing is known. Only the
+ * logits have a gradient: what else depends on parameters wants ph_stop_gradient, or it is PH_ERROR_CONFIG. */
 ph_value ph_bce_with_logits(
     struct ph_builder *builder, ph_value logits, ph_value labels, ph_value mask, ph_value weights);
 /* sum_i factors[i] * scalars[i]: losses, named and weighted. */

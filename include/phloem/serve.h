@@ -24,17 +24,21 @@ struct ph_scorer_options {
     struct ph_store *store;
     struct ph_state *state;
     struct ph_backend *backend;
-    size_t batch_size;
+    size_t batch_size;     /* of files, and planned for: a larger batch makes the workspace grow */
     size_t num_ids;        /* expected in a batch; 0: one in each bag */
-    size_t num_prefetched; /* batches made ahead while a file is scored */
+    size_t num_prefetched; /* batches made ahead while a file is scored, up to 1024; 0: none, no thread */
     uint64_t max_bad_rows; /* of a file that is measured on: left out, as struct ph_batches_options says */
     /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base rate. */
     double logit_shift;
 };
+/* Parameters and states that the store and the state lack are made there, with their initial values. Errors:
+ * PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the store or the state holds one of its
+ * names in another shape; PH_ERROR_MEMORY. */
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
-void ph_scorer_destroy(struct ph_scorer *scorer);
+void ph_scorer_destroy(struct ph_scorer *scorer); /* NULL is fine */
 
-/* Logits (B,T) of a batch, borrowed until the next call. */
+/* Logits (B,T) of a batch, borrowed until the next call. PH_ERROR_DATA: a batch of other features, or an id outside its
+ * table; PH_ERROR_MEMORY: a batch larger than any before, and no memory for it. */
 ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
 struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 
@@ -43,10 +47,11 @@ struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 /* A run folder's model, ready to score. Any number of threads may use one session at once, but not while it is closed. */
 struct ph_session;
 
-struct ph_session_options { /* zero-initialised: the defaults */
-    size_t max_batch;       /* rows scored together at most (64); more are scored in pieces */
-    size_t num_threads;     /* calls served at once, each by its own thread (1); more wait */
-    size_t list_length;     /* ids of a list that are prepared for (32); longer lists take memory */
+/* Zero-initialised: the defaults. */
+struct ph_session_options {
+    size_t max_batch;   /* rows scored together, up to 65536; 0: 64. More are scored in pieces */
+    size_t num_threads; /* calls served at once, each by its own thread, up to 1024; 0: 1. More wait */
+    size_t list_length; /* ids of a list that are prepared for, up to 65536; 0: 32. Longer ones take memory */
 };
 
 /* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there, config.yaml
@@ -54,7 +59,8 @@ struct ph_session_options { /* zero-initialised: the defaults */
  * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes none, unless
  * its lists are longer than list_length or its lines longer than 64 KiB, and than any before that met the same one of the
  * num_threads contexts: each grows for itself. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
- * missing, damaged or does not fit the others, PH_ERROR_CONFIG, PH_ERROR_USAGE, PH_ERROR_MEMORY. */
+ * missing, damaged or does not fit the others, PH_ERROR_CONFIG for what config.yaml says, PH_ERROR_USAGE for options out
+ * of range, PH_ERROR_MEMORY. */
 ph_status ph_session_open(
     const char *folder, const struct ph_session_options *options, struct ph_session **session_out);
 void ph_session_close(struct ph_session *session); /* NULL is fine */

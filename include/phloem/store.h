@@ -54,7 +54,8 @@ struct ph_tensor {
     void *data;
 };
 size_t ph_store_num_tensors(const struct ph_store *store);
-struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index);
+struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */
+/* PH_ERROR_USAGE: there is none of this name. */
 ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out);
 
 /* Call after writing through ph_tensor.data: programs' packed copies of weights are made anew. */
@@ -71,7 +72,8 @@ size_t ph_state_num_tensors(const struct ph_state *state);
 struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
 
 /* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
- * Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these digits as zeros.
+ * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these
+ * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY.
  * Loading fills the store's and the state's existing tensors. A file without a seal or with one that does not fit,
  * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
  * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and

@@ -87,7 +87,8 @@ struct ph_metrics {
     double base_rate;
 };
 
-/* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL. */
+/* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL.
+ * PH_ERROR_MEMORY. */
 ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
     struct ph_metrics *metrics_out);
 
@@ -97,24 +98,28 @@ struct ph_bad_rows {
     char first[512]; /* its place and what is wrong with it; "": there is none */
 };
 
-/* Metrics of each task over a file, or a dataset: metrics_out[0 .. T). */
+/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same rows give
+ * the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
+ * One thread at a time, which scores; where num_prefetched is set, another makes the batches. Other errors: those of
+ * ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
 
 /* ---- training ------------------------------------------------------------------------------------------ */
 
-/* What is known while training runs. */
+/* What is known while training runs: a report of the steps since the last one, or of an evaluation, behind which no step
+ * has been yet. NaN: not known. */
 struct ph_train_progress {
     uint64_t epoch, epochs; /* from 1 */
     uint64_t step;          /* from 1, over all epochs */
     uint64_t total_steps;   /* expected, 0 while unknown */
-    double samples_per_s;   /* since the last report */
-    double loss;            /* mean since the last report */
-    double auc;             /* of the latest training samples; NaN while undefined */
+    double samples_per_s;   /* since the last report; of an evaluation NaN */
+    double loss;            /* mean since the last report; of an evaluation NaN */
+    double auc;             /* of the latest training samples, first task; NaN while undefined */
     double learning_rate;
-    double seconds_left;            /* NaN while unknown */
-    const struct ph_metrics *valid; /* set when an evaluation has just ended, else NULL */
+    double seconds_left;            /* at the speed since the last report; of an evaluation NaN */
+    const struct ph_metrics *valid; /* (T) of an evaluation, borrowed during the call; else NULL */
     bool is_best;                   /* that evaluation was the best so far */
 };
 
@@ -129,7 +134,10 @@ struct ph_train_observer {
     void (*on_note)(void *context, const char *text);
 };
 
-/* Between backward and update: makes the gradients those of all ranks together. */
+/* The place between backward and update where ranks are to meet: called by ph_train's thread once a step, numbered from 1
+ * over all epochs, but not where the loss is not finite. The workspace is borrowed for the call; its outputs are "loss"
+ * and "logits" (B,T) of the step. Gradients are no outputs yet: a reducer can look and wait, but not change what is
+ * learnt. A status other than PH_OK ends the training with it, before the update; the last good checkpoint survives. */
 struct ph_reducer {
     void *context;
     ph_status (*reduce)(void *context, struct ph_workspace *workspace, uint64_t step);
@@ -155,7 +163,7 @@ struct ph_train_job {
     uint64_t max_bad_rows; /* of each file: left out and counted; one more ends the training */
     size_t num_threads;    /* at most 1024; 0: all that this process may use */
     const struct ph_train_observer *observer; /* NULL: none */
-    const struct ph_reducer *reducer;         /* NULL: this process trains alone */
+    const struct ph_reducer *reducer;         /* NULL: none */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end */
     const char *trace_path;                   /* NULL: no trace */
     const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
@@ -208,16 +216,17 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
  * inspect want, is the caller's to write, from on_start: ph_config_write.
  *
  * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and ends
- * in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads, observer, the
- * paths (of the same rows), num_prefetched, report and checkpoint settings; epochs, max_steps and patience may have
- * grown. The caller keeps the rest equal; much of it is checked. A training that has nothing left to do leaves its
- * folder as it is.
+ * in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads, observer,
+ * num_prefetched, report and checkpoint settings; the paths, of the same rows, but text or prepared as they were, and valid
+ * may not come or go; patience (0: without end) and max_bad_rows upwards; epochs and max_steps, but not below where the
+ * checkpoint is, and max_steps not at all where the cosine schedule ends with it. docs/RESUME.md has the whole list. The
+ * caller keeps the rest equal; much of it is checked. A training that has nothing left to do leaves its folder as it is.
  *
  * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder; PH_ERROR_MEMORY
  * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data and for losses that are not
- * finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid; PH_ERROR_CONFIG for settings that the
- * checkpoint rules out; PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal, once a checkpoint
- * is saved. The last good checkpoint survives them all. */
+ * finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or it is of another job; PH_ERROR_CONFIG for
+ * settings that contradict one another, or that the checkpoint rules out; PH_ERROR_DISK; PH_ERROR_INTERRUPTED and
+ * PH_ERROR_TERMINATED after *stop_signal, once a checkpoint is saved. The last good checkpoint survives them all. */
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus

@@ -39,7 +39,7 @@ static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
         .epochs = (uint64_t)trainer->job->train->epochs,
         .step = trainer->summary.steps,
         .total_steps = total,
-        .samples_per_s = (double)tally->samples / seconds,
+        .samples_per_s = tally->steps > 0 ? (double)tally->samples / seconds : (double)NAN,
         .loss = tally->steps > 0 ? tally->loss_sum / (double)tally->steps : (double)NAN,
         .auc = (double)NAN,
         .learning_rate = trainer->learning_rate,
@@ -62,14 +62,10 @@ ph_status ph__trainer_report(struct ph__trainer *trainer)
 
 ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_best)
 {
-    struct ph_train_progress progress = {
-        .epoch = trainer->epoch,
-        .epochs = (uint64_t)trainer->job->train->epochs,
-        .step = trainer->summary.steps,
-        .learning_rate = trainer->learning_rate,
-        .valid = trainer->metrics,
-        .is_best = is_best,
-    };
+    struct ph_train_progress progress = progress_now(trainer);
+    progress.valid = trainer->metrics;
+    progress.is_best = is_best;
+    PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
     PH_TRY(ph__report_metrics(
         &trainer->report, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
     return observe(trainer, &progress);

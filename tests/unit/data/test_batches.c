@@ -477,6 +477,24 @@ static void closing_early_stops_the_thread(void **state)
     ph_encoder_destroy(encoder);
 }
 
+static void a_batch_has_rows_and_no_more_than_1024_are_made_ahead(void **state)
+{
+    (void)state;
+    const char *path = numbered_rows();
+    struct ph_encoder *encoder = numbered_encoder();
+    struct ph_batches *batches = NULL;
+    const struct ph_batches_options none = {.num_prefetched = 1};
+    const struct ph_batches_options most = {.batch_size = 7, .num_prefetched = 1024};
+    const struct ph_batches_options more = {.batch_size = 7, .num_prefetched = 1025};
+    assert_int_equal(ph_batches_open(encoder, path, &none, &batches), PH_ERROR_USAGE);
+    assert_int_equal(ph_batches_open(encoder, path, &more, &batches), PH_ERROR_USAGE);
+    assert_null(batches);
+    batches = fixture_open(encoder, path, &most);
+    assert_int_equal(fixture_next(batches)->num_samples, 7);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+}
+
 /* ---- real files ------------------------------------------------------------------------------------------- */
 
 static void compressed_files_give_the_same_batches(void **state)
@@ -548,6 +566,7 @@ int main(void)
         cmocka_unit_test(small_windows_keep_rows_near_home),
         cmocka_unit_test(unshuffled_rows_keep_their_order),
         cmocka_unit_test(closing_early_stops_the_thread),
+        cmocka_unit_test(a_batch_has_rows_and_no_more_than_1024_are_made_ahead),
         cmocka_unit_test(compressed_files_give_the_same_batches),
         cmocka_unit_test(criteo_lines_are_read_with_their_blanks),
     };

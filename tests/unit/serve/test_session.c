@@ -447,8 +447,9 @@ static void options_out_of_range_are_refused(void **state)
     (void)state;
     struct ph_session *session = NULL;
     const struct ph_session_options options[] = {
-        {.max_batch = SIZE_MAX}, {.num_threads = 5000}, {.list_length = SIZE_MAX / 2}};
-    static const char *const parts[] = {"max_batch", "num_threads 5000: at most 1024", "list_length"};
+        {.max_batch = 65537}, {.num_threads = 1025}, {.list_length = 65537}, {.max_batch = SIZE_MAX}};
+    static const char *const parts[] = {"max_batch 65537: at most 65536", "num_threads 1025: at most 1024",
+        "list_length 65537: at most 65536", "max_batch"};
     for (size_t i = 0; i < COUNT(options); i++)
         assert_fails(ph_session_open(fixture.folder, &options[i], &session), PH_ERROR_USAGE, parts[i]);
 }

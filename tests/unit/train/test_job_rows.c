@@ -1,4 +1,4 @@
-/* Trainings on rows that a program hands over. */
+/* Trainings and evaluations on rows that a program hands over. */
 #include "train/job_rows.h"
 
 #include "../data/arrow_fixture.h"
@@ -12,6 +12,16 @@ static struct {
     int64_t labels[NUM_ROWS], users[NUM_ROWS], items[NUM_ROWS];
     double prices[NUM_ROWS];
 } columns;
+
+static void fill_columns(void)
+{
+    for (int i = 0; i < NUM_ROWS; i++) {
+        columns.users[i] = i * i % 37;
+        columns.items[i] = i % 11;
+        columns.prices[i] = i % 8 / 4.0;
+        columns.labels[i] = (columns.users[i] + columns.items[i]) % 3 == 0;
+    }
+}
 
 /* Rows first .. first + count, borrowed from `columns`. */
 static void append(struct ph_dataset *dataset, int64_t first, int64_t count)
@@ -87,12 +97,7 @@ static void expect_same(const struct ph_train_summary *a, const struct ph_train_
 static void dataset_teaches_what_its_rows_in_a_file_teach(void **state)
 {
     (void)state;
-    for (int i = 0; i < NUM_ROWS; i++) {
-        columns.users[i] = i * i % 37;
-        columns.items[i] = i % 11;
-        columns.prices[i] = i % 8 / 4.0;
-        columns.labels[i] = (columns.users[i] + columns.items[i]) % 3 == 0;
-    }
+    fill_columns();
     struct ph_dataset *dataset = make_dataset();
     const char *path = write_rows();
     struct ph_encoder *encoder = make_encoder(path);
@@ -116,6 +121,87 @@ static void dataset_teaches_what_its_rows_in_a_file_teach(void **state)
     assert_arrow_is_released();
 }
 
+/* A model as it is before its training. */
+struct fresh_model {
+    struct ph_store *store;
+    struct ph_state *state;
+    struct ph_backend *backend;
+    struct ph_scorer *scorer;
+};
+
+static void open_fresh(
+    struct fresh_model *fresh, const struct ph_model_settings *model, const struct ph_encoder *encoder)
+{
+    *fresh = (struct fresh_model){0};
+    assert_ok(ph_store_create(7, &fresh->store));
+    assert_ok(ph_state_create(&fresh->state));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &fresh->backend));
+    const struct ph_scorer_options options = {.model = model,
+        .encoder = encoder,
+        .store = fresh->store,
+        .state = fresh->state,
+        .backend = fresh->backend,
+        .batch_size = 64,
+        .max_bad_rows = 2};
+    assert_ok(ph_scorer_create(&options, &fresh->scorer));
+}
+
+static void close_fresh(struct fresh_model *fresh)
+{
+    ph_scorer_destroy(fresh->scorer);
+    ph_backend_destroy(fresh->backend);
+    ph_state_destroy(fresh->state);
+    ph_store_destroy(fresh->store);
+}
+
+static void dataset_is_measured_as_its_rows_in_a_file_are(void **state)
+{
+    (void)state;
+    fill_columns();
+    const char *path = write_rows();
+    struct ph_encoder *encoder = make_encoder(path);
+    struct setup *setup = set_up("deepfm", "unused");
+    struct ph_dataset *dataset = make_dataset();
+    struct fresh_model fresh;
+    open_fresh(&fresh, &setup->model, encoder);
+    struct ph_metrics file, memory;
+    assert_ok(ph_scorer_evaluate(fresh.scorer, path, &file));
+    assert_ok(ph_scorer_evaluate_dataset(fresh.scorer, dataset, &memory));
+    assert_int_equal(memory.num_samples, NUM_ROWS);
+    assert_int_equal(file.num_samples, NUM_ROWS);
+    assert_true(memory.auc == file.auc && memory.logloss == file.logloss && memory.ne == file.ne);
+    assert_true(memory.calibration == file.calibration && memory.base_rate == file.base_rate);
+    close_fresh(&fresh);
+    ph_dataset_destroy(dataset);
+    ph_encoder_destroy(encoder);
+    free(setup);
+    assert_arrow_is_released();
+}
+
+/* Labels beyond [0, 1], one of them more than max_bad_rows. */
+static void bad_rows_of_a_dataset_are_left_out_up_to_the_scorers_limit(void **state)
+{
+    (void)state;
+    fill_columns();
+    struct ph_encoder *encoder = make_encoder(write_rows());
+    struct setup *setup = set_up("lr", "unused");
+    struct ph_dataset *dataset = make_dataset();
+    struct fresh_model fresh;
+    open_fresh(&fresh, &setup->model, encoder);
+    struct ph_metrics metrics;
+    columns.labels[5] = columns.labels[300] = 7;
+    assert_ok(ph_scorer_evaluate_dataset(fresh.scorer, dataset, &metrics));
+    assert_int_equal(metrics.num_samples, NUM_ROWS - 2);
+    columns.labels[NUM_ROWS / NUM_BATCHES + 300] = 7;
+    assert_fails(ph_scorer_evaluate_dataset(fresh.scorer, dataset, &metrics), PH_ERROR_DATA,
+        "batch 2, row 67: field 'label'");
+    close_fresh(&fresh);
+    ph_dataset_destroy(dataset);
+    ph_encoder_destroy(encoder);
+    free(setup);
+    assert_arrow_is_released();
+}
+
 static void job_without_rows_is_refused(void **state)
 {
     (void)state;
@@ -130,6 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dataset_teaches_what_its_rows_in_a_file_teach),
+        cmocka_unit_test(dataset_is_measured_as_its_rows_in_a_file_are),
+        cmocka_unit_test(bad_rows_of_a_dataset_are_left_out_up_to_the_scorers_limit),
         cmocka_unit_test(job_without_rows_is_refused),
     };
     return cmocka_run_group_tests(tests, make_data, drop_data);

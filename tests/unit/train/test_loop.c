@@ -130,6 +130,47 @@ static void evaluations_come_every_so_many_steps_and_after_epochs(void **state)
     free(setup);
 }
 
+struct told {
+    struct ph_train_progress report, evaluation; /* the latest ones */
+    struct ph_metrics valid;
+};
+
+static ph_status tell(void *context, const struct ph_train_progress *progress)
+{
+    struct told *told = context;
+    if (progress->valid == NULL) {
+        told->report = *progress;
+    } else {
+        told->evaluation = *progress;
+        told->valid = progress->valid[0];
+    }
+    return PH_OK;
+}
+
+/* The last ones, at the training's end. */
+static void evaluation_tells_what_is_known_and_nothing_else(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "told");
+    struct told told = {0};
+    const struct ph_train_observer observer = {.context = &told, .on_progress = tell};
+    setup->job.observer = &observer;
+    setup->train.max_steps = 30;
+    struct ph_train_summary summary = train(setup);
+    const struct ph_train_progress *evaluation = &told.evaluation, *report = &told.report;
+    assert_int_equal(report->step, 30);
+    assert_true(isfinite(report->loss) && report->samples_per_s > 0 && report->seconds_left == 0);
+    assert_int_equal(evaluation->step, 30);
+    assert_int_equal(evaluation->total_steps, 30);
+    assert_int_equal(evaluation->epochs, 3);
+    assert_true(isnan(evaluation->loss) && isnan(evaluation->samples_per_s));
+    assert_true(isnan(evaluation->seconds_left));
+    assert_true(evaluation->auc == report->auc && evaluation->auc > 0.5);
+    assert_true(evaluation->learning_rate == report->learning_rate);
+    assert_int_equal(told.valid.num_samples, summary.valid.num_samples);
+    free(setup);
+}
+
 static void observer_can_end_the_training(void **state)
 {
     (void)state;
@@ -259,6 +300,7 @@ int main(void)
         cmocka_unit_test(training_ends_at_max_steps_and_still_evaluates),
         cmocka_unit_test(without_validation_the_last_model_is_kept),
         cmocka_unit_test(evaluations_come_every_so_many_steps_and_after_epochs),
+        cmocka_unit_test(evaluation_tells_what_is_known_and_nothing_else),
         cmocka_unit_test(observer_can_end_the_training),
         cmocka_unit_test(signal_ends_the_training_with_its_status),
         cmocka_unit_test(loss_that_is_not_finite_stops_the_training_by_name),
