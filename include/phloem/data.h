@@ -204,9 +204,9 @@ void ph_dataset_destroy(struct ph_dataset *dataset);          /* releases every 
  * NULL in both. On failure both stay the caller's as they were. Not while batches of the dataset are open.
  *
  * Columns meet a schema by name; one that is wanted may be there once only. Values may be of bool, int8 to uint64, float16
- * to float64, utf8, binary (also large, and views), date, timestamp and decimal128. Those up to the views may be
- * dictionary-encoded, and the items of list, large_list and fixed_size_list, which are lists of ids. Null is
- * blank, in a list nothing. A batch may carry columns of other types as long as nobody wants them.
+ * to float64, utf8, binary (also large, and views), date, timestamp and decimal128 with a scale of at least 0. Those up to
+ * the views may be dictionary-encoded, and the items of list, large_list and fixed_size_list, which are lists of ids. Null
+ * is blank, in a list nothing. A batch may carry columns of other types as long as nobody wants them.
  * Errors: PH_ERROR_DATA naming batch (from 0) and column, when batch and schema disagree; PH_ERROR_USAGE when either has
  * been released; PH_ERROR_MEMORY. */
 ph_status ph_dataset_append_arrow(
@@ -215,7 +215,8 @@ uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);
 
 /* As ph_encoder_create, with the dataset in the place of the training file: its columns are those of the first batch, and
  * vocabularies and statistics are learnt from all rows. data.format decides only which built-in schema there is; with arrow
- * there is none. PH_ERROR_DATA also for a column of a type that is not read, naming it and its format string. */
+ * there is none. PH_ERROR_DATA also for a column of a type that is not read, naming it and its format string;
+ * PH_ERROR_CONFIG also for a column's name that is there twice. */
 ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
     const struct ph_dataset *dataset, struct ph_encoder **encoder_out);
 

@@ -27,7 +27,7 @@ struct ph_scorer_options {
     size_t batch_size;     /* of files, and planned for: a larger batch makes the workspace grow */
     size_t num_ids;        /* expected in a batch; 0: one in each bag */
     size_t num_prefetched; /* batches made ahead while a file is scored, up to 1024; 0: none, no thread */
-    uint64_t max_bad_rows; /* of a file that is measured on: left out, as struct ph_batches_options says */
+    uint64_t max_bad_rows; /* of what is measured on: left out, as struct ph_batches_options says */
     /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base rate. */
     double logit_shift;
 };
@@ -55,7 +55,7 @@ struct ph_session_options {
 };
 
 /* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there, config.yaml
- * (its sections data and model), which must say what the weights say of themselves.
+ * (its section model and data.negative_rate), which must say what the weights say of themselves.
  * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes none, unless
  * its lists are longer than list_length or its lines longer than 64 KiB, and than any before that met the same one of the
  * num_threads contexts: each grows for itself. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is

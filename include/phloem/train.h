@@ -160,7 +160,7 @@ struct ph_train_job {
     double
         negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
                               are corrected for it wherever the model scores: docs/ONLINE.md */
-    uint64_t max_bad_rows; /* of each file: left out and counted; one more ends the training */
+    uint64_t max_bad_rows; /* of each split: left out and counted; one more ends the training */
     size_t num_threads;    /* at most 1024; 0: all that this process may use */
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* NULL: none */
@@ -194,14 +194,14 @@ struct ph_train_summary {
     bool has_valid, has_test;
     struct ph_metrics valid, test; /* of the best model, first task */
     bool has_progressive;
-    struct ph_metrics
-        progressive; /* of all rows, each scored before it was learnt from, first task; auc: the mean
-                                      over windows by size, one-class windows left out */
+    /* Of all rows, each scored before it was learnt from, first task; auc: the mean over windows by size, one-class
+     * windows left out. */
+    struct ph_metrics progressive;
     struct ph_bad_rows train_bad_rows, valid_bad_rows, test_bad_rows; /* of the latest pass over each */
     char checkpoint_path[1024];
-    char checkpoint_sha256[65];
-    uint64_t resumed_step; /* that this process resumed at; 0: it began the training */
-    bool was_finished;     /* nothing was left to do: the rest is what summary.json said */
+    char checkpoint_sha256[65]; /* of parameters and state, by name: not of the file, which says more */
+    uint64_t resumed_step;      /* that this process resumed at; 0: it began the training */
+    bool was_finished;          /* nothing was left to do: the rest is what summary.json said */
 };
 
 /* Whether a training may begin or resume in the folder, which is made when it is missing; has_checkpoint_out: there is

@@ -111,8 +111,8 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
     if (summary->has_test)
         print_metrics("test", &summary->test);
     print_memory(&summary->memory);
-    printf("model: %s (sha256 of its parameters %.16s...)\nmetrics: %s/summary.json\n", summary->checkpoint_path,
-        summary->checkpoint_sha256, folder);
+    printf("model: %s (sha256 of its parameters %.16s...)\nmetrics: %s/summary.json\n",
+        summary->checkpoint_path, summary->checkpoint_sha256, folder);
 }
 
 static ph_status show_progress(void *context, const struct ph_train_progress *progress)
