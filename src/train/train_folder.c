@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "train/checkpoints.h"
 #include "train/resume.h"
+#include "train/summary.h"
 
 /* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
 static const char *path_in(const char *folder, const char *name, char path[PH_CHECKPOINT_PATH_BYTES])
@@ -109,14 +110,26 @@ static ph_status put_back(struct ph__trainer *trainer)
     return ph__report_open(folder, trainer->report_bytes, &trainer->report);
 }
 
-static ph_status resume(struct ph__trainer *trainer)
+static bool has_summary(const struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
+    struct ph_train_summary summary;
+    return ph__summary_read(path_in(trainer->job->folder, "summary.json", path), &summary) == PH_OK;
+}
+
+static bool has_model(const struct ph__trainer *trainer)
+{
+    char seal[65];
+    return ph__checkpoint_check_seal(trainer->summary.checkpoint_path, seal) == PH_OK &&
+           (trainer->best_step == 0 || strcmp(seal, trainer->best_seal) == 0);
+}
+
+/* What the end of a training leaves may have been lost or damaged since: then the end is made once more. */
+static ph_status resume(struct ph__trainer *trainer)
+{
     PH_TRY(digest_encoder(trainer));
     PH_TRY(ph__trainer_resume(trainer));
-    bool has_summary = ph__file_exists(path_in(trainer->job->folder, "summary.json", path));
-    bool has_model = ph__file_exists(trainer->summary.checkpoint_path);
-    trainer->was_finished = has_summary && has_model && ph__trainer_is_over(trainer);
+    trainer->was_finished = ph__trainer_is_over(trainer) && has_summary(trainer) && has_model(trainer);
     return trainer->was_finished ? PH_OK : put_back(trainer);
 }
 

@@ -277,6 +277,17 @@ static void finished_training_is_left_as_it_is(void **state)
     again = resume(setup);
     assert_true(ph__file_exists(path_in(setup, "model.safetensors")));
     expect_same_outcome(&again, &trained);
+    /* What is there but damaged is as good as gone. */
+    test_write_text(path_in(setup, "summary.json"), "");
+    again = resume(setup);
+    assert_false(again.was_finished);
+    expect_same_outcome(&again, &trained);
+    assert_int_equal(remove(path_in(setup, "model.safetensors")), 0);
+    test_write_text(path_in(setup, "model.safetensors"), "");
+    again = resume(setup);
+    assert_false(again.was_finished);
+    expect_same_outcome(&again, &trained);
+    assert_true(resume(setup).was_finished);
     free(setup);
 }
 
