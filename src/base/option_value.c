@@ -122,7 +122,7 @@ static ph_status parse_choice(
     return status;
 }
 
-/* A config that could not be written could not be read back either. */
+/* Others could not be written into the config that a folder keeps. */
 static ph_status check_text(const char *text)
 {
     if (ph__utf8_is_valid(text, strlen(text)))

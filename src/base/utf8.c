@@ -34,7 +34,8 @@ bool ph__utf8_is_valid(const char *text, size_t length)
 {
     uint32_t code;
     for (size_t at = 0, size; at < length; at += size) {
-        size = ph__utf8_decode(text + at, length - at, &code);
+        bool is_ascii = (unsigned char)text[at] < 0x80; /* most are, and need no call */
+        size = is_ascii ? 1 : ph__utf8_decode(text + at, length - at, &code);
         if (size == 0)
             return false;
     }
