@@ -54,7 +54,7 @@ static void what_is_written_reads_back_the_same(void **state)
 {
     (void)state;
     static const char *const sets[] = {"train.epochs=1000", "train.learning_rate=0.1234567890123456",
-        "train.title=\"quotes\" \\ # no comment: \t\x01 caf\xc3\xa9 " ODD_CHARACTERS,
+        ("train.title=\"quotes\" \\ # no comment: \t\x01 caf\xc3\xa9 " ODD_CHARACTERS),
         "data.train=$$a/$$PH_TEST_NONE", "train.steps=", "train.fast=true", "train.schedule=step",
         "data.fields[0].name=null", "data.fields[1].name=- {x}"};
     struct settings first = {0}, second = {0};
