@@ -12,6 +12,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/stop.h"
+
 #ifndef PH_COMPRESSED_BUFFER_BYTES /* the build for fuzzing has it small */
 #define PH_COMPRESSED_BUFFER_BYTES ((size_t)256 << 10)
 #endif
@@ -38,11 +40,11 @@ static ph_status wait_input(const struct ph_decompressor *decompressor)
     if (decompressor->stop_signal == NULL)
         return PH_OK;
     int outcome = 0;
-    while (*decompressor->stop_signal == 0 && (outcome == 0 || (outcome < 0 && errno == EINTR)))
+    while (!ph__is_stopped(decompressor->stop_signal) && (outcome == 0 || (outcome < 0 && errno == EINTR)))
         outcome = poll(&input, 1, WAIT_MS);
-    return *decompressor->stop_signal == 0
-               ? PH_OK
-               : ph_fail(PH_ERROR_INTERRUPTED, "stopped by a signal while reading");
+    return ph__is_stopped(decompressor->stop_signal)
+               ? ph_fail(PH_ERROR_INTERRUPTED, "stopped by a signal while reading")
+               : PH_OK;
 }
 
 /* Reads behind the waiting bytes, which are first moved to the front when they touch the buffer's end. */

@@ -1,10 +1,10 @@
 /* phloem predict DIR FILE --out PREDICTIONS.csv|.npy */
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/stop.h"
 #include "cli/output_file.h"
 #include "cli/prediction_file.h"
 #include "cli/scoring.h"
@@ -44,7 +44,7 @@ static ph_status predict_batches(struct cli_scoring *scoring, struct ph_batches 
     ph_status status = PH_OK;
     while (status == PH_OK) {
         const struct ph_batch *batch = NULL;
-        status = *stop_signal == 0 ? ph_batches_next(batches, &batch) : PH_ERROR_INTERRUPTED;
+        status = ph__is_stopped(stop_signal) ? PH_ERROR_INTERRUPTED : ph_batches_next(batches, &batch);
         if (status != PH_OK || batch == NULL)
             break;
         status = predict_batch(scoring, batch, probabilities, file);
@@ -85,8 +85,7 @@ static ph_status predict(struct cli_scoring *scoring, const char *path, const ch
     ph_status status = predict_file(scoring, path, out, stop_signal);
     if (status != PH_ERROR_INTERRUPTED)
         return status;
-    return ph_fail(*stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
-        "stopped by a signal: %s is not written", out);
+    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal: %s is not written", out);
 }
 
 ph_status verb_predict(int argc, char **argv)

@@ -1,20 +1,16 @@
 #include "data/prepare_tasks.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/stop.h"
 
 struct worker {
     struct ph__tasks *tasks;
     size_t number;
     pthread_t thread;
 };
-
-static bool has_signal(const struct ph__tasks *tasks)
-{
-    return tasks->stop_signal != NULL && *tasks->stop_signal != 0;
-}
 
 /* Holding the lock. */
 static void tell(const struct ph__tasks *tasks)
@@ -31,7 +27,7 @@ bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, 
     tell(tasks);
     bool must_stop = tasks->failed < task;
     pthread_mutex_unlock(&tasks->lock);
-    return !must_stop && !has_signal(tasks);
+    return !must_stop && !ph__is_stopped(tasks->stop_signal);
 }
 
 void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes)
@@ -47,7 +43,8 @@ void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes)
 static bool take(struct ph__tasks *tasks, size_t *task_out)
 {
     pthread_mutex_lock(&tasks->lock);
-    bool is_there = tasks->next < tasks->num_tasks && tasks->failed == SIZE_MAX && !has_signal(tasks);
+    bool is_there =
+        tasks->next < tasks->num_tasks && tasks->failed == SIZE_MAX && !ph__is_stopped(tasks->stop_signal);
     if (is_there)
         *task_out = tasks->next++;
     pthread_mutex_unlock(&tasks->lock);
@@ -97,8 +94,7 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
     pthread_mutex_destroy(&tasks->lock);
     if (num_started == 0)
         return ph_fail(PH_ERROR_MEMORY, "a thread cannot be started: %s", strerror(error));
-    if (has_signal(tasks))
-        return ph_fail(*tasks->stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED,
-            "stopped by a signal");
+    if (ph__is_stopped(tasks->stop_signal))
+        return ph_fail(ph__stop_status(tasks->stop_signal), "stopped by a signal");
     return tasks->failed == SIZE_MAX ? PH_OK : ph_fail(tasks->status, "%s", tasks->error);
 }

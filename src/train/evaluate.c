@@ -3,19 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/stop.h"
 #include "serve/scorer.h"
 #include "train/metrics.h"
-
-static bool is_stopped(const volatile int *stop_signal)
-{
-    return stop_signal != NULL && *stop_signal != 0;
-}
 
 /* Until the end of the file or a signal; predictions (T). */
 static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
     const volatile int *stop_signal, struct ph__predictions *predictions)
 {
-    while (!is_stopped(stop_signal)) {
+    while (!ph__is_stopped(stop_signal)) {
         const struct ph_batch *batch;
         PH_TRY(ph_batches_next(batches, &batch));
         if (batch == NULL)
@@ -50,7 +46,7 @@ static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, 
         ph__bad_rows_update(bad_rows, batches);
         ph_batches_close(batches);
     }
-    return status == PH_ERROR_INTERRUPTED && is_stopped(stop_signal) ? PH_OK : status;
+    return status == PH_ERROR_INTERRUPTED && ph__is_stopped(stop_signal) ? PH_OK : status;
 }
 
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
@@ -63,7 +59,7 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
     if (predictions == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
     ph_status status = score_rows(scorer, rows, num_tasks, stop_signal, predictions, &bad_rows);
-    bool has_stopped = is_stopped(stop_signal);
+    bool has_stopped = ph__is_stopped(stop_signal);
     for (size_t task = 0; task < num_tasks; task++) {
         if (status == PH_OK && !has_stopped)
             status = ph__predictions_measure(&predictions[task], &metrics_out[task]);

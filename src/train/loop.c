@@ -208,23 +208,11 @@ static ph_status train(struct ph__trainer *trainer)
     return finish(trainer);
 }
 
-/* Nothing was left to do. */
-static ph_status read_summary(struct ph__trainer *trainer)
-{
-    char path[sizeof trainer->summary.checkpoint_path];
-    uint64_t resumed_step = trainer->summary.resumed_step;
-    snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
-    PH_TRY(ph__summary_read(path, &trainer->summary));
-    trainer->summary.resumed_step = resumed_step;
-    trainer->summary.was_finished = true;
-    return PH_OK;
-}
-
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)
 {
     struct ph__trainer *trainer;
     PH_TRY(ph__trainer_create(job, &trainer));
-    ph_status status = trainer->was_finished ? read_summary(trainer) : train(trainer);
+    ph_status status = trainer->summary.was_finished ? PH_OK : train(trainer);
     if (status == PH_OK)
         *summary_out = trainer->summary;
     ph__trainer_destroy(trainer);

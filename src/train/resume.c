@@ -1,12 +1,12 @@
 #include "train/resume.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "phloem/version.h"
 #include "store/tensor_list.h"
 #include "train/checkpoints.h"
@@ -98,19 +98,14 @@ ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)
 
 bool ph__trainer_must_stop(const struct ph__trainer *trainer)
 {
-    return trainer->job->stop_signal != NULL && *trainer->job->stop_signal != 0;
-}
-
-static ph_status stop_status(const struct ph__trainer *trainer)
-{
-    return *trainer->job->stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED;
+    return ph__is_stopped(trainer->job->stop_signal);
 }
 
 ph_status ph__trainer_stop(struct ph__trainer *trainer)
 {
     if (trainer->summary.steps == 0)
-        return ph_fail(
-            stop_status(trainer), "stopped by a signal before the first step: there is nothing to save");
+        return ph_fail(ph__stop_status(trainer->job->stop_signal),
+            "stopped by a signal before the first step: there is nothing to save");
     PH_TRY(ph__trainer_save(trainer));
     return ph__trainer_stop_saved(trainer);
 }
@@ -118,7 +113,7 @@ ph_status ph__trainer_stop(struct ph__trainer *trainer)
 ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
-    return ph_fail(stop_status(trainer),
+    return ph_fail(ph__stop_status(trainer->job->stop_signal),
         "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
         trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
 }

@@ -90,6 +90,16 @@ static ph_status begin(struct ph__trainer *trainer)
     return ph__report_open(job->folder, 0, &trainer->report);
 }
 
+/* The checkpoint's best model, which has been looked at, under its first name: whatever has become of that. */
+static ph_status put_model_back(const struct ph__trainer *trainer)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    if (trainer->best_step == 0)
+        return PH_OK;
+    ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
+    return ph__file_link(path, trainer->summary.checkpoint_path);
+}
+
 /* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that is no
  * longer the end. Checkpoints behind this one were found damaged: they go, so that they are not counted as kept. */
 static ph_status put_back(struct ph__trainer *trainer)
@@ -103,34 +113,25 @@ static ph_status put_back(struct ph__trainer *trainer)
     path_in(folder, "summary.json", path);
     if (unlink(path) != 0 && errno != ENOENT)
         return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
-    if (trainer->best_step > 0) {
-        ph__checkpoint_best_path(folder, trainer->best_step, path);
-        PH_TRY(ph__file_link(path, trainer->summary.checkpoint_path));
-    }
+    PH_TRY(put_model_back(trainer));
     return ph__report_open(folder, trainer->report_bytes, &trainer->report);
 }
 
-static bool has_summary(const struct ph__trainer *trainer)
-{
-    char path[PH_CHECKPOINT_PATH_BYTES];
-    struct ph_train_summary summary;
-    return ph__summary_read(path_in(trainer->job->folder, "summary.json", path), &summary) == PH_OK;
-}
-
-static bool has_model(const struct ph__trainer *trainer)
-{
-    char seal[65];
-    return ph__checkpoint_check_seal(trainer->summary.checkpoint_path, seal) == PH_OK &&
-           (trainer->best_step == 0 || strcmp(seal, trainer->best_seal) == 0);
-}
-
-/* What the end of a training leaves may have been lost or damaged since: then the end is made once more. */
+/* A summary that is lost or damaged is made once more, by a training that has no step left. */
 static ph_status resume(struct ph__trainer *trainer)
 {
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    struct ph_train_summary ended;
     PH_TRY(digest_encoder(trainer));
     PH_TRY(ph__trainer_resume(trainer));
-    trainer->was_finished = ph__trainer_is_over(trainer) && has_summary(trainer) && has_model(trainer);
-    return trainer->was_finished ? PH_OK : put_back(trainer);
+    path_in(trainer->job->folder, "summary.json", path);
+    if (!ph__trainer_is_over(trainer) || ph__summary_read(path, &ended) != PH_OK)
+        return put_back(trainer);
+    PH_TRY(put_model_back(trainer));
+    ended.resumed_step = trainer->summary.resumed_step;
+    ended.was_finished = true;
+    trainer->summary = ended;
+    return PH_OK;
 }
 
 ph_status ph__trainer_open_folder(struct ph__trainer *trainer)

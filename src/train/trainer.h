@@ -66,7 +66,6 @@ struct ph__trainer {
 
     /* checkpoints */
     bool has_checkpoint;  /* one was there when this process began: it resumes */
-    bool was_finished;    /* resumed with nothing left to do */
     uint64_t saved_step;  /* of the latest checkpoint, 0: none */
     double saved_seconds; /* ph__clock_seconds at its end */
     struct ph__resumed resumed;

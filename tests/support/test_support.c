@@ -61,7 +61,7 @@ struct kept_path {
 };
 static struct kept_path *kept_paths;
 
-static const char *keep_path(const char *name)
+const char *test_path(const char *name)
 {
     size_t size = strlen(test_folder()) + strlen(name) + 2;
     struct kept_path *path = malloc(sizeof *path + size);
@@ -105,7 +105,7 @@ void test_write_text(const char *path, const char *text)
 
 const char *test_write_file(const char *name, const char *text)
 {
-    const char *path = keep_path(name);
+    const char *path = test_path(name);
     test_write_text(path, text);
     return path;
 }

@@ -29,7 +29,8 @@ void assert_near(double actual, double expected, double absolute, double relativ
 
 /* A fresh folder under $TMPDIR, removed with all that is in it when the program exits. Static storage. */
 const char *test_folder(void);
-const char *test_write_file(const char *name, const char *text); /* into test_folder(); the path is static */
+const char *test_path(const char *name); /* in test_folder(), until the program exits */
+const char *test_write_file(const char *name, const char *text); /* at test_path(name), which is returned */
 void test_write_text(const char *path, const char *text);        /* into what is there, where something is */
 
 /* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is missing. */

@@ -20,11 +20,6 @@ struct dirent *readdir(DIR *directory)
     return NULL;
 }
 
-static const char *in_folder(const char *name)
-{
-    return ph__path_join(&arena, test_folder(), name);
-}
-
 static int tear_down(void **state)
 {
     (void)state;
@@ -36,31 +31,31 @@ static void folders_are_made_with_their_parents(void **state)
 {
     (void)state;
     struct stat status;
-    const char *path = in_folder("a/b//c");
+    const char *path = test_path("a/b//c");
     assert_ok(ph__directory_create(path));
     assert_ok(ph__directory_create(path));
-    assert_ok(ph__directory_create(in_folder("a/d/")));
+    assert_ok(ph__directory_create(test_path("a/d/")));
     assert_ok(ph__directory_create("/"));
-    assert_int_equal(stat(in_folder("a/d"), &status), 0);
+    assert_int_equal(stat(test_path("a/d"), &status), 0);
     assert_int_equal(stat(path, &status), 0);
     test_write_file("file", "x");
-    assert_fails(ph__directory_create(in_folder("file/below")), PH_ERROR_DISK, "file/below: cannot create");
-    assert_fails(ph__directory_create(in_folder("file")), PH_ERROR_DISK, "cannot create");
+    assert_fails(ph__directory_create(test_path("file/below")), PH_ERROR_DISK, "file/below: cannot create");
+    assert_fails(ph__directory_create(test_path("file")), PH_ERROR_DISK, "cannot create");
 }
 
 static void a_folder_is_locked_once(void **state)
 {
     (void)state;
     int lock, other;
-    assert_ok(ph__directory_create(in_folder("kept")));
-    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
-    assert_fails(ph__directory_lock(in_folder("kept"), &other), PH_ERROR_USAGE, "kept: somebody else works");
+    assert_ok(ph__directory_create(test_path("kept")));
+    assert_ok(ph__directory_lock(test_path("kept"), &lock));
+    assert_fails(ph__directory_lock(test_path("kept"), &other), PH_ERROR_USAGE, "kept: somebody else works");
     assert_int_equal(other, -1);
     ph__directory_unlock(other);
     ph__directory_unlock(lock);
-    assert_ok(ph__directory_lock(in_folder("kept"), &lock));
+    assert_ok(ph__directory_lock(test_path("kept"), &lock));
     ph__directory_unlock(lock);
-    assert_fails(ph__directory_lock(in_folder("absent"), &lock), PH_ERROR_DISK, "absent: cannot open");
+    assert_fails(ph__directory_lock(test_path("absent"), &lock), PH_ERROR_DISK, "absent: cannot open");
 }
 
 struct visits {
@@ -80,7 +75,7 @@ static ph_status see(void *argument, const char *name)
 /* A folder with the file a and the folder b. */
 static const char *make_folder(const char *name)
 {
-    const char *path = in_folder(name);
+    const char *path = test_path(name);
     assert_ok(ph__directory_create(ph__path_join(&arena, path, "b")));
     test_write_file(ph__arena_printf(&arena, "%s/a", name), "x");
     return path;
@@ -93,8 +88,8 @@ static void entries_are_visited_once_each(void **state)
     assert_ok(ph__directory_visit(make_folder("two"), see, &visits));
     assert_int_equal(visits.count, 2);
     assert_true(visits.has_a && visits.has_b);
-    assert_ok(ph__directory_visit(in_folder("two/b"), see, &visits));
-    assert_ok(ph__directory_visit(in_folder("missing"), see, &visits));
+    assert_ok(ph__directory_visit(test_path("two/b"), see, &visits));
+    assert_ok(ph__directory_visit(test_path("missing"), see, &visits));
     assert_int_equal(visits.count, 2);
 }
 
@@ -111,9 +106,9 @@ static void what_is_no_folder_is_not_taken_for_an_empty_one(void **state)
     (void)state;
     struct visits visits = {0};
     make_folder("other");
-    assert_fails(ph__directory_visit(in_folder("other/a"), see, &visits), PH_ERROR_DISK,
+    assert_fails(ph__directory_visit(test_path("other/a"), see, &visits), PH_ERROR_DISK,
         "other/a: cannot list the folder: Not a directory");
-    assert_fails(ph__directory_visit(in_folder("other/a/c"), see, &visits), PH_ERROR_DISK, "cannot list");
+    assert_fails(ph__directory_visit(test_path("other/a/c"), see, &visits), PH_ERROR_DISK, "cannot list");
     assert_int_equal(visits.count, 0);
 }
 
@@ -134,18 +129,18 @@ static void a_folder_that_cannot_be_read_to_its_end_is_told(void **state)
 static ph_status remove_file(void *argument, const char *name)
 {
     (void)argument;
-    return unlink(in_folder(ph__arena_printf(&arena, "emptied/%s", name))) == 0 ? PH_OK : PH_ERROR_DISK;
+    return unlink(test_path(ph__arena_printf(&arena, "emptied/%s", name))) == 0 ? PH_OK : PH_ERROR_DISK;
 }
 
 static void a_visit_may_remove_the_entry(void **state)
 {
     (void)state;
     struct visits visits = {0};
-    assert_ok(ph__directory_create(in_folder("emptied")));
+    assert_ok(ph__directory_create(test_path("emptied")));
     for (int i = 0; i < 3000; i++)
         test_write_file(ph__arena_printf(&arena, "emptied/%d", i), "");
-    assert_ok(ph__directory_visit(in_folder("emptied"), remove_file, NULL));
-    assert_ok(ph__directory_visit(in_folder("emptied"), see, &visits));
+    assert_ok(ph__directory_visit(test_path("emptied"), remove_file, NULL));
+    assert_ok(ph__directory_visit(test_path("emptied"), see, &visits));
     assert_int_equal(visits.count, 0);
 }
 

@@ -22,11 +22,6 @@ int open(const char *path, int flags, ...)
     return open_error != 0 ? -1 : openat(AT_FDCWD, path, flags, mode);
 }
 
-static const char *in_folder(const char *name)
-{
-    return ph__path_join(&arena, test_folder(), name);
-}
-
 static int tear_down(void **state)
 {
     (void)state;
@@ -42,22 +37,22 @@ static void sizes_are_of_files_only(void **state)
     assert_true(ph__file_exists(path));
     assert_ok(ph__file_size(path, &size));
     assert_int_equal(size, 5);
-    assert_false(ph__file_exists(in_folder("missing")));
-    assert_fails(ph__file_size(in_folder("missing"), &size), PH_ERROR_DATA, "missing");
+    assert_false(ph__file_exists(test_path("missing")));
+    assert_fails(ph__file_size(test_path("missing"), &size), PH_ERROR_DATA, "missing");
     assert_fails(ph__file_size(test_folder(), &size), PH_ERROR_DATA, "not a file");
 }
 
 static void pipes_are_told_from_what_can_be_opened_again(void **state)
 {
     (void)state;
-    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(mkfifo(test_path("pipe"), 0600), 0);
     assert_true(ph__file_is_pipe("-"));
-    assert_true(ph__file_is_pipe(in_folder("pipe")));
+    assert_true(ph__file_is_pipe(test_path("pipe")));
     assert_string_equal(ph__pipe_name("-"), "standard input");
-    assert_string_equal(ph__pipe_name(in_folder("pipe")), "a pipe");
+    assert_string_equal(ph__pipe_name(test_path("pipe")), "a pipe");
     assert_false(ph__file_is_pipe(test_write_file("plain", "x")));
     assert_false(ph__file_is_pipe(test_folder()));
-    assert_false(ph__file_is_pipe(in_folder("missing")));
+    assert_false(ph__file_is_pipe(test_path("missing")));
 }
 
 static void paths_join_with_one_slash(void **state)
@@ -111,7 +106,7 @@ static void a_whole_file_is_read_up_to_its_limit(void **state)
     assert_int_equal(size, 5);
     assert_fails(ph__file_read(&arena, path, 4, &text, &size), PH_ERROR_DATA, "larger than 4 bytes");
     assert_fails(
-        ph__file_read(&arena, in_folder("missing"), 4, &text, &size), PH_ERROR_DATA, "missing: cannot open");
+        ph__file_read(&arena, test_path("missing"), 4, &text, &size), PH_ERROR_DATA, "missing: cannot open");
     assert_fails(ph__file_read(&arena, test_folder(), 4, &text, &size), PH_ERROR_DATA, "Is a directory");
     assert_ok(ph__file_read(&arena, test_write_file("none", ""), 5, &text, &size));
     assert_string_equal(text, "");
@@ -126,12 +121,12 @@ static void no_memory_to_open_a_file_is_no_bad_file(void **state)
     int descriptor = -1;
     test_write_file("file", "x");
     open_error = ENOMEM;
-    ph_status read = ph__file_read(&arena, in_folder("file"), 10, &text, &size);
-    ph_status opened = ph__file_open(in_folder("file"), &descriptor, &num_bytes);
+    ph_status read = ph__file_read(&arena, test_path("file"), 10, &text, &size);
+    ph_status opened = ph__file_open(test_path("file"), &descriptor, &num_bytes);
     open_error = 0;
     assert_int_equal(read, PH_ERROR_MEMORY);
     assert_int_equal(opened, PH_ERROR_MEMORY);
-    assert_fails(ph__file_read(&arena, in_folder("none"), 10, &text, &size), PH_ERROR_DATA, "cannot open");
+    assert_fails(ph__file_read(&arena, test_path("none"), 10, &text, &size), PH_ERROR_DATA, "cannot open");
 }
 
 int main(void)

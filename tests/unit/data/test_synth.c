@@ -33,13 +33,6 @@ static struct ph_synth_settings small_settings(void)
     };
 }
 
-static const char *in_folder(const char *name)
-{
-    static char path[400];
-    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
-    return path;
-}
-
 static char *read_text(const char *path, struct ph_arena *arena)
 {
     char *text;
@@ -53,14 +46,14 @@ static void the_same_seed_writes_the_same_files(void **state)
     (void)state;
     struct ph_synth_settings settings = small_settings();
     struct ph_arena arena = {0};
-    assert_ok(ph_synth_write(&settings, in_folder("one"), NULL));
-    assert_ok(ph_synth_write(&settings, in_folder("two"), NULL));
+    assert_ok(ph_synth_write(&settings, test_path("one"), NULL));
+    assert_ok(ph_synth_write(&settings, test_path("two"), NULL));
     settings.train_rows = 100;
     settings.seed++;
-    assert_ok(ph_synth_write(&settings, in_folder("three"), NULL));
-    const char *first = read_text(in_folder("one/test.tsv"), &arena);
-    assert_string_equal(first, read_text(in_folder("two/test.tsv"), &arena));
-    assert_string_not_equal(first, read_text(in_folder("three/test.tsv"), &arena));
+    assert_ok(ph_synth_write(&settings, test_path("three"), NULL));
+    const char *first = read_text(test_path("one/test.tsv"), &arena);
+    assert_string_equal(first, read_text(test_path("two/test.tsv"), &arena));
+    assert_string_not_equal(first, read_text(test_path("three/test.tsv"), &arena));
     ph__arena_fini(&arena);
 }
 
@@ -69,13 +62,13 @@ static void files_do_not_depend_on_how_many_rows_others_have(void **state)
     (void)state;
     struct ph_synth_settings settings = small_settings();
     struct ph_arena arena = {0};
-    assert_ok(ph_synth_write(&settings, in_folder("long"), NULL));
+    assert_ok(ph_synth_write(&settings, test_path("long"), NULL));
     settings.train_rows = 10;
     settings.valid_rows = 0;
-    assert_ok(ph_synth_write(&settings, in_folder("short"), NULL));
+    assert_ok(ph_synth_write(&settings, test_path("short"), NULL));
     assert_string_equal(
-        read_text(in_folder("long/test.tsv"), &arena), read_text(in_folder("short/test.tsv"), &arena));
-    assert_false(ph__file_exists(in_folder("short/valid.tsv")));
+        read_text(test_path("long/test.tsv"), &arena), read_text(test_path("short/test.tsv"), &arena));
+    assert_false(ph__file_exists(test_path("short/valid.tsv")));
     ph__arena_fini(&arena);
 }
 
@@ -101,10 +94,10 @@ static void the_reader_takes_what_was_written(void **state)
     settings.bag_sizes.items[0] = 3;
     settings.compression = PH_SYNTH_ZST;
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
-    assert_ok(ph_synth_write(&settings, in_folder("read"), truth));
-    struct ph_encoder *encoder = encoder_of(&settings, in_folder("read/train.tsv.zst"));
+    assert_ok(ph_synth_write(&settings, test_path("read"), truth));
+    struct ph_encoder *encoder = encoder_of(&settings, test_path("read/train.tsv.zst"));
     const struct ph_batches_options options = {.batch_size = 100000};
-    struct ph_batches *batches = fixture_open(encoder, in_folder("read/train.tsv.zst"), &options);
+    struct ph_batches *batches = fixture_open(encoder, test_path("read/train.tsv.zst"), &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->num_samples, 4000);
     assert_int_equal(batch->num_dense, 3);
@@ -123,10 +116,10 @@ static void the_truth_is_written_beside_the_files(void **state)
     (void)state;
     struct ph_synth_settings settings = small_settings();
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
-    assert_ok(ph_synth_write(&settings, in_folder("truth"), truth));
+    assert_ok(ph_synth_write(&settings, test_path("truth"), truth));
     struct ph_arena arena = {0};
     struct ph_json *json;
-    const char *text = read_text(in_folder("truth/truth.json"), &arena);
+    const char *text = read_text(test_path("truth/truth.json"), &arena);
     assert_ok(ph__json_parse(text, strlen(text), "truth.json", PH_ERROR_DATA, &json));
     const struct ph_json *test = ph__json_get(json, "test");
     assert_int_equal(ph__json_as_integer(ph__json_get(test, "rows"), 0), 1000);
@@ -145,7 +138,7 @@ static void measured_figures_scatter_around_the_stated_ones(void **state)
     settings.valid_rows = 10000;
     settings.test_rows = 10000;
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
-    assert_ok(ph_synth_write(&settings, in_folder("scatter"), truth));
+    assert_ok(ph_synth_write(&settings, test_path("scatter"), truth));
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++) {
         assert_near(truth[file].auc, truth[file].expected_auc, 0.02, 0);
         assert_near(truth[file].logloss, truth[file].expected_logloss, 0.02, 0);
@@ -267,7 +260,7 @@ static void files_drift_along_training_and_end_where_it_ends(void **state)
     struct ph__synth_teacher teacher;
     struct ph__synth_row row;
     settings.drift = 1;
-    assert_ok(ph_synth_write(&settings, in_folder("drift"), truth));
+    assert_ok(ph_synth_write(&settings, test_path("drift"), truth));
     assert_ok(ph__synth_teacher_init(&teacher, &settings));
     assert_ok(ph__synth_row_init(&row, &teacher));
     double train = 0, test = 0;
@@ -318,9 +311,9 @@ static void criteo_files_have_criteos_columns(void **state)
     settings.num_sparse = 26;
     settings.format = PH_SYNTH_CRITEO;
     settings.compression = PH_SYNTH_GZ;
-    assert_ok(ph_synth_write(&settings, in_folder("criteo"), NULL));
+    assert_ok(ph_synth_write(&settings, test_path("criteo"), NULL));
     struct fixture fixture;
-    fixture_init(&fixture, in_folder("criteo/train.tsv.gz"));
+    fixture_init(&fixture, test_path("criteo/train.tsv.gz"));
     fixture.settings.format = PH_DATA_CRITEO;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     assert_int_equal(ph_encoder_num_training_rows(encoder), 4000);
@@ -335,17 +328,17 @@ static void settings_that_contradict_each_other_are_refused(void **state)
     struct ph_synth_settings settings = small_settings();
     settings.table_rows.count = 3;
     assert_fails(
-        ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "synth.table_rows: 3 numbers");
+        ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "synth.table_rows: 3 numbers");
     settings = small_settings();
     settings.order = 4;
-    assert_fails(ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "synth.order");
+    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "synth.order");
     settings = small_settings();
     settings.num_planted = 6;
-    assert_fails(ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "synth.planted:");
+    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "synth.planted:");
     settings = small_settings();
     settings.format = PH_SYNTH_CRITEO;
-    assert_fails(ph_synth_write(&settings, in_folder("bad"), NULL), PH_ERROR_CONFIG, "criteo has 13 dense");
-    assert_false(ph__file_exists(in_folder("bad")));
+    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "criteo has 13 dense");
+    assert_false(ph__file_exists(test_path("bad")));
 }
 
 int main(void)

@@ -211,11 +211,8 @@ static void steps_that_are_not_finite_are_skipped_and_counted(void **state)
 {
     (void)state;
     struct setup *setup = set_up("dnn", "skip");
-    setup->optimizer.kind = PH_SGD;
-    setup->optimizer.learning_rate = 1e30;
-    setup->optimizer.embedding_l2 = 0;
+    make_divergent(setup);
     setup->train.non_finite = PH_NON_FINITE_SKIP;
-    setup->train.max_gradient_norm = 0;
     setup->train.epochs = 1;
     setup->job.valid_path = NULL; /* which would have no model to choose */
     struct ph_train_summary summary = train(setup);
@@ -230,10 +227,7 @@ static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
     (void)state;
     struct setup *setup = set_up("dnn", "no_numbers");
     struct ph_train_summary summary;
-    setup->optimizer.kind = PH_SGD;
-    setup->optimizer.learning_rate = 1e30;
-    setup->optimizer.embedding_l2 = 0;
-    setup->train.max_gradient_norm = 0;
+    make_divergent(setup);
     setup->train.max_steps = 1;
     remove_folder(setup);
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "scores of data.valid are no numbers");

@@ -67,11 +67,8 @@ static void reducer_is_not_called_for_a_step_without_a_finite_loss(void **state)
     struct setup *setup = set_up("dnn", "reducer_skip");
     struct seen seen = {0};
     const struct ph_reducer reducer = {&seen, reduce};
-    setup->optimizer.kind = PH_SGD;
-    setup->optimizer.learning_rate = 1e30;
-    setup->optimizer.embedding_l2 = 0;
+    make_divergent(setup);
     setup->train.non_finite = PH_NON_FINITE_SKIP;
-    setup->train.max_gradient_norm = 0;
     setup->train.epochs = 1;
     setup->job.valid_path = NULL;
     setup->job.reducer = &reducer;

@@ -102,6 +102,15 @@ static inline struct setup *set_up(const char *model, const char *folder)
     return setup;
 }
 
+/* Steps so long that weights and losses stop being finite, and nothing that would hold them. */
+static inline void make_divergent(struct setup *setup)
+{
+    setup->optimizer.kind = PH_SGD;
+    setup->optimizer.learning_rate = 1e30;
+    setup->optimizer.embedding_l2 = 0;
+    setup->train.max_gradient_norm = 0;
+}
+
 static inline void remove_folder(const struct setup *setup)
 {
     char command[600];
