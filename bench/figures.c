@@ -1,0 +1,102 @@
+#include "figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bench_check(ph_status status)
+{
+    if (status == PH_OK)
+        return;
+    fprintf(stderr, "bench: %s\n", ph_error_text());
+    exit(ph_status_exit_code(status));
+}
+
+size_t bench_positive(const char *flag, const char *text)
+{
+    char *end = NULL;
+    const unsigned long number = text != NULL ? strtoul(text, &end, 10) : 0;
+    if (number == 0 || *end != '\0') {
+        fprintf(stderr, "bench: %s: '%s' is no positive number\n", flag, text != NULL ? text : "");
+        exit(2);
+    }
+    return number;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The value below which `part` of them lie, between neighbours in proportion. */
+static double quantile(const double *values, size_t count, double part)
+{
+    double sorted[BENCH_MAX_ROUNDS];
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(values[i]))
+            return (double)NAN;
+        sorted[i] = values[i];
+    }
+    qsort(sorted, count, sizeof *sorted, ascending);
+    const double place = part * (double)(count - 1);
+    const size_t below = (size_t)place, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
+}
+
+double bench_median(const double *values, size_t count)
+{
+    return quantile(values, count, 0.5);
+}
+
+double bench_spread(const double *values, size_t count)
+{
+    return (quantile(values, count, 0.75) - quantile(values, count, 0.25)) / bench_median(values, count);
+}
+
+static void set_if_told(struct ph_json *entry, const char *key, double number)
+{
+    if (number != 0)
+        ph__json_set_number(entry, key, number);
+}
+
+static void set_text_if_told(struct ph_json *entry, const char *key, const char *text)
+{
+    if (text != NULL)
+        ph__json_set_text(entry, key, text);
+}
+
+void bench_record(struct ph_json *figures, const struct bench_figure *figure)
+{
+    struct ph_json *entry = ph__json_object();
+    ph__json_set_text(entry, "name", figure->name);
+    ph__json_set_text(entry, "unit", figure->unit);
+    ph__json_set_number(entry, "value", figure->value);
+    ph__json_set_text(entry, "peer", figure->peer);
+    ph__json_set_number(entry, "peer_value", figure->peer != NULL ? figure->peer_value : (double)NAN);
+    ph__json_set_number(entry, "ratio", figure->peer != NULL ? figure->ratio : (double)NAN);
+    ph__json_set_text(entry, "limit", figure->limit);
+    ph__json_set_number(entry, "of_limit", figure->limit != NULL ? figure->of_limit : (double)NAN);
+    ph__json_set_text(entry, "label", "measured");
+    set_if_told(entry, "spread", figure->spread);
+    set_text_if_told(entry, "placement", figure->placement);
+    if (figure->sweep != NULL) {
+        ph__json_set_text(entry, "sweep", figure->sweep);
+        ph__json_set_text(entry, "series", figure->series);
+        ph__json_set_number(entry, "at", figure->at);
+    }
+    set_if_told(entry, "flops", figure->flops);
+    set_if_told(entry, "bytes", figure->bytes);
+    set_if_told(entry, "seconds", figure->seconds);
+    set_text_if_told(entry, "of_step", figure->of_step);
+    set_if_told(entry, "share", figure->share);
+    ph__json_append(figures, entry);
+}
+
+void bench_finish(struct ph_json *figures, const char *path)
+{
+    if (path != NULL)
+        bench_check(ph__json_write(figures, path));
+    ph__json_destroy(figures);
+}

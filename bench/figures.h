@@ -1,0 +1,44 @@
+/* What every benchmark does with its numbers: statistics over rounds, and the array of figures that ./run bench leaves
+ * (docs/ and CONTRIBUTING.md say what its keys mean). */
+#ifndef PH_BENCH_FIGURES_H
+#define PH_BENCH_FIGURES_H
+
+#include <stddef.h>
+
+#include "base/json.h"
+#include "phloem/status.h"
+
+#define BENCH_MAX_ROUNDS 201
+
+/* Ends the program with the status's text and exit code unless it is PH_OK. */
+void bench_check(ph_status status);
+
+/* A positive number of a flag; ends the program otherwise. */
+size_t bench_positive(const char *flag, const char *text);
+
+double bench_median(
+    const double *values, size_t count); /* count in 1 .. BENCH_MAX_ROUNDS; NAN where one is */
+/* The interquartile range over the median. */
+double bench_spread(const double *values, size_t count);
+
+/* One measured figure. Members left zero are not told, but for value; `ratio` > 1 means that ours is better. */
+struct bench_figure {
+    const char *name, *unit; /* dotted, from the room down */
+    double value, spread;
+    const char *peer;
+    double peer_value, ratio;
+    const char *limit; /* formula, with the machine's figure that it takes */
+    double of_limit;
+    const char *placement;        /* of two threads: see limits.h */
+    const char *sweep, *series;   /* what is varied, and the line of the plot that this is a point of */
+    double at;                    /* the varied quantity */
+    double flops, bytes, seconds; /* of one call, for the roofline */
+    const char *of_step;          /* an operator: the figure of its whole step */
+    double share;                 /* ... and its share of the step's time */
+};
+void bench_record(struct ph_json *figures, const struct bench_figure *figure);
+
+/* Writes the figures to `path` unless it is NULL, and frees them. */
+void bench_finish(struct ph_json *figures, const char *path);
+
+#endif

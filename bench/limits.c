@@ -1,0 +1,337 @@
+#include "limits.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "figures.h"
+#include "kernel/gemm.h"
+#include "kernel/kernel.h"
+
+enum { SMALL_ROWS = 6, SMALL_COLUMNS = 64, SMALL_INNER = 96, SMALL_REPEATS = 200 };
+enum { LARGE_ROWS = 1024 /* a thread */, LARGE_COLUMNS = 512, LARGE_INNER = 512 };
+enum { FAR_BYTES = 32 << 20, NEAR_BYTES = 1 << 20, NEAR_REPEATS = 16 }; /* copied by a task */
+
+struct bench_limits {
+    struct ph_team *team;
+    const struct ph_kernels *kernels;
+    struct ph_gemm *gemm;
+    float *x, *weight, *y; /* of the small product, a set a worker */
+    float *large_x, *large_y;
+    void *packed;
+    size_t packed_bytes;
+    char *from, *to; /* of copies */
+};
+
+static void *memory(size_t bytes)
+{
+    void *pointer = NULL;
+    bench_check(ph__memory_alloc(bytes, "the bench's measure", &pointer));
+    return pointer;
+}
+
+static const struct ph_gemm_weight_shape large_shape = {
+    .out_features = LARGE_COLUMNS, .in_features = LARGE_INNER};
+
+static void make_products(struct bench_limits *limits, size_t threads)
+{
+    const size_t rows = LARGE_ROWS * threads, weight_bytes = LARGE_COLUMNS * LARGE_INNER * sizeof(float);
+    limits->x = memory(threads * SMALL_ROWS * SMALL_INNER * sizeof(float));
+    limits->weight = memory(threads * SMALL_COLUMNS * SMALL_INNER * sizeof(float));
+    limits->y = memory(threads * SMALL_ROWS * SMALL_COLUMNS * sizeof(float));
+    limits->large_x = memory(rows * LARGE_INNER * sizeof(float));
+    limits->large_y = memory(rows * LARGE_COLUMNS * sizeof(float));
+    bench_check(ph__gemm_create(limits->team, false, &limits->gemm));
+    bench_check(ph__gemm_packed_bytes(limits->gemm, &large_shape, &limits->packed_bytes));
+    limits->packed = memory(limits->packed_bytes);
+    float *weight = memory(weight_bytes);
+    bench_check(ph__gemm_pack(limits->gemm, &large_shape, weight, limits->packed));
+    ph__memory_free(weight, weight_bytes);
+}
+
+static size_t copied_bytes(size_t threads)
+{
+    return 4 * threads * FAR_BYTES;
+}
+
+struct bench_limits *bench_limits_create(struct ph_team *team)
+{
+    const size_t threads = ph__team_num_threads(team);
+    enum ph_isa isa;
+    bench_check(ph__cpu_isa(&isa));
+    struct bench_limits *limits = memory(sizeof *limits);
+    *limits = (struct bench_limits){.team = team, .kernels = ph__kernels_for(isa)};
+    make_products(limits, threads);
+    limits->from = memory(copied_bytes(threads));
+    limits->to = memory(copied_bytes(threads));
+    memset(limits->from, 0, copied_bytes(threads));
+    memset(limits->to, 0, copied_bytes(threads));
+    return limits;
+}
+
+void bench_limits_destroy(struct bench_limits *limits)
+{
+    const size_t threads = ph__team_num_threads(limits->team), rows = LARGE_ROWS * threads;
+    ph__memory_free(limits->x, threads * SMALL_ROWS * SMALL_INNER * sizeof(float));
+    ph__memory_free(limits->weight, threads * SMALL_COLUMNS * SMALL_INNER * sizeof(float));
+    ph__memory_free(limits->y, threads * SMALL_ROWS * SMALL_COLUMNS * sizeof(float));
+    ph__memory_free(limits->large_x, rows * LARGE_INNER * sizeof(float));
+    ph__memory_free(limits->large_y, rows * LARGE_COLUMNS * sizeof(float));
+    ph__memory_free(limits->packed, limits->packed_bytes);
+    ph__memory_free(limits->from, copied_bytes(threads));
+    ph__memory_free(limits->to, copied_bytes(threads));
+    ph__gemm_destroy(limits->gemm);
+    ph__memory_free(limits, sizeof *limits);
+}
+
+struct ph_team *bench_limits_team(const struct bench_limits *limits)
+{
+    return limits->team;
+}
+
+/* FLOP/s or bytes/s of `amount` a task, four tasks a thread, so that one that is held up does not hold up all. */
+static double rate(struct ph_team *team, ph_task task, void *argument, double amount)
+{
+    const size_t num_tasks = 4 * ph__team_num_threads(team);
+    const double start = ph__clock_seconds();
+    ph__parallel_for(team, num_tasks, task, argument);
+    return amount * (double)num_tasks / (ph__clock_seconds() - start);
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------------------------------ */
+
+enum { CHAINS = 12 /* more than latency times units */, STEPS = 20000 };
+
+static volatile float sink; /* keeps the loops from being optimised away */
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+__attribute__((target("avx512f"))) static void multiply_add_avx512(void *argument, size_t task, size_t worker)
+{
+    (void)argument, (void)task, (void)worker;
+    const __m512 factor = _mm512_set1_ps(0.999f), step = _mm512_set1_ps(0.001f);
+    __m512 sums[CHAINS];
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm512_set1_ps((float)i);
+    for (int n = 0; n < STEPS; n++)
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = _mm512_fmadd_ps(sums[i], factor, step);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] = _mm512_add_ps(sums[0], sums[i]);
+    sink = _mm512_cvtss_f32(sums[0]);
+}
+
+__attribute__((target("avx2,fma"))) static void multiply_add_avx2(void *argument, size_t task, size_t worker)
+{
+    (void)argument, (void)task, (void)worker;
+    const __m256 factor = _mm256_set1_ps(0.999f), step = _mm256_set1_ps(0.001f);
+    __m256 sums[CHAINS];
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm256_set1_ps((float)i);
+    for (int n = 0; n < STEPS; n++)
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = _mm256_fmadd_ps(sums[i], factor, step);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] = _mm256_add_ps(sums[0], sums[i]);
+    sink = _mm256_cvtss_f32(sums[0]);
+}
+
+__attribute__((target("avx512f,avx512bf16"))) static void multiply_add_bf16(
+    void *argument, size_t task, size_t worker)
+{
+    (void)argument, (void)task, (void)worker;
+    const __m512bh pair = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5f), _mm512_set1_ps(0.25f));
+    __m512 sums[CHAINS];
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm512_set1_ps((float)i);
+    for (int n = 0; n < STEPS; n++)
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = _mm512_dpbf16_ps(sums[i], pair, pair);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] = _mm512_add_ps(sums[0], sums[i]);
+    sink = _mm512_cvtss_f32(sums[0]);
+}
+
+double bench_peak_bf16(struct bench_limits *limits)
+{
+    if (!__builtin_cpu_supports("avx512bf16"))
+        return 0;
+    return rate(limits->team, multiply_add_bf16, NULL, 2.0 * 32 * CHAINS * STEPS);
+}
+
+double bench_peak_fp32(struct bench_limits *limits)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        return rate(limits->team, multiply_add_avx512, NULL, 2.0 * 16 * CHAINS * STEPS);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return rate(limits->team, multiply_add_avx2, NULL, 2.0 * 8 * CHAINS * STEPS);
+    return 0;
+}
+#else
+double bench_peak_bf16(struct bench_limits *limits)
+{
+    (void)limits;
+    return 0;
+}
+
+double bench_peak_fp32(struct bench_limits *limits)
+{
+    (void)limits;
+    return 0;
+}
+#endif
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+static void small_product(void *argument, size_t task, size_t worker)
+{
+    const struct bench_limits *limits = argument;
+    (void)task;
+    const struct ph_row_product_args args = {.rows = SMALL_ROWS,
+        .in_features = SMALL_INNER,
+        .out_features = SMALL_COLUMNS,
+        .x = limits->x + worker * SMALL_ROWS * SMALL_INNER,
+        .packed = limits->weight + worker * SMALL_COLUMNS * SMALL_INNER,
+        .y = limits->y + worker * SMALL_ROWS * SMALL_COLUMNS};
+    for (int i = 0; i < SMALL_REPEATS; i++)
+        limits->kernels->row_product(&args);
+}
+
+static double large_product(struct bench_limits *limits)
+{
+    const size_t rows = LARGE_ROWS * ph__team_num_threads(limits->team);
+    const double start = ph__clock_seconds();
+    bench_check(ph__gemm_forward(limits->gemm, &large_shape, rows, limits->large_x, limits->packed, NULL,
+        PH_IDENTITY, limits->large_y));
+    return 2.0 * (double)rows * LARGE_COLUMNS * LARGE_INNER / (ph__clock_seconds() - start);
+}
+
+double bench_peak_product(struct bench_limits *limits)
+{
+    const double flops = 2.0 * SMALL_REPEATS * SMALL_ROWS * SMALL_COLUMNS * SMALL_INNER;
+    return fmax(rate(limits->team, small_product, limits, flops), large_product(limits));
+}
+
+/* ---- copying ----------------------------------------------------------------------------------------------------- */
+
+struct copy {
+    char *from, *to;
+    size_t bytes, repeats;
+    const struct ph_kernels *kernels; /* scaling in place; NULL: copying */
+};
+
+static void copy_task(void *argument, size_t task, size_t worker)
+{
+    const struct copy *copy = argument;
+    const size_t place = copy->bytes == NEAR_BYTES ? worker : task;
+    char *from = copy->from + place * copy->bytes, *to = copy->to + place * copy->bytes;
+    for (size_t i = 0; i < copy->repeats; i++) {
+        if (copy->kernels != NULL)
+            copy->kernels->scale(copy->bytes / sizeof(float), 0.5f, (float *)(void *)to, (float *)(void *)to);
+        else
+            memcpy(to, from, copy->bytes);
+    }
+}
+
+double bench_copy(struct bench_limits *limits)
+{
+    double best = 0;
+    for (int way = 0; way < 4; way++) {
+        const bool is_far = way < 2, is_scaled = way % 2 == 1;
+        struct copy copy = {.from = limits->from,
+            .to = limits->to,
+            .bytes = is_far ? FAR_BYTES : NEAR_BYTES,
+            .repeats = is_far ? 1 : NEAR_REPEATS,
+            .kernels = is_scaled ? limits->kernels : NULL};
+        best = fmax(best, rate(limits->team, copy_task, &copy, 2.0 * (double)(copy.bytes * copy.repeats)));
+    }
+    return best;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+enum { LINE_NUMBERS = 16, LANES = 4, BLOCK = 256 /* rows of a task */ };
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
+
+struct sweep {
+    const struct bench_rows *rows;
+    size_t distance; /* rows ahead */
+    int hint;
+};
+
+static void prefetch_row(const struct bench_rows *rows, size_t i, int hint)
+{
+    const float *row = rows->table + (size_t)rows->slots[i] * rows->dim;
+    for (size_t k = 0; k < rows->dim; k += LINE_NUMBERS) {
+        if (hint == 0)
+            __builtin_prefetch(row + k, 0, 3);
+        else if (hint == 1)
+            __builtin_prefetch(row + k, 0, 2);
+        else
+            __builtin_prefetch(row + k, 1, 3);
+    }
+}
+
+static void gather_task(void *argument, size_t task, size_t worker)
+{
+    const struct sweep *sweep = argument;
+    const struct bench_rows *rows = sweep->rows;
+    const size_t first = task * BLOCK, last = first + BLOCK < rows->count ? first + BLOCK : rows->count;
+    lanes sum = {0};
+    (void)worker;
+    for (size_t i = first; i < last; i++) {
+        const size_t coming = i + sweep->distance < rows->count ? i + sweep->distance : rows->count - 1;
+        prefetch_row(rows, coming, sweep->hint);
+        const float *row = rows->table + (size_t)rows->slots[i] * rows->dim;
+        for (size_t k = 0; k < rows->dim; k += LINE_NUMBERS)
+            sum += *(const lanes *)(const void *)(row + k);
+    }
+    sink = sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+static void update_task(void *argument, size_t task, size_t worker)
+{
+    const struct sweep *sweep = argument;
+    const struct bench_rows *rows = sweep->rows;
+    const size_t first = task * BLOCK, last = first + BLOCK < rows->count ? first + BLOCK : rows->count;
+    (void)worker;
+    for (size_t i = first; i < last; i++) {
+        const size_t coming = i + sweep->distance < rows->count ? i + sweep->distance : rows->count - 1;
+        prefetch_row(rows, coming, 2);
+        float *row = rows->table + (size_t)rows->slots[i] * rows->dim;
+        for (size_t k = 0; k + LANES <= rows->dim; k += LANES)
+            *(lanes *)(void *)(row + k) += 1.0f;
+    }
+}
+
+/* The best of the distances (and hints) of going over the rows once. */
+static double best_sweep(struct ph_team *team, const struct bench_rows *rows, ph_task task, int num_hints)
+{
+    const size_t num_tasks = (rows->count + BLOCK - 1) / BLOCK;
+    double best = 0;
+    for (size_t distance = 8; distance <= 32; distance *= 2) {
+        for (int hint = 0; hint < num_hints; hint++) {
+            struct sweep sweep = {rows, distance, hint};
+            const double start = ph__clock_seconds();
+            ph__parallel_for(team, num_tasks, task, &sweep);
+            const double seconds = ph__clock_seconds() - start;
+            best = fmax(best, (double)rows->count * (double)rows->dim * sizeof(float) / seconds);
+        }
+    }
+    return best;
+}
+
+double bench_gather(struct bench_limits *limits, const struct bench_rows *rows)
+{
+    return best_sweep(limits->team, rows, gather_task, 2);
+}
+
+double bench_update(struct bench_limits *limits, const struct bench_rows *rows)
+{
+    return 2 * best_sweep(limits->team, rows, update_task, 1);
+}

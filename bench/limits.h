@@ -1,0 +1,50 @@
+/* What this machine can do at this moment: the denominators of every floor. Each function takes some milliseconds and is
+ * called again in every round, for such machines share their cores, and what they can do changes from second to
+ * second. Figures are those of the whole team, in FLOP/s and bytes/s. */
+#ifndef PH_BENCH_LIMITS_H
+#define PH_BENCH_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/parallel.h"
+
+/* Teams' measuring gear: operands that are made once. The team is borrowed. */
+struct bench_limits;
+struct bench_limits *bench_limits_create(struct ph_team *team);
+void bench_limits_destroy(struct bench_limits *limits);
+struct ph_team *bench_limits_team(const struct bench_limits *limits);
+
+/* Independent multiply-adds in registers with the widest vectors; bf16: pairs of products summed in fp32
+ * (vdpbf16ps), 0 where the processor has no such instruction. */
+double bench_peak_fp32(struct bench_limits *limits);
+double bench_peak_bf16(struct bench_limits *limits);
+
+/* The fastest fp32 matrix product that we know of: the better of the library's 1024 x 512 -> 512 with packed weights, a
+ * share of the rows a thread, and of a product of which all operands lie in the first cache. */
+double bench_peak_product(struct bench_limits *limits);
+
+/* Bytes read plus written: the best of copying and scaling in place, of arrays that lie in memory, and of such that a
+ * second or third cache holds, since what operators hand on to each other often does. */
+double bench_copy(struct bench_limits *limits);
+
+/* Rows of a table. gather: every cache line of rows slots[0 .. count) is read, in this order; the best of several
+ * prefetch distances and hints. update: every number of the row is read, added to and written; slots are distinct. */
+struct bench_rows {
+    float *table;
+    size_t dim; /* numbers a row */
+    const uint32_t *slots;
+    size_t count;
+};
+double bench_gather(struct bench_limits *limits, const struct bench_rows *rows);
+double bench_update(struct bench_limits *limits, const struct bench_rows *rows);
+
+/* Nanoseconds that a cache line takes from one processor to another: half a round trip between two threads, each on a
+ * processor of its own; 0 where this process has only one. */
+double bench_core_latency(void);
+
+/* Where two processors stood to each other before and after a sample: "same complex", "across dies", or "moved" where
+ * the two differ; "one thread" where a team has no more. */
+const char *bench_placement(size_t num_threads, double latency_before_ns, double latency_after_ns);
+
+#endif

@@ -1,0 +1,126 @@
+/* The machine's limits, which every other benchmark measures again beside its own figures.
+ *
+ * bench_limits [--rounds N] [--json FILE] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "figures.h"
+#include "limits.h"
+
+enum { MAX_THREADS = 2, TABLE_GIB = 2, SLOTS = 1 << 16 };
+static const size_t dims[] = {16, 32, 64, 128};
+
+static const char *placement; /* of the last sample */
+
+struct limit {
+    const char *name, *unit;
+    double scale; /* of the unit */
+};
+
+static void report(
+    struct ph_json *figures, const struct limit *limit, size_t threads, const double *values, size_t rounds)
+{
+    char name[96];
+    snprintf(name, sizeof name, "machine.%s.threads%zu", limit->name, threads);
+    const struct bench_figure figure = {.name = name,
+        .unit = limit->unit,
+        .value = bench_median(values, rounds) / limit->scale,
+        .spread = bench_spread(values, rounds),
+        .placement = placement};
+    printf("%-36s %10.1f %-8s +- %2.0f%%   %s\n", name, figure.value, limit->unit, 50 * figure.spread,
+        placement);
+    fflush(stdout);
+    bench_record(figures, &figure);
+}
+
+/* Random slots, each once where is_distinct: one of each of `count` equal parts of the table. */
+static uint32_t *random_slots(size_t rows, size_t count, int is_distinct)
+{
+    struct ph_rng_sequence rng = {.key = {.seed = 7}};
+    uint32_t *slots = malloc(count * sizeof *slots);
+    for (size_t i = 0; i < count; i++)
+        slots[i] = (uint32_t)(is_distinct ? i * (rows / count) + ph__rng_below(&rng, rows / count)
+                                          : ph__rng_below(&rng, rows));
+    if (is_distinct)
+        ph__rng_shuffle(&rng, slots, count);
+    return slots;
+}
+
+static void measure_rows(
+    struct ph_json *figures, struct bench_limits *limits, float *table, size_t dim, size_t rounds)
+{
+    const size_t threads = ph__team_num_threads(bench_limits_team(limits));
+    const size_t rows = ((size_t)TABLE_GIB << 30) / (dim * sizeof *table);
+    double gathered[BENCH_MAX_ROUNDS], updated[BENCH_MAX_ROUNDS];
+    char name[64];
+    for (size_t round = 0; round < rounds; round++) {
+        const double before = bench_core_latency();
+        uint32_t *any = random_slots(rows, SLOTS, 0), *distinct = random_slots(rows, SLOTS, 1);
+        gathered[round] = bench_gather(limits, &(struct bench_rows){table, dim, any, SLOTS});
+        updated[round] = bench_update(limits, &(struct bench_rows){table, dim, distinct, SLOTS});
+        free(any);
+        free(distinct);
+        placement = bench_placement(threads, before, bench_core_latency());
+    }
+    snprintf(name, sizeof name, "gather.%zuB", dim * sizeof *table);
+    report(figures, &(struct limit){name, "GB/s", 1e9}, threads, gathered, rounds);
+    snprintf(name, sizeof name, "update.%zuB", dim * sizeof *table);
+    report(figures, &(struct limit){name, "GB/s", 1e9}, threads, updated, rounds);
+}
+
+static void measure(struct ph_json *figures, struct bench_limits *limits, const struct limit *limit,
+    double (*function)(struct bench_limits *), size_t rounds)
+{
+    const size_t threads = ph__team_num_threads(bench_limits_team(limits));
+    double values[BENCH_MAX_ROUNDS];
+    for (size_t round = 0; round < rounds; round++) {
+        const double before = bench_core_latency();
+        values[round] = function(limits);
+        placement = bench_placement(threads, before, bench_core_latency());
+    }
+    report(figures, limit, threads, values, rounds);
+}
+
+static void measure_threads(struct ph_json *figures, size_t threads, float *table, size_t rounds)
+{
+    struct ph_team *team;
+    bench_check(ph__team_create(threads, &team));
+    struct bench_limits *limits = bench_limits_create(team);
+    measure(figures, limits, &(struct limit){"fp32_peak", "GFLOP/s", 1e9}, bench_peak_fp32, rounds);
+    measure(figures, limits, &(struct limit){"fp32_product", "GFLOP/s", 1e9}, bench_peak_product, rounds);
+    if (bench_peak_bf16(limits) > 0)
+        measure(figures, limits, &(struct limit){"bf16_peak", "GFLOP/s", 1e9}, bench_peak_bf16, rounds);
+    else
+        printf("machine.bf16_peak: skipped: the processor has no bf16 products\n");
+    measure(figures, limits, &(struct limit){"copy", "GB/s", 1e9}, bench_copy, rounds);
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+        measure_rows(figures, limits, table, dims[i], rounds);
+    bench_limits_destroy(limits);
+    ph__team_destroy(team);
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = 7;
+    const char *json = NULL;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--rounds") == 0)
+            rounds = bench_positive("--rounds", argv[i + 1]);
+        else if (strcmp(argv[i], "--json") == 0)
+            json = argv[i + 1];
+    }
+    rounds = rounds < BENCH_MAX_ROUNDS ? rounds : BENCH_MAX_ROUNDS;
+    struct ph_json *figures = ph__json_array();
+    void *table;
+    bench_check(ph__memory_alloc((size_t)TABLE_GIB << 30, "a table", &table));
+    memset(table, 0, (size_t)TABLE_GIB << 30);
+    printf("core to core: %.0f ns one way\n", bench_core_latency());
+    for (size_t threads = 1; threads <= MAX_THREADS; threads++)
+        measure_threads(figures, threads, table, rounds);
+    ph__memory_free(table, (size_t)TABLE_GIB << 30);
+    bench_finish(figures, json);
+    return 0;
+}
