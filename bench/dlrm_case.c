@@ -1,0 +1,203 @@
+#include "dlrm_case.h"
+
+#include <stdio.h>
+
+#include "base/directory.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/stream.h"
+#include "figures.h"
+#include "ids.h"
+
+enum { MAX_TABLES = 64, MAX_PARAMETERS = 64 };
+static const int64_t bottom_units[] = {512, 256}, top_units[] = {512, 256};
+
+const struct dlrm_case dlrm_cases[] = {
+    {"pool1", 26, 100000, 64, 1, 2048, false},
+    {"pool1.uniform", 26, 100000, 64, 1, 2048, true},
+    {"pool20", 26, 100000, 64, 20, 2048, false},
+    {"pool20.uniform", 26, 100000, 64, 20, 2048, true},
+    {"large", 26, 1000000, 64, 10, 4096, false},
+};
+const size_t dlrm_num_cases = sizeof dlrm_cases / sizeof *dlrm_cases;
+
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
+
+static void *allocate(size_t bytes)
+{
+    void *memory = NULL;
+    bench_check(ph__memory_alloc(bytes, "a batch", &memory));
+    return memory;
+}
+
+static struct ph_batch make_batch(
+    const struct dlrm_case *of, const struct bench_ids *table_ids, struct ph_rng_sequence *rng)
+{
+    const size_t bags = of->tables * of->batch, num_ids = bags * of->pooling;
+    ph_real *dense = allocate(of->batch * DLRM_NUM_DENSE * sizeof *dense);
+    ph_real *labels = allocate(of->batch * sizeof *labels);
+    int32_t *lengths = allocate(bags * sizeof *lengths);
+    uint32_t *offsets = allocate((bags + 1) * sizeof *offsets);
+    int64_t *ids = allocate(num_ids * sizeof *ids);
+    for (size_t i = 0; i < of->batch * DLRM_NUM_DENSE; i++)
+        dense[i] = (ph_real)ph__rng_next_uniform(rng);
+    for (size_t i = 0; i < of->batch; i++)
+        labels[i] = ph__rng_next_uniform(rng) < 0.25 ? 1 : 0;
+    for (size_t i = 0; i < bags; i++) {
+        lengths[i] = (int32_t)of->pooling;
+        offsets[i + 1] = (uint32_t)((i + 1) * of->pooling);
+    }
+    for (size_t i = 0; i < num_ids; i++)
+        ids[i] = bench_ids_draw(table_ids, rng);
+    return (struct ph_batch){.num_samples = of->batch,
+        .num_dense = DLRM_NUM_DENSE,
+        .num_sparse = of->tables,
+        .num_tasks = 1,
+        .num_ids = num_ids,
+        .dense = dense,
+        .labels = labels,
+        .lengths = lengths,
+        .offsets = offsets,
+        .ids = ids};
+}
+
+void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of)
+{
+    const size_t ids_a_table = of->batch * of->pooling;
+    struct ph_rng_sequence rng = {.key = {.seed = 1}};
+    struct bench_ids ids;
+    bench_ids_init(&ids, of->rows, ids_a_table, of->is_uniform ? 0 : bench_reuse(ids_a_table));
+    data->of = *of;
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++)
+        data->batches[i] = make_batch(of, &ids, &rng);
+    bench_ids_fini(&ids);
+}
+
+static void release(const void *memory, size_t bytes)
+{
+    ph__memory_free((void *)(uintptr_t)memory, bytes);
+}
+
+void dlrm_data_fini(struct dlrm_data *data)
+{
+    const size_t bags = data->of.tables * data->of.batch;
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++) {
+        const struct ph_batch *batch = &data->batches[i];
+        release(batch->dense, batch->num_samples * DLRM_NUM_DENSE * sizeof *batch->dense);
+        release(batch->labels, batch->num_samples * sizeof *batch->labels);
+        release(batch->lengths, bags * sizeof *batch->lengths);
+        release(batch->offsets, (bags + 1) * sizeof *batch->offsets);
+        release(batch->ids, batch->num_ids * sizeof *batch->ids);
+    }
+}
+
+/* ---- for peers ----------------------------------------------------------------------------------------------------- */
+
+static struct ph_writer *open_file(const char *folder, const char *name)
+{
+    char path[512];
+    struct ph_writer *writer;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    bench_check(ph__writer_open(path, &writer));
+    return writer;
+}
+
+static void finish_file(struct ph_writer *writer)
+{
+    bench_check(ph__writer_finish(writer));
+    ph__writer_close(writer);
+}
+
+static void write_description(const struct dlrm_case *of, const char *folder)
+{
+    struct ph_writer *writer = open_file(folder, "case.json");
+    bench_check(ph__writer_printf(writer,
+        "{\"num_dense\": %d, \"tables\": %zu, \"rows\": %zu, \"dim\": %zu, \"batch\": %zu, \"pooling\": %zu, "
+        "\"num_batches\": %d, \"bottom\": [512, 256], \"top\": [512, 256]}\n",
+        DLRM_NUM_DENSE, of->tables, of->rows, of->dim, of->batch, of->pooling, DLRM_NUM_BATCHES));
+    finish_file(writer);
+}
+
+void dlrm_data_write(const struct dlrm_data *data, const char *folder)
+{
+    bench_check(ph__directory_create(folder));
+    write_description(&data->of, folder);
+    struct ph_writer *dense = open_file(folder, "dense.f32"), *labels = open_file(folder, "labels.f32"),
+                     *ids = open_file(folder, "ids.i64");
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++) {
+        const struct ph_batch *batch = &data->batches[i];
+        const size_t samples = batch->num_samples;
+        bench_check(ph__writer_write(dense, batch->dense, samples * DLRM_NUM_DENSE * sizeof *batch->dense));
+        bench_check(ph__writer_write(labels, batch->labels, samples * sizeof *batch->labels));
+        bench_check(ph__writer_write(ids, batch->ids, batch->num_ids * sizeof *batch->ids));
+    }
+    finish_file(dense);
+    finish_file(labels);
+    finish_file(ids);
+}
+
+/* ---- the model ----------------------------------------------------------------------------------------------------- */
+
+static ph_value build_logits(struct ph_builder *builder, const struct dlrm_case *of)
+{
+    struct ph_table_slice slices[MAX_TABLES];
+    char names[MAX_TABLES][8];
+    for (size_t i = 0; i < of->tables; i++) {
+        snprintf(names[i], sizeof names[i], "C%zu", i + 1);
+        slices[i] = (struct ph_table_slice){names[i], of->rows};
+    }
+    const struct ph_model_settings settings = {.kind = ph_model_find("dlrm"),
+        .embedding_dim = (int64_t)of->dim,
+        .embedding_init_std = 0.01,
+        .bottom_units = bottom_units,
+        .num_bottom_units = sizeof bottom_units / sizeof *bottom_units,
+        .top_units = top_units,
+        .num_top_units = sizeof top_units / sizeof *top_units,
+        .activation = PH_RELU,
+        .interaction = PH_INTERACTION_DOT};
+    const struct ph_model_features features = {
+        .num_dense = DLRM_NUM_DENSE, .num_sparse = of->tables, .num_tasks = 1, .sparse = slices};
+    return ph_model_build(builder, &settings, &features);
+}
+
+static struct ph_program *finish(struct ph_builder *builder)
+{
+    struct ph_program *program = NULL;
+    bench_check(ph_builder_finish(builder, &program));
+    ph_builder_destroy(builder);
+    return program;
+}
+
+static void build_update(struct ph_builder *builder, ph_value loss, enum ph_optimizer_kind kind)
+{
+    ph_value parameters[MAX_PARAMETERS], gradients[MAX_PARAMETERS];
+    const size_t count = ph_builder_num_parameters(builder);
+    const struct ph_optimizer optimizer = {.kind = kind, .epsilon = 1e-10, .learning_rate_factor = 1};
+    for (size_t i = 0; i < count; i++)
+        parameters[i] = ph_builder_parameter(builder, i);
+    ph_builder_begin_entry(builder, "backward");
+    ph_backward(builder, loss, count, parameters, gradients);
+    ph_builder_begin_entry(builder, "update");
+    const ph_value rate = ph_input_scalar(builder, "learning_rate"), step = ph_input_scalar(builder, "step");
+    for (size_t i = 0; i < count; i++)
+        ph_update(builder, parameters[i], gradients[i], &optimizer, rate, step, 0);
+}
+
+struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer)
+{
+    struct ph_builder *builder = NULL;
+    bench_check(ph_builder_create(PH_TRAINING, &builder));
+    const ph_value logits = build_logits(builder, of);
+    const ph_value loss = ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
+    ph_output(builder, "loss", loss);
+    build_update(builder, loss, optimizer);
+    return finish(builder);
+}
+
+struct ph_program *dlrm_inference_program(const struct dlrm_case *of)
+{
+    struct ph_builder *builder = NULL;
+    bench_check(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "probability", ph_sigmoid(builder, build_logits(builder, of)));
+    return finish(builder);
+}

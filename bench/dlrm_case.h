@@ -1,0 +1,41 @@
+/* The DLRM that all benchmarks of models run: 13 dense features, bottom 512-256-dim, top 512-256-1, dot interaction. */
+#ifndef PH_BENCH_DLRM_CASE_H
+#define PH_BENCH_DLRM_CASE_H
+
+#include <stdbool.h>
+
+#include "phloem/model.h"
+#include "phloem/op.h"
+
+#define DLRM_NUM_DENSE 13
+#define DLRM_NUM_BATCHES 8
+
+struct dlrm_case {
+    const char *name; /* "pool20" */
+    size_t tables, rows, dim, pooling, batch;
+    bool is_uniform; /* else a power law with production tables' reuse, see ids.h */
+};
+
+/* The issue's: 26 tables x 100k x 64, batch 2048, pooling 1 and 20, ids by reuse and uniform; 26 x 1M x 64, pooling 10,
+ * batch 4096. */
+extern const struct dlrm_case dlrm_cases[];
+extern const size_t dlrm_num_cases;
+
+/* Batches of a case, owned. */
+struct dlrm_data {
+    struct dlrm_case of;
+    struct ph_batch batches[DLRM_NUM_BATCHES];
+};
+void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of);
+void dlrm_data_fini(struct dlrm_data *data);
+
+/* Writes the case and its batches for peers into a folder, made where it is not there: case.json, and little-endian
+ * arrays dense.f32 (batches,B,13), labels.f32 (batches,B), ids.i64 (batches,tables,B,pooling). */
+void dlrm_data_write(const struct dlrm_data *data, const char *folder);
+
+/* The model's graph. Training: entries forward, backward and update, scalars learning_rate and step, output loss.
+ * Inference: entry forward, output probability. */
+struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer);
+struct ph_program *dlrm_inference_program(const struct dlrm_case *of);
+
+#endif
