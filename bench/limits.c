@@ -259,15 +259,19 @@ enum { LINE_NUMBERS = 16, LANES = 4, BLOCK = 256 /* rows of a task */ };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
 
 struct sweep {
-    const struct bench_rows *rows;
+    float *table;
+    size_t dim;
+    const uint32_t *slots;
+    size_t count;
     size_t distance; /* rows ahead */
     int hint;
 };
 
-static void prefetch_row(const struct bench_rows *rows, size_t i, int hint)
+static void prefetch_row(const struct sweep *sweep, size_t i, int hint)
 {
-    const float *row = rows->table + (size_t)rows->slots[i] * rows->dim;
-    for (size_t k = 0; k < rows->dim; k += LINE_NUMBERS) {
+    const size_t coming = i + sweep->distance < sweep->count ? i + sweep->distance : sweep->count - 1;
+    const float *row = sweep->table + sweep->slots[coming] * sweep->dim;
+    for (size_t k = 0; k < sweep->dim; k += LINE_NUMBERS) {
         if (hint == 0)
             __builtin_prefetch(row + k, 0, 3);
         else if (hint == 1)
@@ -280,15 +284,13 @@ static void prefetch_row(const struct bench_rows *rows, size_t i, int hint)
 static void gather_task(void *argument, size_t task, size_t worker)
 {
     const struct sweep *sweep = argument;
-    const struct bench_rows *rows = sweep->rows;
-    const size_t first = task * BLOCK, last = first + BLOCK < rows->count ? first + BLOCK : rows->count;
+    const size_t first = task * BLOCK, last = first + BLOCK < sweep->count ? first + BLOCK : sweep->count;
     lanes sum = {0};
     (void)worker;
     for (size_t i = first; i < last; i++) {
-        const size_t coming = i + sweep->distance < rows->count ? i + sweep->distance : rows->count - 1;
-        prefetch_row(rows, coming, sweep->hint);
-        const float *row = rows->table + (size_t)rows->slots[i] * rows->dim;
-        for (size_t k = 0; k < rows->dim; k += LINE_NUMBERS)
+        prefetch_row(sweep, i, sweep->hint);
+        const float *row = sweep->table + sweep->slots[i] * sweep->dim;
+        for (size_t k = 0; k < sweep->dim; k += LINE_NUMBERS)
             sum += *(const lanes *)(const void *)(row + k);
     }
     sink = sum[0] + sum[1] + sum[2] + sum[3];
@@ -297,30 +299,28 @@ static void gather_task(void *argument, size_t task, size_t worker)
 static void update_task(void *argument, size_t task, size_t worker)
 {
     const struct sweep *sweep = argument;
-    const struct bench_rows *rows = sweep->rows;
-    const size_t first = task * BLOCK, last = first + BLOCK < rows->count ? first + BLOCK : rows->count;
+    const size_t first = task * BLOCK, last = first + BLOCK < sweep->count ? first + BLOCK : sweep->count;
     (void)worker;
     for (size_t i = first; i < last; i++) {
-        const size_t coming = i + sweep->distance < rows->count ? i + sweep->distance : rows->count - 1;
-        prefetch_row(rows, coming, 2);
-        float *row = rows->table + (size_t)rows->slots[i] * rows->dim;
-        for (size_t k = 0; k + LANES <= rows->dim; k += LANES)
-            *(lanes *)(void *)(row + k) += 1.0f;
+        prefetch_row(sweep, i, 2);
+        float *row = sweep->table + sweep->slots[i] * sweep->dim;
+        for (size_t k = 0; k + LANES <= sweep->dim; k += LANES)
+            *(lanes *)(void *)(row + k) += 0.0f;
     }
 }
 
-/* The best of the distances (and hints) of going over the rows once. */
 static double best_sweep(struct ph_team *team, const struct bench_rows *rows, ph_task task, int num_hints)
 {
-    const size_t num_tasks = (rows->count + BLOCK - 1) / BLOCK;
     double best = 0;
-    for (size_t distance = 8; distance <= 32; distance *= 2) {
-        for (int hint = 0; hint < num_hints; hint++) {
-            struct sweep sweep = {rows, distance, hint};
+    size_t turn = 0;
+    for (size_t distance = 8; distance <= 64; distance *= 2) {
+        for (int hint = 0; hint < num_hints; hint++, turn++) {
+            const struct bench_slots *set = &rows->sets[turn % rows->num_sets];
+            struct sweep sweep = {rows->table, rows->dim, set->slots, set->count, distance, hint};
             const double start = ph__clock_seconds();
-            ph__parallel_for(team, num_tasks, task, &sweep);
+            ph__parallel_for(team, (set->count + BLOCK - 1) / BLOCK, task, &sweep);
             const double seconds = ph__clock_seconds() - start;
-            best = fmax(best, (double)rows->count * (double)rows->dim * sizeof(float) / seconds);
+            best = fmax(best, (double)set->count * (double)rows->dim * sizeof(float) / seconds);
         }
     }
     return best;

@@ -28,13 +28,18 @@ double bench_peak_product(struct bench_limits *limits);
  * second or third cache holds, since what operators hand on to each other often does. */
 double bench_copy(struct bench_limits *limits);
 
-/* Rows of a table. gather: every cache line of rows slots[0 .. count) is read, in this order; the best of several
- * prefetch distances and hints. update: every number of the row is read, added to and written; slots are distinct. */
+/* Rows of a table. gather: every cache line of rows slots[0 .. count) is read, in this order. update: every number of the
+ * row is read, added to and written; slots are distinct. Best of several prefetch distances and hints; each is tried on
+ * another one of num_sets lists of slots in turn, so that none finds its rows in a cache because the former left them
+ * there. */
 struct bench_rows {
-    float *table;
-    size_t dim; /* numbers a row */
-    const uint32_t *slots;
-    size_t count;
+    float *table; /* its numbers are kept as they are */
+    size_t dim;   /* numbers a row */
+    size_t num_sets;
+    const struct bench_slots {
+        const uint32_t *slots;
+        size_t count;
+    } * sets;
 };
 double bench_gather(struct bench_limits *limits, const struct bench_rows *rows);
 double bench_update(struct bench_limits *limits, const struct bench_rows *rows);

@@ -10,7 +10,7 @@
 #include "figures.h"
 #include "limits.h"
 
-enum { MAX_THREADS = 2, TABLE_GIB = 2, SLOTS = 1 << 16 };
+enum { MAX_THREADS = 2, TABLE_GIB = 2, SLOTS = 1 << 15, NUM_SETS = 8 };
 static const size_t dims[] = {16, 32, 64, 128};
 
 static const char *placement; /* of the last sample */
@@ -36,38 +36,41 @@ static void report(
     bench_record(figures, &figure);
 }
 
-/* Random slots, each once where is_distinct: one of each of `count` equal parts of the table. */
-static uint32_t *random_slots(size_t rows, size_t count, int is_distinct)
+/* Random slots, one of each of `count` equal parts of the table, so that all are distinct, in any order. */
+static struct bench_slots random_slots(size_t rows, struct ph_rng_sequence *rng)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = 7}};
-    uint32_t *slots = malloc(count * sizeof *slots);
-    for (size_t i = 0; i < count; i++)
-        slots[i] = (uint32_t)(is_distinct ? i * (rows / count) + ph__rng_below(&rng, rows / count)
-                                          : ph__rng_below(&rng, rows));
-    if (is_distinct)
-        ph__rng_shuffle(&rng, slots, count);
-    return slots;
+    uint32_t *slots = malloc(SLOTS * sizeof *slots);
+    if (slots == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for slots"));
+    for (size_t i = 0; i < SLOTS; i++)
+        slots[i] = (uint32_t)(i * (rows / SLOTS) + ph__rng_below(rng, rows / SLOTS));
+    ph__rng_shuffle(rng, slots, SLOTS);
+    return (struct bench_slots){slots, SLOTS};
 }
 
 static void measure_rows(
     struct ph_json *figures, struct bench_limits *limits, float *table, size_t dim, size_t rounds)
 {
     const size_t threads = ph__team_num_threads(bench_limits_team(limits));
-    const size_t rows = ((size_t)TABLE_GIB << 30) / (dim * sizeof *table);
+    const size_t row_bytes = dim * sizeof *table;
+    struct ph_rng_sequence rng = {.key = {.seed = 7}};
+    struct bench_slots sets[NUM_SETS];
+    for (size_t i = 0; i < NUM_SETS; i++)
+        sets[i] = random_slots(((size_t)TABLE_GIB << 30) / row_bytes, &rng);
+    const struct bench_rows rows = {table, dim, NUM_SETS, sets};
     double gathered[BENCH_MAX_ROUNDS], updated[BENCH_MAX_ROUNDS];
     char name[64];
     for (size_t round = 0; round < rounds; round++) {
         const double before = bench_core_latency();
-        uint32_t *any = random_slots(rows, SLOTS, 0), *distinct = random_slots(rows, SLOTS, 1);
-        gathered[round] = bench_gather(limits, &(struct bench_rows){table, dim, any, SLOTS});
-        updated[round] = bench_update(limits, &(struct bench_rows){table, dim, distinct, SLOTS});
-        free(any);
-        free(distinct);
+        gathered[round] = bench_gather(limits, &rows);
+        updated[round] = bench_update(limits, &rows);
         placement = bench_placement(threads, before, bench_core_latency());
     }
-    snprintf(name, sizeof name, "gather.%zuB", dim * sizeof *table);
+    for (size_t i = 0; i < NUM_SETS; i++)
+        free((void *)(uintptr_t)sets[i].slots);
+    snprintf(name, sizeof name, "gather.%zuB", row_bytes);
     report(figures, &(struct limit){name, "GB/s", 1e9}, threads, gathered, rounds);
-    snprintf(name, sizeof name, "update.%zuB", dim * sizeof *table);
+    snprintf(name, sizeof name, "update.%zuB", row_bytes);
     report(figures, &(struct limit){name, "GB/s", 1e9}, threads, updated, rounds);
 }
 

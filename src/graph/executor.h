@@ -9,7 +9,7 @@
 struct ph_node_profile {
     uint64_t num_calls;
     uint64_t time_ns;
-    double flops, bytes;
+    struct ph_cost cost;
 };
 
 struct ph_executor {

@@ -60,9 +60,14 @@ struct ph_call {
                      it returns, and fills at most the capacity; its outputs' shapes are then read anew */
 };
 
+/* What an operator cannot avoid. Bytes: each operand read or written once; those of them that go row by row, as ids
+ * point, are told apart, because memory is slower then. */
 struct ph_cost {
     double flops;
-    double bytes; /* unavoidable: each operand read or written once */
+    double bytes;           /* all of them, the following included */
+    double gathered_bytes;  /* rows of a table that are read, one for each id */
+    double revisited_bytes; /* rows of the batch's own arrays, read once for each id that points to them */
+    double updated_bytes;   /* rows of a table and of its optimizer slots, read and written */
 };
 
 /* While a node is being added: fill `outputs` types, or ph_fail(PH_ERROR_CONFIG, ...) naming node and shapes.

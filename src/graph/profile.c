@@ -23,8 +23,11 @@ ph_status ph__profile_call(struct ph_executor *executor, size_t node, struct ph_
     struct ph_node_profile *profile = &executor->profile[node];
     profile->num_calls++;
     profile->time_ns += duration;
-    profile->flops += cost.flops;
-    profile->bytes += cost.bytes;
+    profile->cost.flops += cost.flops;
+    profile->cost.bytes += cost.bytes;
+    profile->cost.gathered_bytes += cost.gathered_bytes;
+    profile->cost.revisited_bytes += cost.revisited_bytes;
+    profile->cost.updated_bytes += cost.updated_bytes;
     ph__trace_add(executor->trace, call->node->name, call->node->op->name, 0, start, duration);
     return PH_OK;
 }
@@ -41,8 +44,8 @@ void ph_executor_cost(const struct ph_executor *executor, double *flops_out, dou
 {
     *flops_out = *bytes_out = 0;
     for (size_t i = 0; i < executor->program->graph.num_nodes; i++) {
-        *flops_out += executor->profile[i].flops;
-        *bytes_out += executor->profile[i].bytes;
+        *flops_out += executor->profile[i].cost.flops;
+        *bytes_out += executor->profile[i].cost.bytes;
     }
 }
 
@@ -63,8 +66,8 @@ static void print_row(FILE *file, const struct profile_row *row, uint64_t total_
     double per_second = seconds > 0 ? 1e-9 / seconds : 0;
     double share = total_ns > 0 ? 100.0 * (double)row->profile.time_ns / (double)total_ns : 0;
     fprintf(file, "%-34s %-26s %8llu %10.2f %6.1f%% %9.2f %8.2f\n", row->name, row->op,
-        (unsigned long long)row->profile.num_calls, 1e3 * seconds, share, row->profile.flops * per_second,
-        row->profile.bytes * per_second);
+        (unsigned long long)row->profile.num_calls, 1e3 * seconds, share,
+        row->profile.cost.flops * per_second, row->profile.cost.bytes * per_second);
 }
 
 ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file)
@@ -82,8 +85,8 @@ ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *fi
         rows[count++] = (struct profile_row){graph->nodes[i].name, graph->nodes[i].op->name, *profile};
         total.profile.num_calls += profile->num_calls;
         total.profile.time_ns += profile->time_ns;
-        total.profile.flops += profile->flops;
-        total.profile.bytes += profile->bytes;
+        total.profile.cost.flops += profile->cost.flops;
+        total.profile.cost.bytes += profile->cost.bytes;
     }
     qsort(rows, count, sizeof *rows, by_time_descending);
     fprintf(file, "%-34s %-26s %8s %10s %7s %9s %8s\n", "node", "operator", "calls", "ms", "share", "GFLOP/s",

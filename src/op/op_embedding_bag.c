@@ -56,9 +56,10 @@ static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_
     const double dim = (double)call->inputs[TABLE].shape.dims[1];
     const double weights = call->inputs[WEIGHTS].data != NULL ? positions : 0;
     cost_out->flops = 2 * positions * dim;
-    cost_out->bytes =
-        (positions * dim + weights + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real) +
-        (positions + (double)call->inputs[SLOTS].shape.dims[0]) * sizeof(uint32_t);
+    cost_out->gathered_bytes = positions * dim * sizeof(ph_real);
+    cost_out->bytes = cost_out->gathered_bytes +
+                      (weights + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real) +
+                      (positions + (double)call->inputs[SLOTS].shape.dims[0]) * sizeof(uint32_t);
 }
 
 /* Task: one block of samples of one feature. */

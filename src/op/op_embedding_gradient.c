@@ -19,10 +19,12 @@ static ph_status embedding_gradient_infer(struct ph_infer *infer)
 
 static void embedding_gradient_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    const struct ph_operand *dy = &call->inputs[PH_LOOKUP_GRADIENT], *rows = &call->outputs[0];
+    const struct ph_operand *rows = &call->outputs[0];
     const double positions = (double)call->inputs[PH_LOOKUP_ORDER].shape.dims[1];
-    cost_out->flops = 2 * positions * (double)rows->shape.dims[1];
-    cost_out->bytes = (double)(ph__elements(dy) + ph__elements(rows)) * sizeof(ph_real) +
+    const double dim = (double)rows->shape.dims[1];
+    cost_out->flops = 2 * positions * dim;
+    cost_out->revisited_bytes = positions * dim * sizeof(ph_real);
+    cost_out->bytes = cost_out->revisited_bytes + (double)ph__elements(rows) * sizeof(ph_real) +
                       (2 * positions + 3 * (double)ph__rows(rows)) * sizeof(uint32_t);
 }
 

@@ -18,14 +18,16 @@ static ph_status embedding_update_infer(struct ph_infer *infer)
 
 static void embedding_update_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    const struct ph_operand *lookup = &call->inputs[LOOKUP], *dy = &lookup[PH_LOOKUP_GRADIENT];
-    const double dim = (double)dy->shape.dims[2];
+    const struct ph_operand *lookup = &call->inputs[LOOKUP];
+    const double dim = (double)lookup[PH_LOOKUP_GRADIENT].shape.dims[2];
     const double unique = (double)ph__rows(&lookup[PH_LOOKUP_UNIQUE]);
     const double positions = (double)lookup[PH_LOOKUP_ORDER].shape.dims[1];
     ph__update_cost(call, unique * dim, cost_out);
     cost_out->flops += 2 * positions * dim;
-    cost_out->bytes += ((double)ph__elements(dy) - unique * dim) * sizeof(ph_real) +
-                       (2 * positions + 2 * unique) * sizeof(uint32_t);
+    cost_out->updated_bytes = cost_out->bytes - unique * dim * sizeof(ph_real); /* but for the gradient */
+    cost_out->revisited_bytes = positions * dim * sizeof(ph_real);
+    cost_out->bytes =
+        cost_out->updated_bytes + cost_out->revisited_bytes + (2 * positions + 2 * unique) * sizeof(uint32_t);
 }
 
 /* One row of scratch a thread, each on cache lines of its own. */

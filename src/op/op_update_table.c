@@ -25,6 +25,9 @@ static void update_table_cost(const struct ph_call *call, struct ph_cost *cost_o
     const size_t weights = optimizer->is_whole_table ? call->inputs[PH_UPDATE_PARAMETER].parameter->elements
                                                      : ph__elements(gradient);
     ph__update_cost(call, (double)weights, cost_out);
+    if (!optimizer->is_whole_table)
+        cost_out->updated_bytes =
+            cost_out->bytes - (double)weights * sizeof(ph_real); /* but for the gradient */
 }
 
 struct table_job {

@@ -1,0 +1,101 @@
+#include "floor.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "figures.h"
+#include "kernel/kernel.h"
+
+enum { MIN_SLOTS = 1 << 16 /* of a list: whole features until it has as many, or all */ };
+
+double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates)
+{
+    const double streamed = cost->bytes - cost->gathered_bytes - cost->revisited_bytes - cost->updated_bytes;
+    const double memory = streamed / rates->copy + cost->gathered_bytes / rates->gather +
+                          cost->revisited_bytes / rates->revisit + cost->updated_bytes / rates->update;
+    return fmax(cost->flops / rates->product, memory);
+}
+
+/* Three lists for each batch. */
+struct floor_rows {
+    size_t dim;
+    float *own; /* (B * F, dim): stands for the gradient that is revisited */
+    size_t own_bytes;
+    struct bench_slots looked_up[DLRM_NUM_BATCHES], revisited[DLRM_NUM_BATCHES], updated[DLRM_NUM_BATCHES];
+};
+
+static uint32_t *allocate(size_t count)
+{
+    uint32_t *words = malloc(count * sizeof *words);
+    if (words == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu slots", count));
+    return words;
+}
+
+/* slots (F,B,pooling) of the first features, the merged order of their positions, and the distinct ones. */
+static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, size_t batch)
+{
+    const struct dlrm_case *of = &data->of;
+    const size_t ids_a_table = of->batch * of->pooling;
+    size_t features = (MIN_SLOTS + ids_a_table - 1) / ids_a_table;
+    features = features < of->tables ? features : of->tables;
+    const size_t count = features * ids_a_table;
+    uint32_t *slots = allocate(count), *order = allocate(count), *unique = allocate(count),
+             *starts = allocate(count);
+    for (size_t i = 0; i < count; i++)
+        slots[i] = (uint32_t)(i / ids_a_table * of->rows + (size_t)data->batches[batch].ids[i]);
+    void *scratch = malloc(ph__slot_sort_scratch_bytes(count));
+    if (scratch == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory to sort %zu slots", count));
+    const size_t num_unique =
+        ph__slot_sort(slots, count, 0, (uint32_t)(of->tables * of->rows), 0, order, unique, starts, scratch);
+    for (size_t i = 0; i < count; i++) {
+        const size_t bag = order[i] / of->pooling; /* (F,B); its row stands at (B,F) */
+        order[i] = (uint32_t)(bag % of->batch * of->tables + bag / of->batch);
+    }
+    free(scratch);
+    free(starts);
+    rows->looked_up[batch] = (struct bench_slots){slots, count};
+    rows->revisited[batch] = (struct bench_slots){order, count};
+    rows->updated[batch] = (struct bench_slots){unique, num_unique};
+}
+
+struct floor_rows *floor_rows_create(const struct dlrm_data *data)
+{
+    struct floor_rows *rows = malloc(sizeof *rows);
+    if (rows == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for the floor's rows"));
+    *rows = (struct floor_rows){.dim = data->of.dim};
+    rows->own_bytes = data->of.batch * data->of.tables * data->of.dim * sizeof *rows->own;
+    void *own = NULL;
+    bench_check(ph__memory_alloc(rows->own_bytes, "the batch's own rows", &own));
+    rows->own = own;
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++)
+        list_slots(rows, data, i);
+    return rows;
+}
+
+void floor_rows_destroy(struct floor_rows *rows)
+{
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++) {
+        free((void *)(uintptr_t)rows->looked_up[i].slots);
+        free((void *)(uintptr_t)rows->revisited[i].slots);
+        free((void *)(uintptr_t)rows->updated[i].slots);
+    }
+    ph__memory_free(rows->own, rows->own_bytes);
+    free(rows);
+}
+
+struct bench_rates bench_measure_rates(
+    struct bench_limits *limits, const struct floor_rows *rows, ph_real *table)
+{
+    const struct bench_rows looked_up = {table, rows->dim, DLRM_NUM_BATCHES, rows->looked_up};
+    const struct bench_rows revisited = {rows->own, rows->dim, DLRM_NUM_BATCHES, rows->revisited};
+    const struct bench_rows updated = {table, rows->dim, DLRM_NUM_BATCHES, rows->updated};
+    return (struct bench_rates){.product = bench_peak_product(limits),
+        .copy = bench_copy(limits),
+        .gather = bench_gather(limits, &looked_up),
+        .revisit = bench_gather(limits, &revisited),
+        .update = bench_update(limits, &updated)};
+}

@@ -1,0 +1,33 @@
+/* The least time that an operator can take on this machine. This is the one place where it is said what that is. */
+#ifndef PH_BENCH_FLOOR_H
+#define PH_BENCH_FLOOR_H
+
+#include "dlrm_case.h"
+#include "graph/op.h"
+#include "limits.h"
+
+/* What the machine does at this moment, in FLOP/s and bytes/s; see limits.h. */
+struct bench_rates {
+    double product;
+    double copy;
+    double gather;  /* of the rows that the ids of the case name, out of its own table */
+    double revisit; /* of the batch's own rows, in the order of merged slots */
+    double update;  /* of the distinct rows of the case, ascending */
+};
+
+#define BENCH_FLOOR_FORMULA                                                                                 \
+    "sum over operators of max(FLOPs / product peak, table rows read / gather + own rows read / revisit + " \
+    "table rows updated / update + other bytes / copy)"
+
+double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates); /* seconds */
+
+/* The rows that a case's batches touch: the lists of slots that gather, revisit and update are measured with. */
+struct floor_rows;
+struct floor_rows *floor_rows_create(const struct dlrm_data *data);
+void floor_rows_destroy(struct floor_rows *rows);
+
+/* Measures the rates. table: the case's own, (tables * rows, dim); its numbers stay as they are. */
+struct bench_rates bench_measure_rates(
+    struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
+
+#endif
