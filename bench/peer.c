@@ -1,6 +1,8 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,19 @@ static bool read_line(struct peer *peer)
     return true;
 }
 
+/* What follows `word` and a blank at the start of the line; NULL where the line begins otherwise. */
+static const char *behind(const char *line, const char *word)
+{
+    const size_t length = strlen(word);
+    return strncmp(line, word, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
+}
+
+static void say_skipped(const char *name, const char *why)
+{
+    printf("peer %s: skipped: %s\n", name, why);
+    fflush(stdout);
+}
+
 void peer_stop(struct peer *peer)
 {
     if (peer->to != NULL)
@@ -27,43 +42,62 @@ void peer_stop(struct peer *peer)
     *peer = (struct peer){0};
 }
 
-static void become_peer(const char *command, const int *to, const int *from)
+static void become_peer(const char *script, const int *to, const int *from)
 {
+    const char *named = getenv("PHLOEM_BENCH_PYTHON"), *python = named != NULL ? named : "python3";
+    signal(SIGPIPE, SIG_DFL);
     dup2(to[0], 0);
     dup2(from[1], 1);
-    close(to[1]);
-    close(from[0]);
     /* As its users tune it: large blocks stay in the heap instead of being mapped anew each step. */
     unsetenv("GOMP_SPINCOUNT");
     setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 1);
     setenv("MALLOC_TRIM_THRESHOLD_", "2147483648", 1);
-    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    execlp(python, python, script, (char *)NULL);
     _exit(127);
 }
 
-void peer_start(struct peer *peer, const char *command, const char *name)
+/* Its process behind two pipes, or the reason why there is none. The pipes close at exec: a peer that held the ends of
+ * another would keep it from ever seeing the end of its input. */
+static const char *start_process(struct peer *peer, const char *script)
 {
     int to[2], from[2];
-    *peer = (struct peer){0};
-    if (command == NULL)
-        return;
-    if (pipe(to) != 0 || pipe(from) != 0 || (peer->process = fork()) < 0) {
-        fprintf(stderr, "peer skipped: %s\n", strerror(errno));
-        *peer = (struct peer){0};
-        return;
+    if (pipe2(to, O_CLOEXEC) != 0)
+        return strerror(errno);
+    if (pipe2(from, O_CLOEXEC) != 0) {
+        const int reason = errno;
+        close(to[0]);
+        close(to[1]);
+        return strerror(reason);
     }
+    peer->process = fork();
     if (peer->process == 0)
-        become_peer(command, to, from);
+        become_peer(script, to, from);
     close(to[0]);
     close(from[1]);
     peer->to = fdopen(to[1], "w");
     peer->from = fdopen(from[0], "r");
-    const bool has_answered = read_line(peer);
-    if (has_answered && strncmp(peer->line, name, strlen(name)) == 0) {
+    return peer->process < 0 ? "it cannot be started" : NULL;
+}
+
+void peer_start(struct peer *peer, const char *folder, const char *name)
+{
+    char script[4096];
+    *peer = (struct peer){0};
+    if (folder == NULL)
+        return;
+    *peer = (struct peer){.name = name};
+    snprintf(script, sizeof script, "%s/%s.py", folder, name);
+    signal(SIGPIPE, SIG_IGN); /* a peer that has gone is seen by its missing answer */
+    const char *reason = start_process(peer, script);
+    if (reason == NULL && !read_line(peer))
+        reason = "it did not start";
+    if (reason == NULL && behind(peer->line, name) != NULL) {
         snprintf(peer->version, sizeof peer->version, "%s", peer->line);
         return;
     }
-    printf("peer skipped: %s\n", has_answered ? peer->line : "it did not start");
+    if (reason == NULL)
+        reason = behind(peer->line, "missing") != NULL ? behind(peer->line, "missing") : peer->line;
+    say_skipped(name, reason);
     peer_stop(peer);
 }
 
@@ -72,18 +106,37 @@ bool peer_is_there(const struct peer *peer)
     return peer->to != NULL;
 }
 
-const char *peer_ask(struct peer *peer, const char *format, ...)
+static const char *ask(struct peer *peer, const char *format, va_list arguments)
 {
-    va_list arguments;
     if (peer->to == NULL)
         return NULL;
-    va_start(arguments, format);
     vfprintf(peer->to, format, arguments);
-    va_end(arguments);
     fputc('\n', peer->to);
     fflush(peer->to);
     if (read_line(peer))
         return peer->line;
+    say_skipped(peer->name, "it has ended");
     peer_stop(peer);
     return NULL;
+}
+
+const char *peer_ask(struct peer *peer, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *answer = ask(peer, format, arguments);
+    va_end(arguments);
+    return answer;
+}
+
+bool peer_accepts(struct peer *peer, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *answer = ask(peer, format, arguments);
+    va_end(arguments);
+    if (answer == NULL || strcmp(answer, "ready") == 0)
+        return answer != NULL;
+    say_skipped(peer->name, behind(answer, "skipped") != NULL ? behind(answer, "skipped") : answer);
+    return false;
 }

@@ -3,12 +3,13 @@
 # build/bench/<room>.json. Called at the root of the tree, after the build.
 #
 # usage: bench.sh [ROOM [ARGUMENTS OF ITS PROGRAMS...]]; without a room, all of them
-# A room's peer_<name>.py, where there is one and python3, drives what its programs compare themselves with.
+# Where there is python3, programs start what they compare themselves with from bench/peers/.
 set -eu
 
 built=build/release/bench
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}" # as the phloem program sets it; a peer keeps its own default
 results=build/bench
+rooms=$(for source in bench/*/bench_*.c; do basename "$(dirname "$source")"; done | sort -u | xargs)
 
 # bench_room ROOM ARGUMENTS...
 bench_room() {
@@ -16,11 +17,9 @@ bench_room() {
     shift
     gathered=''
     mkdir -p "$results/$room"
-    for peer in bench/"$room"/peer_*.py; do
-        if [ -e "$peer" ] && command -v python3 >/dev/null; then
-            set -- --peer "python3 $peer" "$@"
-        fi
-    done
+    if command -v "${PHLOEM_BENCH_PYTHON:-python3}" >/dev/null; then
+        set -- --peers bench/peers "$@"
+    fi
     for program in "$built/$room"/bench_*; do
         part=$results/$room/$(basename "$program").json
         "$program" --json "$part" "$@"
@@ -33,13 +32,15 @@ bench_room() {
 }
 
 if [ $# -eq 0 ]; then
-    for folder in bench/*/; do
-        bench_room "$(basename "$folder")"
+    for room in $rooms; do
+        bench_room "$room"
     done
     exit 0
 fi
-if [ ! -d "bench/$1" ]; then
-    echo "bench: there are no benchmarks of $1; there are: $(cd bench && echo */)" >&2
+case " $rooms " in
+*" $1 "*) bench_room "$@" ;;
+*)
+    echo "bench: there are no benchmarks of $1; there are: $rooms" >&2
     exit 2
-fi
-bench_room "$@"
+    ;;
+esac

@@ -193,7 +193,7 @@ int main(int argc, char **argv)
             bench.only = argv[i + 1];
         else if (strcmp(argv[i], "--json") == 0)
             json = argv[i + 1];
-        else
+        else if (strcmp(argv[i], "--peers") != 0) /* has none of those */
             return usage();
     }
     if (bench.rounds < 1 || bench.rounds > MAX_ROUNDS)

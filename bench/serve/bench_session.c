@@ -1,9 +1,9 @@
 /* Latency of a session: a DLRM of 13 dense features, 26 tables x 100k rows, bottom 512-256, top 512-256-1, in calls of 1,
  * 16 and 64 rows, one thread on one core. A call begins with Criteo's cells (integers, and hexadecimal texts that are
  * hashed) and ends with probabilities. Beside it, calls in turn, onnxruntime on the same model as ONNX
- * (peer_onnxruntime.py) where that is importable: it gets the rows encoded already, and is called from Python.
+ * (bench/peers/onnxruntime.py) where that is importable: it gets the rows encoded already, and is called from Python.
  *
- * bench_session [--dim D] [--rounds N] [--calls N] [--peer "COMMAND"] [--json FILE] */
+ * bench_session [--dim D] [--rounds N] [--calls N] [--peers FOLDER] [--json FILE] */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ enum {
 struct options {
     size_t dim; /* 0: 16 and 64 */
     size_t rounds, calls;
-    const char *peer, *json;
+    const char *peers, *json;
 };
 
 static void check(ph_status status)
@@ -245,12 +245,8 @@ static struct latency run_peer(struct peer *peer, size_t calls)
 /* The peer's case: from then on its call i scores the rows of our call i. */
 static void start_peer(struct peer *peer, struct ph_arena *arena, const char *folder, size_t batch)
 {
-    const char *answer = peer_ask(peer, "case %s %s %zu", join(arena, folder, "model.onnx"), folder, batch);
-    if (answer != NULL && strcmp(answer, "ready") == 0)
-        return;
-    if (answer != NULL)
-        printf("peer skipped: %s\n", answer);
-    peer_stop(peer);
+    if (!peer_accepts(peer, "case %s %s %zu", join(arena, folder, "model.onnx"), folder, batch))
+        peer_stop(peer);
 }
 
 /* ---- rounds ---- */
@@ -366,8 +362,8 @@ static struct options parse(int argc, char **argv)
             options.rounds = positive_number(value);
         else if (strcmp(argv[i], "--calls") == 0)
             options.calls = positive_number(value);
-        else if (strcmp(argv[i], "--peer") == 0)
-            options.peer = value;
+        else if (strcmp(argv[i], "--peers") == 0)
+            options.peers = value;
         else if (strcmp(argv[i], "--json") == 0)
             options.json = value;
         else {
@@ -394,7 +390,7 @@ int main(int argc, char **argv)
     const struct options options = parse(argc, argv);
     struct peer peer;
     stay_on_one_core();
-    peer_start(&peer, options.peer, "onnxruntime ");
+    peer_start(&peer, options.peers, "onnxruntime");
     struct rows *rows = make_rows();
     struct ph_json *results = ph__json_array();
     printf("DLRM session, measured: %d dense, %d tables x 100000, %zu rounds of %zu calls, one thread on one "

@@ -1,9 +1,9 @@
 /* Training speed of the DLRM that the field compares by: 13 dense features, 26 tables x 100k rows x 64, bottom
  * 512-256-64, top 512-256-1, dot interaction, batch 2048, ids from a power law; pooling 1 and 20, SGD and Adagrad,
- * one and two threads. Beside it, round by round in turn, the same model in eager PyTorch (peer_torch.py) where that
+ * one and two threads. Beside it, round by round in turn, the same model in eager PyTorch (bench/peers/torch.py) where that
  * is importable. Batches are made beforehand on both sides: this is the speed of the training step.
  *
- * bench_dlrm [--rounds N] [--steps N] [--rows N] [--peer "COMMAND"] [--json FILE] [--profile] */
+ * bench_dlrm [--rounds N] [--steps N] [--rows N] [--peers FOLDER] [--json FILE] [--profile] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 
 struct options {
     size_t rounds, steps, rows;
-    const char *peer, *json;
+    const char *peers, *json;
     bool has_profile;
 };
 
@@ -209,9 +209,8 @@ static double run_ours(struct machine *machine, size_t steps)
 
 static void peer_case(struct peer *peer, const struct bench_case *wanted, size_t rows)
 {
-    const char *answer = peer_ask(peer, "case %zu %s %zu %d %zu %d %d", wanted->pooling,
-        optimizer_word(wanted->optimizer), wanted->threads, NUM_TABLES, rows, DIM, BATCH);
-    if (answer == NULL || strcmp(answer, "ready") != 0)
+    if (!peer_accepts(peer, "case %zu %s %zu %d %zu %d %d", wanted->pooling,
+            optimizer_word(wanted->optimizer), wanted->threads, NUM_TABLES, rows, DIM, BATCH))
         peer_stop(peer);
 }
 
@@ -316,8 +315,8 @@ static struct options parse(int argc, char **argv)
             options.steps = positive_number(value);
         else if (strcmp(argv[i], "--rows") == 0)
             options.rows = positive_number(value);
-        else if (strcmp(argv[i], "--peer") == 0)
-            options.peer = value;
+        else if (strcmp(argv[i], "--peers") == 0)
+            options.peers = value;
         else if (strcmp(argv[i], "--json") == 0)
             options.json = value;
         else {
@@ -334,7 +333,7 @@ int main(int argc, char **argv)
 {
     struct options options = parse(argc, argv);
     struct peer peer = {0};
-    peer_start(&peer, options.peer, "torch ");
+    peer_start(&peer, options.peers, "torch");
     struct ph_json *results = ph__json_array();
     printf("DLRM training step, measured: %d dense, %d tables x %zu x %d, batch %d, %zu rounds of %zu steps, "
            "medians\n",

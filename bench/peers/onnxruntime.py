@@ -15,6 +15,8 @@ import pathlib
 import sys
 import time
 
+sys.path.pop(0)  # this folder: its files are named after the packages that they import
+
 try:
     import numpy
     import onnxruntime

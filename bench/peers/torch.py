@@ -8,6 +8,8 @@ Embeddings are nn.EmbeddingBag(mode="sum", sparse=True), one a table, with a spa
 import sys
 import time
 
+sys.path.pop(0)  # this folder: its files are named after the packages that they import
+
 try:
     import torch
 except ImportError as error:
