@@ -1,0 +1,121 @@
+#include "step.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "figures.h"
+#include "graph/executor.h"
+
+struct step {
+    const struct dlrm_data *data;
+    struct ph_program *program;
+    struct ph_store *store;
+    struct ph_state *state;
+    struct ph_backend *backend;
+    struct ph_executor *executor;
+    struct ph_workspace *workspace;
+    uint64_t number;
+    size_t latest_count;            /* steps of the latest run */
+    struct ph_node_profile *latest; /* by node: of one step of it */
+};
+
+struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer, size_t threads)
+{
+    struct step *step = calloc(1, sizeof *step);
+    if (step == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a step"));
+    step->data = data;
+    step->program = dlrm_training_program(&data->of, optimizer);
+    bench_check(ph_store_create(1, &step->store));
+    bench_check(ph_state_create(&step->state));
+    bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &step->backend));
+    bench_check(ph_executor_create(step->program, step->store, step->state, step->backend, &step->executor));
+    bench_check(
+        ph_workspace_create(step->executor, data->of.batch, data->batches[0].num_ids, &step->workspace));
+    bench_check(ph_workspace_set_scalar(step->workspace, "learning_rate", 0.01));
+    bench_check(ph_executor_profile(step->executor, true, 0));
+    step->latest = calloc(step_num_nodes(step) + 1, sizeof *step->latest);
+    if (step->latest == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a step"));
+    return step;
+}
+
+void step_destroy(struct step *step)
+{
+    ph_workspace_destroy(step->workspace);
+    ph_executor_destroy(step->executor);
+    ph_backend_destroy(step->backend);
+    ph_state_destroy(step->state);
+    ph_store_destroy(step->store);
+    ph_program_destroy(step->program);
+    free(step->latest);
+    free(step);
+}
+
+static void keep_profile(struct step *step, size_t count)
+{
+    const double part = 1 / (double)count;
+    for (size_t i = 0; i < step_num_nodes(step); i++) {
+        struct ph_node_profile *profile = &step->executor->profile[i];
+        struct ph_cost *cost = &profile->cost;
+        cost->flops *= part;
+        cost->bytes *= part;
+        cost->gathered_bytes *= part;
+        cost->revisited_bytes *= part;
+        cost->updated_bytes *= part;
+        step->latest[i] = *profile;
+    }
+    step->latest_count = count;
+}
+
+double step_run(struct step *step, size_t count)
+{
+    static const char *const entries[] = {"forward", "backward", "update"};
+    for (size_t i = 0; i < step_num_nodes(step); i++)
+        step->executor->profile[i] = (struct ph_node_profile){0};
+    const double begin = ph__clock_seconds();
+    for (size_t i = 0; i < count; i++) {
+        step->number++;
+        const struct ph_batch *batch = &step->data->batches[step->number % DLRM_NUM_BATCHES];
+        bench_check(ph_workspace_bind(step->workspace, batch, 1, step->number));
+        bench_check(ph_workspace_set_scalar(step->workspace, "step", (double)step->number));
+        for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
+            bench_check(ph_workspace_run(step->workspace, entries[k]));
+    }
+    const double seconds = ph__clock_seconds() - begin;
+    keep_profile(step, count);
+    return seconds;
+}
+
+size_t step_num_nodes(const struct step *step)
+{
+    return step->program->graph.num_nodes;
+}
+
+const char *step_node_name(const struct step *step, size_t node)
+{
+    return step->program->graph.nodes[node].name;
+}
+
+double step_seconds(const struct step *step, size_t node)
+{
+    return (double)step->latest[node].time_ns * 1e-9 / (double)step->latest_count;
+}
+
+const struct ph_cost *step_cost(const struct step *step, size_t node)
+{
+    return &step->latest[node].cost;
+}
+
+struct ph_team *step_team(const struct step *step)
+{
+    return step->backend->team;
+}
+
+ph_real *step_table(const struct step *step)
+{
+    for (size_t i = 0; i < ph__store_num_parameters(step->store); i++)
+        if (ph__store_parameter(step->store, i)->is_table)
+            return ph__store_parameter(step->store, i)->data;
+    return NULL;
+}
