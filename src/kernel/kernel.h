@@ -36,20 +36,29 @@ struct ph_embedding_bag_args {
     ph_real *out;
 };
 
-/* The gradient row of one merged slot: sum over its entries, in order, of coefficient * grad[bag].
- * Entry e is position p = order[e] in the batch's ids; its bag is bags[p]; the bag's gradient row stands at
- * grad + (bag % num_samples) * sample_stride + (bag / num_samples) * feature_stride (bags are feature-major, (F,B));
- * the coefficient is weights[p] (1 when NULL) times 1/length of the bag when lengths is not NULL (mean pooling). */
+/* The gradients of merged slots: that of one slot is the sum over its entries e, in order, of
+ * coefficients[e] * grad[rows[e]]. Entries are grouped by slot. */
 struct ph_embedding_gradient_source {
-    const uint32_t *order; /* (N) positions, grouped by slot */
-    size_t num_entries;    /* N: how far ahead of `last` entries may be prefetched; 0: not at all */
-    const uint32_t *bags;  /* (N) bag of each position */
-    const ph_real *grad;   /* (B,F,D), with strides */
-    size_t num_samples;    /* B; bags and samples are counted in 32 bits */
-    size_t sample_stride, feature_stride; /* reals */
+    size_t num_entries;   /* N: how far ahead of a slot's own entries may be prefetched; 0: not at all */
+    const uint32_t *rows; /* (N) */
+    const ph_real *coefficients; /* (N), or NULL: all are one */
+    const ph_real *grad;         /* (rows, D) */
     size_t dim;
-    const ph_real *weights; /* (N) by position, or NULL */
-    const int32_t *lengths; /* (F,B) for mean pooling, or NULL */
+};
+
+/* Backward and update of merged slots in one sweep: for each run r of [first, last) the gradient row of its entries, then
+ * the optimizer's step on row unique[r]; the same bits as embedding_gradient_row and the optimizer's own kernel. m and s
+ * are the optimizer's slots as optimizer_update wants them, (rows, dim) each; for ROWWISE_ADAGRAD s is (rows). Runs may be
+ * updated concurrently by different calls; row_scratch (dim) belongs to one call. */
+struct ph_optimizer_step;
+struct ph_embedding_update_args {
+    const struct ph_embedding_gradient_source *source; /* num_entries must be set: it ends the last run */
+    const struct ph_optimizer_step *step;
+    const uint32_t *unique; /* (num_unique) row of each run */
+    const uint32_t *starts; /* (num_unique) first entry of each run */
+    size_t num_unique;
+    ph_real *table; /* (rows, dim) */
+    ph_real *m, *s; /* NULL where the optimizer has none */
 };
 
 /* ---- products whose rows do not depend on each other --------------------------------------------------------- */
@@ -91,9 +100,12 @@ struct ph_kernels {
     enum ph_isa isa;
 
     void (*embedding_bag)(const struct ph_embedding_bag_args *args);
-    /* row_out (dim) = the merged gradient of entries [first, last) of source->order; no entries: zeros. */
+    /* row_out (dim) = the merged gradient of entries [first, last); no entries: zeros. */
     void (*embedding_gradient_row)(
         const struct ph_embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out);
+
+    void (*embedding_update)(
+        const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
 
     void (*row_product)(const struct ph_row_product_args *args);
 
@@ -174,22 +186,6 @@ const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
 /* The layout of row_product's weights, the same for every ISA. */
 size_t ph__row_product_packed_reals(size_t out_features, size_t in_features);
 void ph__row_product_pack(size_t out_features, size_t in_features, const ph_real *weight, ph_real *packed);
-
-/* Backward and update of merged slots in one sweep, with the rows to come prefetched: for each run r of [first, last)
- * the gradient row of its entries, then the optimizer's step on row unique[r]. Plain C over a table of kernels.
- * m and s are the optimizer's slots as optimizer_update wants them, (rows, dim) each; for ROWWISE_ADAGRAD s is (rows).
- * Runs may be updated concurrently by different calls; row_scratch (dim) belongs to one call. */
-struct ph_embedding_update_args {
-    const struct ph_embedding_gradient_source *source; /* num_entries must be set: it ends the last run */
-    const struct ph_optimizer_step *step;
-    const uint32_t *unique; /* (num_unique) row of each run */
-    const uint32_t *starts; /* (num_unique) first entry of each run */
-    size_t num_unique;
-    ph_real *table; /* (rows, dim) */
-    ph_real *m, *s; /* NULL where the optimizer has none */
-};
-void ph__embedding_update(const struct ph_kernels *kernels, const struct ph_embedding_update_args *args,
-    size_t first, size_t last, ph_real *row_scratch);
 
 /* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
  * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.

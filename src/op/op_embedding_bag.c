@@ -38,13 +38,11 @@ static void embedding_bag_gradient(struct ph_gradient *gradient)
     if (!gradient->is_wanted[TABLE])
         return;
     ph_value lookup[PH_LOOKUP_INPUTS] = {0};
-    ph__bags(builder, node.inputs[SLOTS], &lookup[PH_LOOKUP_BAGS], &lookup[PH_LOOKUP_LENGTHS]);
     ph__merge(builder, node.inputs[SLOTS], ph__builder_declaration(builder, node.inputs[TABLE]),
         &lookup[PH_LOOKUP_UNIQUE], &lookup[PH_LOOKUP_ORDER]);
-    if (attributes->pooling == PH_POOL_SUM)
-        lookup[PH_LOOKUP_LENGTHS] = 0;
+    ph__entries(builder, node.inputs[SLOTS], lookup[PH_LOOKUP_ORDER], node.inputs[WEIGHTS],
+        attributes->pooling, &lookup[PH_LOOKUP_ROWS], &lookup[PH_LOOKUP_COEFFICIENTS]);
     lookup[PH_LOOKUP_GRADIENT] = gradient->output_gradients[0];
-    lookup[PH_LOOKUP_WEIGHTS] = node.inputs[WEIGHTS];
     gradient->input_gradients[TABLE] =
         ph__emit1(builder, &ph__op_embedding_gradient, NULL, NULL, 0, PH_LOOKUP_INPUTS, lookup);
 }

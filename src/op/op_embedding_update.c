@@ -52,7 +52,7 @@ static void update_merged(void *argument, size_t first, size_t last, size_t work
 {
     const struct fused_job *job = argument;
     void *row = (char *)job->call->scratch + worker * row_bytes(job->args.source->dim);
-    ph__embedding_update(job->call->backend->kernels, &job->args, first, last, row);
+    job->call->backend->kernels->embedding_update(&job->args, first, last, row);
 }
 
 static ph_status embedding_update_run(struct ph_call *call)

@@ -18,18 +18,12 @@ const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_decl
 struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup)
 {
     const struct ph_operand *gradient = &lookup[PH_LOOKUP_GRADIENT];
-    const size_t num_features = gradient->shape.dims[1], dim = gradient->shape.dims[2];
     return (struct ph_embedding_gradient_source){
-        .order = lookup[PH_LOOKUP_ORDER].data,
         .num_entries = lookup[PH_LOOKUP_ORDER].shape.dims[1],
-        .bags = lookup[PH_LOOKUP_BAGS].data,
+        .rows = lookup[PH_LOOKUP_ROWS].data,
+        .coefficients = lookup[PH_LOOKUP_COEFFICIENTS].data,
         .grad = gradient->data,
-        .num_samples = gradient->shape.dims[0],
-        .sample_stride = num_features * dim,
-        .feature_stride = dim,
-        .dim = dim,
-        .weights = lookup[PH_LOOKUP_WEIGHTS].data,
-        .lengths = lookup[PH_LOOKUP_LENGTHS].data,
+        .dim = gradient->shape.dims[2],
     };
 }
 

@@ -1,6 +1,6 @@
 /* What the operators of embedding tables share.
  *
- * A lookup is slots -> embedding_bag; its gradient is bags and merge -> embedding_gradient, a sparse_rows value; and
+ * A lookup is slots -> embedding_bag; its gradient is merge and entries -> embedding_gradient, a sparse_rows value; and
  * that value flows into update_table, or becomes one sweep with it: embedding_update. */
 #ifndef PH_OP_OP_TABLE_H
 #define PH_OP_OP_TABLE_H
@@ -14,11 +14,12 @@ const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_decl
 
 /* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. */
 ph_value ph__slots(struct ph_builder *builder, ph_value ids, const struct ph_declaration *table);
-/* Bag of each position (N) u32, and the length of each bag (bags) i32. */
-void ph__bags(struct ph_builder *builder, ph_value slots, ph_value *bags_out, ph_value *lengths_out);
 /* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
 void ph__merge(struct ph_builder *builder, ph_value slots, const struct ph_declaration *table,
     ph_value *unique_out, ph_value *order_out);
+/* Of each merged position: its row of the lookup's gradient, and its coefficient (0: all are one). weights may be 0. */
+void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
+    enum ph_pooling pooling, ph_value *rows_out, ph_value *coefficients_out);
 
 /* ---- the gradient of a lookup ----------------------------------------------------------------------------- */
 
@@ -26,10 +27,9 @@ void ph__merge(struct ph_builder *builder, ph_value slots, const struct ph_decla
 enum {
     PH_LOOKUP_UNIQUE,
     PH_LOOKUP_ORDER,
-    PH_LOOKUP_BAGS,
-    PH_LOOKUP_LENGTHS,  /* 0: sum pooling */
-    PH_LOOKUP_GRADIENT, /* (B,F,D), of the lookup's output */
-    PH_LOOKUP_WEIGHTS,  /* 0: none */
+    PH_LOOKUP_ROWS,
+    PH_LOOKUP_COEFFICIENTS, /* 0: all are one */
+    PH_LOOKUP_GRADIENT,     /* (B,F,D), of the lookup's output */
     PH_LOOKUP_INPUTS
 };
 

@@ -82,7 +82,7 @@ static void run_gradient_rows(const struct ph_kernels *kernels, const void *stat
 static void run_update(const struct ph_kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
-    ph__embedding_update(kernels, &merge->update, 0, merge->num_unique, merge->row);
+    kernels->embedding_update(&merge->update, 0, merge->num_unique, merge->row);
 }
 
 /* BATCH bags of `pooling` uniform ids, merged. */
@@ -90,9 +90,6 @@ static void make_merge(
     struct merge *merge, const struct ph_optimizer_step *step, size_t rows, size_t dim, size_t pooling)
 {
     const size_t count = BATCH * pooling;
-    uint32_t *bags = bench_memory(count, sizeof *bags);
-    for (size_t i = 0; i < count; i++)
-        bags[i] = (uint32_t)(i / pooling);
     *merge = (struct merge){
         .slots = bench_words(count, (uint32_t)rows),
         .order = bench_memory(count, sizeof(uint32_t)),
@@ -106,13 +103,12 @@ static void make_merge(
     };
     merge->num_unique = ph__slot_sort(merge->slots, count, 0, (uint32_t)rows, 0, merge->order, merge->unique,
         merge->starts, merge->scratch);
+    for (size_t i = 0; i < count; i++)
+        merge->order[i] /= (uint32_t)pooling; /* positions become the rows of their bags */
     merge->source = (struct ph_embedding_gradient_source){
-        .order = merge->order,
         .num_entries = count,
-        .bags = bags,
+        .rows = merge->order,
         .grad = bench_floats(BATCH * dim),
-        .num_samples = BATCH,
-        .sample_stride = dim,
         .dim = dim,
     };
     merge->update = (struct ph_embedding_update_args){

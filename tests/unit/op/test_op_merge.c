@@ -1,4 +1,4 @@
-/* merge and bags against a naive count, through a program that only merges. */
+/* merge and entries against a naive count, through a program that only merges. */
 #include "op/op_table.h"
 
 #include "graph/executor.h"
@@ -6,10 +6,10 @@
 
 struct merged {
     struct table_model model;
-    ph_value unique, order, bags, lengths;
+    ph_value unique, order, rows, coefficients;
 };
 
-/* slots -> bags, merge; kept readable by an update that is never run. */
+/* slots -> merge, entries; kept readable by an update that is never run. */
 static void build_merge(struct merged *merged, const struct table_case *trial)
 {
     merged->model = (struct table_model){.trial = trial, .random = {.key = {.seed = test_seed()}}};
@@ -25,11 +25,11 @@ static void build_merge(struct merged *merged, const struct table_case *trial)
     const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
     ph_value slots = ph__slots(builder, ph_input_ids(builder, trial->num_features), declaration);
     ph__merge(builder, slots, declaration, &merged->unique, &merged->order);
-    ph__bags(builder, slots, &merged->bags, &merged->lengths);
+    ph__entries(builder, slots, merged->order, 0, PH_POOL_MEAN, &merged->rows, &merged->coefficients);
     ph_output(builder, "unique", merged->unique);
     ph_output(builder, "order", merged->order);
-    ph_output(builder, "bags", merged->bags);
-    ph_output(builder, "lengths", merged->lengths);
+    ph_output(builder, "rows", merged->rows);
+    ph_output(builder, "coefficients", merged->coefficients);
     assert_ok(ph_builder_finish(builder, &model->program));
     ph_builder_destroy(builder);
     const struct ph_backend_options options = {.num_threads = trial->num_threads};
@@ -51,11 +51,26 @@ static size_t num_unique(const struct merged *merged)
     return (size_t)merged->model.workspace->extents[value_of(merged, merged->unique)->type->dims[0].symbol];
 }
 
-/* Slot of position p. */
-static uint32_t slot_of(const struct merged *merged, size_t p, size_t bag)
+/* The bag (feature-major) of position p. */
+static size_t bag_of(const struct ph_batch *batch, size_t p)
+{
+    size_t bag = 0;
+    while (batch->offsets[bag + 1] <= p)
+        bag++;
+    return bag;
+}
+
+static void check_entry(const struct merged *merged, size_t entry, uint32_t slot)
 {
     const struct ph_batch *batch = &merged->model.batch;
-    return (uint32_t)(bag / batch->num_samples * merged->model.trial->num_rows + (size_t)batch->ids[p]);
+    const uint32_t *order = value_of(merged, merged->order)->data,
+                   *rows = value_of(merged, merged->rows)->data;
+    const ph_real *coefficients = value_of(merged, merged->coefficients)->data;
+    const size_t p = order[entry], bag = bag_of(batch, p);
+    const size_t feature = bag / batch->num_samples, sample = bag % batch->num_samples;
+    assert_int_equal(feature * merged->model.trial->num_rows + (size_t)batch->ids[p], slot);
+    assert_int_equal(rows[entry], sample * batch->num_sparse + feature);
+    assert_true(coefficients[entry] == 1 / (ph_real)batch->lengths[bag]);
 }
 
 static void check_merge(const struct merged *merged)
@@ -63,15 +78,8 @@ static void check_merge(const struct merged *merged)
     const struct ph_batch *batch = &merged->model.batch;
     const uint32_t *unique = value_of(merged, merged->unique)->data,
                    *order = value_of(merged, merged->order)->data;
-    const uint32_t *starts = value_of(merged, merged->order)->index,
-                   *bags = value_of(merged, merged->bags)->data;
-    const int32_t *lengths = value_of(merged, merged->lengths)->data;
-    const size_t num_bags = batch->num_samples * batch->num_sparse, count = num_unique(merged);
-    for (size_t bag = 0; bag < num_bags; bag++) {
-        assert_int_equal(lengths[bag], batch->lengths[bag]);
-        for (size_t p = batch->offsets[bag]; p < batch->offsets[bag + 1]; p++)
-            assert_int_equal(bags[p], bag);
-    }
+    const uint32_t *starts = value_of(merged, merged->order)->index;
+    const size_t count = num_unique(merged);
     size_t entries = 0;
     for (size_t u = 0; u < count; u++) {
         assert_true(u == 0 || unique[u - 1] < unique[u]);
@@ -79,7 +87,7 @@ static void check_merge(const struct merged *merged)
         assert_true(starts[u] < starts[u + 1]);
         for (; entries < starts[u + 1]; entries++) {
             assert_true(entries == starts[u] || order[entries - 1] < order[entries]);
-            assert_int_equal(slot_of(merged, order[entries], bags[order[entries]]), unique[u]);
+            check_entry(merged, entries, unique[u]);
         }
     }
     assert_int_equal(entries, batch->num_ids);

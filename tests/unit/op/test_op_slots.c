@@ -72,7 +72,7 @@ static size_t count_in_pair(size_t second_rows, const char *operator_name)
 static void tables_of_equal_rows_share_slots_and_merge(void **state)
 {
     (void)state;
-    static const char *const shared[] = {"slots", "bags", "merge"};
+    static const char *const shared[] = {"slots", "merge", "entries"};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(count_in_pair(20, shared[i]), 1);
         assert_int_equal(count_in_pair(21, shared[i]), 2);
