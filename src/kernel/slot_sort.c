@@ -15,7 +15,8 @@ static uint64_t item_of(const uint32_t *slots, size_t i, uint32_t base, uint32_t
     return (uint64_t)(slots[i] - base) << 32 | (first_position + (uint32_t)i);
 }
 
-/* Sorted items to order, unique and starts; returns the number of distinct slots. */
+/* Sorted items to order, unique and starts; returns the number of distinct slots. Every item is written as if it began a
+ * run, to be overwritten where it does not: a branch would be mispredicted about as often as not. */
 static size_t emit_runs(
     const uint64_t *items, size_t count, uint32_t base, uint32_t *order, uint32_t *unique, uint32_t *starts)
 {
@@ -24,12 +25,10 @@ static size_t emit_runs(
     for (size_t i = 0; i < count; i++) {
         const uint64_t slot = items[i] >> 32;
         order[i] = (uint32_t)items[i];
-        if (slot != previous) {
-            unique[runs] = base + (uint32_t)slot;
-            starts[runs] = (uint32_t)i;
-            runs++;
-            previous = slot;
-        }
+        unique[runs] = base + (uint32_t)slot;
+        starts[runs] = (uint32_t)i;
+        runs += slot != previous;
+        previous = slot;
     }
     return runs;
 }
@@ -72,36 +71,41 @@ static size_t counting_sort(const uint32_t *slots, size_t count, uint32_t base, 
     return runs;
 }
 
-/* One pass: items of `from` scattered to `to` by the digit at `shift`; counts becomes their running sum. */
-static void scatter(
-    const uint64_t *from, uint64_t *to, size_t count, unsigned shift, uint32_t buckets, uint32_t *counts)
+/* Lengths of buckets become where they begin. */
+static void sum_lengths(uint32_t *lengths, uint32_t buckets)
 {
     uint32_t start = 0;
     for (uint32_t bucket = 0; bucket < buckets; bucket++) {
-        const uint32_t length = counts[bucket];
-        counts[bucket] = start;
+        const uint32_t length = lengths[bucket];
+        lengths[bucket] = start;
         start += length;
     }
-    for (size_t i = 0; i < count; i++)
-        to[counts[from[i] >> shift & (buckets - 1)]++] = from[i];
 }
 
-/* Sorts items by their slot's low `bits` bits; returns whichever of the two arrays holds the result. */
-static uint64_t *radix_sort(uint64_t *items, uint64_t *spare, size_t count, unsigned bits)
+/* Sorts by the low `bits` bits of slot - base; returns whichever of the two arrays of items holds the result. The first
+ * pass makes the items. */
+static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t first_position,
+    unsigned bits, uint64_t *items, uint64_t *spare)
 {
-    uint32_t counts[MAX_DIGITS][BUCKETS];
+    uint32_t next[MAX_DIGITS][BUCKETS];
     const unsigned digits = (bits + MAX_DIGIT_BITS - 1) / MAX_DIGIT_BITS;
     const unsigned digit_bits = (bits + digits - 1) / digits;
-    const uint32_t buckets = (uint32_t)1 << digit_bits;
+    const uint32_t buckets = (uint32_t)1 << digit_bits, mask = buckets - 1;
 
     for (unsigned digit = 0; digit < digits; digit++)
-        memset(counts[digit], 0, buckets * sizeof counts[digit][0]);
+        memset(next[digit], 0, buckets * sizeof next[digit][0]);
     for (size_t i = 0; i < count; i++)
         for (unsigned digit = 0; digit < digits; digit++)
-            counts[digit][items[i] >> (32 + digit * digit_bits) & (buckets - 1)]++;
+            next[digit][(slots[i] - base) >> digit * digit_bits & mask]++;
+    for (unsigned digit = 0; digit < digits; digit++)
+        sum_lengths(next[digit], buckets);
 
-    for (unsigned digit = 0; digit < digits; digit++) {
-        scatter(items, spare, count, 32 + digit * digit_bits, buckets, counts[digit]);
+    for (size_t i = 0; i < count; i++)
+        items[next[0][(slots[i] - base) & mask]++] = item_of(slots, i, base, first_position);
+    for (unsigned digit = 1; digit < digits; digit++) {
+        const unsigned shift = 32 + digit * digit_bits;
+        for (size_t i = 0; i < count; i++)
+            spare[next[digit][items[i] >> shift & mask]++] = items[i];
         uint64_t *sorted = spare;
         spare = items;
         items = sorted;
@@ -117,12 +121,14 @@ size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_
         return counting_sort(slots, count, base, range, first_position, order, unique, starts);
 
     uint64_t *items = scratch;
-    for (size_t i = 0; i < count; i++)
-        items[i] = item_of(slots, i, base, first_position);
-    if (count <= FEW)
+    if (count <= FEW) {
+        for (size_t i = 0; i < count; i++)
+            items[i] = item_of(slots, i, base, first_position);
         insertion_sort(items, count);
-    else
-        items = radix_sort(items, items + count, count, 32 - (unsigned)__builtin_clz(range - 1));
+    } else {
+        const unsigned bits = 32 - (unsigned)__builtin_clz(range - 1);
+        items = radix_sort(slots, count, base, first_position, bits, items, items + count);
+    }
     return emit_runs(items, count, base, order, unique, starts);
 }
 
