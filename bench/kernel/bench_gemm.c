@@ -7,22 +7,20 @@
  * ratio's too. Operands are as warm as a loop over one layer leaves them. Packing is not timed.
  *
  * bench_gemm [--rounds N] [--json FILE] */
-#include <immintrin.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/cpu.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "figures.h"
 #include "kernel/gemm.h"
+#include "limits.h"
 
-#define MAX_ROUNDS 201
+#define MAX_ROUNDS BENCH_MAX_ROUNDS
 #define MAX_THREADS 2
-#define PEAK_ITERATIONS 20000 /* of one task: a fraction of a millisecond */
 
 static const struct layer {
     const char *model;
@@ -43,99 +41,22 @@ static const struct layer {
 enum product { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT, NUM_PRODUCTS };
 static const char *const product_names[NUM_PRODUCTS] = {"forward", "backward_data", "backward_weight"};
 
-static void check(ph_status status)
-{
-    if (status == PH_OK)
-        return;
-    fprintf(stderr, "bench_gemm: %s\n", ph_error_text());
-    exit(ph_status_exit_code(status));
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *numbers, size_t count)
-{
-    double sorted[MAX_ROUNDS];
-    memcpy(sorted, numbers, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_numbers);
-    return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
-}
-
-/* ---- the limit: independent multiply-adds in registers ---------------------------------------------------------- */
-
-#define CHAINS 10 /* more than latency times units */
-
-__attribute__((target("avx512f"))) static void multiply_add_avx512(float *out)
-{
-    __m512 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
-    const __m512 factor = _mm512_set1_ps(0.999f), step = _mm512_set1_ps(0.001f);
-    for (int n = 0; n < PEAK_ITERATIONS; n++)
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm512_fmadd_ps(sums[i], factor, step);
-    for (int i = 0; i < CHAINS; i++)
-        out[i] = _mm512_reduce_add_ps(sums[i]);
-}
-
-__attribute__((target("avx2,fma"))) static void multiply_add_avx2(float *out)
-{
-    __m256 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm256_set1_ps((float)i);
-    const __m256 factor = _mm256_set1_ps(0.999f), step = _mm256_set1_ps(0.001f);
-    for (int n = 0; n < PEAK_ITERATIONS; n++)
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm256_fmadd_ps(sums[i], factor, step);
-    for (int i = 0; i < CHAINS; i++)
-        out[i] = _mm256_cvtss_f32(sums[i]);
-}
-
-struct peak {
-    enum ph_isa isa;
-    float out[MAX_THREADS][16 + CHAINS]; /* kept, so that the loops are not optimised away */
-};
-
-static void peak_task(void *argument, size_t task, size_t worker)
-{
-    (void)task;
-    struct peak *peak = argument;
-    if (peak->isa == PH_ISA_AVX512)
-        multiply_add_avx512(peak->out[worker]);
-    else
-        multiply_add_avx2(peak->out[worker]);
-}
-
-static double peak_gflops(struct peak *peak, struct ph_team *team)
-{
-    const size_t num_tasks = 4 * ph__team_num_threads(team);
-    const double lanes = peak->isa == PH_ISA_AVX512 ? 16 : 8;
-    const double start = ph__clock_seconds();
-    ph__parallel_for(team, num_tasks, peak_task, peak);
-    const double seconds = ph__clock_seconds() - start;
-    return 2 * lanes * CHAINS * PEAK_ITERATIONS * (double)num_tasks / seconds * 1e-9;
-}
-
 /* ---- one layer in one mode -------------------------------------------------------------------------------------- */
 
 struct operands {
     ph_real *x, *weight, *bias, *dy, *y, *dx, *dw, *db;
-    void *scratch;
 };
 
 struct mode {
     struct ph_gemm *gemm;
     void *packed[2]; /* not transposed, transposed */
+    void *scratch;   /* of the weight gradient */
 };
 
 static void *allocate(size_t bytes)
 {
     void *memory;
-    check(ph__memory_alloc(bytes > 0 ? bytes : 1, "operands", &memory));
+    bench_check(ph__memory_alloc(bytes > 0 ? bytes : 1, "operands", &memory));
     return memory;
 }
 
@@ -152,7 +73,8 @@ static struct operands make_operands(const struct layer *layer)
 {
     struct ph_rng_sequence rng = {.key = {.seed = 1}};
     const size_t m = layer->rows, n = layer->out_features, k = layer->in_features;
-    return (struct operands){.x = random_reals(m * k, &rng),
+    return (struct operands){
+        .x = random_reals(m * k, &rng),
         .weight = random_reals(n * k, &rng),
         .bias = random_reals(n, &rng),
         .dy = random_reals(m * n, &rng),
@@ -160,20 +82,22 @@ static struct operands make_operands(const struct layer *layer)
         .dx = random_reals(m * k, &rng),
         .dw = random_reals(n * k, &rng),
         .db = random_reals(n, &rng),
-        .scratch = allocate(ph__gemm_weight_scratch_bytes(m, n, k))};
+    };
 }
 
 static struct mode make_mode(
     struct ph_team *team, bool is_fast, const struct layer *layer, const struct operands *operands)
 {
     struct mode mode;
-    check(ph__gemm_create(team, is_fast, &mode.gemm));
+    bench_check(ph__gemm_create(team, is_fast, &mode.gemm));
+    mode.scratch =
+        allocate(ph__gemm_weight_scratch_bytes(mode.gemm, layer->out_features, layer->in_features));
     for (int i = 0; i < 2; i++) {
         const struct ph_gemm_weight_shape shape = {layer->out_features, layer->in_features, i == 1, false};
         size_t bytes;
-        check(ph__gemm_packed_bytes(mode.gemm, &shape, &bytes));
+        bench_check(ph__gemm_packed_bytes(mode.gemm, &shape, &bytes));
         mode.packed[i] = allocate(bytes);
-        check(ph__gemm_pack(mode.gemm, &shape, operands->weight, mode.packed[i]));
+        bench_check(ph__gemm_pack(mode.gemm, &shape, operands->weight, mode.packed[i]));
     }
     return mode;
 }
@@ -185,14 +109,15 @@ static void run_product(
     const struct ph_gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false};
     switch (product) {
     case FORWARD:
-        check(ph__gemm_forward(mode->gemm, &shape, layer->rows, o->x, mode->packed[0], o->bias,
+        bench_check(ph__gemm_forward(mode->gemm, &shape, layer->rows, o->x, mode->packed[0], o->bias,
             n == 1 ? PH_IDENTITY : PH_RELU, o->y));
         return;
     case BACKWARD_DATA:
-        check(ph__gemm_backward_data(mode->gemm, &shape, layer->rows, o->dy, mode->packed[1], o->dx));
+        bench_check(ph__gemm_backward_data(mode->gemm, &shape, layer->rows, o->dy, mode->packed[1], o->dx));
         return;
     default:
-        check(ph__gemm_backward_weight(mode->gemm, layer->rows, n, k, o->x, o->dy, o->dw, o->db, o->scratch));
+        bench_check(ph__gemm_backward_weight(
+            mode->gemm, layer->rows, n, k, o->x, o->dy, o->dw, o->db, mode->scratch));
     }
 }
 
@@ -213,42 +138,38 @@ struct result {
     double deterministic, fast, ratio, peak;
 };
 
-static struct result measure(const struct layer *layer, enum product product, struct ph_team *team,
-    struct peak *peak, const struct mode modes[2], const struct operands *operands, size_t rounds)
+static struct result measure(const struct layer *layer, enum product product, struct bench_limits *limits,
+    const struct mode modes[2], const struct operands *operands, size_t rounds)
 {
     double numbers[4][MAX_ROUNDS];
     for (size_t warm_up = 0; warm_up < 2; warm_up++)
         for (size_t i = 0; i < 2; i++)
             run_product(&modes[i], product, layer, operands);
     for (size_t round = 0; round < rounds; round++) {
-        numbers[3][round] = peak_gflops(peak, team);
+        numbers[3][round] = bench_peak_fp32(limits) * 1e-9;
         for (size_t i = 0; i < 2; i++) { /* which goes first alternates */
             const size_t mode = (round + i) % 2;
             numbers[mode][round] = product_gflops(&modes[mode], product, layer, operands);
         }
         numbers[2][round] = numbers[0][round] / numbers[1][round];
     }
-    return (struct result){.deterministic = median(numbers[0], rounds),
-        .fast = median(numbers[1], rounds),
-        .ratio = median(numbers[2], rounds),
-        .peak = median(numbers[3], rounds)};
+    return (struct result){.deterministic = bench_median(numbers[0], rounds),
+        .fast = bench_median(numbers[1], rounds),
+        .ratio = bench_median(numbers[2], rounds),
+        .peak = bench_median(numbers[3], rounds)};
 }
 
-static void append(struct ph_json *results, const char *name, const char *unit, double value,
-    double peer_value, double ratio, double limit, double of_limit)
+static void append(
+    struct ph_json *results, const char *name, double value, double peer_value, double ratio, double of_limit)
 {
-    struct ph_json *entry = ph__json_object();
-    ph__json_set_text(entry, "name", name);
-    ph__json_set_text(entry, "unit", unit);
-    ph__json_set_number(entry, "value", value);
-    ph__json_set_text(entry, "peer", "the library's own threads, bits not kept");
-    ph__json_set_number(entry, "peer_value", peer_value);
-    ph__json_set_number(entry, "ratio", ratio);
-    ph__json_set_number(entry, "limit", limit);
-    ph__json_set_text(entry, "limit_formula", "2 FLOP a multiply-add in registers, same threads, same round");
-    ph__json_set_number(entry, "of_limit", of_limit);
-    ph__json_set_text(entry, "label", "measured");
-    ph__json_append(results, entry);
+    bench_record(results, &(struct bench_figure){.name = name,
+                              .unit = "GFLOP/s",
+                              .value = value,
+                              .peer = "the library's own threads, bits not kept",
+                              .peer_value = peer_value,
+                              .ratio = ratio,
+                              .limit = "2 FLOP a multiply-add in registers, same threads, same round",
+                              .of_limit = of_limit});
 }
 
 static void report(struct ph_json *results, const struct layer *layer, enum product product, size_t threads,
@@ -260,8 +181,7 @@ static void report(struct ph_json *results, const struct layer *layer, enum prod
     char name[128];
     snprintf(name, sizeof name, "kernel.gemm.%s.%zux%zux%zu.%zuthreads", product_names[product], layer->rows,
         layer->in_features, layer->out_features, threads);
-    append(
-        results, name, "GFLOP/s", r->deterministic, r->fast, r->ratio, r->peak, r->deterministic / r->peak);
+    append(results, name, r->deterministic, r->fast, r->ratio, r->deterministic / r->peak);
 }
 
 struct total {
@@ -276,13 +196,12 @@ static void report_total(
         model, 1e3 * total->deterministic_s, 1e3 * total->fast_s, 100 * cost);
     char name[64];
     snprintf(name, sizeof name, "kernel.gemm.%s.%zuthreads", model, threads);
-    append(results, name, "GFLOP/s", total->flops / total->deterministic_s * 1e-9,
-        total->flops / total->fast_s * 1e-9, total->fast_s / total->deterministic_s,
-        total->flops / total->peak_s * 1e-9, total->peak_s / total->deterministic_s);
+    append(results, name, total->flops / total->deterministic_s * 1e-9, total->flops / total->fast_s * 1e-9,
+        total->fast_s / total->deterministic_s, total->peak_s / total->deterministic_s);
 }
 
-static void measure_layer(const struct layer *layer, struct ph_team *team, struct peak *peak, size_t rounds,
-    struct ph_json *results, struct total *total)
+static void measure_layer(const struct layer *layer, struct ph_team *team, struct bench_limits *limits,
+    size_t rounds, struct ph_json *results, struct total *total)
 {
     const struct operands operands = make_operands(layer);
     const struct mode modes[2] = {
@@ -290,8 +209,7 @@ static void measure_layer(const struct layer *layer, struct ph_team *team, struc
     const double flops = 2.0 * (double)layer->count * (double)layer->rows * (double)layer->in_features *
                          (double)layer->out_features;
     for (int product = 0; product < NUM_PRODUCTS; product++) {
-        const struct result result =
-            measure(layer, (enum product)product, team, peak, modes, &operands, rounds);
+        const struct result result = measure(layer, (enum product)product, limits, modes, &operands, rounds);
         report(results, layer, (enum product)product, ph__team_num_threads(team), &result);
         total->flops += flops;
         total->deterministic_s += flops / result.deterministic * 1e-9;
@@ -300,20 +218,22 @@ static void measure_layer(const struct layer *layer, struct ph_team *team, struc
     }
 }
 
-static void measure_threads(size_t threads, size_t rounds, struct peak *peak, struct ph_json *results)
+static void measure_threads(size_t threads, size_t rounds, struct ph_json *results)
 {
     struct ph_team *team;
-    check(ph__team_create(threads, &team));
+    bench_check(ph__team_create(threads, &team));
+    struct bench_limits *limits = bench_limits_create(team);
     printf("%s, %zu thread%s, GFLOP/s: deterministic, fast, ratio, share of %.0f (peak)\n",
-        ph__gemm_library(), threads, threads == 1 ? "" : "s", peak_gflops(peak, team));
+        ph__gemm_library(), threads, threads == 1 ? "" : "s", bench_peak_fp32(limits) * 1e-9);
     struct total total = {0};
     for (size_t i = 0; i < NUM_LAYERS; i++) {
-        measure_layer(&layers[i], team, peak, rounds, results, &total);
+        measure_layer(&layers[i], team, limits, rounds, results, &total);
         if (i + 1 == NUM_LAYERS || strcmp(layers[i + 1].model, layers[i].model) != 0) {
             report_total(results, layers[i].model, threads, &total);
             total = (struct total){0};
         }
     }
+    bench_limits_destroy(limits);
     ph__team_destroy(team);
 }
 
@@ -331,13 +251,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_gemm: --rounds 1 to %d\n", MAX_ROUNDS);
         return 2;
     }
-    struct peak peak = {0};
-    check(ph__cpu_isa(&peak.isa));
     struct ph_json *results = ph__json_array();
     for (size_t threads = 1; threads <= MAX_THREADS; threads++)
-        measure_threads(threads, rounds, &peak, results);
-    if (json != NULL)
-        check(ph__json_write(results, json));
-    ph__json_destroy(results);
+        measure_threads(threads, rounds, results);
+    bench_finish(results, json);
     return 0;
 }

@@ -10,12 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "bench_kernels/cases.h"
+#include "figures.h"
+#include "limits.h"
 
-enum { MAX_ROUNDS = 101, DEFAULT_ROUNDS = 11, MAX_NAME = 128 };
+enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, DEFAULT_ROUNDS = 11, MAX_NAME = 128 };
 static const double sample_ns = 1e6; /* one sample repeats its call until about this long */
 
 struct bench {
@@ -26,18 +27,10 @@ struct bench {
     double memory_bandwidth, fma_peak;
 };
 
-static void check(ph_status status)
-{
-    if (status == PH_OK)
-        return;
-    fprintf(stderr, "bench_kernels: %s\n", ph_error_text());
-    exit(ph_status_exit_code(status));
-}
-
 void *bench_memory(size_t count, size_t size)
 {
     void *memory;
-    check(ph__memory_alloc(count * size, "a benchmark's data", &memory));
+    bench_check(ph__memory_alloc(count * size, "a benchmark's data", &memory));
     return memory;
 }
 
@@ -59,27 +52,7 @@ uint32_t *bench_words(size_t count, uint32_t bound)
     return x;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare_doubles);
-    return count % 2 != 0 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 typedef void run_function(const struct ph_kernels *kernels, const void *state);
-
-double bench_clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static double time_calls(run_function *run, const struct ph_kernels *kernels, const void *state, size_t calls)
 {
@@ -134,17 +107,18 @@ static void record(struct bench *bench, const struct bench_case *c, const struct
     printf(is_last ? "\n\n" : "\n");
     fflush(stdout);
 
-    struct ph_json *entry = ph__json_object();
-    ph__json_set_text(entry, "name", name);
-    ph__json_set_text(entry, "unit", "ns");
-    ph__json_set_number(entry, "value", ours->median_ns);
-    ph__json_set_text(entry, "peer", peer != NULL ? peer->name : NULL);
-    ph__json_set_number(entry, "peer_value", peer != NULL ? peer->median_ns : NAN);
-    ph__json_set_number(entry, "ratio", ratio);
-    ph__json_set_text(entry, "limit", limit_ns > 0 ? limit : NULL);
-    ph__json_set_number(entry, "of_limit", limit_ns > 0 ? limit_ns / ours->median_ns : NAN);
-    ph__json_set_text(entry, "label", "measured");
-    ph__json_append(bench->results, entry);
+    bench_record(bench->results, &(struct bench_figure){.name = name,
+                                     .unit = "ns",
+                                     .value = ours->median_ns,
+                                     .spread = bench_spread(ours->ns, bench->rounds),
+                                     .peer = peer != NULL ? peer->name : NULL,
+                                     .peer_value = peer != NULL ? peer->median_ns : 0,
+                                     .ratio = ratio,
+                                     .limit = limit_ns > 0 ? limit : NULL,
+                                     .of_limit = limit_ns / ours->median_ns,
+                                     .flops = c->flops,
+                                     .bytes = c->bytes,
+                                     .seconds = ours->median_ns * 1e-9});
 }
 
 void bench_measure(struct bench *bench, const struct bench_case *c)
@@ -169,9 +143,21 @@ void bench_measure(struct bench *bench, const struct bench_case *c)
             contenders[i].ns[round] =
                 time_calls(contenders[i].run, contenders[i].kernels, c->state, contenders[i].calls);
     for (size_t i = 0; i < count; i++) {
-        contenders[i].median_ns = median(contenders[i].ns, bench->rounds);
+        contenders[i].median_ns = bench_median(contenders[i].ns, bench->rounds);
         record(bench, c, &contenders[i], i > 0 ? &contenders[i - 1] : NULL, i + 1 == count);
     }
+}
+
+/* Of one thread, in GB/s and GFLOP/s. */
+static void measure_limits(struct bench *bench)
+{
+    struct ph_team *team;
+    bench_check(ph__team_create(1, &team));
+    struct bench_limits *limits = bench_limits_create(team);
+    bench->memory_bandwidth = bench_copy(limits) * 1e-9;
+    bench->fma_peak = bench_peak_fp32(limits) * 1e-9;
+    bench_limits_destroy(limits);
+    ph__team_destroy(team);
 }
 
 static int usage(void)
@@ -199,12 +185,11 @@ int main(int argc, char **argv)
     if (bench.rounds < 1 || bench.rounds > MAX_ROUNDS)
         return usage();
 
-    check(ph__cpu_isa(&bench.best));
+    bench_check(ph__cpu_isa(&bench.best));
     fenv_t former; /* not gone back to */
     ph__cpu_float_enter(true, &former);
     bench.results = ph__json_array();
-    bench.memory_bandwidth = bench_memory_bandwidth(ph__kernels_for(bench.best));
-    bench.fma_peak = bench_fma_peak(bench.best);
+    measure_limits(&bench);
     printf("limits of one thread here: memory %.1f GB/s, multiply-add %.1f GFLOP/s\n\n",
         bench.memory_bandwidth, bench.fma_peak);
     bench_embedding(&bench);
@@ -212,8 +197,6 @@ int main(int argc, char **argv)
     bench_interaction(&bench);
     bench_product(&bench);
     bench_elementwise(&bench);
-    if (json != NULL)
-        check(ph__json_write(bench.results, json));
-    ph__json_destroy(bench.results);
+    bench_finish(bench.results, json);
     return 0;
 }

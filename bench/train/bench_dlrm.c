@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "bench_dlrm/step.h"
+#include "bench_dlrm/training_step.h"
 #include "dlrm_case.h"
 #include "figures.h"
 #include "floor.h"

@@ -53,7 +53,7 @@ ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weig
 
 /* dW(N,K) = dY(M,N)^T X(M,K), bias gradient db(N) = column sums of dY (NULL: not wanted). Rows 0: zeros.
  * scratch: ph__gemm_weight_scratch_bytes(). */
-size_t ph__gemm_weight_scratch_bytes(size_t rows, size_t out_features, size_t in_features);
+size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, size_t out_features, size_t in_features);
 ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, size_t rows, size_t out_features, size_t in_features,
     const ph_real *x, const ph_real *dy, ph_real *dw, ph_real *db, void *scratch);
 

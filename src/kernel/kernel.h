@@ -73,6 +73,21 @@ struct ph_row_product_args {
     ph_real *y;
 };
 
+/* ---- weight gradients -------------------------------------------------------------------------------------- */
+
+/* A block of C = A^T B over `inner` samples: c[n][k] = sum_m a[m][n] b[m][k], continuing what stands in c where is_added.
+ * Each number is one sum over ascending samples, so how C and the samples are cut into calls does not change its bits.
+ * rows <= PH_WEIGHT_PANEL_ROWS, columns <= PH_WEIGHT_PANEL_COLUMNS; rows of a and b stand that far apart. */
+#define PH_WEIGHT_PANEL_ROWS 6
+#define PH_WEIGHT_PANEL_COLUMNS 64
+struct ph_weight_product_args {
+    size_t inner, rows, columns;
+    const ph_real *a, *b;
+    ph_real *c;
+    size_t c_stride; /* reals from one row of C to the next */
+    int is_added;
+};
+
 /* ---- optimizers ------------------------------------------------------------------------------------------- */
 
 /* Formulas, g = gradient * gradient_scale + l2 * w:
@@ -108,6 +123,7 @@ struct ph_kernels {
         const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
 
     void (*row_product)(const struct ph_row_product_args *args);
+    void (*weight_product)(const struct ph_weight_product_args *args);
 
     /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
      * Adam's v; NULL where the optimizer has none. Not for ROWWISE_ADAGRAD. */

@@ -22,7 +22,7 @@ static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cos
 static size_t backward_weight_scratch_bytes(const struct ph_call *call)
 {
     const struct ph_operand *dy = &call->inputs[0], *x = &call->inputs[1];
-    return ph__gemm_weight_scratch_bytes(ph__rows(dy), dy->shape.dims[1], x->shape.dims[1]);
+    return ph__gemm_weight_scratch_bytes(call->backend->gemm, dy->shape.dims[1], x->shape.dims[1]);
 }
 
 static ph_status backward_weight_run(struct ph_call *call)

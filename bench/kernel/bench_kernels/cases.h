@@ -37,9 +37,4 @@ void *bench_memory(size_t count, size_t size);
 float *bench_floats(size_t count);
 uint32_t *bench_words(size_t count, uint32_t bound);
 
-/* The machine's limits, measured: GB/s read plus written by one thread on arrays far larger than the caches, the better
- * of a copy and a scaling in place, and GFLOP/s of independent fused multiply-adds in registers with the widest vectors (0 where this is not x86-64). */
-double bench_memory_bandwidth(const struct ph_kernels *kernels);
-double bench_fma_peak(enum ph_isa isa);
-
 #endif

@@ -1,4 +1,4 @@
-#include "step.h"
+#include "training_step.h"
 
 #include <stdlib.h>
 

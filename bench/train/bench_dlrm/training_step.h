@@ -1,6 +1,6 @@
 /* Our training step of a case, with what each of its operators takes and costs. */
-#ifndef PH_BENCH_STEP_H
-#define PH_BENCH_STEP_H
+#ifndef PH_BENCH_TRAINING_STEP_H
+#define PH_BENCH_TRAINING_STEP_H
 
 #include "dlrm_case.h"
 #include "graph/op.h"

@@ -1,0 +1,16 @@
+/* What gemm.c and weight_gradient.c share: the context of products. */
+#ifndef PH_KERNEL_GEMM_CONTEXT_H
+#define PH_KERNEL_GEMM_CONTEXT_H
+
+#include "kernel/gemm.h"
+#include "kernel/gemm_library.h"
+#include "kernel/kernel.h"
+
+struct ph_gemm {
+    struct ph_team *team; /* borrowed */
+    bool is_fast;
+    struct ph_gemm_library *library;
+    const struct ph_kernels *kernels;
+};
+
+#endif

@@ -1,0 +1,288 @@
+/* Weight gradients: dW = dY^T X by our own kernel, in which each number is one sum over the samples in order. So the bits
+ * follow from nothing but the instruction set, and the work may be cut at will, even by the number of threads; a library
+ * sums over blocks of its own choice, which follow its threads.
+ *
+ * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is shorter than a panel and than
+ * its column, dW^T (K,N), which is then transposed. A task makes one tile of C, small enough for the second cache. It goes
+ * through the samples in chunks, whose part of A and B it copies into panels: of B, one panel lies in the first cache while
+ * all panels of A pass. Tiles of a row share B and those of a column A, and each copies it for itself; so they are cut to
+ * copy as little as possible. The bias gradient is summed while dY is copied.
+ *
+ * The fast mode (ph__gemm_create) leaves the product to the library. */
+#include <string.h>
+
+#include "kernel/gemm_context.h"
+
+enum {
+    CHUNK = 64,               /* samples */
+    PANEL_GAP = 16,           /* reals between panels, which would begin in few sets of the cache */
+    TILES_A_THREAD = 2,       /* at least, so that threads end together */
+    MAX_TILE_REALS = 5 << 15, /* of C: 640 KiB */
+    MAX_CUT = 64,             /* tiles in a row or a column of them */
+    TRANSPOSED_ROWS = 16,     /* of dW for one task: one cache line of dW^T */
+    NARROW = 4,               /* out_features up to which there is no tile */
+};
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static size_t round_up(size_t a, size_t b)
+{
+    return divide_up(a, b) * b;
+}
+
+/* A or B: (samples, width), of which tiles take `tile` columns each. */
+struct operand {
+    const ph_real *data;
+    size_t width, tile;
+};
+
+struct weight_job {
+    const struct ph_gemm *gemm;
+    size_t samples, out_features, in_features;
+    const ph_real *x, *dy;
+    ph_real *dw, *db;   /* db NULL: not wanted */
+    bool is_transposed; /* C is dW^T */
+    struct operand a, b;
+    size_t row_tiles, column_tiles;
+    size_t worker_reals; /* of scratch, for the panels of a chunk */
+    ph_real *panels;     /* (workers, worker_reals) */
+    ph_real *c;          /* (rows, columns) = (a.width, b.width) */
+};
+
+/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+
+static size_t tile_width(size_t width, size_t tiles, size_t panel)
+{
+    return round_up(divide_up(width, tiles), panel);
+}
+
+/* The number of tiles in each direction, powers of two, that copies least among those that are many and small enough. */
+static void cut_tiles(struct weight_job *job, size_t wanted_tiles)
+{
+    size_t least = SIZE_MAX;
+    for (size_t row_tiles = 1; row_tiles <= MAX_CUT; row_tiles *= 2) {
+        for (size_t column_tiles = 1; column_tiles <= MAX_CUT; column_tiles *= 2) {
+            const size_t rows = tile_width(job->a.width, row_tiles, PH_WEIGHT_PANEL_ROWS);
+            const size_t columns = tile_width(job->b.width, column_tiles, PH_WEIGHT_PANEL_COLUMNS);
+            const size_t copied = row_tiles * job->b.width + column_tiles * job->a.width;
+            const bool is_smallest = rows == PH_WEIGHT_PANEL_ROWS && columns == PH_WEIGHT_PANEL_COLUMNS;
+            const bool is_enough =
+                row_tiles * column_tiles >= wanted_tiles && rows * columns <= MAX_TILE_REALS;
+            if ((!is_enough && !is_smallest) || copied >= least)
+                continue;
+            least = copied;
+            job->a.tile = rows;
+            job->b.tile = columns;
+        }
+    }
+    job->row_tiles = divide_up(job->a.width, job->a.tile);
+    job->column_tiles = divide_up(job->b.width, job->b.tile);
+}
+
+/* Of a chunk of a tile. */
+static size_t panel_reals(const struct operand *operand, size_t panel)
+{
+    return operand->tile / panel * (CHUNK * panel + PANEL_GAP);
+}
+
+/* Everything but where the scratch is. */
+static void plan(struct weight_job *job)
+{
+    const size_t n = job->out_features, k = job->in_features;
+    const size_t num_threads = ph__team_num_threads(job->gemm->team);
+    job->is_transposed = k < PH_WEIGHT_PANEL_COLUMNS && k < n;
+    job->a = (struct operand){.data = job->dy, .width = n};
+    job->b = (struct operand){.data = job->x, .width = k};
+    if (job->is_transposed) {
+        const struct operand a = job->a;
+        job->a = job->b;
+        job->b = a;
+    }
+    cut_tiles(job, num_threads > 1 ? TILES_A_THREAD * num_threads : 1);
+    job->worker_reals =
+        panel_reals(&job->a, PH_WEIGHT_PANEL_ROWS) + panel_reals(&job->b, PH_WEIGHT_PANEL_COLUMNS);
+}
+
+size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, size_t out_features, size_t in_features)
+{
+    struct weight_job job = {.gemm = gemm, .out_features = out_features, .in_features = in_features};
+    plan(&job);
+    const size_t panels = ph__team_num_threads(gemm->team) * job.worker_reals;
+    return (panels + (job.is_transposed ? out_features * in_features : 0)) * sizeof(ph_real);
+}
+
+/* ---- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* A chunk's samples of columns [first, first + width) in panels of `panel` columns, a constant. */
+static inline void pack(const struct operand *operand, size_t first_sample, size_t samples, size_t first,
+    size_t width, size_t panel, ph_real *to)
+{
+    for (size_t m = 0; m < samples; m++) {
+        const ph_real *from = operand->data + (first_sample + m) * operand->width + first;
+        ph_real *row = to + m * panel;
+        size_t done = 0;
+        for (; done + panel <= width; done += panel, row += CHUNK * panel + PANEL_GAP)
+            memcpy(row, from + done, panel * sizeof *row);
+        memcpy(row, from + done, (width - done) * sizeof *row);
+    }
+}
+
+/* sums (width) += the sum over a chunk's samples of columns [first, first + width) of dY, or = where it is the first. */
+static void add_bias(
+    const struct weight_job *job, size_t first_sample, size_t samples, size_t first, size_t width)
+{
+    const size_t stride = job->out_features;
+    const ph_real *dy = job->dy + first_sample * stride + first;
+    ph_real *sums = job->db + first;
+    if (first_sample == 0)
+        memset(sums, 0, width * sizeof *sums);
+    for (size_t m = 0; m < samples; m++)
+        for (size_t j = 0; j < width; j++)
+            sums[j] += dy[m * stride + j];
+}
+
+/* C (rows, columns) (+)= the chunk's A^T B in blocks, one panel of B after the other. */
+static void multiply_chunk(
+    const struct weight_job *job, struct ph_weight_product_args args, size_t rows, size_t columns)
+{
+    const ph_real *a = args.a;
+    ph_real *c = args.c;
+    for (size_t k = 0; k < columns; k += PH_WEIGHT_PANEL_COLUMNS) {
+        args.columns = min_size(PH_WEIGHT_PANEL_COLUMNS, columns - k);
+        args.a = a;
+        for (size_t n = 0; n < rows; n += PH_WEIGHT_PANEL_ROWS) {
+            args.rows = min_size(PH_WEIGHT_PANEL_ROWS, rows - n);
+            args.c = c + n * args.c_stride + k;
+            job->gemm->kernels->weight_product(&args);
+            args.a += CHUNK * PH_WEIGHT_PANEL_ROWS + PANEL_GAP;
+        }
+        args.b += CHUNK * PH_WEIGHT_PANEL_COLUMNS + PANEL_GAP;
+    }
+}
+
+static void tile_task(void *argument, size_t task, size_t worker)
+{
+    const struct weight_job *job = argument;
+    const size_t row = task / job->column_tiles * job->a.tile,
+                 column = task % job->column_tiles * job->b.tile;
+    const size_t rows = min_size(job->a.tile, job->a.width - row);
+    const size_t columns = min_size(job->b.tile, job->b.width - column);
+    const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
+    ph_real *a = job->panels + worker * job->worker_reals,
+            *b = a + panel_reals(&job->a, PH_WEIGHT_PANEL_ROWS);
+    struct ph_weight_product_args args = {
+        .a = a, .b = b, .c = job->c + row * job->b.width + column, .c_stride = job->b.width};
+    for (size_t m = 0; m < job->samples; m += CHUNK) {
+        args.inner = min_size(CHUNK, job->samples - m);
+        args.is_added = m > 0;
+        pack(&job->a, m, args.inner, row, rows, PH_WEIGHT_PANEL_ROWS, a);
+        pack(&job->b, m, args.inner, column, columns, PH_WEIGHT_PANEL_COLUMNS, b);
+        if (job->db != NULL && is_first)
+            add_bias(
+                job, m, args.inner, job->is_transposed ? column : row, job->is_transposed ? columns : rows);
+        multiply_chunk(job, args, rows, columns);
+    }
+}
+
+static void transpose_task(void *argument, size_t task, size_t worker)
+{
+    const struct weight_job *job = argument;
+    const size_t n = job->out_features, k = job->in_features;
+    const size_t first = task * TRANSPOSED_ROWS, last = min_size(first + TRANSPOSED_ROWS, n);
+    (void)worker;
+    for (size_t row = first; row < last; row++)
+        for (size_t column = 0; column < k; column++)
+            job->dw[row * k + column] = job->c[column * n + row];
+}
+
+static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
+{
+    struct ph_team *team = job->gemm->team;
+    plan(job);
+    job->panels = scratch;
+    job->c = job->is_transposed ? scratch + ph__team_num_threads(team) * job->worker_reals : job->dw;
+    ph__parallel_for(team, job->row_tiles * job->column_tiles, tile_task, job);
+    if (job->is_transposed)
+        ph__parallel_for(team, divide_up(job->out_features, TRANSPOSED_ROWS), transpose_task, job);
+    return PH_OK;
+}
+
+/* ---- few outputs ------------------------------------------------------------------------------------------------- */
+
+/* Their dW is too small for panels: plain loops, a panel's width of columns a task. */
+static void narrow_task(void *argument, size_t task, size_t worker)
+{
+    const struct weight_job *job = argument;
+    const size_t n = job->out_features, k = job->in_features, first = task * PH_WEIGHT_PANEL_COLUMNS;
+    const struct ph_product product = {.rows = n,
+        .columns = min_size(PH_WEIGHT_PANEL_COLUMNS, k - first),
+        .inner = job->samples,
+        .a_stride = n,
+        .b_stride = k,
+        .c_stride = k,
+        .flags = PH_PRODUCT_A_TRANSPOSED};
+    const struct ph_product_operands operands = {.a = job->dy, .b = job->x + first, .c = job->dw + first};
+    (void)worker;
+    ph__plain_product(&product, &operands);
+    if (task == 0 && job->db != NULL)
+        ph__plain_column_sums(job->samples, n, n, job->dy, job->db);
+}
+
+static ph_status run_narrow(struct weight_job *job)
+{
+    ph__parallel_for(job->gemm->team, divide_up(job->in_features, PH_WEIGHT_PANEL_COLUMNS), narrow_task, job);
+    return PH_OK;
+}
+
+/* ---- the fast mode ------------------------------------------------------------------------------------------------ */
+
+static ph_status run_in_library(struct weight_job *job)
+{
+    const struct ph_product product = {.rows = job->out_features,
+        .columns = job->in_features,
+        .inner = job->samples,
+        .a_stride = job->out_features,
+        .b_stride = job->in_features,
+        .c_stride = job->in_features,
+        .flags = PH_PRODUCT_A_TRANSPOSED | PH_PRODUCT_THREADED};
+    const struct ph_product_operands operands = {.a = job->dy, .b = job->x, .c = job->dw};
+    struct ph_prepared prepared;
+    PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &prepared));
+    if (prepared.entry == NULL)
+        ph__plain_product(&product, &operands);
+    else if (ph__gemm_library_run(&prepared, 0, &operands) != PH_OK)
+        return ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
+    if (job->db != NULL)
+        ph__plain_column_sums(job->samples, job->out_features, job->out_features, job->dy, job->db);
+    return PH_OK;
+}
+
+ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, size_t rows, size_t out_features, size_t in_features,
+    const ph_real *x, const ph_real *dy, ph_real *dw, ph_real *db, void *scratch)
+{
+    if (rows == 0) {
+        memset(dw, 0, out_features * in_features * sizeof *dw);
+        if (db != NULL)
+            memset(db, 0, out_features * sizeof *db);
+        return PH_OK;
+    }
+    struct weight_job job = {.gemm = gemm,
+        .samples = rows,
+        .out_features = out_features,
+        .in_features = in_features,
+        .x = x,
+        .dy = dy,
+        .dw = dw,
+        .db = db};
+    if (out_features <= NARROW)
+        return run_narrow(&job);
+    return gemm->is_fast ? run_in_library(&job) : run_tiles(&job, scratch);
+}
