@@ -39,8 +39,8 @@ static void add_table(struct model *model)
 
 static void add_state(struct model *model, const char *name)
 {
-    ph_real *data;
-    assert_ok(ph__state_add(model->state, name, 4, 0.5, &data));
+    struct ph_state_array *array;
+    assert_ok(ph__state_add(model->state, name, 4, 0.5, &array));
 }
 
 static struct model empty_model(uint64_t seed)
