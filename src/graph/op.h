@@ -107,9 +107,9 @@ struct ph_op {
     /* NULL: none. Bytes of the slots that prepare adds for its parameter, input 0. */
     uint64_t (*slot_bytes)(const struct ph_node *node, const struct ph_declaration *parameter);
     ph_status (*run)(struct ph_call *call);
-    /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: appends
-     * nothing, but may turn itself (op, inputs, attributes) into the fused operator and return true; the
-     * producer then dies. */
+    /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: may turn
+     * itself (op, name, inputs, attributes) into the fused operator and return true; the producer then dies.
+     * Nodes that it adds on the way run before it. */
     bool (*fuse)(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer);
     uint32_t fusible_input;
 };
