@@ -1,6 +1,7 @@
 #include "dlrm_case.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/directory.h"
 #include "base/memory.h"
@@ -30,35 +31,64 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-static struct ph_batch make_batch(
-    const struct dlrm_case *of, const struct bench_ids *table_ids, struct ph_rng_sequence *rng)
+/* What a batch is filled in with. */
+struct contents {
+    ph_real *dense, *labels;
+    int64_t *ids;
+};
+
+static struct ph_batch empty_batch(const struct dlrm_case *of, struct contents *contents_out)
 {
     const size_t bags = of->tables * of->batch, num_ids = bags * of->pooling;
-    ph_real *dense = allocate(of->batch * DLRM_NUM_DENSE * sizeof *dense);
-    ph_real *labels = allocate(of->batch * sizeof *labels);
+    const struct contents contents = {
+        .dense = allocate(of->batch * DLRM_NUM_DENSE * sizeof *contents.dense),
+        .labels = allocate(of->batch * sizeof *contents.labels),
+        .ids = allocate(num_ids * sizeof *contents.ids),
+    };
     int32_t *lengths = allocate(bags * sizeof *lengths);
     uint32_t *offsets = allocate((bags + 1) * sizeof *offsets);
-    int64_t *ids = allocate(num_ids * sizeof *ids);
-    for (size_t i = 0; i < of->batch * DLRM_NUM_DENSE; i++)
-        dense[i] = (ph_real)ph__rng_next_uniform(rng);
-    for (size_t i = 0; i < of->batch; i++)
-        labels[i] = ph__rng_next_uniform(rng) < 0.25 ? 1 : 0;
     for (size_t i = 0; i < bags; i++) {
         lengths[i] = (int32_t)of->pooling;
         offsets[i + 1] = (uint32_t)((i + 1) * of->pooling);
     }
-    for (size_t i = 0; i < num_ids; i++)
-        ids[i] = bench_ids_draw(table_ids, rng);
+    *contents_out = contents;
     return (struct ph_batch){.num_samples = of->batch,
         .num_dense = DLRM_NUM_DENSE,
         .num_sparse = of->tables,
         .num_tasks = 1,
         .num_ids = num_ids,
-        .dense = dense,
-        .labels = labels,
+        .dense = contents.dense,
+        .labels = contents.labels,
         .lengths = lengths,
         .offsets = offsets,
-        .ids = ids};
+        .ids = contents.ids};
+}
+
+static struct ph_batch make_batch(
+    const struct dlrm_case *of, const struct bench_ids *table_ids, struct ph_rng_sequence *rng)
+{
+    struct contents contents;
+    const struct ph_batch batch = empty_batch(of, &contents);
+    for (size_t i = 0; i < of->batch * DLRM_NUM_DENSE; i++)
+        contents.dense[i] = (ph_real)ph__rng_next_uniform(rng);
+    for (size_t i = 0; i < of->batch; i++)
+        contents.labels[i] = ph__rng_next_uniform(rng) < 0.25 ? 1 : 0;
+    for (size_t i = 0; i < batch.num_ids; i++)
+        contents.ids[i] = bench_ids_draw(table_ids, rng);
+    return batch;
+}
+
+static struct ph_batch first_samples(
+    const struct dlrm_case *of, const struct ph_batch *whole, size_t whole_samples)
+{
+    struct contents contents;
+    const struct ph_batch batch = empty_batch(of, &contents);
+    memcpy(contents.dense, whole->dense, of->batch * DLRM_NUM_DENSE * sizeof *contents.dense);
+    memcpy(contents.labels, whole->labels, of->batch * sizeof *contents.labels);
+    for (size_t table = 0; table < of->tables; table++)
+        memcpy(contents.ids + table * of->batch * of->pooling,
+            whole->ids + table * whole_samples * of->pooling, of->batch * of->pooling * sizeof *contents.ids);
+    return batch;
 }
 
 void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of)
@@ -71,6 +101,14 @@ void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of)
     for (size_t i = 0; i < DLRM_NUM_BATCHES; i++)
         data->batches[i] = make_batch(of, &ids, &rng);
     bench_ids_fini(&ids);
+}
+
+void dlrm_data_first(const struct dlrm_data *data, size_t samples, struct dlrm_data *first_out)
+{
+    first_out->of = data->of;
+    first_out->of.batch = samples;
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++)
+        first_out->batches[i] = first_samples(&first_out->of, &data->batches[i], data->of.batch);
 }
 
 static void release(const void *memory, size_t bytes)

@@ -28,6 +28,8 @@ struct dlrm_data {
 };
 void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of);
 void dlrm_data_fini(struct dlrm_data *data);
+/* The first `samples` of each batch; of.batch is then that. */
+void dlrm_data_first(const struct dlrm_data *data, size_t samples, struct dlrm_data *first_out);
 
 /* Writes the case and its batches for peers into a folder, made where it is not there: case.json, and little-endian
  * arrays dense.f32 (batches,B,13), labels.f32 (batches,B), ids.i64 (batches,tables,B,pooling). */

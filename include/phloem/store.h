@@ -70,6 +70,8 @@ ph_status ph_state_create(struct ph_state **state_out);
 void ph_state_destroy(struct ph_state *state);
 size_t ph_state_num_tensors(const struct ph_state *state);
 struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
+/* As ph_store_touch: call after writing through ph_tensor.data of a state's tensor. */
+void ph_state_touch(struct ph_state *state);
 
 /* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
  * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these

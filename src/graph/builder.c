@@ -544,7 +544,17 @@ ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *
     return 0;
 }
 
-ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out)
+static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph_program *program)
+{
+    PH_TRY(ph__pass_prune(&builder->graph));
+    if (is_fused) {
+        PH_TRY(ph__pass_fuse(builder));
+        PH_TRY(ph__pass_prune(&builder->graph));
+    }
+    return ph__pass_compact(&builder->graph, program->entry_begin);
+}
+
+static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_program **program_out)
 {
     if (builder->status == PH_OK && builder->num_scopes != 0)
         ph__builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
@@ -553,13 +563,7 @@ ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **prog
     struct ph_program *program = calloc(1, sizeof *program);
     if (program == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a program");
-    ph_status status = ph__pass_prune(&builder->graph);
-    if (status == PH_OK)
-        status = ph__pass_fuse(builder);
-    if (status == PH_OK)
-        status = ph__pass_prune(&builder->graph);
-    if (status == PH_OK)
-        status = ph__pass_compact(&builder->graph, program->entry_begin);
+    ph_status status = run_passes(builder, is_fused, program);
     if (status != PH_OK) {
         free(program);
         return status;
@@ -569,6 +573,16 @@ ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **prog
     builder->status = ph_fail(PH_ERROR_USAGE, "the builder is finished");
     *program_out = program;
     return PH_OK;
+}
+
+ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out)
+{
+    return finish(builder, true, program_out);
+}
+
+ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out)
+{
+    return finish(builder, false, program_out);
 }
 
 void ph_program_destroy(struct ph_program *program)

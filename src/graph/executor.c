@@ -43,7 +43,7 @@ ph_status ph_executor_create(struct ph_program *program, struct ph_store *store,
     executor->program = program;
     executor->backend = backend;
     executor->parameters = calloc(graph->num_declarations + 1, sizeof(struct ph_parameter *));
-    executor->states = calloc(graph->num_states + 1, sizeof(ph_real *));
+    executor->states = calloc(graph->num_states + 1, sizeof(struct ph_state_array *));
     executor->profile = calloc(graph->num_nodes + 1, sizeof *executor->profile);
     ph_status status = PH_OK;
     if (executor->parameters == NULL || executor->states == NULL || executor->profile == NULL)

@@ -16,7 +16,7 @@ struct ph_executor {
     const struct ph_program *program;
     const struct ph_backend *backend;
     struct ph_parameter **parameters; /* by declaration */
-    ph_real **states;                 /* by state declaration */
+    struct ph_state_array **states;   /* by state declaration */
     bool is_profiling;
     struct ph_node_profile *profile; /* by node */
     struct ph_trace *trace;          /* NULL: none */
@@ -33,7 +33,7 @@ struct ph_workspace {
     double *scalars;                                 /* by value */
     struct ph_operand *values;                       /* by value: where its data stands */
     struct ph_operand operands[2 * PH_MAX_OPERANDS]; /* of the call that runs */
-    uint64_t *versions; /* by node: parameter version that a kept result was made from; 0: never */
+    uint64_t *versions; /* by node: 1 + the versions that a kept result was made from; 0: never */
     struct ph_run run;
     bool is_bound;
 };

@@ -120,11 +120,16 @@ extern const struct ph_op ph__op_accumulate;
 
 /* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
 ph_status ph__pass_prune(struct ph_graph *graph);
-/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. */
+/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has become a node
+ * of another operator is asked as that by the nodes behind it. */
 ph_status ph__pass_fuse(struct ph_builder *builder);
 /* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
  */
 ph_status ph__pass_compact(struct ph_graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1]);
+
+/* ph_builder_finish without fusion: each operator as the model put it, for what carries the program over into another
+ * form. */
+ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out);
 
 void ph__graph_fini(struct ph_graph *graph);
 /* Live nodes that read each value, an alias's readers counted for its source too; malloc'ed, NULL: out of

@@ -19,7 +19,7 @@ enum {
     PH_OP_ALIAS = 1 << 2,      /* output 0 *is* input 0's memory: no run function */
     PH_OP_HAS_EFFECT = 1 << 3, /* writes a parameter (input 0) or state: never removed, keeps its order */
     PH_OP_ONCE_PER_VERSION =
-        1 << 4, /* reads only parameter input 0: result is kept and made anew when it has changed */
+        1 << 4, /* reads only parameters and state: results are kept and made anew when one has changed */
 };
 
 /* Machine under the graph, the same for all operators of an executor. */
@@ -39,6 +39,7 @@ struct ph_operand {
     uint32_t *index;                /* jagged offsets (bags + 1); sparse_rows slots */
     double *scalar;                 /* scalars */
     struct ph_parameter *parameter; /* parameters and tables: data is its data */
+    uint64_t *version;              /* parameters, tables and state: who writes them makes it grow */
 };
 
 struct ph_run {
@@ -106,9 +107,9 @@ struct ph_op {
     /* NULL: none. Bytes of the slots that prepare adds for its parameter, input 0. */
     uint64_t (*slot_bytes)(const struct ph_node *node, const struct ph_declaration *parameter);
     ph_status (*run)(struct ph_call *call);
-    /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: appends
-     * nothing, but may turn itself (op, inputs, attributes) into the fused operator and return true; the
-     * producer then dies. */
+    /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: may turn
+     * itself (op, name, inputs, attributes) into the fused operator and return true; the producer then dies.
+     * Nodes that it adds on the way run before it. */
     bool (*fuse)(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer);
     uint32_t fusible_input;
 };

@@ -1,28 +1,81 @@
 /* Fusion of two neighbours into one operator, when nothing else reads what flows between them: a table's
- * gradient into its update, for example. When it is legal is decided here, how it is done by the reader's
- * fuse rule. */
+ * gradient into its update, a batch norm into the weights of the linear layer before it. When it is legal is
+ * decided here, how it is done by the reader's fuse rule. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/memory.h"
 #include "graph/graph.h"
+
+/* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by nobody
+ * else; PH_NO_NODE: there is none. */
+static uint32_t sole_producer(const struct ph_graph *graph, size_t index, const uint32_t *readers)
+{
+    const struct ph_node *node = &graph->nodes[index];
+    if (node->is_dead || node->op->fuse == NULL)
+        return PH_NO_NODE;
+    const ph_value between = node->inputs[node->op->fusible_input];
+    if (between == 0 || readers[between] != 1 || graph->values[between].is_output)
+        return PH_NO_NODE;
+    const uint32_t producer = graph->values[between].producer;
+    return producer != PH_NO_NODE && graph->nodes[producer].num_outputs == 1 ? producer : PH_NO_NODE;
+}
+
+/* The nodes from `begin` on, which were appended, come to stand before node `index`. */
+static ph_status move_before(struct ph_graph *graph, size_t index, size_t begin)
+{
+    const size_t count = graph->num_nodes - begin;
+    if (count == 0)
+        return PH_OK;
+    struct ph_node *moved = malloc(count * sizeof *moved);
+    if (moved == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+    memcpy(moved, graph->nodes + begin, count * sizeof *moved);
+    memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
+    memcpy(graph->nodes + index, moved, count * sizeof *moved);
+    free(moved);
+    for (size_t i = index; i < graph->num_nodes; i++)
+        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
+            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
+    return PH_OK;
+}
+
+/* Copies of both, because adding nodes moves them. */
+static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t producer, bool *is_fused_out)
+{
+    struct ph_graph *graph = &builder->graph;
+    struct ph_node node = graph->nodes[index];
+    const struct ph_node former = graph->nodes[producer];
+    const size_t num_nodes = graph->num_nodes;
+    builder->entry = node.entry;
+    *is_fused_out = node.op->fuse(builder, &node, &former);
+    if (*is_fused_out) {
+        graph->nodes[index] = node;
+        graph->nodes[producer].is_dead = true;
+        PH_TRY(move_before(graph, index, num_nodes));
+    }
+    return builder->status;
+}
 
 ph_status ph__pass_fuse(struct ph_builder *builder)
 {
     struct ph_graph *graph = &builder->graph;
     uint32_t *readers = ph__graph_count_readers(graph);
-    if (readers == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < graph->num_nodes; i++) {
-        struct ph_node *node = &graph->nodes[i];
-        if (node->is_dead || node->op->fuse == NULL)
+    ph_status status = readers != NULL ? PH_OK : PH_ERROR_MEMORY;
+    for (size_t i = 0; status == PH_OK && i < graph->num_nodes; i++) {
+        const uint32_t producer = sole_producer(graph, i, readers);
+        const size_t num_nodes = graph->num_nodes;
+        bool is_fused = false;
+        if (producer == PH_NO_NODE)
             continue;
-        ph_value between = node->inputs[node->op->fusible_input];
-        if (between == 0 || readers[between] != 1 || graph->values[between].is_output ||
-            graph->values[between].producer == PH_NO_NODE)
+        status = fuse_node(builder, i, producer, &is_fused);
+        i += graph->num_nodes - num_nodes;
+        if (!is_fused || status != PH_OK)
             continue;
-        struct ph_node *producer = &graph->nodes[graph->values[between].producer];
-        if (producer->num_outputs == 1 && node->op->fuse(builder, node, producer))
-            producer->is_dead = true;
+        free(readers);
+        readers = ph__graph_count_readers(graph);
+        status = readers != NULL ? PH_OK : PH_ERROR_MEMORY;
     }
     free(readers);
-    return builder->status;
+    return status;
 }

@@ -28,9 +28,11 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
     case PH_STORAGE_PARAMETER:
         operand->parameter = workspace->executor->parameters[info->source];
         operand->data = operand->parameter->data;
+        operand->version = &operand->parameter->version;
         break;
     case PH_STORAGE_STATE:
-        operand->data = workspace->executor->states[info->source];
+        operand->data = workspace->executor->states[info->source]->data;
+        operand->version = &workspace->executor->states[info->source]->version;
         break;
     case PH_STORAGE_SCALAR:
         operand->scalar = &workspace->scalars[value];
@@ -244,12 +246,15 @@ static void load_operand(const struct ph_workspace *workspace, ph_value value, s
     ph__type_shape(operand_out->type, workspace->extents, &operand_out->shape);
 }
 
-/* Whether a kept result is still that of the parameter it was made from. */
+/* Whether a kept result is still that of the parameters and state it was made from. Versions only grow, so their
+ * sum changes with any of them. */
 static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph_call *call)
 {
     if ((call->node->op->traits & PH_OP_ONCE_PER_VERSION) == 0)
         return false;
-    uint64_t version = call->inputs[0].parameter->version + 1;
+    uint64_t version = 1;
+    for (size_t k = 0; k < call->num_inputs; k++)
+        version += call->inputs[k].version != NULL ? *call->inputs[k].version : 0;
     bool is_current = workspace->versions[index] == version;
     workspace->versions[index] = version;
     return is_current;

@@ -265,7 +265,7 @@ static ph_status run_rows(struct row_job *job, size_t rows, struct ph_product pr
 struct row_wise_job {
     const struct ph_gemm *gemm;
     struct ph_row_product_args product;
-    enum ph_activation activation;
+    enum ph_activation activation; /* that the product does not do itself */
 };
 
 static void row_wise_task(void *argument, size_t task, size_t worker)
@@ -287,7 +287,9 @@ ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_sha
     assert(!shape->is_transposed);
     const size_t n = shape->out_features, k = shape->in_features;
     if (is_own(shape)) {
-        struct row_wise_job own = {gemm, {rows, k, n, x, packed, bias, y}, activation};
+        const bool is_rectified = activation == PH_RELU;
+        struct row_wise_job own = {
+            gemm, {rows, k, n, x, packed, bias, y, is_rectified}, is_rectified ? PH_IDENTITY : activation};
         ph__parallel_for(gemm->team, divide_up(rows, ROW_WISE_BLOCK), row_wise_task, &own);
         return PH_OK;
     }

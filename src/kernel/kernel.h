@@ -71,6 +71,7 @@ struct ph_row_product_args {
     size_t rows, in_features, out_features; /* rows, K, N */
     const ph_real *x, *packed, *bias;
     ph_real *y;
+    bool is_rectified; /* y = relu(...), with the bits of the relu kernel */
 };
 
 /* ---- weight gradients -------------------------------------------------------------------------------------- */

@@ -8,6 +8,15 @@ struct ph_linear_attributes {
     enum ph_activation activation;
     enum ph_packing packing;
 };
+enum { PH_LINEAR_X, PH_LINEAR_PACKED, PH_LINEAR_BIAS, PH_LINEAR_NUM_INPUTS };
+/* A linear layer of this entry that has no activation yet. */
+bool ph__is_plain_linear(const struct ph_node *node, uint32_t entry);
+/* For fuse rules: the node turns into the linear layer `linear` with these inputs and this activation. */
+void ph__become_linear(struct ph_builder *builder, struct ph_node *node, const struct ph_node *linear,
+    const ph_value inputs[PH_LINEAR_NUM_INPUTS], enum ph_activation activation);
+/* The fuse rule of an activation's node: behind a linear layer without one, it becomes the layer's. */
+bool ph__fuse_activation(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer,
+    enum ph_activation activation);
 
 struct ph_concat_attributes {
     size_t axis;

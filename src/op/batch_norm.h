@@ -20,6 +20,9 @@ enum {
     PH_BATCH_NORM_NUM_INPUTS
 };
 ph_status ph__batch_norm_infer(struct ph_infer *infer);
+/* Adds the node that makes the weight, packed, and the bias of `linear` and the inference norm behind it in one. */
+void ph__fold_batch_norm(struct ph_builder *builder, const struct ph_node *norm, const struct ph_node *linear,
+    ph_value outputs[2]);
 /* Output 0 = (x - mean) inv_std gamma + beta. */
 void ph__batch_norm_apply(const struct ph_call *call, const ph_real *mean, const ph_real *inv_std);
 

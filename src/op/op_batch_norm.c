@@ -75,6 +75,8 @@ static void finish_statistics(const struct ph_call *call, const double *shift, c
         running_mean[j] = (ph_real)(old_mean + options->momentum * (shift[j] + offset - old_mean));
         running_variance[j] = (ph_real)(old_variance + options->momentum * (unbiased - old_variance));
     }
+    ++*call->inputs[PH_BATCH_NORM_RUNNING_MEAN].version;
+    ++*call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE].version;
 }
 
 static ph_status batch_norm_run(struct ph_call *call)

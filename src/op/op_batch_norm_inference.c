@@ -1,4 +1,6 @@
-/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. */
+/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. Behind a linear layer
+ * without an activation it melts into that layer's weight and bias (op_fold_batch_norm.c). */
+#include "op/attributes.h"
 #include "op/batch_norm.h"
 
 #include <math.h>
@@ -26,10 +28,23 @@ static ph_status inference_run(struct ph_call *call)
     return PH_OK;
 }
 
+static bool inference_fuse(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+{
+    if (!ph__is_plain_linear(producer, node->entry))
+        return false;
+    ph_value folded[2];
+    ph__fold_batch_norm(builder, node, producer, folded);
+    const ph_value inputs[] = {producer->inputs[PH_LINEAR_X], folded[0], folded[1]};
+    ph__become_linear(builder, node, producer, inputs, PH_IDENTITY);
+    return true;
+}
+
 const struct ph_op ph__op_batch_norm_inference = {
     .name = "batch_norm_inference",
     .infer = ph__batch_norm_infer,
     .cost = inference_cost,
     .scratch_bytes = inference_scratch_bytes,
     .run = inference_run,
+    .fuse = inference_fuse,
+    .fusible_input = PH_BATCH_NORM_X,
 };

@@ -1,5 +1,6 @@
 /* relu(x) = max(x, 0). Elementwise, so the result may take over its input's memory; the gradient needs only
  * the result. */
+#include "op/attributes.h"
 #include "op/operator.h"
 
 static ph_status relu_run(struct ph_call *call)
@@ -18,6 +19,11 @@ static void relu_cost(const struct ph_call *call, struct ph_cost *cost_out)
     ph__cost_elementwise(call, 1, cost_out);
 }
 
+static bool relu_fuse(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+{
+    return ph__fuse_activation(builder, node, producer, PH_RELU);
+}
+
 const struct ph_op ph__op_relu = {
     .name = "relu",
     .traits = PH_OP_IN_PLACE,
@@ -25,6 +31,7 @@ const struct ph_op ph__op_relu = {
     .gradient = relu_gradient,
     .cost = relu_cost,
     .run = relu_run,
+    .fuse = relu_fuse,
 };
 
 /* inputs: dy, y; dx = dy where y > 0 */

@@ -1,5 +1,6 @@
 /* sigmoid(x) = 1 / (1 + exp(-x)). Elementwise, so the result may take over its input's memory; the gradient
  * needs only the result. */
+#include "op/attributes.h"
 #include "op/operator.h"
 
 static ph_status sigmoid_run(struct ph_call *call)
@@ -19,6 +20,11 @@ static void sigmoid_cost(const struct ph_call *call, struct ph_cost *cost_out)
     ph__cost_elementwise(call, 4, cost_out);
 }
 
+static bool sigmoid_fuse(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+{
+    return ph__fuse_activation(builder, node, producer, PH_SIGMOID);
+}
+
 const struct ph_op ph__op_sigmoid = {
     .name = "sigmoid",
     .traits = PH_OP_IN_PLACE,
@@ -26,6 +32,7 @@ const struct ph_op ph__op_sigmoid = {
     .gradient = sigmoid_gradient,
     .cost = sigmoid_cost,
     .run = sigmoid_run,
+    .fuse = sigmoid_fuse,
 };
 
 /* inputs: dy, y; dx = dy y (1 - y) */

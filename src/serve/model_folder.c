@@ -157,7 +157,7 @@ static ph_status build_program(struct ph__model_folder *model, const struct ph_m
 {
     struct ph_model_features features;
     PH_TRY(ph__features_init(model->encoder, &features));
-    ph_status status = ph__scoring_program_build(settings, &features, &model->program);
+    ph_status status = ph__scoring_program_build_unfused(settings, &features, &model->program);
     ph__features_fini(&features);
     return status;
 }

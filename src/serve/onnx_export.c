@@ -26,11 +26,11 @@ static ph_status add_parameter(struct ph__onnx_walk *walk, struct ph_store *stor
 static ph_status add_state(struct ph__onnx_walk *walk, struct ph_state *state,
     const struct ph_state_declaration *declaration, ph_value value)
 {
-    ph_real *data;
-    PH_TRY(
-        ph__state_add(state, declaration->name, declaration->elements, (ph_real)declaration->initial, &data));
+    struct ph_state_array *array;
+    PH_TRY(ph__state_add(
+        state, declaration->name, declaration->elements, (ph_real)declaration->initial, &array));
     const struct ph__onnx_tensor tensor = {
-        declaration->name, PH_ONNX_REAL, {.rank = 1, .dims = {declaration->elements}}, data};
+        declaration->name, PH_ONNX_REAL, {.rank = 1, .dims = {declaration->elements}}, array->data};
     walk->names[value] = ph__onnx_model_tensor(walk->model, &tensor);
     return PH_OK;
 }

@@ -26,6 +26,8 @@ ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph
     if (status == PH_OK)
         status = ph__tensor_list_load(&list, path);
     ph_store_touch(store);
+    if (state != NULL)
+        ph_state_touch(state);
     ph__tensor_list_fini(&list);
     return status;
 }

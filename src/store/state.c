@@ -8,9 +8,11 @@
 #include "store/store.h"
 
 struct ph_state {
-    struct ph_arena arena; /* names and values: some numbers a batch norm */
+    struct ph_arena arena; /* names, values and arrays: some numbers a batch norm */
     struct ph_tensor *tensors;
     size_t num_tensors, tensors_capacity;
+    struct ph_state_array **arrays; /* beside tensors */
+    size_t arrays_capacity;
 };
 
 ph_status ph_state_create(struct ph_state **state_out)
@@ -27,6 +29,7 @@ void ph_state_destroy(struct ph_state *state)
     if (state == NULL)
         return;
     free(state->tensors);
+    free(state->arrays);
     ph__arena_fini(&state->arena);
     free(state);
 }
@@ -42,25 +45,36 @@ struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index)
     return state->tensors[index];
 }
 
-static ph_status add_tensor(
-    struct ph_state *state, const char *name, size_t n, ph_real initial, ph_real **data_out)
+void ph_state_touch(struct ph_state *state)
 {
-    PH_TRY(ph__array_reserve(
-        (void **)&state->tensors, &state->tensors_capacity, state->num_tensors + 1, sizeof *state->tensors));
+    for (size_t i = 0; i < state->num_tensors; i++)
+        state->arrays[i]->version++;
+}
+
+static ph_status add_tensor(
+    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph_state_array **array_out)
+{
+    const size_t count = state->num_tensors + 1;
+    PH_TRY(
+        ph__array_reserve((void **)&state->tensors, &state->tensors_capacity, count, sizeof *state->tensors));
+    PH_TRY(ph__array_reserve((void **)&state->arrays, &state->arrays_capacity, count, sizeof *state->arrays));
     const char *owned_name = ph__arena_strdup(&state->arena, name);
+    struct ph_state_array *array = ph__arena_alloc(&state->arena, sizeof *array);
     ph_real *data = ph__arena_alloc_array(&state->arena, n, sizeof *data);
-    if (owned_name == NULL || data == NULL)
+    if (owned_name == NULL || array == NULL || data == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for state '%s'", name);
     for (size_t i = 0; i < n; i++)
         data[i] = initial;
+    *array = (struct ph_state_array){.data = data};
+    state->arrays[state->num_tensors] = array;
     state->tensors[state->num_tensors++] = (struct ph_tensor){
         .name = owned_name, .dtype = PH_REAL, .shape = {.rank = 1, .dims = {n}}, .data = data};
-    *data_out = data;
+    *array_out = array;
     return PH_OK;
 }
 
 ph_status ph__state_add(
-    struct ph_state *state, const char *name, size_t n, ph_real initial, ph_real **data_out)
+    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph_state_array **array_out)
 {
     for (size_t i = 0; i < state->num_tensors; i++) {
         const struct ph_tensor *tensor = &state->tensors[i];
@@ -69,8 +83,8 @@ ph_status ph__state_add(
         if (tensor->shape.dims[0] != n)
             return ph_fail(PH_ERROR_CONFIG, "state '%s' has %zu numbers already, not %zu", name,
                 tensor->shape.dims[0], n);
-        *data_out = tensor->data;
+        *array_out = state->arrays[i];
         return PH_OK;
     }
-    return add_tensor(state, name, n, initial, data_out);
+    return add_tensor(state, name, n, initial, array_out);
 }

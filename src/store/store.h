@@ -52,9 +52,15 @@ const struct ph_parameter *ph__store_parameter(const struct ph_store *store, siz
 /* Bytes that adding the declaration would take (0 when it is there already). */
 uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration);
 
+/* What entries carry from step to step under one name. */
+struct ph_state_array {
+    ph_real *data;
+    uint64_t version; /* grows with every change, as a parameter's does */
+};
+
 /* n reals, each `initial` when new; the same name with another n is PH_ERROR_CONFIG. Borrowed until destroy.
  */
 ph_status ph__state_add(
-    struct ph_state *state, const char *name, size_t n, ph_real initial, ph_real **data_out);
+    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph_state_array **array_out);
 
 #endif

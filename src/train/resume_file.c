@@ -283,6 +283,7 @@ ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
     PH_TRY(status);
     PH_TRY(read_tensors(path, &read)); /* checks the seal, and with it what the header said */
     ph_store_touch(trainer->store);
+    ph_state_touch(trainer->state);
     *trainer = read;
     return PH_OK;
 }

@@ -44,6 +44,7 @@ void ph__state_snapshot_restore(const struct ph__state_snapshot *snapshot, struc
         memcpy(tensor.data, from, tensor_bytes(&tensor));
         from += tensor_bytes(&tensor);
     }
+    ph_state_touch(state);
 }
 
 void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot)

@@ -1,7 +1,7 @@
 /* Row-invariant product, the specification. */
 #include "kernel/kernel_list.h"
 
-/* y_ij = bias_j + sum_k x_ik w_jk, k ascending */
+/* y_ij = bias_j + sum_k x_ik w_jk, k ascending; or its relu */
 void ph__row_product_ref(const struct ph_row_product_args *args)
 {
     const size_t n = args->out_features, inner = args->in_features;
@@ -16,6 +16,8 @@ void ph__row_product_ref(const struct ph_row_product_args *args)
             for (size_t k = 0; k < inner; k++)
                 for (size_t j = 0; j < count; j++)
                     y[j] += x[k] * panel[k * PH_ROW_PRODUCT_PANEL + j];
+            if (args->is_rectified)
+                ph__relu_ref(count, y, y);
         }
     }
 }

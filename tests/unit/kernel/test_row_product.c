@@ -1,6 +1,6 @@
 #include "kernel_test.h"
 
-enum { MAX_ROWS = 15 };
+enum { MAX_ROWS = 43 };
 
 struct product {
     size_t rows, in_features, out_features;
@@ -22,7 +22,7 @@ static void run(const struct ph_kernels *kernels, const struct product *product,
     const float *bias, float *y)
 {
     const struct ph_row_product_args args = {rows, product->in_features, product->out_features,
-        product->x + first * product->in_features, product->packed, bias, y};
+        product->x + first * product->in_features, product->packed, bias, y, false};
     kernels->row_product(&args);
 }
 
@@ -102,6 +102,32 @@ static void check_nan(const struct ph_kernels *kernels)
         assert_int_equal(isnan(y[i]) != 0, i / 37 == 2);
 }
 
+/* The relu of the same products, NaN and zeros included. */
+static void check_rectified(const struct ph_kernels *kernels)
+{
+    static const size_t outputs[] = {5, 16, 37, 64, 100};
+    for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
+        struct product product = make_product(MAX_ROWS, 9, outputs[n]);
+        const size_t count = MAX_ROWS * outputs[n];
+        float *x = copied_floats((size_t)MAX_ROWS * 9, product.x);
+        float *wanted = filled_floats(count, NAN), *y = filled_floats(count, NAN);
+        x[2 * 9 + 4] = NAN;
+        x[3 * 9 + 4] = INFINITY;
+        product.x = x;
+        run(kernels, &product, 0, MAX_ROWS, product.bias, wanted);
+        kernels->relu(count, wanted, wanted);
+        kernels->row_product(
+            &(struct ph_row_product_args){MAX_ROWS, 9, outputs[n], x, product.packed, product.bias, y, true});
+        assert_memory_equal(y, wanted, count * sizeof *y);
+    }
+}
+
+static void rectified_products_have_the_bits_of_the_relu_kernel(void **state)
+{
+    (void)state;
+    on_every_isa(check_rectified);
+}
+
 static void nan_stays_in_its_row(void **state)
 {
     (void)state;
@@ -115,6 +141,8 @@ int main(void)
             rows_agree_with_sums_in_double_and_do_not_depend_on_each_other, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(no_rows_and_no_inputs_are_fine, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(nan_stays_in_its_row, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            rectified_products_have_the_bits_of_the_relu_kernel, reset_arrays, reset_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
-/* An open session takes no memory to score, of ours or of a library's, for any number of rows. */
+/* An open session takes no memory to score, of ours or of a library's, for any number of rows, and wakes nobody. */
 #include "run_folder.h"
 
+#include <dirent.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "support/count_allocations.h"
 
@@ -72,6 +74,44 @@ static void warm_session_allocates_nothing(void **state)
     ph_session_close(session);
 }
 
+static size_t threads_of_this_process(void)
+{
+    size_t count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* Times that the calling thread has given up its processor to wait for something. */
+static long waits_of_this_thread(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+/* Without other threads there is nobody to wake, and nobody to wait for. */
+static void session_scores_on_its_callers_thread_alone(void **state)
+{
+    (void)state;
+    static struct ph_cell cells[MAX_ROWS * NUM_COLUMNS];
+    const int64_t ids[5] = {1, 2, 3, 4, 5};
+    const size_t num_threads = threads_of_this_process();
+    float scores[MAX_ROWS];
+    struct ph_session *session = NULL;
+    assert_ok(ph_session_open(make_run_folder("dlrm"), NULL, &session));
+    fill_cells(cells, ids, 5);
+    const long num_waits = waits_of_this_thread();
+    for (size_t num_rows = 0; num_rows <= MAX_ROWS; num_rows++)
+        assert_ok(ph_session_score(session, num_rows, cells, scores));
+    assert_int_equal(waits_of_this_thread(), num_waits);
+    assert_int_equal(threads_of_this_process(), num_threads);
+    ph_session_close(session);
+}
+
 /* A session of this data section's model: lists of up to 40 ids, rows of 4 at a time. */
 static struct ph_session *open_small(const char *name, const char *data)
 {
@@ -136,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warm_session_allocates_nothing),
+        cmocka_unit_test(session_scores_on_its_callers_thread_alone),
         cmocka_unit_test(column_of_a_list_and_a_single_feature_is_prepared_for),
         cmocka_unit_test(interleaved_fields_are_prepared_for),
     };

@@ -8,15 +8,18 @@ static void restored_state_is_what_it_was(void **state)
     (void)state;
     struct ph_state *carried = NULL;
     struct ph__state_snapshot snapshot = {0};
-    ph_real *mean = NULL, *variance = NULL;
+    struct ph_state_array *means = NULL, *variances = NULL;
     assert_ok(ph_state_create(&carried));
-    assert_ok(ph__state_add(carried, "mean", 3, 0, &mean));
-    assert_ok(ph__state_add(carried, "variance", 2, 1, &variance));
+    assert_ok(ph__state_add(carried, "mean", 3, 0, &means));
+    assert_ok(ph__state_add(carried, "variance", 2, 1, &variances));
+    ph_real *mean = means->data, *variance = variances->data;
     mean[1] = 5;
     assert_ok(ph__state_snapshot_take(&snapshot, carried));
     mean[1] = 6;
     variance[0] = 7;
+    const uint64_t version = means->version;
     ph__state_snapshot_restore(&snapshot, carried);
+    assert_true(means->version > version); /* what was made of the statistics is made anew */
     assert_true(mean[0] == 0 && mean[1] == 5 && variance[0] == 1);
     mean[2] = 8;
     assert_ok(ph__state_snapshot_take(&snapshot, carried));
