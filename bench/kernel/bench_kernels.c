@@ -52,6 +52,13 @@ uint32_t *bench_words(size_t count, uint32_t bound)
     return x;
 }
 
+double bench_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 typedef void run_function(const struct ph_kernels *kernels, const void *state);
 
 static double time_calls(run_function *run, const struct ph_kernels *kernels, const void *state, size_t calls)
