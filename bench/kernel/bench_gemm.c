@@ -113,7 +113,8 @@ static void run_product(
             n == 1 ? PH_IDENTITY : PH_RELU, o->y));
         return;
     case BACKWARD_DATA:
-        bench_check(ph__gemm_backward_data(mode->gemm, &shape, layer->rows, o->dy, mode->packed[1], o->dx));
+        bench_check(ph__gemm_backward_data(
+            mode->gemm, &shape, layer->rows, o->dy, mode->packed[1], PH_IDENTITY, NULL, o->dx));
         return;
     default:
         bench_check(ph__gemm_backward_weight(

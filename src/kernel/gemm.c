@@ -190,6 +190,7 @@ struct row_job {
     struct ph_prepared prepared[MAX_TAIL + 2]; /* by kind of piece */
     struct ph_product_operands operands;
     enum ph_activation activation;
+    const ph_real *activated; /* backward: what the activation made, as large as C; NULL: forward */
     _Atomic int status;
 };
 
@@ -211,6 +212,19 @@ static void activate(const struct ph_gemm *gemm, enum ph_activation activation, 
         gemm->kernels->sigmoid(n, y, y);
 }
 
+/* The activation of `rows` rows of C from `first` on, or its derivative's product with them. */
+static void activate_rows(const struct row_job *job, size_t columns, size_t first, size_t rows)
+{
+    const struct ph_kernels *kernels = job->gemm->kernels;
+    ph_real *c = job->operands.c + first * columns;
+    if (job->activated == NULL)
+        activate(job->gemm, job->activation, rows * columns, c);
+    else if (job->activation == PH_RELU)
+        kernels->relu_backward(rows * columns, job->activated + first * columns, c, c);
+    else if (job->activation == PH_SIGMOID)
+        kernels->sigmoid_backward(rows * columns, job->activated + first * columns, c, c);
+}
+
 static void row_task(void *argument, size_t task, size_t worker)
 {
     struct row_job *job = argument;
@@ -222,16 +236,15 @@ static void row_task(void *argument, size_t task, size_t worker)
     const ph_status status = run(prepared, worker, &operands);
     if (status != PH_OK)
         atomic_store(&job->status, status);
-    activate(job->gemm, job->activation, piece.count * prepared->product.columns, operands.c);
+    activate_rows(job, prepared->product.columns, piece.first, piece.count);
 }
 
 static void activation_task(void *argument, size_t task, size_t worker)
 {
     (void)worker;
     const struct row_job *job = argument;
-    const size_t columns = job->prepared[0].product.columns;
     const struct piece piece = cut_piece(&job->cut, task);
-    activate(job->gemm, job->activation, piece.count * columns, job->operands.c + piece.first * columns);
+    activate_rows(job, job->prepared[0].product.columns, piece.first, piece.count);
 }
 
 static ph_status run_rows_threaded(struct row_job *job, size_t rows, struct ph_product product)
@@ -304,12 +317,12 @@ ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_sha
 }
 
 ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
-    const ph_real *dy, const void *packed, ph_real *dx)
+    const ph_real *dy, const void *packed, enum ph_activation activation, const ph_real *x, ph_real *dx)
 {
-    assert(shape->is_transposed);
+    assert(shape->is_transposed && (activation == PH_IDENTITY || x != NULL));
     const size_t n = shape->out_features, k = shape->in_features;
     struct row_job job = {
-        .gemm = gemm, .operands = {.a = dy, .b = packed, .c = dx}, .activation = PH_IDENTITY};
+        .gemm = gemm, .operands = {.a = dy, .b = packed, .c = dx}, .activation = activation, .activated = x};
     const struct ph_product product = {
         .columns = k, .inner = n, .a_stride = n, .c_stride = k, .flags = PH_PRODUCT_B_PACKED};
     return run_rows(&job, rows, product, is_narrow(n));

@@ -47,9 +47,10 @@ ph_status ph__gemm_pack(
 ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
     const ph_real *x, const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y);
 
-/* dX(M,K) = dY(M,N) W: packed with is_transposed. */
+/* dX(M,K) = dY(M,N) W times the derivative of the activation that made X, by X (M,K) alone (x is not read for
+ * PH_IDENTITY): packed with is_transposed. */
 ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
-    const ph_real *dy, const void *packed, ph_real *dx);
+    const ph_real *dy, const void *packed, enum ph_activation activation, const ph_real *x, ph_real *dx);
 
 /* dW(N,K) = dY(M,N)^T X(M,K), bias gradient db(N) = column sums of dY (NULL: not wanted). Rows 0: zeros.
  * scratch: ph__gemm_weight_scratch_bytes(). */

@@ -31,10 +31,9 @@ static void linear_gradient(struct ph_gradient *gradient)
     ph_value dy = ph__activation_backward(
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
     if (gradient->is_wanted[PH_LINEAR_X]) {
-        const ph_value inputs[] = {
-            dy, ph__pack(builder, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), PH_PACK_TRANSPOSED)};
-        gradient->input_gradients[PH_LINEAR_X] =
-            ph__emit1(builder, &ph__op_linear_backward_data, NULL, NULL, 0, 2, inputs);
+        const ph_value packed =
+            ph__pack(builder, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), PH_PACK_TRANSPOSED);
+        gradient->input_gradients[PH_LINEAR_X] = ph__linear_backward_data(builder, dy, packed);
     }
     if (gradient->is_wanted[PH_LINEAR_PACKED] || gradient->is_wanted[PH_LINEAR_BIAS]) {
         const ph_value inputs[] = {dy, node.inputs[PH_LINEAR_X]};

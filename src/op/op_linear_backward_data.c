@@ -1,9 +1,18 @@
-/* The gradient of a linear operator's input: dx = dy W. inputs: dy (B,M), W (M,K) packed transposed. */
+/* The gradient of a linear operator's input: dx = dy W, and where x is what an activation made, on through that:
+ * inputs: dy (B,M), W (M,K) packed transposed, x (B,K) or none; output dx (B,K) = (dy W) * activation'(x). The activation
+ * comes by its backward operator's fuse rule. */
+#include "op/attributes.h"
 #include "op/operator.h"
+
+enum { DY, PACKED, ACTIVATED, NUM_INPUTS };
+
+struct backward_data_attributes {
+    enum ph_activation activation;
+};
 
 static ph_status backward_data_infer(struct ph_infer *infer)
 {
-    const struct ph_type *dy = &infer->inputs[0], *weight = &infer->inputs[1];
+    const struct ph_type *dy = &infer->inputs[DY], *weight = &infer->inputs[PACKED];
     if (!ph__type_is_real_of_rank(dy, 2) || !ph__type_is_real_of_rank(weight, 2) ||
         !ph__dim_equal(dy->dims[1], weight->dims[0]))
         return ph__infer_fail(infer, "dy (B,M), weight (M,K)");
@@ -13,15 +22,16 @@ static ph_status backward_data_infer(struct ph_infer *infer)
 
 static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    ph__cost_elementwise(call, 2.0 * (double)call->inputs[1].shape.dims[0], cost_out);
+    ph__cost_elementwise(call, 2.0 * (double)call->inputs[PACKED].shape.dims[0], cost_out);
 }
 
 static ph_status backward_data_run(struct ph_call *call)
 {
-    const struct ph_operand *dy = &call->inputs[0], *packed = &call->inputs[1];
+    const struct backward_data_attributes *attributes = call->attributes;
+    const struct ph_operand *dy = &call->inputs[DY], *packed = &call->inputs[PACKED];
     const struct ph_gemm_weight_shape shape = ph__weight_shape(packed->shape.dims, PH_PACK_TRANSPOSED);
-    return ph__gemm_backward_data(
-        call->backend->gemm, &shape, ph__rows(dy), dy->data, packed->data, call->outputs[0].data);
+    return ph__gemm_backward_data(call->backend->gemm, &shape, ph__rows(dy), dy->data, packed->data,
+        attributes->activation, call->inputs[ACTIVATED].data, call->outputs[0].data);
 }
 
 const struct ph_op ph__op_linear_backward_data = {
@@ -30,3 +40,28 @@ const struct ph_op ph__op_linear_backward_data = {
     .cost = backward_data_cost,
     .run = backward_data_run,
 };
+
+ph_value ph__linear_backward_data(struct ph_builder *builder, ph_value dy, ph_value packed)
+{
+    const struct backward_data_attributes attributes = {PH_IDENTITY};
+    const ph_value inputs[NUM_INPUTS] = {dy, packed, 0};
+    return ph__emit1(
+        builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs);
+}
+
+bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *node,
+    const struct ph_node *producer, enum ph_activation activation)
+{
+    const struct backward_data_attributes attributes = {activation};
+    if (producer->op != &ph__op_linear_backward_data || producer->inputs[ACTIVATED] != 0)
+        return false;
+    const ph_value inputs[NUM_INPUTS] = {
+        producer->inputs[DY], producer->inputs[PACKED], node->inputs[PH_ACTIVATION_BACKWARD_Y]};
+    node->op = &ph__op_linear_backward_data;
+    node->name = producer->name;
+    node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);
+    node->attributes_size = sizeof attributes;
+    node->num_inputs = NUM_INPUTS;
+    node->inputs = ph__builder_copy(builder, inputs, sizeof inputs);
+    return true;
+}

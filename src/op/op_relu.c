@@ -40,12 +40,20 @@ static ph_status relu_backward_run(struct ph_call *call)
     return ph__run_binary(call, call->backend->kernels->relu_backward, 1, 0);
 }
 
+static bool relu_backward_fuse(
+    struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+{
+    return ph__fuse_activation_backward(builder, node, producer, PH_RELU);
+}
+
 const struct ph_op ph__op_relu_backward = {
     .name = "relu_backward",
     .traits = PH_OP_IN_PLACE,
     .infer = ph__infer_elementwise,
     .cost = relu_cost,
     .run = relu_backward_run,
+    .fuse = relu_backward_fuse,
+    .fusible_input = PH_ACTIVATION_BACKWARD_DY,
 };
 
 ph_value ph_relu(struct ph_builder *builder, ph_value x)

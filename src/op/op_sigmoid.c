@@ -46,12 +46,20 @@ static void sigmoid_backward_cost(const struct ph_call *call, struct ph_cost *co
     ph__cost_elementwise(call, 3, cost_out);
 }
 
+static bool sigmoid_backward_fuse(
+    struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+{
+    return ph__fuse_activation_backward(builder, node, producer, PH_SIGMOID);
+}
+
 const struct ph_op ph__op_sigmoid_backward = {
     .name = "sigmoid_backward",
     .traits = PH_OP_IN_PLACE,
     .infer = ph__infer_elementwise,
     .cost = sigmoid_backward_cost,
     .run = sigmoid_backward_run,
+    .fuse = sigmoid_backward_fuse,
+    .fusible_input = PH_ACTIVATION_BACKWARD_DY,
 };
 
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x)

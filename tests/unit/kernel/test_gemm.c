@@ -131,7 +131,7 @@ static void backward_data(struct ph_gemm *gemm, struct layer *layer)
     const struct ph_gemm_weight_shape shape = {
         layer->shape.out_features, layer->shape.in_features, true, false};
     assert_ok(ph__gemm_backward_data(
-        gemm, &shape, layer->shape.rows, layer->dy, layer->packed_transposed, layer->dx));
+        gemm, &shape, layer->shape.rows, layer->dy, layer->packed_transposed, PH_IDENTITY, NULL, layer->dx));
 }
 
 static void backward_weight(struct ph_gemm *gemm, struct layer *layer)
@@ -480,6 +480,39 @@ static void a_nan_reaches_everything_that_depends_on_it(void **state)
     }
 }
 
+/* dx times what is left of an activation that made x: by the plain dx and the formula. */
+static void check_derivative(struct ph_gemm *gemm, const struct shape *shape, enum ph_activation activation)
+{
+    const struct ph_gemm_weight_shape weight = {shape->out_features, shape->in_features, true, false};
+    const size_t count = shape->rows * shape->in_features;
+    struct layer layer;
+    layer_init(&layer, shape);
+    pack(gemm, &layer);
+    backward_data(gemm, &layer);
+    ph_real *dx = random_reals(count);
+    assert_ok(ph__gemm_backward_data(
+        gemm, &weight, shape->rows, layer.dy, layer.packed_transposed, activation, layer.x, dx));
+    for (size_t i = 0; i < count; i++) {
+        const double x = (double)layer.x[i], plain = (double)layer.dx[i];
+        const double wanted = activation == PH_RELU ? (x > 0 ? plain : 0) : plain * x * (1 - x);
+        assert_true(fabs((double)dx[i] - wanted) <= 1e-6 * (1 + fabs(wanted)));
+    }
+    free(dx);
+    layer_fini(&layer);
+}
+
+static void backward_data_goes_on_through_the_activation(void **state)
+{
+    (void)state;
+    for (int is_fast = 0; is_fast < 2; is_fast++) {
+        struct context context = context_create(2, is_fast);
+        check_derivative(context.gemm, &(struct shape){70, 33, 19}, PH_RELU);
+        check_derivative(context.gemm, &(struct shape){600, 40, 12}, PH_SIGMOID);
+        check_derivative(context.gemm, &(struct shape){70, 1, 19}, PH_RELU);
+        context_destroy(&context);
+    }
+}
+
 static void the_bias_gradient_may_be_left_out(void **state)
 {
     (void)state;
@@ -508,6 +541,7 @@ int main(void)
         cmocka_unit_test(row_wise_rows_do_not_depend_on_each_other),
         cmocka_unit_test(no_rows_give_zero_gradients),
         cmocka_unit_test(a_nan_reaches_everything_that_depends_on_it),
+        cmocka_unit_test(backward_data_goes_on_through_the_activation),
         cmocka_unit_test(the_bias_gradient_may_be_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

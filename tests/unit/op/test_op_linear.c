@@ -71,6 +71,40 @@ static void a_weight_is_packed_once(void **state)
     ph_program_destroy(program);
 }
 
+/* Nodes of the operator in the gradient of two layers, of which the first has an activation, which a second reader may
+ * watch. */
+static size_t count_in_gradient(enum ph_activation activation, bool is_watched, const char *operator_name)
+{
+    struct ph_builder *builder = NULL;
+    struct ph_program *program = NULL;
+    assert_ok(ph_builder_create(PH_TRAINING, &builder));
+    const ph_value weights[] = {ph_parameter(builder, "a", 2, (size_t[]){3, 3}, zeros),
+        ph_parameter(builder, "b", 2, (size_t[]){1, 3}, zeros),
+        ph_parameter(builder, "c", 2, (size_t[]){1, 3}, zeros)};
+    const ph_value hidden = ph_linear(builder, ph_input_dense(builder, 3), weights[0], 0, activation);
+    ph_value logits = ph_linear(builder, hidden, weights[1], 0, PH_IDENTITY), gradients[2];
+    if (is_watched)
+        logits = ph_add(builder, logits, ph_linear(builder, hidden, weights[2], 0, PH_IDENTITY));
+    const ph_value loss = ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
+    ph_builder_begin_entry(builder, "backward");
+    ph_backward(builder, loss, 2, weights, gradients);
+    ph_output(builder, "gradient", gradients[0]);
+    assert_ok(ph_builder_finish(builder, &program));
+    ph_builder_destroy(builder);
+    const size_t count = ph_program_num_nodes(program, operator_name);
+    ph_program_destroy(program);
+    return count;
+}
+
+static void the_gradient_goes_on_through_an_activation_that_nobody_else_reads(void **state)
+{
+    (void)state;
+    assert_int_equal(count_in_gradient(PH_RELU, false, "relu_backward"), 0);
+    assert_int_equal(count_in_gradient(PH_RELU, true, "relu_backward"), 1);
+    assert_int_equal(count_in_gradient(PH_SIGMOID, false, "sigmoid_backward"), 0);
+    assert_int_equal(count_in_gradient(PH_SIGMOID, false, "linear_backward_data"), 1);
+}
+
 static ph_value wrong_width(struct ph_builder *builder, ph_value x)
 {
     return identity(builder, x);
@@ -101,6 +135,7 @@ int main(void)
         cmocka_unit_test(linear_is_the_product_with_the_weight_and_the_bias),
         cmocka_unit_test(linear_of_no_samples_is_empty),
         cmocka_unit_test(a_weight_is_packed_once),
+        cmocka_unit_test(the_gradient_goes_on_through_an_activation_that_nobody_else_reads),
         cmocka_unit_test(linear_refuses_shapes_that_do_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
