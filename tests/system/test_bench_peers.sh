@@ -60,4 +60,14 @@ train 1
 end
 train 1
 END
+answers fbgemm ready "$seconds" "$seconds" ready "$seconds" ready "$seconds" 'skipped .*no update' <<'END'
+case case threads=1 optimizer=rowwise_adagrad rows=fp32
+forward 2
+update 2
+case case threads=1 optimizer=adagrad rows=fp16
+update 1
+case case threads=1 rows=int4
+forward 1
+update 1
+END
 [ "$measured" -gt 0 ] || exit 77
