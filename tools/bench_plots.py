@@ -41,17 +41,23 @@ def line(x1, y1, x2, y2, color, width=1.0, dash="", opacity=1.0):
     )
 
 
+def circle(x, y, radius, color, tooltip):
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{color}" fill-opacity="0.8">'
+        f"<title>{html.escape(tooltip)}</title></circle>"
+    )
+
+
 def mark(x, y, shape, color, tooltip):
-    inner = f"<title>{html.escape(tooltip)}</title>"
     if shape == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{color}">{inner}</circle>'
+        return circle(x, y, 4.5, color, tooltip)
     corners = {
         "square": ((-4, -4), (4, -4), (4, 4), (-4, 4)),
         "triangle": ((0, -5), (5, 4), (-5, 4)),
         "diamond": ((0, -6), (6, 0), (0, 6), (-6, 0)),
     }[shape]
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" fill="{color}">{inner}</polygon>'
+    return f'<polygon points="{points}" fill="{color}"><title>{html.escape(tooltip)}</title></polygon>'
 
 
 def picture(title, height, parts):
@@ -107,40 +113,54 @@ def axes(across, up, label_across, label_up, ticks_across=()):
 
 
 class Labels:
-    """Places words beside points, above or below those that are there already, and leaves out what finds no room."""
+    """Places words beside points where they cover no point and no other words; leaves out what finds no room."""
 
-    def __init__(self):
-        self.boxes = []
+    def __init__(self, points):
+        """points: (x, y, radius)."""
+        self.boxes = [(x - r, y - r, x + r, y + r) for x, y, r in points]
 
-    def place(self, x, y, words):
-        width = LETTER * len(words)
-        left = x + 8 if x + 8 + width < WIDTH - 4 else x - 8 - width
-        for shift in (0, -13, 13, -26, 26):
-            box = (left, y + shift - 10, left + width, y + shift + 3)
-            if not any(a[0] < box[2] and box[0] < a[2] and a[1] < box[3] and box[1] < a[3] for a in self.boxes):
-                self.boxes.append(box)
-                return [text(left, y + shift + 4, words, size=11)]
+    def is_free(self, box):
+        is_inside = box[0] > LEFT and box[2] < WIDTH - 4 and box[1] > TOP
+        return is_inside and not any(
+            a[0] < box[2] and box[0] < a[2] and a[1] < box[3] and box[1] < a[3] for a in self.boxes
+        )
+
+    def place(self, x, y, radius, words):
+        width = 0.9 * LETTER * len(words)
+        for shift in (0, -12, 12):
+            for start, left, anchor in (
+                (x + radius + 3, x + radius + 3, "start"),
+                (x - radius - 3, x - radius - 3 - width, "end"),
+            ):
+                box = (left, y + shift - 5, left + width, y + shift + 5)
+                if self.is_free(box):
+                    self.boxes.append(box)
+                    return [text(start, y + shift + 4, words, anchor, size=11)]
         return []
 
 
 def roofline(title, points, limits):
-    """points: (name, FLOPs a byte, GFLOP/s), the most important first. limits: (name, peak GFLOP/s, GB/s)."""
+    """points: (name, FLOPs a byte, GFLOP/s, seconds), the longest first; limits: (name, peak GFLOP/s, GB/s). The area of a
+    point is its time."""
     bends = [peak / bandwidth for _, peak, bandwidth in limits]
-    across = Axis([x for _, x, _ in points] + bends, LEFT, WIDTH - RIGHT, margin=2)
-    up = Axis([y for _, _, y in points] + [peak for _, peak, _ in limits], HEIGHT - BOTTOM, TOP, margin=1.6)
-    parts = axes(across, up, "arithmetic intensity, FLOP/byte", "GFLOP/s")
-    labels = Labels()
+    across = Axis([point[1] for point in points] + bends, LEFT, WIDTH - RIGHT, margin=2)
+    up = Axis([point[2] for point in points] + [limit[1] for limit in limits], HEIGHT - BOTTOM, TOP, margin=1.6)
+    parts = axes(across, up, "arithmetic intensity, FLOP/byte; the area of a point is its time", "GFLOP/s")
     for i, (name, peak, bandwidth) in enumerate(limits):
         bend, dash = peak / bandwidth, DASHES[i % len(DASHES)]
         start = max(across.low, up.low / bandwidth)
         corner = (across.place(bend), up.place(peak))
         parts.append(line(across.place(start), up.place(start * bandwidth), *corner, LIMIT, 1.5, dash))
         parts.append(line(*corner, WIDTH - RIGHT, corner[1], LIMIT, 1.5, dash))
-        words = f"{name}: {number(peak)} GFLOP/s, {number(bandwidth)} GB/s"
-        parts += labels.place(WIDTH - RIGHT - LETTER * len(words) - 10, corner[1] - 10, words)
-    for i, (name, x, y) in enumerate(points):
-        place = (across.place(x), up.place(y))
-        parts.append(mark(*place, "circle", OURS, f"{name}: {number(x)} FLOP/byte, {number(y)} GFLOP/s"))
+        y = TOP + 16 + 18 * i
+        parts.append(line(LEFT + 10, y, LEFT + 44, y, LIMIT, 1.5, dash))
+        parts.append(text(LEFT + 52, y + 4, f"{name}: {number(peak)} GFLOP/s, {number(bandwidth)} GB/s"))
+    longest = points[0][3]
+    places = [(across.place(x), up.place(y), 2 + 8 * math.sqrt(seconds / longest)) for _, x, y, seconds in points]
+    labels = Labels(places)
+    for i, (place, (name, x, y, seconds)) in enumerate(zip(places, points)):
+        tooltip = f"{name}: {number(x)} FLOP/byte, {number(y)} GFLOP/s, {number(1e3 * seconds)} ms"
+        parts.append(circle(*place, OURS, tooltip))
         if i < MAX_LABELS:
             parts += labels.place(*place, name)
     return picture(title, HEIGHT, parts)
@@ -148,7 +168,7 @@ def roofline(title, points, limits):
 
 def bars(title, rows, label_across):
     """rows: (name, value, words behind the bar); horizontal, in the given order, from zero."""
-    step, room_for_words = 26, 190
+    step, room_for_words = 26, 205
     left = min(300, 20 + LETTER * max(len(name) for name, _, _ in rows))
     scale = (WIDTH - RIGHT - room_for_words - left) / (max(value for _, value, _ in rows) or 1)
     height, parts = TOP + step * len(rows) + 34, []

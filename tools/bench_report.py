@@ -20,6 +20,7 @@ import bench_plots
 SMALLER_IS_BETTER = {"ns", "us", "ms", "s", "bytes", "B", "KiB", "MiB", "GiB", "KB", "MB", "GB"}
 LEAST_ALLOWED = 0.03  # as much as any figure moves by chance
 ALLOWED_UNTOLD = 0.10  # where neither side tells its spread
+LEAST_SHARE = 0.005  # of a step: what takes less is not drawn, nor compared
 MACHINE = "machine."
 HEADS = ["figure", "value", "unit", "spread", "peer", "peer's", "ratio", "of limit", "placement", "label"]
 NUMBERS = {"value", "spread", "peer's", "ratio", "of limit"}
@@ -69,9 +70,13 @@ def allowed_change(former, latter):
     return max(LEAST_ALLOWED, sum(spreads)) if spreads else ALLOWED_UNTOLD
 
 
+def is_small_part(figure):
+    return is_number(figure.get("share")) and figure["share"] < LEAST_SHARE
+
+
 def is_comparable(figure):
     is_ours = not figure["name"].startswith(MACHINE) and figure.get("label") != "published"
-    return is_ours and is_number(figure.get("value")) and figure["value"] != 0
+    return is_ours and not is_small_part(figure) and is_number(figure.get("value")) and figure["value"] != 0
 
 
 def beside_peer(former, latter):
@@ -124,22 +129,28 @@ def short_name(figure):
 
 
 def roofline(title, figures, machine):
-    of_plot = [f for f in figures if all(is_number(f.get(k)) and f[k] > 0 for k in ("flops", "bytes", "seconds"))]
+    keys = ("flops", "bytes", "seconds")
+    of_plot = [f for f in figures if all(is_number(f.get(k)) and f[k] > 0 for k in keys) and not is_small_part(f)]
     limits = machine_limits(machine, max(map(num_threads, (f["name"] for f in of_plot)), default=1))
     if not of_plot or not limits:
         return None
     of_plot.sort(key=lambda f: -f["seconds"])
-    points = [(short_name(f), f["flops"] / f["bytes"], f["flops"] / f["seconds"] * 1e-9) for f in of_plot]
+    points = [
+        (short_name(f), f["flops"] / f["bytes"], f["flops"] / f["seconds"] * 1e-9, f["seconds"]) for f in of_plot
+    ]
     return bench_plots.roofline(title, points, limits)
 
 
 def shares(title, operators):
     rows = []
-    for figure in sorted(operators, key=lambda f: -f["share"]):
-        words = f"{percent(figure['share'])}, {number(figure.get('value'))} {figure.get('unit')}"
+    small = [figure["share"] for figure in operators if is_small_part(figure)]
+    for figure in sorted(operators, key=lambda f: -f["share"])[: len(operators) - len(small)]:
+        words = f"{100 * figure['share']:.1f}%, {number(figure.get('value'))} {figure.get('unit')}"
         if is_number(figure.get("of_limit")):
             words += f", {percent(figure['of_limit'])} of its limit"
         rows.append((short_name(figure), figure["share"], words))
+    if small:
+        rows.append((f"{len(small)} others", sum(small), f"{100 * sum(small):.1f}%"))
     return bench_plots.bars(title, rows, "share of the step's time")
 
 

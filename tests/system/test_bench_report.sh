@@ -44,6 +44,8 @@ stand_in train <<'END'
   "ratio": 2.0, "limit": "the floor's formula", "of_limit": 0.8, "label": "measured", "spread": 0.05},
  {"name": "train.step.threads1.op.linear", "unit": "ms", "value": 5, "label": "measured",
   "of_step": "train.step.threads1", "share": 0.6, "flops": 4e8, "bytes": 1e7, "seconds": 0.005},
+ {"name": "train.step.threads1.op.seed", "unit": "ms", "value": 0.0005, "label": "measured",
+  "of_step": "train.step.threads1", "share": 6e-5},
  {"name": "train.latency.batch1", "unit": "us", "value": 90, "label": "measured", "sweep": "batch", "at": 1,
   "series": "one core", "peer": "torch 2", "peer_value": 300, "ratio": 3.3},
  {"name": "train.latency.batch64", "unit": "us", "value": 900, "label": "measured", "sweep": "batch", "at": 64,
@@ -64,7 +66,8 @@ for plot in build/bench/plots/*.svg; do
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$plot" || complain "$plot is no XML"
 done
 contains build/bench/plots/scaling.train.batch.us.svg 'one core, torch 2'
-contains build/bench/plots/share.train.step.threads1.svg '60%, 5 ms'
+contains build/bench/plots/share.train.step.threads1.svg '60.0%, 5 ms'
+contains build/bench/plots/share.train.step.threads1.svg '1 others'
 contains build/bench/plots/roofline.train.step.threads1.svg '90.5 GFLOP/s, 14 GB/s'
 contains build/bench/plots/roofline.train.step.threads1.svg 'arithmetic intensity, FLOP/byte'
 
@@ -90,6 +93,8 @@ ended 0 stdout ', 0 worse'
 worse train 's/"value": 900/"value": 1200/' # microseconds: more are worse
 ended 1 stdout 'regression: train.latency.batch64'
 worse train 's/"value": 900/"value": 600/'
+ended 0 stdout ', 0 worse'
+worse train 's/"value": 0.0005/"value": 0.002/' # next to nothing of its step
 ended 0 stdout ', 0 worse'
 worse train 's/"value": 7,/"value": 3,/' # published elsewhere
 ended 0 stdout ', 0 worse'
