@@ -179,7 +179,7 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder)
 static ph_value build_logits(struct ph_builder *builder, const struct dlrm_case *of)
 {
     struct ph_table_slice slices[MAX_TABLES];
-    char names[MAX_TABLES][8];
+    char names[MAX_TABLES][24];
     for (size_t i = 0; i < of->tables; i++) {
         snprintf(names[i], sizeof names[i], "C%zu", i + 1);
         slices[i] = (struct ph_table_slice){names[i], of->rows};

@@ -42,16 +42,28 @@ void peer_stop(struct peer *peer)
     *peer = (struct peer){0};
 }
 
+/* As a peer's users do: another allocator if the environment names one, else large blocks of glibc's stay in the heap
+ * instead of being mapped anew each step. */
+static void tune_allocator(void)
+{
+    const char *allocator = getenv("PHLOEM_BENCH_PEER_ALLOCATOR");
+    if (allocator != NULL) {
+        setenv("LD_PRELOAD", allocator, 1);
+        return;
+    }
+    setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 1);
+    setenv("MALLOC_TRIM_THRESHOLD_", "2147483648", 1);
+    setenv("MALLOC_TOP_PAD_", "268435456", 1);
+}
+
 static void become_peer(const char *script, const int *to, const int *from)
 {
     const char *named = getenv("PHLOEM_BENCH_PYTHON"), *python = named != NULL ? named : "python3";
     signal(SIGPIPE, SIG_DFL);
     dup2(to[0], 0);
     dup2(from[1], 1);
-    /* As its users tune it: large blocks stay in the heap instead of being mapped anew each step. */
     unsetenv("GOMP_SPINCOUNT");
-    setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 1);
-    setenv("MALLOC_TRIM_THRESHOLD_", "2147483648", 1);
+    tune_allocator();
     execlp(python, python, script, (char *)NULL);
     _exit(127);
 }

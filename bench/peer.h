@@ -20,7 +20,7 @@ struct peer {         /* zero-initialised: there is none */
 
 /* Runs FOLDER/NAME.py by python3, or by what $PHLOEM_BENCH_PYTHON names; folder NULL: there is no peer. Its first line is
  * "NAME VERSION", or "missing WHY", and then one line says that it is skipped. The wait policy that the bench runs under
- * is not handed on. */
+ * is not handed on; the library that $PHLOEM_BENCH_PEER_ALLOCATOR names is preloaded, for the peer alone. */
 void peer_start(struct peer *peer, const char *folder, const char *name);
 void peer_stop(struct peer *peer);
 bool peer_is_there(const struct peer *peer);

@@ -1,8 +1,10 @@
 #!/bin/sh
-# The benchmarks behind ./run bench: runs the programs of bench/<room>/ and gathers what they measured into
-# build/bench/<room>.json. Called at the root of the tree, after the build.
+# The benchmarks behind ./run bench: runs the programs of bench/<room>/, gathers what they measured into
+# build/bench/<room>.json, and reports on all rooms that are there in build/bench/report.md.
+# Called at the root of the tree, after the build.
 #
-# usage: bench.sh [ROOM [ARGUMENTS OF ITS PROGRAMS...]]; without a room, all of them
+# usage: bench.sh [ROOM] [--base FILE]... [ARGUMENTS OF THE ROOM'S PROGRAMS...]; without a room, all of them
+# --base names figures of an earlier run, a build/bench/<room>.json: what has become worse is printed, and ends with 1.
 # Where there is python3, programs start what they compare themselves with from bench/peers/.
 set -eu
 
@@ -10,6 +12,27 @@ built=build/release/bench
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}" # as the phloem program sets it; a peer keeps its own default
 results=build/bench
 rooms=$(for source in bench/*/bench_*.c; do basename "$(dirname "$source")"; done | sort -u | xargs)
+
+fail() {
+    echo "bench: $1" >&2
+    exit 2
+}
+
+# keep_base FILE: a copy, since FILE may be what this run writes anew.
+keep_base() {
+    [ -f "$1" ] || fail "--base: $1 is not there"
+    command -v python3 >/dev/null || fail '--base: comparing figures needs python3'
+    mkdir -p "$results/base"
+    num_bases=$((num_bases + 1))
+    cp "$1" "$results/base/$num_bases.json"
+}
+
+# Peers get tcmalloc where it is installed, else glibc's allocator tuned (bench/peer.c). PyTorch trained a DLRM 1.19 times
+# as fast with tcmalloc as with large blocks of glibc's kept; jemalloc was no faster than that.
+find_peer_allocator() {
+    tcmalloc=$(/sbin/ldconfig -p 2>/dev/null | sed -n 's|.* => \(.*/libtcmalloc_minimal\.so\.4\)$|\1|p' | head -n 1)
+    [ -z "$tcmalloc" ] || export PHLOEM_BENCH_PEER_ALLOCATOR="${PHLOEM_BENCH_PEER_ALLOCATOR:-$tcmalloc}"
+}
 
 # bench_room ROOM ARGUMENTS...
 bench_room() {
@@ -31,16 +54,45 @@ bench_room() {
     echo "bench: figures are in $results/$room.json"
 }
 
-if [ $# -eq 0 ]; then
+# report: of every room that has figures, compared with the kept bases.
+report() {
+    if ! command -v python3 >/dev/null; then
+        echo 'bench: no report: python3 is not there'
+        return 0
+    fi
+    set --
+    while [ "$num_bases" -gt 0 ]; do
+        set -- "$@" --base "$results/base/$num_bases.json"
+        num_bases=$((num_bases - 1))
+    done
+    python3 tools/bench_report.py --results "$results" "$@"
+}
+
+num_bases=0
+num_arguments=$#
+while [ "$num_arguments" -gt 0 ]; do # each goes to the end of the line, but for --base and its file
+    argument=$1
+    shift
+    num_arguments=$((num_arguments - 1))
+    if [ "$argument" != --base ]; then
+        set -- "$@" "$argument"
+        continue
+    fi
+    [ "$num_arguments" -gt 0 ] || fail '--base FILE: the file is missing'
+    keep_base "$1"
+    shift
+    num_arguments=$((num_arguments - 1))
+done
+find_peer_allocator
+case " $rooms " in
+*" ${1:-$rooms} "*) ;;
+*) fail "there are no benchmarks of $1; there are: $rooms" ;;
+esac
+if [ $# -gt 0 ]; then
+    bench_room "$@"
+else
     for room in $rooms; do
         bench_room "$room"
     done
-    exit 0
 fi
-case " $rooms " in
-*" $1 "*) bench_room "$@" ;;
-*)
-    echo "bench: there are no benchmarks of $1; there are: $rooms" >&2
-    exit 2
-    ;;
-esac
+report

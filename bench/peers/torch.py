@@ -1,43 +1,49 @@
 #!/usr/bin/env python3
-"""The peer of bench_dlrm: the same DLRM in eager PyTorch, driven over a pipe so that rounds can be interleaved.
+"""The peer of the model benchmarks: the same DLRM in PyTorch on the CPU, on the very batches of the bench.
 
-Reads lines from standard input: "case POOLING OPTIMIZER THREADS TABLES ROWS DIM BATCH" builds the model, "run STEPS"
-trains and answers with seconds taken; ends at end of file. Ids follow the same power law as the bench's own batches.
-Embeddings are nn.EmbeddingBag(mode="sum", sparse=True), one a table, with a sparse gradient step of the same kind.
+    case FOLDER threads=N optimizer=sgd|adagrad|rowwise_adagrad mode=eager|compile precision=fp32|bf16 batch=N [for=WHAT]
+    train STEPS      seconds of that many training steps
+    infer STEPS      seconds of forward and sigmoid of that many batches
+    latency CALLS    microseconds of each call of forward and sigmoid
+    end
+
+FOLDER holds what dlrm_data_write writes. Batches come in turn; of each the first `batch` samples, default all. A case is
+ready when two training steps have run, or with for=infer two calls of inference; what else is asked for has two untimed ones
+before its first timed one. So compiling is never timed, and refused where it is tried first.
+
+The model is written as PyTorch's users write it: one EmbeddingBag(mode="sum", sparse=True) a table, Linear and ReLU, the
+pairs below the diagonal of X X^T. What was tuned, so that it is not beaten by its defaults:
+- threads: as many as the case has, none between operators; the bench's own wait policy is not handed on (bench/peer.c);
+- the allocator: tcmalloc where it is installed (tools/bench.sh), else glibc keeps large blocks (bench/peer.c);
+- subnormal numbers are flushed to zero, as on our side;
+- dense parameters have the fused optimizer, which sparse gradients do not allow: they have one of their own;
+- the pairs are taken by gather, whose backward was faster than that of indexing and no slower than index_select;
+- mode=compile compiles the whole model, tables included, for fixed shapes and called from C++: sparse gradients pass
+  through it, and compiling the dense side alone was no faster;
+- inference: inference_mode; compiled, with frozen weights; for bf16, weights that are converted once instead of by autocast
+  in each call.
 """
+import copy
+import ctypes
+import gc
+import json
+import pathlib
 import sys
 import time
+
+import protocol
 
 sys.path.pop(0)  # this folder: its files are named after the packages that they import
 
 try:
     import torch
 except ImportError as error:
-    print(f"missing {error}", flush=True)
-    sys.exit(0)
+    protocol.missing(error)
 
-NUM_DENSE = 13
-NUM_BATCHES = 8
-
-
-class Dlrm(torch.nn.Module):
-    def __init__(self, tables, rows, dim):
-        super().__init__()
-        self.bottom = mlp([NUM_DENSE, 512, 256, dim], last_is_linear=False)
-        self.embeddings = torch.nn.ModuleList(
-            torch.nn.EmbeddingBag(rows, dim, mode="sum", sparse=True) for _ in range(tables)
-        )
-        pairs = (tables + 1) * tables // 2
-        self.top = mlp([dim + pairs, 512, 256, 1], last_is_linear=True)
-        self.register_buffer("lower", torch.tril_indices(tables + 1, tables + 1, offset=-1))
-
-    def forward(self, dense, ids, offsets):
-        bottom = self.bottom(dense)
-        vectors = [bottom] + [bag(i, o) for bag, i, o in zip(self.embeddings, ids, offsets)]
-        stacked = torch.stack(vectors, dim=1)
-        products = torch.bmm(stacked, stacked.transpose(1, 2))
-        pairs = products[:, self.lower[0], self.lower[1]]
-        return self.top(torch.cat([bottom, pairs], dim=1))
+WARM_UP_STEPS = 2
+LEARNING_RATE = 0.01
+OPTIMIZERS = {"sgd": (torch.optim.SGD, {}), "adagrad": (torch.optim.Adagrad, {"eps": 1e-10})}
+FREE_BYTES_LEFT = 2 << 30  # for gradients, activations and everybody else
 
 
 def mlp(widths, last_is_linear):
@@ -49,58 +55,182 @@ def mlp(widths, last_is_linear):
     return torch.nn.Sequential(*layers)
 
 
-def power_law_ids(count, rows, generator):
-    uniform = torch.rand(count, generator=generator, dtype=torch.float64)
-    exponent = 1.05  # density of the rank is rank ** -1.05, cut at `rows`; as in bench_dlrm.c
-    ranks = (1 - uniform * (1 - float(rows + 1) ** (1 - exponent))) ** (1 / (1 - exponent))
-    return ranks.floor().long().clamp(1, rows) - 1
+class Tables(torch.nn.Module):
+    def __init__(self, count, rows, dim):
+        super().__init__()
+        self.tables = torch.nn.ModuleList(
+            torch.nn.EmbeddingBag(rows, dim, mode="sum", sparse=True) for _ in range(count)
+        )
+
+    def forward(self, ids, offsets):
+        return [table(ids[i], offsets) for i, table in enumerate(self.tables)]
 
 
-def make_batch(pooling, tables, rows, batch, generator):
-    dense = torch.rand(batch, NUM_DENSE, generator=generator)
-    ids = [power_law_ids(batch * pooling, rows, generator) for _ in range(tables)]
-    offsets = [torch.arange(0, batch * pooling, pooling) for _ in range(tables)]
-    labels = (torch.rand(batch, 1, generator=generator) < 0.25).float()
-    return dense, ids, offsets, labels
+class DenseSide(torch.nn.Module):
+    def __init__(self, num_dense, tables, dim, bottom, top):
+        super().__init__()
+        vectors = tables + 1
+        self.bottom = mlp([num_dense, *bottom, dim], last_is_linear=False)
+        self.top = mlp([vectors * (vectors - 1) // 2 + dim, *top, 1], last_is_linear=True)
+        row, column = torch.tril_indices(vectors, vectors, offset=-1)
+        self.register_buffer("lower", (row * vectors + column).unsqueeze(0))
+
+    def forward(self, dense, bags):
+        bottom = self.bottom(dense)
+        stacked = torch.stack([bottom, *(bag.to(bottom.dtype) for bag in bags)], dim=1)
+        products = torch.bmm(stacked, stacked.transpose(1, 2)).flatten(1)
+        pairs = torch.gather(products, 1, self.lower.expand(products.shape[0], -1))
+        return self.top(torch.cat([bottom, pairs], dim=1))
+
+
+class Dlrm(torch.nn.Module):
+    def __init__(self, tables, dense_side):
+        super().__init__()
+        self.tables = tables
+        self.dense_side = dense_side
+
+    def forward(self, dense, ids, offsets):
+        return self.dense_side(dense, self.tables(ids, offsets))
+
+
+class Batches:
+    def __init__(self, folder, case, samples):
+        count, batch, tables, pooling = case["num_batches"], case["batch"], case["tables"], case["pooling"]
+        dense = read(folder / "dense.f32", torch.float32, (count, batch, case["num_dense"]))
+        labels = read(folder / "labels.f32", torch.float32, (count, batch, 1))
+        ids = read(folder / "ids.i64", torch.int64, (count, tables, batch, pooling))
+        offsets = torch.arange(0, samples * pooling, pooling)
+        self.inputs = [
+            (dense[i, :samples].clone(), ids[i, :, :samples].reshape(tables, -1).clone(), offsets)
+            for i in range(count)
+        ]
+        self.labels = [labels[i, :samples].clone() for i in range(count)]
+        self.next = 0
+
+    def take(self):
+        i = self.next % len(self.inputs)
+        self.next += 1
+        return self.inputs[i], self.labels[i]
+
+
+def read(path, dtype, shape):
+    return torch.frombuffer(bytearray(path.read_bytes()), dtype=dtype).view(shape)
+
+
+def make_optimizers(tables, dense_side, kind):
+    if kind not in OPTIMIZERS:
+        raise protocol.Skipped(f"torch has no optimizer {kind}")
+    make, settings = OPTIMIZERS[kind]
+    return [
+        make(tables.parameters(), lr=LEARNING_RATE, **settings),
+        make(dense_side.parameters(), lr=LEARNING_RATE, fused=True, **settings),
+    ]
+
+
+def forget_former_case():
+    """Compiled code, of which one function may have few; and memory that the allocator keeps, which counts as taken."""
+    torch.compiler.reset()
+    gc.collect()
+    library = ctypes.CDLL(None)
+    if hasattr(library, "MallocExtension_ReleaseFreeMemory"):  # tcmalloc
+        library.MallocExtension_ReleaseFreeMemory()
+    library.malloc_trim(0)
+
+
+def free_bytes():
+    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return sys.maxsize
+
+
+def refuse_what_does_not_fit(case, options):
+    """A peer that is killed for its memory may take the bench along."""
+    needed = 4 * case["tables"] * case["rows"] * case["dim"]
+    if options.get("optimizer") == "adagrad":
+        needed *= 2
+    free = free_bytes() - FREE_BYTES_LEFT
+    if needed > free:
+        raise protocol.Skipped(f"tables and slots take {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free")
 
 
 class Case:
-    def __init__(self, words):
-        pooling, optimizer, threads, tables, rows, dim, batch = words
-        torch.set_num_threads(int(threads))
+    def __init__(self, folder, options):
+        folder = pathlib.Path(folder)
+        case = json.loads((folder / "case.json").read_text())
+        forget_former_case()
+        refuse_what_does_not_fit(case, options)
+        torch.set_num_threads(int(options.get("threads", 1)))
         torch.manual_seed(1)
-        self.model = Dlrm(int(tables), int(rows), int(dim))
-        kind = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad}[optimizer]
-        self.optimizer = kind(self.model.parameters(), lr=0.01)
-        generator = torch.Generator().manual_seed(2)
-        self.batches = [
-            make_batch(int(pooling), int(tables), int(rows), int(batch), generator) for _ in range(NUM_BATCHES)
-        ]
+        tables = Tables(case["tables"], case["rows"], case["dim"])
+        dense_side = DenseSide(case["num_dense"], case["tables"], case["dim"], case["bottom"], case["top"])
+        self.batches = Batches(folder, case, int(options.get("batch", case["batch"])))
+        self.is_bf16 = options.get("precision", "fp32") == "bf16"
+        self.is_compiled = options.get("mode", "eager") == "compile"
+        self.optimizers = make_optimizers(tables, dense_side, options.get("optimizer", "sgd"))
         self.loss = torch.nn.BCEWithLogitsLoss()
-        self.step = 0
+        self.model = self.compile(Dlrm(tables, dense_side), {"cpp_wrapper": True})
+        self.predictor = None
+        self.tables, self.dense_side = tables, dense_side
+        self.is_warm = set()
+        self.warm_up(self.predict if options.get("for") == "infer" else self.train_step)
 
-    def run(self, steps):
-        start = time.perf_counter()
-        for _ in range(steps):
-            dense, ids, offsets, labels = self.batches[self.step % NUM_BATCHES]
-            self.step += 1
-            self.optimizer.zero_grad(set_to_none=True)
-            self.loss(self.model(dense, ids, offsets), labels).backward()
-            self.optimizer.step()
-        return time.perf_counter() - start
+    def compile(self, model, options):
+        return torch.compile(model, dynamic=False, options=options) if self.is_compiled else model
+
+    def warm_up(self, step):
+        """Compiles at the latest here, too."""
+        if step.__name__ not in self.is_warm:
+            for _ in range(WARM_UP_STEPS):
+                step()
+            self.is_warm.add(step.__name__)
+
+    def train_step(self):
+        inputs, labels = self.batches.take()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.is_bf16):
+            logits = self.model(*inputs)
+        self.loss(logits.float(), labels).backward()
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def make_predictor(self):
+        """Of the weights as they are now: what changes later changes no speed."""
+        dense_side = copy.deepcopy(self.dense_side).to(torch.bfloat16 if self.is_bf16 else torch.float32)
+        return self.compile(Dlrm(self.tables, dense_side).eval(), {"cpp_wrapper": True, "freezing": True})
+
+    def predict(self):
+        with torch.inference_mode():
+            if self.predictor is None:
+                self.predictor = self.make_predictor()
+            (dense, ids, offsets), _ = self.batches.take()
+            return torch.sigmoid(self.predictor(dense.bfloat16() if self.is_bf16 else dense, ids, offsets))
+
+    def train(self, steps):
+        self.warm_up(self.train_step)
+        return seconds_of(self.train_step, steps)
+
+    def infer(self, steps):
+        self.warm_up(self.predict)
+        return seconds_of(self.predict, steps)
+
+    def latency(self, calls):
+        self.warm_up(self.predict)
+        return " ".join(str(1e6 * seconds_of(self.predict, 1)) for _ in range(calls))
+
+
+def seconds_of(step, count):
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    return time.perf_counter() - start
 
 
 def main():
-    print(f"torch {torch.__version__}", flush=True)
-    case = None
-    for line in sys.stdin:
-        words = line.split()
-        if words[0] == "case":
-            case = None  # frees the old tables first
-            case = Case(words[1:])
-            print("ready", flush=True)
-        elif words[0] == "run":
-            print(case.run(int(words[1])), flush=True)
+    torch.set_flush_denormal(True)
+    torch.set_num_interop_threads(1)
+    protocol.serve(f"torch {torch.__version__}", Case)
 
 
 main()

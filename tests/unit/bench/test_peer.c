@@ -127,6 +127,24 @@ static void each_of_two_ends_when_it_is_stopped(void **state)
     peer_stop(&second);
 }
 
+static void the_named_allocator_is_the_peers_alone(void **state)
+{
+    (void)state;
+    struct peer peer;
+    test_write_file(
+        "env.py", "echo \"env ${LD_PRELOAD-none} ${MALLOC_TRIM_THRESHOLD_-none} ${GOMP_SPINCOUNT-none}\"\n");
+    setenv("GOMP_SPINCOUNT", "7", 1);
+    peer_start(&peer, test_folder(), "env");
+    assert_string_equal(peer.version, "env none 2147483648 none");
+    peer_stop(&peer);
+    setenv("PHLOEM_BENCH_PEER_ALLOCATOR", "libdl.so.2", 1); /* any library will do */
+    peer_start(&peer, test_folder(), "env");
+    assert_string_equal(peer.version, "env libdl.so.2 none none");
+    peer_stop(&peer);
+    assert_null(getenv("LD_PRELOAD"));
+    unsetenv("PHLOEM_BENCH_PEER_ALLOCATOR");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_refused_case_is_skipped_and_the_next_is_asked),
         cmocka_unit_test(one_that_ends_takes_nobody_along),
         cmocka_unit_test(each_of_two_ends_when_it_is_stopped),
+        cmocka_unit_test(the_named_allocator_is_the_peers_alone),
     };
     return cmocka_run_group_tests(tests, use_shell, NULL);
 }

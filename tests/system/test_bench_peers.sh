@@ -1,0 +1,73 @@
+#!/bin/sh
+# The peers of the benchmarks that are importable here, on a small case: what they answer to each line.
+# PHLOEM_BENCH_PYTHON names the interpreter, as for ./run bench.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+python=${PHLOEM_BENCH_PYTHON:-python3}
+if ! command -v "$python" >/dev/null; then
+    echo "test_bench_peers: skipped: $python is not there"
+    exit 77
+fi
+
+# What a benchmark writes: two batches of four samples, three tables of ten rows, two ids a bag.
+mkdir case
+"$python" - <<'END'
+import array, json, random
+
+sizes = {"num_dense": 13, "tables": 3, "rows": 10, "dim": 8, "batch": 4, "pooling": 2, "num_batches": 2}
+json.dump({**sizes, "bottom": [16], "top": [16, 8]}, open("case/case.json", "w"))
+array.array("f", [random.random() for _ in range(2 * 4 * 13)]).tofile(open("case/dense.f32", "wb"))
+array.array("f", [i % 2 for i in range(2 * 4)]).tofile(open("case/labels.f32", "wb"))
+array.array("q", [random.randrange(10) for _ in range(2 * 3 * 4 * 2)]).tofile(open("case/ids.i64", "wb"))
+END
+
+# answers PEER PATTERN...: to the lines of standard input, behind its version; the patterns are of whole lines.
+answers() {
+    peer=$1
+    shift
+    "$python" "$PH_SOURCE_DIR/bench/peers/$peer.py" >stdout 2>stderr || complain "$peer.py ended with $?"
+    if grep -q '^missing .' stdout; then
+        [ "$(wc -l <stdout)" -eq 1 ] || complain "$peer.py went on without what it needs"
+        echo "test_bench_peers: $peer: $(cat stdout)"
+        return 0
+    fi
+    measured=$((measured + 1))
+    number=1
+    for pattern in "$peer .*" "$@"; do
+        sed -n "${number}p" stdout | grep -qx -- "$pattern" || complain "$peer.py: line $number is not '$pattern'"
+        number=$((number + 1))
+    done
+    [ "$(wc -l <stdout)" -eq $(($# + 1)) ] || complain "$peer.py: too many answers"
+}
+
+measured=0
+seconds='[0-9.e-]*[0-9]'
+# Compiling takes a minute: the benchmark itself sees whether it works here.
+answers torch ready "$seconds" "$seconds" "$seconds $seconds $seconds" ready "$seconds" 'skipped .*rowwise_adagrad' \
+    'skipped there is no case' 'skipped .*nowhere/case.json.*' ready "$seconds" ended 'skipped there is no case' <<'END'
+case case threads=1 optimizer=adagrad mode=eager precision=fp32 batch=4
+train 2
+infer 2
+latency 3
+case case threads=1 optimizer=sgd mode=eager precision=bf16 batch=1 for=infer
+latency 1
+case case threads=1 optimizer=rowwise_adagrad
+train 1
+case nowhere threads=1
+case case threads=2 optimizer=sgd for=train
+train 1
+end
+train 1
+END
+answers fbgemm ready "$seconds" "$seconds" ready "$seconds" ready "$seconds" 'skipped .*no update' <<'END'
+case case threads=1 optimizer=rowwise_adagrad rows=fp32
+forward 2
+update 2
+case case threads=1 optimizer=adagrad rows=fp16
+update 1
+case case threads=1 rows=int4
+forward 1
+update 1
+END
+[ "$measured" -gt 0 ] || exit 77
