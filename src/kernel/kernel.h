@@ -21,17 +21,19 @@
 
 /* ---- embedding -------------------------------------------------------------------------------------------- */
 
-/* Pooled lookup of a run of bags. Bag i (of num_bags) has slots[offsets[i] .. offsets[i+1]) (offsets index `slots`
- * absolutely) and writes D = dim reals at out + i * out_stride: scale_i * sum_j w_j * table[slot_j]; scale_i is 1, or
- * 1/length when is_mean; w_j = weights[j] (absolute index like slots) or 1 when weights is NULL. An empty bag is 0. */
+/* Pooled lookup of the bags of some samples and features, sample after sample. The bag of sample s and feature f, both
+ * counted from 0, has slots[offsets[i] .. offsets[i+1]), i = f * feature_stride + s (offsets index `slots` absolutely), and
+ * writes D = dim reals at out + s * out_stride + f * dim; they are scale * sum_j w_j * table[slot_j]; scale is 1, or 1/length
+ * when is_mean; w_j = weights[j] (absolute index like slots) or 1 when weights is NULL. An empty bag is 0. */
 struct ph_embedding_bag_args {
     const ph_real *table; /* (rows, dim) */
     size_t dim;
     const uint32_t *slots;
     const ph_real *weights;
-    const uint32_t *offsets; /* (num_bags + 1) */
-    size_t num_bags;
-    size_t out_stride; /* reals between the outputs of consecutive bags, >= dim */
+    const uint32_t *offsets;
+    size_t num_samples, num_features;
+    size_t feature_stride; /* bags between those of one sample's consecutive features */
+    size_t out_stride;     /* reals between the outputs of consecutive samples, >= num_features * dim */
     int is_mean;
     ph_real *out;
 };

@@ -7,7 +7,10 @@
 #include "op/op_table.h"
 
 enum { SLOTS, TABLE, WEIGHTS, NUM_INPUTS };
-enum { BLOCK_SAMPLES = 256 };
+
+/* Bags of many ids are looked up feature by feature, so that rows that are named again are still in a cache; bags of few,
+ * sample by sample, so that the output, as large as what is read, is written from end to end. */
+enum { MANY_IDS = 4 /* of a bag, on average */, FEATURE_SAMPLES = 256, ALL_SAMPLES = 32 };
 
 static ph_status embedding_bag_infer(struct ph_infer *infer)
 {
@@ -60,36 +63,54 @@ static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_
                       (positions + (double)call->inputs[SLOTS].shape.dims[0]) * sizeof(uint32_t);
 }
 
-/* Task: one block of samples of one feature. */
-static void embedding_bag_task(void *argument, size_t task, size_t worker)
+struct lookup {
+    const struct ph_call *call;
+    bool is_by_feature;
+};
+
+/* The bags of the samples from `first` on, of num_features features from `feature` on. */
+static void look_up(
+    const struct ph_call *call, size_t first, size_t block, size_t feature, size_t num_features)
 {
-    const struct ph_call *call = argument;
     const struct ph_embedding_bag_attributes *attributes = call->attributes;
     const struct ph_operand *slots = &call->inputs[SLOTS], *output = &call->outputs[0];
-    const size_t num_samples = output->shape.dims[0], num_features = output->shape.dims[1];
-    const size_t dim = output->shape.dims[2];
-    const size_t feature = task % num_features, first = task / num_features * BLOCK_SAMPLES;
-    const size_t last = first + BLOCK_SAMPLES < num_samples ? first + BLOCK_SAMPLES : num_samples;
-    (void)worker;
+    const size_t num_samples = output->shape.dims[0], dim = output->shape.dims[2];
+    const size_t out_stride = output->shape.dims[1] * dim;
     const struct ph_embedding_bag_args args = {
         .table = call->inputs[TABLE].data,
         .dim = dim,
         .slots = slots->data,
         .weights = call->inputs[WEIGHTS].data,
         .offsets = slots->index + feature * num_samples + first,
-        .num_bags = last - first,
-        .out_stride = num_features * dim,
+        .num_samples = first + block < num_samples ? block : num_samples - first,
+        .num_features = num_features,
+        .feature_stride = num_samples,
+        .out_stride = out_stride,
         .is_mean = attributes->pooling == PH_POOL_MEAN,
-        .out = (ph_real *)output->data + (first * num_features + feature) * dim,
+        .out = (ph_real *)output->data + first * out_stride + feature * dim,
     };
     call->backend->kernels->embedding_bag(&args);
 }
 
+static void embedding_bag_task(void *argument, size_t task, size_t worker)
+{
+    const struct lookup *lookup = argument;
+    const size_t num_features = lookup->call->outputs[0].shape.dims[1];
+    (void)worker;
+    if (lookup->is_by_feature)
+        look_up(lookup->call, task / num_features * FEATURE_SAMPLES, FEATURE_SAMPLES, task % num_features, 1);
+    else
+        look_up(lookup->call, task * ALL_SAMPLES, ALL_SAMPLES, 0, num_features);
+}
+
 static ph_status embedding_bag_run(struct ph_call *call)
 {
-    const struct ph_shape *shape = &call->outputs[0].shape;
-    const size_t num_blocks = (shape->dims[0] + BLOCK_SAMPLES - 1) / BLOCK_SAMPLES;
-    ph__parallel_for(call->backend->team, num_blocks * shape->dims[1], embedding_bag_task, call);
+    const struct ph_shape *shape = &call->outputs[0].shape, *slots = &call->inputs[SLOTS].shape;
+    struct lookup lookup = {call, slots->dims[1] >= MANY_IDS * slots->dims[0]};
+    const size_t block = lookup.is_by_feature ? FEATURE_SAMPLES : ALL_SAMPLES;
+    const size_t num_blocks = (shape->dims[0] + block - 1) / block;
+    ph__parallel_for(call->backend->team, lookup.is_by_feature ? num_blocks * shape->dims[1] : num_blocks,
+        embedding_bag_task, &lookup);
     return PH_OK;
 }
 

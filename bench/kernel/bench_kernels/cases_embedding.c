@@ -23,7 +23,8 @@ static void measure_bag(struct bench *bench, const char *name, size_t rows, size
         .dim = dim,
         .slots = bench_words(num_ids, (uint32_t)rows),
         .offsets = offsets,
-        .num_bags = BATCH,
+        .num_samples = BATCH,
+        .num_features = 1,
         .out_stride = dim,
         .out = bench_memory(BATCH * dim, sizeof(float)),
     };

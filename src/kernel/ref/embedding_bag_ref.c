@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag)
+static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag, ph_real *out)
 {
     const size_t dim = args->dim;
     const size_t first = args->offsets[bag];
     const size_t last = args->offsets[bag + 1];
-    ph_real *out = args->out + bag * args->out_stride;
 
     memset(out, 0, dim * sizeof *out);
     for (size_t j = first; j < last; j++) {
@@ -27,6 +26,7 @@ static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag)
 /* out_i = scale_i sum_j w_j table[slot_j] */
 void ph__embedding_bag_ref(const struct ph_embedding_bag_args *args)
 {
-    for (size_t bag = 0; bag < args->num_bags; bag++)
-        pool_bag(args, bag);
+    for (size_t s = 0; s < args->num_samples; s++)
+        for (size_t f = 0; f < args->num_features; f++)
+            pool_bag(args, f * args->feature_stride + s, args->out + s * args->out_stride + f * args->dim);
 }

@@ -8,16 +8,18 @@ struct bags {
 };
 
 /* Bags of 0 to 5 slots; every ninth is empty. */
-static struct bags random_bags(size_t dim, int is_weighted, int is_mean)
+static struct bags random_bags(size_t dim, size_t num_features, int is_weighted, int is_mean)
 {
-    uint32_t *offsets = new_array(BAGS + 1, sizeof *offsets);
+    const size_t num_bags = num_features * BAGS;
+    uint32_t *offsets = new_array(num_bags + 1, sizeof *offsets);
     offsets[0] = 0;
-    for (size_t bag = 0; bag < BAGS; bag++)
+    for (size_t bag = 0; bag < num_bags; bag++)
         offsets[bag + 1] = offsets[bag] + (bag % 9 == 0 ? 0 : random_word() % 6);
-    const size_t num_slots = offsets[BAGS];
+    const size_t num_slots = offsets[num_bags];
     uint32_t *slots = new_array(num_slots, sizeof *slots);
     for (size_t j = 0; j < num_slots; j++)
         slots[j] = random_word() % ROWS;
+    const size_t out_stride = num_features * dim + GAP;
     return (struct bags){
         .num_slots = num_slots,
         .args = {.table = random_floats(ROWS * dim, -1, 1),
@@ -25,10 +27,12 @@ static struct bags random_bags(size_t dim, int is_weighted, int is_mean)
             .slots = slots,
             .weights = is_weighted ? random_floats(num_slots, -2, 2) : NULL,
             .offsets = offsets,
-            .num_bags = BAGS,
-            .out_stride = dim + GAP,
+            .num_samples = BAGS,
+            .num_features = num_features,
+            .feature_stride = BAGS,
+            .out_stride = out_stride,
             .is_mean = is_mean,
-            .out = filled_floats((BAGS - 1) * (dim + GAP) + dim, 77)},
+            .out = filled_floats((BAGS - 1) * out_stride + num_features * dim, 77)},
     };
 }
 
@@ -45,12 +49,16 @@ static double pooled(const struct ph_embedding_bag_args *args, size_t bag, size_
 
 static void check_bags(const struct ph_kernels *kernels, const struct ph_embedding_bag_args *args)
 {
+    const size_t width = args->num_features * args->dim;
     kernels->embedding_bag(args);
-    for (size_t bag = 0; bag < args->num_bags; bag++) {
-        for (size_t d = 0; d < args->dim; d++)
-            assert_near((double)args->out[bag * args->out_stride + d], pooled(args, bag, d), 2e-6, 0);
-        for (size_t d = args->dim; d < args->out_stride && bag + 1 < args->num_bags; d++)
-            assert_true(args->out[bag * args->out_stride + d] == 77);
+    for (size_t s = 0; s < args->num_samples; s++) {
+        const float *out = args->out + s * args->out_stride;
+        for (size_t i = 0; i < width; i++) {
+            const size_t bag = i / args->dim * args->feature_stride + s;
+            assert_near((double)out[i], pooled(args, bag, i % args->dim), 2e-6, 0);
+        }
+        for (size_t i = width; i < args->out_stride && s + 1 < args->num_samples; i++)
+            assert_true(out[i] == 77);
     }
 }
 
@@ -59,7 +67,7 @@ static void check_every_dimension(const struct ph_kernels *kernels)
     for (size_t dim = 1; dim <= 280; dim += dim < 34 ? 1 : dim % 16 == 0 ? 15 : 1) {
         for (int choice = 0; choice < 4; choice++) {
             reset_arrays(NULL);
-            const struct bags bags = random_bags(dim, choice & 1, choice >> 1);
+            const struct bags bags = random_bags(dim, dim % 3 + 1, choice & 1, choice >> 1);
             check_bags(kernels, &bags.args);
         }
     }
@@ -81,7 +89,8 @@ static void check_empty(const struct ph_kernels *kernels)
     struct ph_embedding_bag_args args = {.table = table,
         .dim = 16,
         .offsets = offsets,
-        .num_bags = 3,
+        .num_samples = 3,
+        .num_features = 1,
         .out_stride = 16,
         .is_mean = 1,
         .out = out};
@@ -89,7 +98,7 @@ static void check_empty(const struct ph_kernels *kernels)
     for (size_t i = 0; i < 48; i++)
         assert_true(out[i] == 0);
     out[0] = 5;
-    args.num_bags = 0;
+    args.num_samples = 0;
     kernels->embedding_bag(&args);
     assert_true(out[0] == 5);
 }
@@ -111,7 +120,8 @@ static void check_equal_ids(const struct ph_kernels *kernels)
         .dim = DIM,
         .slots = slots,
         .offsets = offsets,
-        .num_bags = 1,
+        .num_samples = 1,
+        .num_features = 1,
         .out_stride = DIM,
         .is_mean = 1,
         .out = out});
@@ -127,9 +137,9 @@ static void mean_of_equal_ids_is_their_row(void **state)
 
 static void check_offset_start(const struct ph_kernels *kernels)
 {
-    struct bags bags = random_bags(64, 1, 0);
+    struct bags bags = random_bags(64, 1, 1, 0);
     bags.args.offsets += 10;
-    bags.args.num_bags = 5;
+    bags.args.num_samples = 5;
     check_bags(kernels, &bags.args);
 }
 
@@ -141,7 +151,7 @@ static void offsets_index_slots_and_weights_absolutely(void **state)
 
 static void check_nan(const struct ph_kernels *kernels)
 {
-    struct bags bags = random_bags(24, 0, 0);
+    struct bags bags = random_bags(24, 1, 0, 0);
     const uint32_t slot = bags.args.slots[0];
     ((float *)(uintptr_t)bags.args.table)[slot * 24 + 23] = NAN;
     kernels->embedding_bag(&bags.args);
