@@ -24,6 +24,12 @@ static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
+static inline vmask vf_first_and_more(vu n, int more)
+{
+    const vu lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(n, _mm256_sub_epi32(lanes, _mm256_set1_epi32(more)));
+}
+
 static inline vf vf_zero(void)
 {
     return _mm256_setzero_ps();

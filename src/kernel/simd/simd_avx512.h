@@ -26,6 +26,13 @@ static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
     return (vmask)((1u << n) - 1);
 }
 
+/* The first n + more lanes, or all; n is repeated in every lane, more a constant. */
+static inline vmask vf_first_and_more(vu n, int more)
+{
+    const vu lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_cmpgt_epi32_mask(n, _mm512_sub_epi32(lanes, _mm512_set1_epi32(more)));
+}
+
 static inline vf vf_zero(void)
 {
     return _mm512_setzero_ps();
