@@ -27,6 +27,11 @@ struct bench {
     double memory_bandwidth, fma_peak;
 };
 
+/* The floor of a case and what it came from, round by round. */
+struct floor_rounds {
+    double ns[MAX_ROUNDS], copy_ns[MAX_ROUNDS], product_rate[MAX_ROUNDS];
+};
+
 void *bench_memory(size_t count, size_t size)
 {
     void *memory;
@@ -85,32 +90,44 @@ struct contender {
     double ns[MAX_ROUNDS], median_ns;
 };
 
-static double limit_of(const struct bench *bench, const struct bench_case *c, char text[MAX_NAME])
+/* NAN where the case has no limit. */
+static double share_of_limit(const struct bench *bench, const struct bench_case *c,
+    const struct contender *contender, const struct floor_rounds *floor, char text[MAX_NAME])
 {
     if (c->limit == LIMIT_MEMORY) {
         snprintf(text, MAX_NAME, "%.0f bytes at %.1f GB/s of memory", c->bytes, bench->memory_bandwidth);
-        return c->bytes / bench->memory_bandwidth;
+        return c->bytes / bench->memory_bandwidth / contender->median_ns;
     }
     if (c->limit == LIMIT_FMA && bench->fma_peak > 0) {
         snprintf(text, MAX_NAME, "%.0f FLOP at %.1f GFLOP/s of FMA", c->flops, bench->fma_peak);
-        return c->flops / bench->fma_peak;
+        return c->flops / bench->fma_peak / contender->median_ns;
     }
-    return 0;
+    if (c->limit == LIMIT_FLOOR) {
+        double share[MAX_ROUNDS];
+        for (size_t round = 0; round < bench->rounds; round++)
+            share[round] = floor->ns[round] / contender->ns[round];
+        snprintf(text, MAX_NAME,
+            "max(%.0f FLOP at %.1f GFLOP/s of product, %.0f bytes at %.1f GB/s of copying)", c->flops,
+            bench_median(floor->product_rate, bench->rounds), c->bytes,
+            c->bytes / bench_median(floor->copy_ns, bench->rounds));
+        return bench_median(share, bench->rounds);
+    }
+    return NAN;
 }
 
 static void record(struct bench *bench, const struct bench_case *c, const struct contender *ours,
-    const struct contender *peer, int is_last)
+    const struct contender *peer, const struct floor_rounds *floor, int is_last)
 {
     char name[MAX_NAME], limit[MAX_NAME];
     snprintf(name, sizeof name, "kernel.%s.%s", c->name, ours->name);
-    const double limit_ns = limit_of(bench, c, limit);
+    const double of_limit = share_of_limit(bench, c, ours, floor, limit);
     const double ratio = peer != NULL ? peer->median_ns / ours->median_ns : NAN;
     printf("%-34s %-7s %12.0f ns %7.2f GB/s %7.2f GFLOP/s", c->name, ours->name, ours->median_ns,
         c->bytes / ours->median_ns, c->flops / ours->median_ns);
     if (peer != NULL)
         printf("  %5.2fx %s", ratio, peer->name);
-    if (limit_ns > 0)
-        printf("  %3.0f%% of limit", 100 * limit_ns / ours->median_ns);
+    if (of_limit > 0)
+        printf("  %3.0f%% of limit", 100 * of_limit);
     printf(is_last ? "\n\n" : "\n");
     fflush(stdout);
 
@@ -121,19 +138,17 @@ static void record(struct bench *bench, const struct bench_case *c, const struct
                                      .peer = peer != NULL ? peer->name : NULL,
                                      .peer_value = peer != NULL ? peer->median_ns : 0,
                                      .ratio = ratio,
-                                     .limit = limit_ns > 0 ? limit : NULL,
-                                     .of_limit = limit_ns / ours->median_ns,
+                                     .limit = of_limit > 0 ? limit : NULL,
+                                     .of_limit = of_limit,
                                      .flops = c->flops,
                                      .bytes = c->bytes,
                                      .seconds = ours->median_ns * 1e-9});
 }
 
-void bench_measure(struct bench *bench, const struct bench_case *c)
+static size_t choose_contenders(
+    const struct bench *bench, const struct bench_case *c, struct contender contenders[PH_ISA_COUNT + 1])
 {
-    struct contender contenders[PH_ISA_COUNT + 1];
     size_t count = 0;
-    if (bench->only != NULL && strstr(c->name, bench->only) == NULL)
-        return;
     if (c->peer != NULL)
         contenders[count++] = (struct contender){.name = c->peer_name, .run = c->peer};
     const int last_isa = c->peer != NULL ? 0 : (int)bench->best;
@@ -142,16 +157,40 @@ void bench_measure(struct bench *bench, const struct bench_case *c)
             (struct contender){.name = c->peer != NULL ? "ours" : ph__isa_name((enum ph_isa)isa),
                 .run = c->run,
                 .kernels = ph__kernels_for((enum ph_isa)isa)};
-
     for (size_t i = 0; i < count; i++)
         contenders[i].calls = calls_of_a_sample(contenders[i].run, contenders[i].kernels, c->state);
-    for (size_t round = 0; round < bench->rounds; round++)
+    return count;
+}
+
+static void measure_floor(
+    const struct case_floor *floor, const struct bench_case *c, struct floor_rounds *rounds, size_t round)
+{
+    rounds->copy_ns[round] = case_floor_copy_ns(floor);
+    rounds->product_rate[round] = case_floor_product_rate(floor);
+    rounds->ns[round] = fmax(rounds->copy_ns[round], c->flops / rounds->product_rate[round]);
+}
+
+void bench_measure(struct bench *bench, const struct bench_case *c)
+{
+    if (bench->only != NULL && strstr(c->name, bench->only) == NULL)
+        return;
+    struct contender contenders[PH_ISA_COUNT + 1];
+    struct floor_rounds floor_rounds;
+    struct case_floor floor = {0};
+    const size_t count = choose_contenders(bench, c, contenders);
+    if (c->limit == LIMIT_FLOOR)
+        floor = case_floor_make(ph__kernels_for(bench->best), c->bytes);
+
+    for (size_t round = 0; round < bench->rounds; round++) {
+        if (c->limit == LIMIT_FLOOR)
+            measure_floor(&floor, c, &floor_rounds, round);
         for (size_t i = 0; i < count; i++)
             contenders[i].ns[round] =
                 time_calls(contenders[i].run, contenders[i].kernels, c->state, contenders[i].calls);
+    }
     for (size_t i = 0; i < count; i++) {
         contenders[i].median_ns = bench_median(contenders[i].ns, bench->rounds);
-        record(bench, c, &contenders[i], i > 0 ? &contenders[i - 1] : NULL, i + 1 == count);
+        record(bench, c, &contenders[i], i > 0 ? &contenders[i - 1] : NULL, &floor_rounds, i + 1 == count);
     }
 }
 

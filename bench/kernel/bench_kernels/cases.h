@@ -6,7 +6,9 @@
 
 #include "kernel/kernel.h"
 
-enum bench_limit { LIMIT_NONE, LIMIT_MEMORY, LIMIT_FMA };
+/* FLOOR: the larger of the FLOPs at the speed of a good product and of copying as many bytes, both measured beside the
+ * case in every round: a kernel that has to do both is hardly faster. */
+enum bench_limit { LIMIT_NONE, LIMIT_MEMORY, LIMIT_FMA, LIMIT_FLOOR };
 
 struct bench_case {
     const char *name;       /* kernel.shape */
@@ -36,5 +38,18 @@ double bench_clock_ns(void); /* processor time of this thread */
 void *bench_memory(size_t count, size_t size);
 float *bench_floats(size_t count);
 uint32_t *bench_words(size_t count, uint32_t bound);
+
+/* What a case's floor is measured with. The arrays of the copy are as large as the case's, so that they lie in the same
+ * cache. */
+struct case_floor {
+    const struct ph_kernels *kernels;
+    size_t copied_bytes; /* half of the case's: each is read and written */
+    char *from, *to;
+    float *x, *packed, *y; /* of a product that stays in the first cache */
+};
+
+struct case_floor case_floor_make(const struct ph_kernels *kernels, double bytes);
+double case_floor_copy_ns(const struct case_floor *floor);
+double case_floor_product_rate(const struct case_floor *floor); /* GFLOP/s */
 
 #endif

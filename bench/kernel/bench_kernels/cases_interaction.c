@@ -1,5 +1,5 @@
-/* Second-order FM and pairwise dot products on one block of samples. FLOPs of the dot products count the triangle that
- * is wanted, twice over D: a full square would be twice as many. */
+/* Second-order FM and pairwise dot products, on blocks of samples and on a batch. FLOPs of the dot products count the
+ * triangle that is wanted, twice over D: a full square would be twice as many. */
 #include <stdio.h>
 
 #include "cases.h"
@@ -60,14 +60,14 @@ static void measure_dot(struct bench *bench, size_t count, size_t num_fields, si
     bench_measure(bench, &(struct bench_case){.name = name,
                              .bytes = vectors + 4 * pairs,
                              .flops = 2 * pairs * (double)dim,
-                             .limit = LIMIT_FMA,
+                             .limit = LIMIT_FLOOR,
                              .run = run_dot_forward,
                              .state = &x});
     snprintf(name, sizeof name, "dot_backward.%zux%zux%zu", count, num_fields, dim);
     bench_measure(bench, &(struct bench_case){.name = name,
                              .bytes = 2 * vectors + 4 * pairs,
                              .flops = 4 * pairs * (double)dim,
-                             .limit = LIMIT_FMA,
+                             .limit = LIMIT_FLOOR,
                              .run = run_dot_backward,
                              .state = &x});
 }
@@ -79,19 +79,24 @@ static void measure_fm(struct bench *bench, size_t count, size_t num_fields, siz
     const double vectors = 4 * (double)(count * num_fields * dim);
     snprintf(name, sizeof name, "fm_forward.%zux%zux%zu", count, num_fields, dim);
     bench_measure(
-        bench, &(struct bench_case){.name = name, .bytes = vectors, .run = run_fm_forward, .state = &x});
+        bench, &(struct bench_case){
+                   .name = name, .bytes = vectors, .limit = LIMIT_FLOOR, .run = run_fm_forward, .state = &x});
     snprintf(name, sizeof name, "fm_backward.%zux%zux%zu", count, num_fields, dim);
-    bench_measure(
-        bench, &(struct bench_case){.name = name, .bytes = 2 * vectors, .run = run_fm_backward, .state = &x});
+    bench_measure(bench,
+        &(struct bench_case){
+            .name = name, .bytes = 2 * vectors, .limit = LIMIT_FLOOR, .run = run_fm_backward, .state = &x});
 }
 
 void bench_interaction(struct bench *bench)
 {
+    measure_dot(bench, 2048, 27, 64); /* a batch from memory, then blocks that a second cache holds */
     measure_dot(bench, 64, 27, 64);
     measure_dot(bench, 64, 27, 16);
+    measure_dot(bench, 32, 27, 128);
     measure_dot(bench, 64, 10, 10);
     measure_dot(bench, 4, 128, 128);
     measure_fm(bench, 256, 10, 10);
     measure_fm(bench, 256, 26, 16);
     measure_fm(bench, 64, 26, 64);
+    measure_fm(bench, 2048, 26, 64);
 }

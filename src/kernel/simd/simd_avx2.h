@@ -24,6 +24,12 @@ static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
+static inline vmask vf_first_and_more(vu n, int more)
+{
+    const vu lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(n, _mm256_sub_epi32(lanes, _mm256_set1_epi32(more)));
+}
+
 static inline vf vf_zero(void)
 {
     return _mm256_setzero_ps();
@@ -140,6 +146,35 @@ static inline vf vf_sums(const vf x[VF_WIDTH])
     const vf a = vf_add(_mm256_unpacklo_ps(half[0], half[1]), _mm256_unpackhi_ps(half[0], half[1]));
     const vf b = vf_add(_mm256_unpacklo_ps(half[2], half[3]), _mm256_unpackhi_ps(half[2], half[3]));
     return vf_add(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xEE));
+}
+
+static inline vf vf_load_four(const float *p)
+{
+    return _mm256_broadcast_ps((const __m128 *)(const void *)p);
+}
+
+static inline void vf_transpose_fours(vf x[VF_WIDTH / 4]) /* 2x2 here */
+{
+    const vf a = _mm256_permute2f128_ps(x[0], x[1], 0x20);
+    x[1] = _mm256_permute2f128_ps(x[0], x[1], 0x31);
+    x[0] = a;
+}
+
+/* Lane 2 k + l: the sum of the four numbers in 128-bit lane l of x[k], for k < count <= 4, a constant. */
+static inline vf vf_sums_of_fours(const vf *x, size_t count)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    vf a, b;
+    if (count == 1) {
+        a = vf_add(x[0], _mm256_shuffle_ps(x[0], x[0], 0x4E));
+        return _mm256_permutevar8x32_ps(vf_add(a, _mm256_shuffle_ps(a, a, 0xB1)), order);
+    }
+    a = vf_add(_mm256_unpacklo_ps(x[0], x[1]), _mm256_unpackhi_ps(x[0], x[1]));
+    if (count == 2)
+        return _mm256_permutevar8x32_ps(vf_add(a, _mm256_shuffle_ps(a, a, 0x4E)), order);
+    b = vf_add(_mm256_unpacklo_ps(x[2], x[count - 1]), _mm256_unpackhi_ps(x[2], x[count - 1]));
+    return _mm256_permutevar8x32_ps(
+        vf_add(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xEE)), order);
 }
 
 static inline float vf_sum(vf x)

@@ -26,6 +26,13 @@ static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
     return (vmask)((1u << n) - 1);
 }
 
+/* The first n + more lanes, or all; n is repeated in every lane, more a constant. */
+static inline vmask vf_first_and_more(vu n, int more)
+{
+    const vu lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_cmpgt_epi32_mask(n, _mm512_sub_epi32(lanes, _mm512_set1_epi32(more)));
+}
+
 static inline vf vf_zero(void)
 {
     return _mm512_setzero_ps();
@@ -150,6 +157,41 @@ static inline vf vf_sums(const vf x[VF_WIDTH])
     const vf b =
         vf_add(_mm512_unpacklo_ps(quarter[2], quarter[3]), _mm512_unpackhi_ps(quarter[2], quarter[3]));
     return vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
+}
+
+/* The four numbers at p in every 128-bit lane. */
+static inline vf vf_load_four(const float *p)
+{
+    return _mm512_broadcast_f32x4(_mm_loadu_ps(p));
+}
+
+/* The 4x4 matrix of 128-bit lanes is transposed. */
+static inline void vf_transpose_fours(vf x[VF_WIDTH / 4])
+{
+    const vf a = _mm512_shuffle_f32x4(x[0], x[1], 0x44);
+    const vf b = _mm512_shuffle_f32x4(x[0], x[1], 0xEE);
+    const vf c = _mm512_shuffle_f32x4(x[2], x[3], 0x44);
+    const vf d = _mm512_shuffle_f32x4(x[2], x[3], 0xEE);
+    x[0] = _mm512_shuffle_f32x4(a, c, 0x88);
+    x[1] = _mm512_shuffle_f32x4(a, c, 0xDD);
+    x[2] = _mm512_shuffle_f32x4(b, d, 0x88);
+    x[3] = _mm512_shuffle_f32x4(b, d, 0xDD);
+}
+
+/* Lane 4 k + l: the sum of the four numbers in 128-bit lane l of x[k], for k < count <= 4, a constant. */
+static inline vf vf_sums_of_fours(const vf *x, size_t count)
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    vf a, b;
+    if (count == 1) {
+        a = vf_add(x[0], _mm512_shuffle_ps(x[0], x[0], 0x4E));
+        return _mm512_permutexvar_ps(order, vf_add(a, _mm512_shuffle_ps(a, a, 0xB1)));
+    }
+    a = vf_add(_mm512_unpacklo_ps(x[0], x[1]), _mm512_unpackhi_ps(x[0], x[1]));
+    if (count == 2)
+        return _mm512_permutexvar_ps(order, vf_add(a, _mm512_shuffle_ps(a, a, 0x4E)));
+    b = vf_add(_mm512_unpacklo_ps(x[2], x[count - 1]), _mm512_unpackhi_ps(x[2], x[count - 1]));
+    return _mm512_permutexvar_ps(order, vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE)));
 }
 
 static inline float vf_sum(vf x)

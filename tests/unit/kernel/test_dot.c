@@ -117,6 +117,8 @@ static void dots_and_their_gradients_follow_the_definition(void **state)
 
 static void check_many_fields(const struct ph_kernels *kernels)
 {
+    for (size_t num_fields = 29; num_fields <= 70; num_fields++)
+        check_shape(kernels, num_fields, num_fields % 19 + 1);
     check_shape(kernels, 131, 20);
     check_shape(kernels, 514, 9);
 }
@@ -127,19 +129,70 @@ static void any_number_of_fields_is_taken(void **state)
     on_every_isa(check_many_fields);
 }
 
-static void check_infinity(const struct ph_kernels *kernels)
+static void check_long_vectors(const struct ph_kernels *kernels)
 {
-    const struct shape shape = {.num_fields = 9, .dim = 16};
-    float *x = filled_floats(9 * 16, 1);
-    float *grad = filled_floats(36, 1);
-    float *dx = filled_floats(9 * 16, 0);
-    x[4 * 16 + 2] = INFINITY;
-    kernels->dot_backward(1, 9, 16, NULL, x, grad, 36, 0, NULL, dx);
-    for (size_t i = 0; i < 9; i++)
-        assert_int_equal(isfinite(field(&shape, NULL, dx, 0, i)[2]), i == 4);
+    const size_t dims[] = {127, 128, 129, 144, 259, 512};
+    const size_t fields[] = {2, 5, 6, 27, 34, 37};
+    for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)
+        for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++)
+            check_shape(kernels, fields[f], dims[d]);
 }
 
-static void a_vector_is_not_in_its_own_gradient(void **state)
+static void vectors_of_any_length_are_taken(void **state)
+{
+    (void)state;
+    on_every_isa(check_long_vectors);
+}
+
+/* Each sample of a batch against itself alone, to the bit. */
+static void check_places(const struct ph_kernels *kernels)
+{
+    enum { SAMPLES = 5, FIELDS = 39, DIM = 45, PAIRS = FIELDS * (FIELDS - 1) / 2 };
+    const float *x = random_floats(SAMPLES * FIELDS * DIM, -1, 1);
+    const float *grad = random_floats(SAMPLES * PAIRS, -1, 1);
+    float *out = filled_floats(SAMPLES * PAIRS, NAN), *out_alone = filled_floats(PAIRS, NAN);
+    float *dx = filled_floats(SAMPLES * FIELDS * DIM, NAN), *dx_alone = filled_floats(FIELDS * DIM, NAN);
+    kernels->dot_forward(SAMPLES, FIELDS, DIM, NULL, x, out, PAIRS);
+    kernels->dot_backward(SAMPLES, FIELDS, DIM, NULL, x, grad, PAIRS, 0, NULL, dx);
+    for (size_t b = 0; b < SAMPLES; b++) {
+        const float *sample = copied_floats(FIELDS * DIM, x + b * FIELDS * DIM);
+        kernels->dot_forward(1, FIELDS, DIM, NULL, sample, out_alone, PAIRS);
+        kernels->dot_backward(1, FIELDS, DIM, NULL, sample, grad + b * PAIRS, PAIRS, 0, NULL, dx_alone);
+        assert_memory_equal(out + b * PAIRS, out_alone, PAIRS * sizeof *out);
+        assert_memory_equal(dx + b * FIELDS * DIM, dx_alone, FIELDS * DIM * sizeof *dx);
+    }
+}
+
+static void the_bits_of_a_sample_do_not_depend_on_its_place(void **state)
+{
+    (void)state;
+    on_every_isa(check_places);
+}
+
+/* An infinite number reaches its field's products and the other fields' gradients, and nothing else. */
+static void check_infinity(const struct ph_kernels *kernels)
+{
+    enum { FIELDS = 11, DIM = 64 + 32 + 16 + 1, PAIRS = FIELDS * (FIELDS - 1) / 2 };
+    const struct shape shape = {.num_fields = FIELDS, .dim = DIM};
+    float *x = filled_floats(FIELDS * DIM, 1);
+    const float *grad = filled_floats(PAIRS, 1);
+    float *dx = filled_floats(FIELDS * DIM, 0), *out = filled_floats(PAIRS, 0);
+    for (size_t infinite = 0; infinite < FIELDS; infinite++) {
+        for (size_t d = 0; d < DIM; d += 8) {
+            x[infinite * DIM + d] = INFINITY;
+            kernels->dot_backward(1, FIELDS, DIM, NULL, x, grad, PAIRS, 0, NULL, dx);
+            kernels->dot_forward(1, FIELDS, DIM, NULL, x, out, PAIRS);
+            for (size_t i = 0, pair = 0; i < FIELDS; i++) {
+                assert_int_equal(isfinite(field(&shape, NULL, dx, 0, i)[d]), i == infinite);
+                for (size_t j = 0; j < i; j++)
+                    assert_int_equal(isfinite(out[pair++]), i != infinite && j != infinite);
+            }
+            x[infinite * DIM + d] = 1;
+        }
+    }
+}
+
+static void infinity_reaches_what_it_takes_part_in_only(void **state)
 {
     (void)state;
     on_every_isa(check_infinity);
@@ -165,7 +218,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             dots_and_their_gradients_follow_the_definition, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(any_number_of_fields_is_taken, reset_arrays, reset_arrays),
-        cmocka_unit_test_setup_teardown(a_vector_is_not_in_its_own_gradient, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(vectors_of_any_length_are_taken, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            the_bits_of_a_sample_do_not_depend_on_its_place, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            infinity_reaches_what_it_takes_part_in_only, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(no_samples_write_nothing, reset_arrays, reset_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
