@@ -11,8 +11,9 @@ no update. Install it beside PyTorch with `pip install --no-deps fbgemm-gpu-cpu=
 with PyTorch 2.13.
 
 What was tuned: the threads and the allocator as for torch.py, subnormal numbers flushed to zero, ids and offsets prepared
-in the library's combined format, no bounds checks, no autograd in a forward that is timed, sums in fp32. The gradient that
-is handed to backward is the same in each step and ready in memory.
+in the library's combined format and of 32 bits (forward up to 1.1 times as fast as with 64), no bounds checks, no autograd
+in a forward that is timed, sums in fp32. The gradient that is handed to backward is the same in each step and ready in
+memory.
 """
 import json
 import pathlib
@@ -80,18 +81,17 @@ class Case:
     def __init__(self, folder, options):
         folder = pathlib.Path(folder)
         case = json.loads((folder / "case.json").read_text())
+        protocol.refuse_beyond_memory(case, options.get("optimizer"))
         torch.set_num_threads(int(options.get("threads", 1)))
         torch.manual_seed(1)
         rows = ROWS[options.get("rows", "fp32")]
         self.can_update = rows not in (SparseType.INT8, SparseType.INT4)
-        self.offsets = torch.arange(0, case["tables"] * case["batch"] + 1) * case["pooling"]
+        self.offsets = torch.arange(0, case["tables"] * case["batch"] + 1, dtype=torch.int32) * case["pooling"]
         self.batches = self.read_ids(folder, case)
         if self.can_update:
             self.tables = training_tables(case, rows, options.get("optimizer", "sgd"))
         else:
             self.tables = inference_tables(case, rows)
-            self.offsets = self.offsets.int()
-            self.batches = [ids.int() for ids in self.batches]
         self.gradient = torch.randn(case["batch"], case["tables"] * case["dim"]) * 1e-3
         self.next = 0
         self.forward(WARM_UP_STEPS)
@@ -101,7 +101,7 @@ class Case:
     @staticmethod
     def read_ids(folder, case):
         ids = torch.frombuffer(bytearray((folder / "ids.i64").read_bytes()), dtype=torch.int64)
-        return [batch.clone() for batch in ids.view(case["num_batches"], -1)]
+        return [batch.int() for batch in ids.view(case["num_batches"], -1)]
 
     def pool(self):
         ids = self.batches[self.next % len(self.batches)]

@@ -2,8 +2,12 @@
 
 A peer is a program of this folder, named after the package that it drives. Imported before the folder leaves sys.path.
 """
+import ctypes
+import gc
 import os
 import sys
+
+FREE_BYTES_LEFT = 2 << 30  # for gradients, activations and everybody else
 
 
 class Skipped(Exception):
@@ -25,6 +29,32 @@ def take_over_output():
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return answers
+
+
+def give_back_memory():
+    """What the allocator keeps of a former case counts as taken."""
+    gc.collect()
+    library = ctypes.CDLL(None)
+    if hasattr(library, "MallocExtension_ReleaseFreeMemory"):  # tcmalloc
+        library.MallocExtension_ReleaseFreeMemory()
+    library.malloc_trim(0)
+
+
+def free_bytes():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return sys.maxsize
+
+
+def refuse_beyond_memory(case, optimizer):
+    """A peer that is killed for its memory may take the bench along."""
+    give_back_memory()
+    needed = case["tables"] * case["rows"] * case["dim"] * 4 * (2 if optimizer == "adagrad" else 1)
+    free = free_bytes() - FREE_BYTES_LEFT
+    if needed > free:
+        raise Skipped(f"tables and slots take {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free")
 
 
 def answer(case, verb, words):

@@ -24,8 +24,6 @@ pairs below the diagonal of X X^T. What was tuned, so that it is not beaten by i
   in each call.
 """
 import copy
-import ctypes
-import gc
 import json
 import pathlib
 import sys
@@ -43,7 +41,6 @@ except ImportError as error:
 WARM_UP_STEPS = 2
 LEARNING_RATE = 0.01
 OPTIMIZERS = {"sgd": (torch.optim.SGD, {}), "adagrad": (torch.optim.Adagrad, {"eps": 1e-10})}
-FREE_BYTES_LEFT = 2 << 30  # for gradients, activations and everybody else
 
 
 def mlp(widths, last_is_linear):
@@ -127,39 +124,13 @@ def make_optimizers(tables, dense_side, kind):
     ]
 
 
-def forget_former_case():
-    """Compiled code, of which one function may have few; and memory that the allocator keeps, which counts as taken."""
-    torch.compiler.reset()
-    gc.collect()
-    library = ctypes.CDLL(None)
-    if hasattr(library, "MallocExtension_ReleaseFreeMemory"):  # tcmalloc
-        library.MallocExtension_ReleaseFreeMemory()
-    library.malloc_trim(0)
-
-
-def free_bytes():
-    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return sys.maxsize
-
-
-def refuse_what_does_not_fit(case, options):
-    """A peer that is killed for its memory may take the bench along."""
-    needed = 4 * case["tables"] * case["rows"] * case["dim"]
-    if options.get("optimizer") == "adagrad":
-        needed *= 2
-    free = free_bytes() - FREE_BYTES_LEFT
-    if needed > free:
-        raise protocol.Skipped(f"tables and slots take {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free")
-
-
 class Case:
     def __init__(self, folder, options):
         folder = pathlib.Path(folder)
         case = json.loads((folder / "case.json").read_text())
-        forget_former_case()
-        refuse_what_does_not_fit(case, options)
+        optimizer = options.get("optimizer", "sgd")
+        torch.compiler.reset()  # of one function, little code may be compiled
+        protocol.refuse_beyond_memory(case, optimizer)
         torch.set_num_threads(int(options.get("threads", 1)))
         torch.manual_seed(1)
         tables = Tables(case["tables"], case["rows"], case["dim"])
@@ -167,7 +138,7 @@ class Case:
         self.batches = Batches(folder, case, int(options.get("batch", case["batch"])))
         self.is_bf16 = options.get("precision", "fp32") == "bf16"
         self.is_compiled = options.get("mode", "eager") == "compile"
-        self.optimizers = make_optimizers(tables, dense_side, options.get("optimizer", "sgd"))
+        self.optimizers = make_optimizers(tables, dense_side, optimizer)
         self.loss = torch.nn.BCEWithLogitsLoss()
         self.model = self.compile(Dlrm(tables, dense_side), {"cpp_wrapper": True})
         self.predictor = None

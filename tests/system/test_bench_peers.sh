@@ -22,6 +22,10 @@ array.array("f", [i % 2 for i in range(2 * 4)]).tofile(open("case/labels.f32", "
 array.array("q", [random.randrange(10) for _ in range(2 * 3 * 4 * 2)]).tofile(open("case/ids.i64", "wb"))
 END
 
+mkdir huge
+cp case/* huge
+sed 's/"rows": 10,/"rows": 1000000000000,/' case/case.json >huge/case.json
+
 # answers PEER PATTERN...: to the lines of standard input, behind its version; the patterns are of whole lines.
 answers() {
     peer=$1
@@ -45,7 +49,8 @@ measured=0
 seconds='[0-9.e-]*[0-9]'
 # Compiling takes a minute: the benchmark itself sees whether it works here.
 answers torch ready "$seconds" "$seconds" "$seconds $seconds $seconds" ready "$seconds" 'skipped .*rowwise_adagrad' \
-    'skipped there is no case' 'skipped .*nowhere/case.json.*' ready "$seconds" ended 'skipped there is no case' <<'END'
+    'skipped there is no case' 'skipped .*nowhere/case.json.*' 'skipped .*GiB.*' ready "$seconds" ended \
+    'skipped there is no case' <<'END'
 case case threads=1 optimizer=adagrad mode=eager precision=fp32 batch=4
 train 2
 infer 2
@@ -55,12 +60,14 @@ latency 1
 case case threads=1 optimizer=rowwise_adagrad
 train 1
 case nowhere threads=1
+case huge threads=1
 case case threads=2 optimizer=sgd for=train
 train 1
 end
 train 1
 END
-answers fbgemm ready "$seconds" "$seconds" ready "$seconds" ready "$seconds" 'skipped .*no update' <<'END'
+answers fbgemm ready "$seconds" "$seconds" ready "$seconds" ready "$seconds" 'skipped .*no update' \
+    'skipped .*GiB.*' <<'END'
 case case threads=1 optimizer=rowwise_adagrad rows=fp32
 forward 2
 update 2
@@ -69,5 +76,6 @@ update 1
 case case threads=1 rows=int4
 forward 1
 update 1
+case huge threads=1
 END
 [ "$measured" -gt 0 ] || exit 77
