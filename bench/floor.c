@@ -9,10 +9,23 @@
 
 enum { MIN_SLOTS = 1 << 16 /* of a list: whole features until it has as many, or all */ };
 
+static size_t copied_bytes(size_t index)
+{
+    return (size_t)1 << (18 + 2 * index);
+}
+
+static double copy_rate(const struct bench_rates *rates, double bytes)
+{
+    size_t index = 0; /* boundaries halfway, in the logarithm */
+    while (index + 1 < BENCH_COPY_SIZES && bytes > 2 * (double)copied_bytes(index))
+        index++;
+    return rates->copy[index];
+}
+
 double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates)
 {
     const double streamed = cost->bytes - cost->gathered_bytes - cost->revisited_bytes - cost->updated_bytes;
-    const double memory = streamed / rates->copy + cost->gathered_bytes / rates->gather +
+    const double memory = streamed / copy_rate(rates, streamed) + cost->gathered_bytes / rates->gather +
                           cost->revisited_bytes / rates->revisit + cost->updated_bytes / rates->update;
     return fmax(cost->flops / rates->product, memory);
 }
@@ -33,7 +46,8 @@ static uint32_t *allocate(size_t count)
     return words;
 }
 
-/* slots (F,B,pooling) of the first features, the merged order of their positions, and the distinct ones. */
+/* slots (F,B,pooling) of some features, the merged order of their positions, and the distinct ones. Each batch has others of
+ * the features, so that no list finds in a cache what the former has read. */
 static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, size_t batch)
 {
     const struct dlrm_case *of = &data->of;
@@ -43,8 +57,11 @@ static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, si
     const size_t count = features * ids_a_table;
     uint32_t *slots = allocate(count), *order = allocate(count), *unique = allocate(count),
              *starts = allocate(count);
-    for (size_t i = 0; i < count; i++)
-        slots[i] = (uint32_t)(i / ids_a_table * of->rows + (size_t)data->batches[batch].ids[i]);
+    for (size_t i = 0; i < count; i++) {
+        const size_t feature = (batch * features + i / ids_a_table) % of->tables;
+        const int64_t id = data->batches[batch].ids[feature * ids_a_table + i % ids_a_table];
+        slots[i] = (uint32_t)(feature * of->rows + (size_t)id);
+    }
     void *scratch = malloc(ph__slot_sort_scratch_bytes(count));
     if (scratch == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory to sort %zu slots", count));
@@ -52,7 +69,8 @@ static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, si
         ph__slot_sort(slots, count, 0, (uint32_t)(of->tables * of->rows), 0, order, unique, starts, scratch);
     for (size_t i = 0; i < count; i++) {
         const size_t bag = order[i] / of->pooling; /* (F,B); its row stands at (B,F) */
-        order[i] = (uint32_t)(bag % of->batch * of->tables + bag / of->batch);
+        const size_t feature = (batch * features + bag / of->batch) % of->tables;
+        order[i] = (uint32_t)(bag % of->batch * of->tables + feature);
     }
     free(scratch);
     free(starts);
@@ -93,9 +111,11 @@ struct bench_rates bench_measure_rates(
     const struct bench_rows looked_up = {table, rows->dim, DLRM_NUM_BATCHES, rows->looked_up};
     const struct bench_rows revisited = {rows->own, rows->dim, DLRM_NUM_BATCHES, rows->revisited};
     const struct bench_rows updated = {table, rows->dim, DLRM_NUM_BATCHES, rows->updated};
-    return (struct bench_rates){.product = bench_peak_product(limits),
-        .copy = bench_copy(limits),
+    struct bench_rates rates = {.product = bench_peak_product(limits),
         .gather = bench_gather(limits, &looked_up),
         .revisit = bench_gather(limits, &revisited),
         .update = bench_update(limits, &updated)};
+    for (size_t i = 0; i < BENCH_COPY_SIZES; i++)
+        rates.copy[i] = bench_copy(limits, copied_bytes(i));
+    return rates;
 }

@@ -6,18 +6,21 @@
 #include "graph/op.h"
 #include "limits.h"
 
+enum { BENCH_COPY_SIZES = 6 };
+
 /* What the machine does at this moment, in FLOP/s and bytes/s; see limits.h. */
 struct bench_rates {
     double product;
-    double copy;
-    double gather;  /* of the rows that the ids of the case name, out of its own table */
-    double revisit; /* of the batch's own rows, in the order of merged slots */
-    double update;  /* of the distinct rows of the case, ascending */
+    double copy
+        [BENCH_COPY_SIZES]; /* of 256 KiB << 2 i bytes: an operator has that of the size next to its own */
+    double gather;          /* of the rows that the ids of the case name, out of its own table */
+    double revisit;         /* of the batch's own rows, in the order of merged slots */
+    double update;          /* of the distinct rows of the case, ascending */
 };
 
 #define BENCH_FLOOR_FORMULA                                                                                 \
     "sum over operators of max(FLOPs / product peak, table rows read / gather + own rows read / revisit + " \
-    "table rows updated / update + other bytes / copy)"
+    "table rows updated / update + other bytes / copying as many)"
 
 double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates); /* seconds */
 

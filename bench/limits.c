@@ -14,7 +14,7 @@
 
 enum { SMALL_ROWS = 6, SMALL_COLUMNS = 64, SMALL_INNER = 96, SMALL_REPEATS = 200 };
 enum { LARGE_ROWS = 1024 /* a thread */, LARGE_COLUMNS = 512, LARGE_INNER = 512 };
-enum { FAR_BYTES = 32 << 20, NEAR_BYTES = 1 << 20, NEAR_REPEATS = 16 }; /* copied by a task */
+static const double copy_seconds = 1e-3; /* of a sample, at least */
 
 struct bench_limits {
     struct ph_team *team;
@@ -53,11 +53,6 @@ static void make_products(struct bench_limits *limits, size_t threads)
     ph__memory_free(weight, weight_bytes);
 }
 
-static size_t copied_bytes(size_t threads)
-{
-    return 4 * threads * FAR_BYTES;
-}
-
 struct bench_limits *bench_limits_create(struct ph_team *team)
 {
     const size_t threads = ph__team_num_threads(team);
@@ -66,10 +61,10 @@ struct bench_limits *bench_limits_create(struct ph_team *team)
     struct bench_limits *limits = memory(sizeof *limits);
     *limits = (struct bench_limits){.team = team, .kernels = ph__kernels_for(isa)};
     make_products(limits, threads);
-    limits->from = memory(copied_bytes(threads));
-    limits->to = memory(copied_bytes(threads));
-    memset(limits->from, 0, copied_bytes(threads));
-    memset(limits->to, 0, copied_bytes(threads));
+    limits->from = memory(BENCH_MAX_COPIED / 2);
+    limits->to = memory(BENCH_MAX_COPIED / 2);
+    memset(limits->from, 0, BENCH_MAX_COPIED / 2);
+    memset(limits->to, 0, BENCH_MAX_COPIED / 2);
     return limits;
 }
 
@@ -82,8 +77,8 @@ void bench_limits_destroy(struct bench_limits *limits)
     ph__memory_free(limits->large_x, rows * LARGE_INNER * sizeof(float));
     ph__memory_free(limits->large_y, rows * LARGE_COLUMNS * sizeof(float));
     ph__memory_free(limits->packed, limits->packed_bytes);
-    ph__memory_free(limits->from, copied_bytes(threads));
-    ph__memory_free(limits->to, copied_bytes(threads));
+    ph__memory_free(limits->from, BENCH_MAX_COPIED / 2);
+    ph__memory_free(limits->to, BENCH_MAX_COPIED / 2);
     ph__gemm_destroy(limits->gemm);
     ph__memory_free(limits, sizeof *limits);
 }
@@ -104,7 +99,14 @@ static double rate(struct ph_team *team, ph_task task, void *argument, double am
 
 /* ---- arithmetic ------------------------------------------------------------------------------------------------ */
 
-enum { CHAINS = 12 /* more than latency times units */, STEPS = 20000 };
+enum { CHAINS = 12 /* more than latency times units */, STEPS = 200000 };
+
+/* A loop of constant length that must become straight code, so that its sums live in registers. */
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 16")
+#endif
 
 static volatile float sink; /* keeps the loops from being optimised away */
 
@@ -119,8 +121,9 @@ __attribute__((target("avx512f"))) static void multiply_add_avx512(void *argumen
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm512_set1_ps((float)i);
     for (int n = 0; n < STEPS; n++)
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm512_fmadd_ps(sums[i], factor, step);
+        UNROLLED
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm512_fmadd_ps(sums[i], factor, step);
     for (int i = 1; i < CHAINS; i++)
         sums[0] = _mm512_add_ps(sums[0], sums[i]);
     sink = _mm512_cvtss_f32(sums[0]);
@@ -134,8 +137,9 @@ __attribute__((target("avx2,fma"))) static void multiply_add_avx2(void *argument
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm256_set1_ps((float)i);
     for (int n = 0; n < STEPS; n++)
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm256_fmadd_ps(sums[i], factor, step);
+        UNROLLED
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm256_fmadd_ps(sums[i], factor, step);
     for (int i = 1; i < CHAINS; i++)
         sums[0] = _mm256_add_ps(sums[0], sums[i]);
     sink = _mm256_cvtss_f32(sums[0]);
@@ -150,8 +154,9 @@ __attribute__((target("avx512f,avx512bf16"))) static void multiply_add_bf16(
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm512_set1_ps((float)i);
     for (int n = 0; n < STEPS; n++)
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm512_dpbf16_ps(sums[i], pair, pair);
+        UNROLLED
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm512_dpbf16_ps(sums[i], pair, pair);
     for (int i = 1; i < CHAINS; i++)
         sums[0] = _mm512_add_ps(sums[0], sums[i]);
     sink = _mm512_cvtss_f32(sums[0]);
@@ -221,34 +226,37 @@ double bench_peak_product(struct bench_limits *limits)
 
 struct copy {
     char *from, *to;
-    size_t bytes, repeats;
+    size_t task_bytes;
     const struct ph_kernels *kernels; /* scaling in place; NULL: copying */
 };
 
 static void copy_task(void *argument, size_t task, size_t worker)
 {
     const struct copy *copy = argument;
-    const size_t place = copy->bytes == NEAR_BYTES ? worker : task;
-    char *from = copy->from + place * copy->bytes, *to = copy->to + place * copy->bytes;
-    for (size_t i = 0; i < copy->repeats; i++) {
-        if (copy->kernels != NULL)
-            copy->kernels->scale(copy->bytes / sizeof(float), 0.5f, (float *)(void *)to, (float *)(void *)to);
-        else
-            memcpy(to, from, copy->bytes);
-    }
+    char *from = copy->from + task * copy->task_bytes, *to = copy->to + task * copy->task_bytes;
+    (void)worker;
+    if (copy->kernels != NULL)
+        copy->kernels->scale(
+            copy->task_bytes / sizeof(float), 0.5f, (float *)(void *)to, (float *)(void *)to);
+    else
+        memcpy(to, from, copy->task_bytes);
 }
 
-double bench_copy(struct bench_limits *limits)
+double bench_copy(struct bench_limits *limits, size_t bytes)
 {
+    const size_t num_tasks = ph__team_num_threads(limits->team);
     double best = 0;
-    for (int way = 0; way < 4; way++) {
-        const bool is_far = way < 2, is_scaled = way % 2 == 1;
-        struct copy copy = {.from = limits->from,
-            .to = limits->to,
-            .bytes = is_far ? FAR_BYTES : NEAR_BYTES,
-            .repeats = is_far ? 1 : NEAR_REPEATS,
-            .kernels = is_scaled ? limits->kernels : NULL};
-        best = fmax(best, rate(limits->team, copy_task, &copy, 2.0 * (double)(copy.bytes * copy.repeats)));
+    for (int is_scaled = 0; is_scaled < 2; is_scaled++) {
+        struct copy copy = {
+            limits->from, limits->to, bytes / 2 / num_tasks, is_scaled ? limits->kernels : NULL};
+        const double start = ph__clock_seconds();
+        double seconds = 0, passes = 0;
+        while (seconds < copy_seconds) {
+            ph__parallel_for(limits->team, num_tasks, copy_task, &copy);
+            seconds = ph__clock_seconds() - start;
+            passes++;
+        }
+        best = fmax(best, (double)bytes * passes / seconds);
     }
     return best;
 }

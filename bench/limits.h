@@ -24,9 +24,10 @@ double bench_peak_bf16(struct bench_limits *limits);
  * share of the rows a thread, and of a product of which all operands lie in the first cache. */
 double bench_peak_product(struct bench_limits *limits);
 
-/* Bytes read plus written: the best of copying and scaling in place, of arrays that lie in memory, and of such that a
- * second or third cache holds, since what operators hand on to each other often does. */
-double bench_copy(struct bench_limits *limits);
+/* Bytes read plus written, when one pass moves `bytes` of them, up to BENCH_MAX_COPIED: the better of copying and scaling in
+ * place. What operators hand on to each other may lie in a cache, so a rate is for so many bytes. */
+#define BENCH_MAX_COPIED ((size_t)256 << 20)
+double bench_copy(struct bench_limits *limits, size_t bytes);
 
 /* Rows of a table. gather: every cache line of rows slots[0 .. count) is read, in this order. update: every number of the
  * row is read, added to and written; slots are distinct. Best of several prefetch distances and hints; each is tried on

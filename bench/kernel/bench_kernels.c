@@ -200,7 +200,7 @@ static void measure_limits(struct bench *bench)
     struct ph_team *team;
     bench_check(ph__team_create(1, &team));
     struct bench_limits *limits = bench_limits_create(team);
-    bench->memory_bandwidth = bench_copy(limits) * 1e-9;
+    bench->memory_bandwidth = bench_copy(limits, BENCH_MAX_COPIED) * 1e-9;
     bench->fma_peak = bench_peak_fp32(limits) * 1e-9;
     bench_limits_destroy(limits);
     ph__team_destroy(team);

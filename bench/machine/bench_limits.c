@@ -87,6 +87,16 @@ static void measure(struct ph_json *figures, struct bench_limits *limits, const 
     report(figures, limit, threads, values, rounds);
 }
 
+static double copy_far(struct bench_limits *limits)
+{
+    return bench_copy(limits, BENCH_MAX_COPIED);
+}
+
+static double copy_near(struct bench_limits *limits)
+{
+    return bench_copy(limits, (size_t)4 << 20);
+}
+
 static void measure_threads(struct ph_json *figures, size_t threads, float *table, size_t rounds)
 {
     struct ph_team *team;
@@ -98,7 +108,8 @@ static void measure_threads(struct ph_json *figures, size_t threads, float *tabl
         measure(figures, limits, &(struct limit){"bf16_peak", "GFLOP/s", 1e9}, bench_peak_bf16, rounds);
     else
         printf("machine.bf16_peak: skipped: the processor has no bf16 products\n");
-    measure(figures, limits, &(struct limit){"copy", "GB/s", 1e9}, bench_copy, rounds);
+    measure(figures, limits, &(struct limit){"copy", "GB/s", 1e9}, copy_far, rounds);
+    measure(figures, limits, &(struct limit){"copy.4MiB", "GB/s", 1e9}, copy_near, rounds);
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
         measure_rows(figures, limits, table, dims[i], rounds);
     bench_limits_destroy(limits);

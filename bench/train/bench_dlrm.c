@@ -47,6 +47,7 @@ struct run {
     double theirs[NUM_PEERS][MAX_ROUNDS];    /* seconds a step; NAN without the peer */
     double (*operator_of_floor)[MAX_ROUNDS]; /* by node */
     double (*operator_seconds)[MAX_ROUNDS];
+    struct bench_rates rates; /* of the last round */
     const char *placement;
 };
 
@@ -149,6 +150,11 @@ static void report(
     printf("%-40s %8.0f samples/s, step %.1f ms = %.2f x its floor (+- %.0f%%), %s\n", run->name,
         (double)run->of->batch / seconds, 1e3 * seconds, 1 / bench_median(run->of_floor, run->rounds),
         50 * bench_spread(run->seconds, run->rounds), run->placement);
+    printf("   product %.0f GFLOP/s; copy", run->rates.product * 1e-9);
+    for (size_t i = 0; i < BENCH_COPY_SIZES; i++)
+        printf(" %.0f", run->rates.copy[i] * 1e-9);
+    printf(", gather %.1f, revisit %.1f, update %.1f GB/s in the last round\n", run->rates.gather * 1e-9,
+        run->rates.revisit * 1e-9, run->rates.update * 1e-9);
     record_step(figures, run, peers);
     record_operators(figures, run, step);
     fflush(stdout);
@@ -164,12 +170,11 @@ static size_t steps_of_a_sample(struct step *step)
     return steps < MAX_STEPS ? steps : MAX_STEPS;
 }
 
-static void measure_operators(
-    struct run *run, const struct step *step, size_t round, const struct bench_rates *rates)
+static void measure_operators(struct run *run, const struct step *step, size_t round)
 {
     double floor = 0;
     for (size_t node = 0; node < step_num_nodes(step); node++) {
-        const double least = bench_floor(step_cost(step, node), rates);
+        const double least = bench_floor(step_cost(step, node), &run->rates);
         run->operator_seconds[node][round] = step_seconds(step, node);
         run->operator_of_floor[node][round] = least / run->operator_seconds[node][round];
         floor += least;
@@ -191,9 +196,9 @@ static void run_rounds(struct run *run, struct step *step, const struct floor_ro
         run_peer(&peers[p], are_ready[p], 3);
     for (size_t round = 0; round < run->rounds; round++) {
         const double before = bench_core_latency();
-        const struct bench_rates rates = bench_measure_rates(limits, rows, step_table(step));
+        run->rates = bench_measure_rates(limits, rows, step_table(step));
         run->seconds[round] = step_run(step, steps) / (double)steps;
-        measure_operators(run, step, round, &rates);
+        measure_operators(run, step, round);
         for (size_t p = 0; p < NUM_PEERS; p++)
             run->theirs[p][round] = run_peer(&peers[p], are_ready[p], steps);
         run->placement =

@@ -16,7 +16,7 @@
 enum {
     CHUNK = 64,               /* samples */
     PANEL_GAP = 16,           /* reals between panels, which would begin in few sets of the cache */
-    TILES_A_THREAD = 2,       /* at least, so that threads end together */
+    TILES_A_THREAD = 1,
     MAX_TILE_REALS = 5 << 15, /* of C: 640 KiB */
     MAX_CUT = 64,             /* tiles in a row or a column of them */
     TRANSPOSED_ROWS = 16,     /* of dW for one task: one cache line of dW^T */
