@@ -80,12 +80,13 @@ struct ph_row_product_args {
 
 /* A block of C = A^T B over `inner` samples: c[n][k] = sum_m a[m][n] b[m][k], continuing what stands in c where is_added.
  * Each number is one sum over ascending samples, so how C and the samples are cut into calls does not change its bits.
- * rows <= PH_WEIGHT_PANEL_ROWS, columns <= PH_WEIGHT_PANEL_COLUMNS; rows of a and b stand that far apart. */
+ * rows <= PH_WEIGHT_PANEL_ROWS, columns <= PH_WEIGHT_PANEL_COLUMNS. */
 #define PH_WEIGHT_PANEL_ROWS 6
 #define PH_WEIGHT_PANEL_COLUMNS 64
 struct ph_weight_product_args {
     size_t inner, rows, columns;
     const ph_real *a, *b;
+    size_t a_stride; /* reals from one sample to the next; of b: PH_WEIGHT_PANEL_COLUMNS */
     ph_real *c;
     size_t c_stride; /* reals from one row of C to the next */
     int is_added;

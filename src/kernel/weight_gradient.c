@@ -4,9 +4,9 @@
  *
  * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is shorter than a panel and than
  * its column, dW^T (K,N), which is then transposed. A task makes one tile of C, small enough for the second cache. It goes
- * through the samples in chunks, whose part of A and B it copies into panels: of B, one panel lies in the first cache while
- * all panels of A pass. Tiles of a row share B and those of a column A, and each copies it for itself; so they are cut to
- * copy as little as possible. The bias gradient is summed while dY is copied.
+ * through the samples in chunks, whose part of B it copies into panels: one of them lies in the first cache while all of A
+ * passes. Tiles above each other copy the same B, those side by side read the same A; so they are cut to read as little as
+ * possible. The bias gradient is summed on the way.
  *
  * The fast mode (ph__gemm_create) leaves the product to the library. */
 #include <string.h>
@@ -14,13 +14,13 @@
 #include "kernel/gemm_context.h"
 
 enum {
-    CHUNK = 64,               /* samples */
-    PANEL_GAP = 16,           /* reals between panels, which would begin in few sets of the cache */
-    TILES_A_THREAD = 1,
-    MAX_TILE_REALS = 5 << 15, /* of C: 640 KiB */
-    MAX_CUT = 64,             /* tiles in a row or a column of them */
-    TRANSPOSED_ROWS = 16,     /* of dW for one task: one cache line of dW^T */
-    NARROW = 4,               /* out_features up to which there is no tile */
+    CHUNK = 64, /* samples */
+    PANEL_REALS =
+        CHUNK * PH_WEIGHT_PANEL_COLUMNS + 16, /* with a gap: panels begin in other sets of the cache */
+    MAX_TILE_REALS = 5 << 15,                 /* of C: 640 KiB */
+    MAX_CUT = 64,                             /* tiles in a row or a column of them */
+    TRANSPOSED_ROWS = 16,                     /* of dW for one task: one cache line of dW^T */
+    NARROW = 4,                               /* out_features up to which there is no tile */
 };
 
 static size_t min_size(size_t a, size_t b)
@@ -52,7 +52,7 @@ struct weight_job {
     bool is_transposed; /* C is dW^T */
     struct operand a, b;
     size_t row_tiles, column_tiles;
-    size_t worker_reals; /* of scratch, for the panels of a chunk */
+    size_t worker_reals; /* of scratch, for a tile's chunk of B in panels */
     ph_real *panels;     /* (workers, worker_reals) */
     ph_real *c;          /* (rows, columns) = (a.width, b.width) */
 };
@@ -64,21 +64,24 @@ static size_t tile_width(size_t width, size_t tiles, size_t panel)
     return round_up(divide_up(width, tiles), panel);
 }
 
-/* The number of tiles in each direction, powers of two, that copies least among those that are many and small enough. */
-static void cut_tiles(struct weight_job *job, size_t wanted_tiles)
+/* The number of tiles in each direction, powers of two, that reads least among those that are many and small enough. Two
+ * threads get a tile each; more of them, which powers of two may not suit, two each. */
+static void cut_tiles(struct weight_job *job)
 {
+    const size_t num_threads = ph__team_num_threads(job->gemm->team);
+    const size_t wanted_tiles = num_threads <= 2 ? num_threads : 2 * num_threads;
     size_t least = SIZE_MAX;
     for (size_t row_tiles = 1; row_tiles <= MAX_CUT; row_tiles *= 2) {
         for (size_t column_tiles = 1; column_tiles <= MAX_CUT; column_tiles *= 2) {
             const size_t rows = tile_width(job->a.width, row_tiles, PH_WEIGHT_PANEL_ROWS);
             const size_t columns = tile_width(job->b.width, column_tiles, PH_WEIGHT_PANEL_COLUMNS);
-            const size_t copied = row_tiles * job->b.width + column_tiles * job->a.width;
+            const size_t read = row_tiles * job->b.width + column_tiles * job->a.width;
             const bool is_smallest = rows == PH_WEIGHT_PANEL_ROWS && columns == PH_WEIGHT_PANEL_COLUMNS;
             const bool is_enough =
                 row_tiles * column_tiles >= wanted_tiles && rows * columns <= MAX_TILE_REALS;
-            if ((!is_enough && !is_smallest) || copied >= least)
+            if ((!is_enough && !is_smallest) || read >= least)
                 continue;
-            least = copied;
+            least = read;
             job->a.tile = rows;
             job->b.tile = columns;
         }
@@ -87,17 +90,10 @@ static void cut_tiles(struct weight_job *job, size_t wanted_tiles)
     job->column_tiles = divide_up(job->b.width, job->b.tile);
 }
 
-/* Of a chunk of a tile. */
-static size_t panel_reals(const struct operand *operand, size_t panel)
-{
-    return operand->tile / panel * (CHUNK * panel + PANEL_GAP);
-}
-
 /* Everything but where the scratch is. */
 static void plan(struct weight_job *job)
 {
     const size_t n = job->out_features, k = job->in_features;
-    const size_t num_threads = ph__team_num_threads(job->gemm->team);
     job->is_transposed = k < PH_WEIGHT_PANEL_COLUMNS && k < n;
     job->a = (struct operand){.data = job->dy, .width = n};
     job->b = (struct operand){.data = job->x, .width = k};
@@ -106,9 +102,8 @@ static void plan(struct weight_job *job)
         job->a = job->b;
         job->b = a;
     }
-    cut_tiles(job, num_threads > 1 ? TILES_A_THREAD * num_threads : 1);
-    job->worker_reals =
-        panel_reals(&job->a, PH_WEIGHT_PANEL_ROWS) + panel_reals(&job->b, PH_WEIGHT_PANEL_COLUMNS);
+    cut_tiles(job);
+    job->worker_reals = job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
 }
 
 size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, size_t out_features, size_t in_features)
@@ -121,17 +116,18 @@ size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, size_t out_feat
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* A chunk's samples of columns [first, first + width) in panels of `panel` columns, a constant. */
-static inline void pack(const struct operand *operand, size_t first_sample, size_t samples, size_t first,
-    size_t width, size_t panel, ph_real *to)
+/* A chunk's samples of columns [first, first + width) of B in panels. */
+static void pack(
+    const struct operand *b, size_t first_sample, size_t samples, size_t first, size_t width, ph_real *panels)
 {
+    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
     for (size_t m = 0; m < samples; m++) {
-        const ph_real *from = operand->data + (first_sample + m) * operand->width + first;
-        ph_real *row = to + m * panel;
+        const ph_real *from = b->data + (first_sample + m) * b->width + first;
+        ph_real *to = panels + m * panel;
         size_t done = 0;
-        for (; done + panel <= width; done += panel, row += CHUNK * panel + PANEL_GAP)
-            memcpy(row, from + done, panel * sizeof *row);
-        memcpy(row, from + done, (width - done) * sizeof *row);
+        for (; done + panel <= width; done += panel, to += PANEL_REALS)
+            memcpy(to, from + done, panel * sizeof *to);
+        memcpy(to, from + done, (width - done) * sizeof *to);
     }
 }
 
@@ -162,9 +158,9 @@ static void multiply_chunk(
             args.rows = min_size(PH_WEIGHT_PANEL_ROWS, rows - n);
             args.c = c + n * args.c_stride + k;
             job->gemm->kernels->weight_product(&args);
-            args.a += CHUNK * PH_WEIGHT_PANEL_ROWS + PANEL_GAP;
+            args.a += PH_WEIGHT_PANEL_ROWS;
         }
-        args.b += CHUNK * PH_WEIGHT_PANEL_COLUMNS + PANEL_GAP;
+        args.b += PANEL_REALS;
     }
 }
 
@@ -176,15 +172,16 @@ static void tile_task(void *argument, size_t task, size_t worker)
     const size_t rows = min_size(job->a.tile, job->a.width - row);
     const size_t columns = min_size(job->b.tile, job->b.width - column);
     const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
-    ph_real *a = job->panels + worker * job->worker_reals,
-            *b = a + panel_reals(&job->a, PH_WEIGHT_PANEL_ROWS);
-    struct ph_weight_product_args args = {
-        .a = a, .b = b, .c = job->c + row * job->b.width + column, .c_stride = job->b.width};
+    ph_real *panels = job->panels + worker * job->worker_reals;
+    struct ph_weight_product_args args = {.a_stride = job->a.width,
+        .b = panels,
+        .c = job->c + row * job->b.width + column,
+        .c_stride = job->b.width};
     for (size_t m = 0; m < job->samples; m += CHUNK) {
         args.inner = min_size(CHUNK, job->samples - m);
         args.is_added = m > 0;
-        pack(&job->a, m, args.inner, row, rows, PH_WEIGHT_PANEL_ROWS, a);
-        pack(&job->b, m, args.inner, column, columns, PH_WEIGHT_PANEL_COLUMNS, b);
+        args.a = job->a.data + m * job->a.width + row;
+        pack(&job->b, m, args.inner, column, columns, panels);
         if (job->db != NULL && is_first)
             add_bias(
                 job, m, args.inner, job->is_transposed ? column : row, job->is_transposed ? columns : rows);

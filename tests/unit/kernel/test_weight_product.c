@@ -8,8 +8,14 @@ static void check_block(const struct ph_kernels *kernels, size_t inner, size_t r
     reset_arrays(NULL);
     const float *a = random_floats(MAX_INNER * ROWS, -1, 1), *b = random_floats(MAX_INNER * WIDTH, -1, 1);
     float *c = filled_floats(ROWS * STRIDE, NAN), *part = filled_floats(ROWS * STRIDE, NAN);
-    struct ph_weight_product_args args = {
-        .inner = inner, .rows = rows, .columns = columns, .a = a, .b = b, .c = c, .c_stride = STRIDE};
+    struct ph_weight_product_args args = {.inner = inner,
+        .rows = rows,
+        .columns = columns,
+        .a = a,
+        .a_stride = ROWS,
+        .b = b,
+        .c = c,
+        .c_stride = STRIDE};
     kernels->weight_product(&args);
     for (size_t n = 0; n < ROWS; n++)
         for (size_t k = 0; k < STRIDE; k++) {
