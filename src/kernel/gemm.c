@@ -14,6 +14,7 @@
 #include "kernel/gemm_context.h"
 
 #define NARROW 4          /* out_features up to which plain loops beat a library */
+#define SHORT 32          /* in_features up to which our own kernel does */
 #define MIN_SLICE 16      /* rows */
 #define MAX_SLICE 512     /* rows */
 #define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
@@ -92,10 +93,12 @@ static ph_status finish(int status)
 
 /* ---- packing -------------------------------------------------------------------------------------------------- */
 
-/* Narrow layers need no kernel of their own: the plain loops are row-wise as they stand. */
+/* Whose product is our own kernel's: what must be row-wise, and what has few inputs, where a library spends more on its
+ * start than on the sums. Narrow layers need neither: the plain loops are row-wise as they stand. */
 static bool is_own(const struct ph_gemm_weight_shape *shape)
 {
-    return shape->is_row_wise && !is_narrow(shape->out_features);
+    const bool is_short = !shape->is_transposed && shape->in_features <= SHORT;
+    return (shape->is_row_wise || is_short) && !is_narrow(shape->out_features);
 }
 
 /* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
