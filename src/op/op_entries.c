@@ -42,9 +42,14 @@ static void list_rows(void *argument, size_t first, size_t last, size_t worker)
     const size_t num_features = slots->type->dims[0].extent,
                  num_samples = slots->shape.dims[0] / num_features;
     uint32_t *row_of_position = call->scratch;
+    size_t sample = first % num_samples, feature = first / num_samples;
     (void)worker;
-    for (size_t bag = first; bag < last; bag++) {
-        const uint32_t row = (uint32_t)(bag % num_samples * num_features + bag / num_samples);
+    for (size_t bag = first; bag < last; bag++, sample++) {
+        if (sample == num_samples) {
+            sample = 0;
+            feature++;
+        }
+        const uint32_t row = (uint32_t)(sample * num_features + feature);
         for (uint32_t p = slots->index[bag]; p < slots->index[bag + 1]; p++)
             row_of_position[p] = row;
     }
