@@ -30,19 +30,20 @@ static const struct optimizer {
 } optimizers[] = {{PH_ROWWISE_ADAGRAD, "rowwise_adagrad"}, {PH_ADAGRAD, "adagrad"}};
 enum { NUM_OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
-/* Half the rows where they are of 512 bytes: tables and slots then fit where 16 GB are. */
+/* Half the rows where they are of 512 bytes: tables and slots then fit where 16 GB are. Cases with the same ids follow one
+ * another, so that these are drawn once. */
 static const struct dlrm_case cases[] = {
     {"dim16.pool1", 26, 100000, 16, 1, 2048, false},
-    {"dim16.pool1.uniform", 26, 100000, 16, 1, 2048, true},
-    {"dim16.pool20", 26, 100000, 16, 20, 2048, false},
-    {"dim16.pool20.uniform", 26, 100000, 16, 20, 2048, true},
     {"dim32.pool1", 26, 100000, 32, 1, 2048, false},
-    {"dim32.pool1.uniform", 26, 100000, 32, 1, 2048, true},
-    {"dim32.pool20", 26, 100000, 32, 20, 2048, false},
-    {"dim32.pool20.uniform", 26, 100000, 32, 20, 2048, true},
     {"dim64.pool1", 26, 100000, 64, 1, 2048, false},
+    {"dim16.pool1.uniform", 26, 100000, 16, 1, 2048, true},
+    {"dim32.pool1.uniform", 26, 100000, 32, 1, 2048, true},
     {"dim64.pool1.uniform", 26, 100000, 64, 1, 2048, true},
+    {"dim16.pool20", 26, 100000, 16, 20, 2048, false},
+    {"dim32.pool20", 26, 100000, 32, 20, 2048, false},
     {"dim64.pool20", 26, 100000, 64, 20, 2048, false},
+    {"dim16.pool20.uniform", 26, 100000, 16, 20, 2048, true},
+    {"dim32.pool20.uniform", 26, 100000, 32, 20, 2048, true},
     {"dim64.pool20.uniform", 26, 100000, 64, 20, 2048, true},
     {"dim128.pool1", 26, 50000, 128, 1, 2048, false},
     {"dim128.pool1.uniform", 26, 50000, 128, 1, 2048, true},
@@ -80,6 +81,7 @@ struct bench {
     struct ph_backend *backends[EMBEDDING_TEAMS];
     struct bench_limits *limits[EMBEDDING_TEAMS];
     struct peer peers[EMBEDDING_TEAMS];
+    struct dlrm_data data; /* of the latest case; without tables: there was none */
     struct ph_json *figures;
 };
 
@@ -167,14 +169,14 @@ static struct contest prepare(struct bench *bench, struct lookup *lookup, const 
     return contest;
 }
 
-static void measure(struct bench *bench, const struct dlrm_data *data, const struct floor_rows *rows,
-    const struct optimizer *optimizer, struct embedding_run *run)
+static void measure(struct bench *bench, const struct floor_rows *rows, const struct optimizer *optimizer,
+    struct embedding_run *run)
 {
     struct contest contests[EMBEDDING_TEAMS];
     run->rounds = bench->options.rounds;
     run->num_teams = bench->num_teams;
     run->optimizer = optimizer->name;
-    struct lookup *lookup = lookup_create(data, optimizer->kind, bench->backends, bench->num_teams);
+    struct lookup *lookup = lookup_create(&bench->data, optimizer->kind, bench->backends, bench->num_teams);
     for (size_t team = 0; team < bench->num_teams; team++)
         contests[team] = prepare(bench, lookup, rows, run, team);
     for (size_t round = 0; round < run->rounds; round++)
@@ -206,29 +208,43 @@ static struct dlrm_case sized(const struct options *options, struct dlrm_case of
     return of;
 }
 
+static bool have_same_ids(const struct dlrm_case *a, const struct dlrm_case *b)
+{
+    return a->tables == b->tables && a->rows == b->rows && a->pooling == b->pooling && a->batch == b->batch &&
+           a->is_uniform == b->is_uniform;
+}
+
+static void use_data(struct bench *bench, const struct dlrm_case *of)
+{
+    struct dlrm_data *data = &bench->data;
+    if (!have_same_ids(&data->of, of)) {
+        dlrm_data_fini(data);
+        dlrm_data_init(data, of);
+    }
+    data->of = *of;
+}
+
 /* The case with each optimizer; of a sweep, with the first alone. */
 static void measure_case(struct bench *bench, const struct dlrm_case *of, const struct embedding_run *as)
 {
     const struct options *options = &bench->options;
-    static struct dlrm_data data;
     static struct embedding_run run;
     bool is_first = true;
-    dlrm_data_init(&data, of);
-    struct floor_rows *rows = floor_rows_create(&data);
+    use_data(bench, of);
+    struct floor_rows *rows = floor_rows_create(&bench->data);
     if (as->sweep == NULL && peer_is_there(&bench->peers[0]))
-        dlrm_data_write(&data, case_folder);
+        dlrm_data_write(&bench->data, case_folder);
     for (size_t i = 0; i < NUM_OPTIMIZERS; i++) {
         if (options->optimizer != NULL && strcmp(options->optimizer, optimizers[i].name) != 0)
             continue;
         run = *as;
-        run.of = &data.of;
+        run.of = &bench->data.of;
         run.has_forward = is_first;
         if (is_first || as->sweep == NULL)
-            measure(bench, &data, rows, &optimizers[i], &run);
+            measure(bench, rows, &optimizers[i], &run);
         is_first = false;
     }
     floor_rows_destroy(rows);
-    dlrm_data_fini(&data);
 }
 
 static void measure_point(struct bench *bench, const struct sweep *sweep, size_t value)
@@ -315,6 +331,7 @@ int main(int argc, char **argv)
             start_team(&bench, threads);
     embedding_print_heads();
     measure_all(&bench);
+    dlrm_data_fini(&bench.data);
     for (size_t team = 0; team < bench.num_teams; team++) {
         peer_stop(&bench.peers[team]);
         bench_limits_destroy(bench.limits[team]);
