@@ -107,13 +107,17 @@ void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_ta
             target->s + row + i);
 }
 
-/* Gradient read; weight and slots read and written. */
+/* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's squares. */
 void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out)
 {
     const struct ph_optimizer *optimizer = call->attributes;
+    const bool is_rowwise = optimizer->kind == PH_ROWWISE_ADAGRAD;
     const double slots = has_momentum(optimizer->kind) + has_sum(optimizer->kind);
-    cost_out->flops = (3 + 5 * slots) * weights;
-    cost_out->bytes = (3 + 2 * slots) * weights * sizeof(ph_real);
+    size_t rows, columns;
+    ph__init_matrix(&call->inputs[PH_UPDATE_PARAMETER].parameter->shape, &rows, &columns);
+    const double slot_numbers = is_rowwise ? weights / (double)columns : slots * weights;
+    cost_out->flops = (is_rowwise ? 5 : 3) * weights + 5 * slot_numbers;
+    cost_out->bytes = (3 * weights + 2 * slot_numbers) * sizeof(ph_real);
 }
 
 static bool are_scalars(const struct ph_builder *builder, const ph_value *values, size_t count)

@@ -1,4 +1,5 @@
 /* When backward and update of a table become one sweep, and that the bits are the same. */
+#include "graph/executor.h"
 #include "unit/op/table_fixture.h"
 
 static struct table_case usual_case(enum ph_optimizer_kind kind)
@@ -125,6 +126,31 @@ static void an_empty_batch_changes_nothing_that_is_touched(void **state)
     }
 }
 
+/* Of one step on the same batch for every optimizer. */
+static double updated_bytes(enum ph_optimizer_kind kind)
+{
+    struct table_case trial = usual_case(kind);
+    struct table_model model;
+    double bytes = 0;
+    table_model_init(&model, &trial);
+    assert_ok(ph_executor_profile(model.executor, true, 0));
+    table_model_next_batch(&model);
+    assert_ok(table_model_run(&model, 1));
+    for (size_t i = 0; i < model.program->graph.num_nodes; i++)
+        bytes += model.executor->profile[i].cost.updated_bytes;
+    table_model_fini(&model);
+    return bytes;
+}
+
+static void the_cost_counts_one_sum_a_row_for_rowwise_adagrad(void **state)
+{
+    (void)state;
+    const double weights = updated_bytes(PH_SGD);
+    assert_true(weights > 0);
+    assert_true(updated_bytes(PH_ADAGRAD) == 2 * weights);
+    assert_true(updated_bytes(PH_ROWWISE_ADAGRAD) == weights + weights / (double)usual_case(PH_SGD).dim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +159,7 @@ int main(void)
         cmocka_unit_test(only_an_update_of_touched_rows_that_nobody_watches_is_fused),
         cmocka_unit_test(a_whole_table_that_stays_put_is_fused),
         cmocka_unit_test(an_empty_batch_changes_nothing_that_is_touched),
+        cmocka_unit_test(the_cost_counts_one_sum_a_row_for_rowwise_adagrad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
