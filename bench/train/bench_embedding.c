@@ -20,7 +20,7 @@
 #include "graph/op.h"
 #include "peer.h"
 
-enum { MAX_STEPS = 200, MIN_STEPS = 1 };
+enum { MIN_STEPS = 3 };
 static const char case_folder[] = "build/bench/case"; /* for peers */
 static const double sample_seconds = 0.08;            /* of a round, about */
 
@@ -87,12 +87,17 @@ struct bench {
 
 /* ---- rounds ---------------------------------------------------------------------------------------------------------- */
 
-/* NAN where it gives no seconds: without the peer (steps 0), or because it could not. */
+/* The median of that many steps, each asked for by itself, as ours are measured; NAN where the peer gives no seconds: it is not
+ * there (steps 0), has ended, or could not. */
 static double run_peer(struct peer *peer, const char *verb, size_t steps)
 {
-    const char *answer = steps > 0 ? peer_ask(peer, "%s %zu", verb, steps) : NULL;
-    const double seconds = answer != NULL ? strtod(answer, NULL) : 0;
-    return seconds > 0 ? seconds / (double)steps : (double)NAN;
+    double seconds[LOOKUP_MAX_STEPS];
+    for (size_t i = 0; i < steps; i++) {
+        const char *answer = peer_ask(peer, "%s 1", verb);
+        const double told = answer != NULL ? strtod(answer, NULL) : 0;
+        seconds[i] = told > 0 ? told : (double)NAN;
+    }
+    return steps > 0 ? bench_median(seconds, steps) : (double)NAN;
 }
 
 static void keep_sample(struct embedding_team *team, size_t round)
@@ -142,7 +147,7 @@ static void run_round(
 static size_t steps_of_a_sample(const struct bench *bench, double once)
 {
     const size_t steps = once > 0 && !bench->options.is_quick ? (size_t)(sample_seconds / once) + 1 : 0;
-    return steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : steps;
+    return steps < MIN_STEPS ? MIN_STEPS : steps > LOOKUP_MAX_STEPS ? LOOKUP_MAX_STEPS : steps;
 }
 
 static void prepare_peer(struct bench *bench, struct contest *contest, const char *optimizer)
