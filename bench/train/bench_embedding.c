@@ -11,6 +11,7 @@
  *                                                     ("dim64", "dim64.pool20", "sweep", "sweep.rows")
  * --quick: small tables and one round, to see that all of it runs. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,7 +285,7 @@ static void measure_all(struct bench *bench)
 
 static struct options parse(int argc, char **argv)
 {
-    struct options options = {.rounds = 5};
+    struct options options = {.rounds = 3};
     for (int i = 1; i < argc; i++) {
         const char *flag = argv[i];
         if (strcmp(flag, "--quick") == 0) {
