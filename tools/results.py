@@ -33,7 +33,7 @@ Printed by `tools/results.py`, which trains each config of `configs/frappe/` ove
 on where it was stopped. Data: Frappe (BARS test, resampled train negatives): validation and test are those of BARS
 Frappe_x1, the negatives of train were drawn anew by the same rule. The model is chosen on the validation file alone.
 *measured*: by that script, with the backend named below; samples/s is the median of those runs, whatever else the machine
-did meanwhile (docs/SPEED.md has the speed). *published*: the BARS benchmark's table on the original split.
+did meanwhile (docs/PERFORMANCE.md has the speed). *published*: the BARS benchmark's table on the original split.
 
 """
 

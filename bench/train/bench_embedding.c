@@ -11,6 +11,7 @@
  *                                                     ("dim64", "dim64.pool20", "sweep", "sweep.rows")
  * --quick: small tables and one round, to see that all of it runs. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #include "graph/op.h"
 #include "peer.h"
 
-enum { MAX_STEPS = 200, MIN_STEPS = 1 };
+enum { MIN_STEPS = 3 };
 static const char case_folder[] = "build/bench/case"; /* for peers */
 static const double sample_seconds = 0.08;            /* of a round, about */
 
@@ -87,12 +88,17 @@ struct bench {
 
 /* ---- rounds ---------------------------------------------------------------------------------------------------------- */
 
-/* NAN where it gives no seconds: without the peer (steps 0), or because it could not. */
+/* The median of that many steps, each asked for by itself, as ours are measured; NAN where the peer gives no seconds: it is not
+ * there (steps 0), has ended, or could not. */
 static double run_peer(struct peer *peer, const char *verb, size_t steps)
 {
-    const char *answer = steps > 0 ? peer_ask(peer, "%s %zu", verb, steps) : NULL;
-    const double seconds = answer != NULL ? strtod(answer, NULL) : 0;
-    return seconds > 0 ? seconds / (double)steps : (double)NAN;
+    double seconds[LOOKUP_MAX_STEPS];
+    for (size_t i = 0; i < steps; i++) {
+        const char *answer = peer_ask(peer, "%s 1", verb);
+        const double told = answer != NULL ? strtod(answer, NULL) : 0;
+        seconds[i] = told > 0 ? told : (double)NAN;
+    }
+    return steps > 0 ? bench_median(seconds, steps) : (double)NAN;
 }
 
 static void keep_sample(struct embedding_team *team, size_t round)
@@ -142,7 +148,7 @@ static void run_round(
 static size_t steps_of_a_sample(const struct bench *bench, double once)
 {
     const size_t steps = once > 0 && !bench->options.is_quick ? (size_t)(sample_seconds / once) + 1 : 0;
-    return steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : steps;
+    return steps < MIN_STEPS ? MIN_STEPS : steps > LOOKUP_MAX_STEPS ? LOOKUP_MAX_STEPS : steps;
 }
 
 static void prepare_peer(struct bench *bench, struct contest *contest, const char *optimizer)
@@ -279,7 +285,7 @@ static void measure_all(struct bench *bench)
 
 static struct options parse(int argc, char **argv)
 {
-    struct options options = {.rounds = 5};
+    struct options options = {.rounds = 3};
     for (int i = 1; i < argc; i++) {
         const char *flag = argv[i];
         if (strcmp(flag, "--quick") == 0) {

@@ -106,43 +106,55 @@ void lookup_destroy(struct lookup *lookup)
     free(lookup);
 }
 
-static void read_profile(
-    const struct ph_executor *executor, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS])
+static void run_step(struct lookup *lookup, size_t backend)
+{
+    static const char *const entries[] = {"forward", "backward", "update"};
+    struct ph_workspace *workspace = lookup->workspaces[backend];
+    lookup->number++;
+    const struct ph_batch *batch = &lookup->data->batches[lookup->number % DLRM_NUM_BATCHES];
+    bench_check(ph_workspace_bind(workspace, batch, 1, lookup->number));
+    bench_check(ph_workspace_set_scalar(workspace, "step", (double)lookup->number));
+    for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
+        bench_check(ph_workspace_run(workspace, entries[k]));
+}
+
+static struct ph_node_profile *profile_of(const struct ph_executor *executor, const char *op)
 {
     const struct ph_graph *graph = &executor->program->graph;
-    const double part = 1 / (double)steps;
-    for (size_t k = 0; k < LOOKUP_OPERATORS; k++) {
-        size_t node = 0;
-        while (strcmp(graph->nodes[node].op->name, lookup_operator_names[k]) != 0)
-            node++;
-        const struct ph_node_profile *profile = &executor->profile[node];
-        const struct ph_cost *cost = &profile->cost;
-        profile_out[k].seconds = (double)profile->time_ns * 1e-9 * part;
-        profile_out[k].cost = (struct ph_cost){cost->flops * part, cost->bytes * part,
-            cost->gathered_bytes * part, cost->revisited_bytes * part, cost->updated_bytes * part};
-    }
+    size_t node = 0;
+    while (strcmp(graph->nodes[node].op->name, op) != 0)
+        node++;
+    return &executor->profile[node];
+}
+
+static void add_cost(struct ph_cost *sum, const struct ph_cost *cost, double part)
+{
+    sum->flops += cost->flops * part;
+    sum->bytes += cost->bytes * part;
+    sum->gathered_bytes += cost->gathered_bytes * part;
+    sum->revisited_bytes += cost->revisited_bytes * part;
+    sum->updated_bytes += cost->updated_bytes * part;
 }
 
 double lookup_run(
     struct lookup *lookup, size_t backend, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS])
 {
-    static const char *const entries[] = {"forward", "backward", "update"};
-    struct ph_executor *executor = lookup->executors[backend];
-    struct ph_workspace *workspace = lookup->workspaces[backend];
-    for (size_t i = 0; i < lookup->program->graph.num_nodes; i++)
-        executor->profile[i] = (struct ph_node_profile){0};
-    const double begin = ph__clock_seconds();
+    double whole[LOOKUP_MAX_STEPS], seconds[LOOKUP_OPERATORS][LOOKUP_MAX_STEPS];
+    memset(profile_out, 0, LOOKUP_OPERATORS * sizeof *profile_out);
     for (size_t i = 0; i < steps; i++) {
-        lookup->number++;
-        const struct ph_batch *batch = &lookup->data->batches[lookup->number % DLRM_NUM_BATCHES];
-        bench_check(ph_workspace_bind(workspace, batch, 1, lookup->number));
-        bench_check(ph_workspace_set_scalar(workspace, "step", (double)lookup->number));
-        for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
-            bench_check(ph_workspace_run(workspace, entries[k]));
+        const double begin = ph__clock_seconds();
+        run_step(lookup, backend);
+        whole[i] = ph__clock_seconds() - begin;
+        for (size_t k = 0; k < LOOKUP_OPERATORS; k++) {
+            struct ph_node_profile *latest = profile_of(lookup->executors[backend], lookup_operator_names[k]);
+            seconds[k][i] = (double)latest->time_ns * 1e-9;
+            add_cost(&profile_out[k].cost, &latest->cost, 1 / (double)steps);
+            *latest = (struct ph_node_profile){0};
+        }
     }
-    const double seconds = ph__clock_seconds() - begin;
-    read_profile(executor, steps, profile_out);
-    return seconds;
+    for (size_t k = 0; k < LOOKUP_OPERATORS; k++)
+        profile_out[k].seconds = bench_median(seconds[k], steps);
+    return bench_median(whole, steps);
 }
 
 ph_real *lookup_table(const struct lookup *lookup)

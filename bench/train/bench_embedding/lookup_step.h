@@ -10,8 +10,8 @@ enum { LOOKUP_BAG, LOOKUP_SLOTS, LOOKUP_MERGE, LOOKUP_ENTRIES, LOOKUP_UPDATE, LO
 extern const char *const lookup_operator_names[LOOKUP_OPERATORS];
 
 struct lookup_profile {
-    double seconds; /* of one step, like the cost */
-    struct ph_cost cost;
+    double seconds;      /* of a step: the median, for a step that was held up tells about the neighbours */
+    struct ph_cost cost; /* of a step: the mean */
 };
 
 /* One program and one set of tables for several backends, at most LOOKUP_MAX_BACKENDS, so that they can take turns. data
@@ -22,7 +22,9 @@ struct lookup *lookup_create(const struct dlrm_data *data, enum ph_optimizer_kin
     struct ph_backend *const *backends, size_t num_backends);
 void lookup_destroy(struct lookup *lookup);
 
-/* Runs steps on the batches in turn; the seconds of all of it, the operators that are not measured included. */
+/* Runs up to LOOKUP_MAX_STEPS on the batches in turn; the median seconds of a whole step, the operators that are not measured
+ * included. */
+#define LOOKUP_MAX_STEPS 200
 double lookup_run(
     struct lookup *lookup, size_t backend, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS]);
 
