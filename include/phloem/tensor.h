@@ -38,6 +38,22 @@ enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };
 size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes; 0 for an unknown type */
 const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, "unknown" else; static */
 
+/* How the rows of a table are held. fp32 is how they are learnt (ph_real in every build), the others are for scoring: fp16
+ * has 11 bits of a number and goes up to 65504, bf16 has 8 and the range of fp32; int8 has 256 levels between a row's least
+ * number and its largest, int4 has 16. X(name, text) */
+#define PH_ROW_FORMAT_LIST(X) \
+    X(PH_ROWS_FP32, "fp32")   \
+    X(PH_ROWS_FP16, "fp16")   \
+    X(PH_ROWS_BF16, "bf16")   \
+    X(PH_ROWS_INT8, "int8")   \
+    X(PH_ROWS_INT4, "int4")
+
+#define PH_ROW_FORMAT_ENUM(name, text) name,
+enum ph_row_format { PH_ROW_FORMAT_LIST(PH_ROW_FORMAT_ENUM) PH_ROW_FORMAT_COUNT };
+#undef PH_ROW_FORMAT_ENUM
+
+const char *ph_row_format_name(enum ph_row_format format); /* "int8", "unknown" else; static */
+
 #define PH_MAX_RANK 4
 
 struct ph_shape {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/float16.h"
+#include "tensor/float16.h"
 
 #define INLINE_VIEW_BYTES 12
 #define MAX_DECIMAL_DIGITS 38

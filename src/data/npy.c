@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/float16.h"
+#include "tensor/float16.h"
 
 static const struct {
     const char *word; /* as the header writes it */

@@ -1,0 +1,72 @@
+/* The two 16-bit floats: half (IEEE 754 binary16, as arrays and rows store it) and bfloat16 (the upper half of a float). */
+#ifndef PH_TENSOR_FLOAT16_H
+#define PH_TENSOR_FLOAT16_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t ph__float_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* The value of the 16 bits of a half, which any float holds exactly. */
+static inline float ph__float_from_half(uint16_t half)
+{
+    int exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+    float magnitude;
+    if (exponent == 0x1f)
+        magnitude = fraction != 0 ? NAN : INFINITY;
+    else if (exponent == 0)
+        magnitude = ldexpf((float)fraction, -24);
+    else
+        magnitude = ldexpf((float)(fraction | 0x400), exponent - 25);
+    return half >> 15 != 0 ? -magnitude : magnitude;
+}
+
+/* value / 2^shift, to the nearest integer and to the even one of two; shift in [1, 31], and no carry out of 32 bits. */
+static inline uint32_t ph__shift_to_even(uint32_t value, uint32_t shift)
+{
+    return (value + ((1u << (shift - 1)) - 1) + (value >> shift & 1)) >> shift;
+}
+
+/* The nearest half, the even one of two; from 65520 on infinity. NaN stays NaN. The caller's rounding mode is not asked. */
+static inline uint16_t ph__half_from_float(float x)
+{
+    const uint32_t bits = ph__float_bits(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    const uint32_t exponent = magnitude >> 23;
+    uint32_t half;
+    if (magnitude > 0x7f800000)
+        half = 0x7e00;
+    else if (exponent > 127 + 15)
+        half = 0x7c00;
+    else if (exponent >= 127 - 14)
+        half = ph__shift_to_even(magnitude - ((127u - 15) << 23), 13);
+    else if (exponent >= 127 - 25) /* a multiple of 2^-24 */
+        half = ph__shift_to_even((magnitude & 0x7fffff) | 0x800000, 126 - exponent);
+    else
+        half = 0;
+    return (uint16_t)(sign | half);
+}
+
+static inline float ph__float_from_bfloat(uint16_t bfloat)
+{
+    const uint32_t bits = (uint32_t)bfloat << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The nearest bfloat16, the even one of two; beyond the largest infinity. NaN stays NaN. */
+static inline uint16_t ph__bfloat_from_float(float x)
+{
+    const uint32_t bits = ph__float_bits(x);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)ph__shift_to_even(bits, 16);
+}
+
+#endif
