@@ -9,6 +9,7 @@
 #include "base/cgroup.h"
 
 #ifdef __x86_64__
+#include <cpuid.h>
 #include <xmmintrin.h>
 
 #define EXCEPTION_FLAGS 0x003fu /* sticky: what has happened, not how to compute */
@@ -16,9 +17,16 @@
 #define FLUSH_TO_ZERO 0x8000u
 #define DENORMALS_ARE_ZERO 0x0040u
 
+/* Conversion of halves, which not every compiler's __builtin_cpu_supports knows. */
+static bool processor_has_f16c(void)
+{
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
+}
+
 static bool processor_has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && processor_has_f16c();
 }
 
 static bool processor_has_avx512(void)

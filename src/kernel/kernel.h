@@ -24,9 +24,11 @@
 /* Pooled lookup of the bags of some samples and features, sample after sample. The bag of sample s and feature f, both
  * counted from 0, has slots[offsets[i] .. offsets[i+1]), i = f * feature_stride + s (offsets index `slots` absolutely), and
  * writes D = dim reals at out + s * out_stride + f * dim; they are scale * sum_j w_j * table[slot_j]; scale is 1, or 1/length
- * when is_mean; w_j = weights[j] (absolute index like slots) or 1 when weights is NULL. An empty bag is 0. */
+ * when is_mean; w_j = weights[j] (absolute index like slots) or 1 when weights is NULL. An empty bag is 0. A row is read as
+ * tensor/row_format.h says; of levels, scale * level + offset, what is summed is w_j scale_j * level and w_j offset_j. */
 struct ph_embedding_bag_args {
-    const ph_real *table; /* (rows, dim) */
+    const void *table; /* (rows, ph__row_bytes(format, dim)) */
+    enum ph_row_format format;
     size_t dim;
     const uint32_t *slots;
     const ph_real *weights;

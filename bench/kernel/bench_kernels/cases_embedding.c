@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cases.h"
+#include "tensor/row_format.h"
 
 enum { BATCH = 2048 };
 
@@ -35,6 +36,73 @@ static void measure_bag(struct bench *bench, const char *name, size_t rows, size
                              .limit = rows * dim > 4000000 ? LIMIT_MEMORY : LIMIT_NONE,
                              .run = run_bag,
                              .state = &args});
+}
+
+/* The same bags over rows of another format, and over rows of fp32 beside them, by the best kernels that there are. */
+struct formats {
+    const struct ph_kernels *kernels;
+    struct ph_embedding_bag_args other, fp32;
+};
+
+static void run_other_format(const struct ph_kernels *kernels, const void *state)
+{
+    const struct formats *formats = state;
+    (void)kernels;
+    formats->kernels->embedding_bag(&formats->other);
+}
+
+static void run_fp32(const struct ph_kernels *kernels, const void *state)
+{
+    const struct formats *formats = state;
+    (void)kernels;
+    formats->kernels->embedding_bag(&formats->fp32);
+}
+
+static void measure_format(struct bench *bench, struct formats *formats, enum ph_row_format format,
+    size_t rows, size_t pooling, void *encoded)
+{
+    char name[64];
+    const size_t dim = formats->fp32.dim;
+    const double row_bytes = (double)ph__row_bytes(format, dim);
+    ph__rows_encode(format, rows, dim, formats->fp32.table, encoded);
+    formats->other = formats->fp32;
+    formats->other.table = encoded;
+    formats->other.format = format;
+    snprintf(name, sizeof name, "embedding_bag.%s.%zukx%zu.pool%zu", ph_row_format_name(format), rows / 1000,
+        dim, pooling);
+    bench_measure(bench,
+        &(struct bench_case){.name = name,
+            .bytes = (double)(BATCH * pooling) * (row_bytes + 4) + (double)(BATCH * dim * sizeof(float)),
+            .flops = (double)(BATCH * pooling * dim),
+            .limit = rows > 100000 ? LIMIT_MEMORY : LIMIT_NONE,
+            .run = run_other_format,
+            .state = formats,
+            .peer = run_fp32,
+            .peer_name = "fp32"});
+}
+
+static void measure_formats(struct bench *bench, size_t rows, size_t dim, size_t pooling)
+{
+    uint32_t *offsets = bench_memory(BATCH + 1, sizeof *offsets);
+    for (size_t bag = 0; bag <= BATCH; bag++)
+        offsets[bag] = (uint32_t)(bag * pooling);
+    enum ph_isa isa = PH_ISA_REF;
+    if (ph__cpu_isa(&isa) != PH_OK)
+        return;
+    struct formats formats = {
+        .kernels = ph__kernels_for(isa),
+        .fp32 = {.table = bench_floats(rows * dim),
+            .dim = dim,
+            .slots = bench_words(BATCH * pooling, (uint32_t)rows),
+            .offsets = offsets,
+            .num_samples = BATCH,
+            .num_features = 1,
+            .out_stride = dim,
+            .out = bench_memory(BATCH * dim, sizeof(float))},
+    };
+    void *encoded = bench_memory(rows * dim, sizeof(float)); /* the largest of them is smaller */
+    for (int format = PH_ROWS_FP16; format < PH_ROW_FORMAT_COUNT; format++)
+        measure_format(bench, &formats, (enum ph_row_format)format, rows, pooling, encoded);
 }
 
 struct merge {
@@ -164,6 +232,8 @@ void bench_embedding(struct bench *bench)
     measure_bag(bench, "embedding_bag.800kx16.pool20", 800000, 16, 20);
     measure_bag(bench, "embedding_bag.5kx10.pool1", 5000, 10, 1);
     measure_bag(bench, "embedding_bag.5kx1.pool10", 5000, 1, 10);
+    measure_formats(bench, 800000, 64, 20);
+    measure_formats(bench, 5000, 64, 20);
     measure_merge(bench, 1);
     measure_merge(bench, 20);
 }

@@ -3,6 +3,24 @@
 
 #include <string.h>
 
+#include "tensor/row_format.h"
+
+/* out += weight * the row of this slot */
+static void add_row(const struct ph_embedding_bag_args *args, uint32_t slot, ph_real weight, ph_real *out)
+{
+    const size_t dim = args->dim;
+    if (args->format == PH_ROWS_FP32) {
+        const ph_real *row = (const ph_real *)args->table + (size_t)slot * dim;
+        for (size_t d = 0; d < dim; d++)
+            out[d] += weight * row[d];
+        return;
+    }
+    const unsigned char *row =
+        (const unsigned char *)args->table + (size_t)slot * ph__row_bytes(args->format, dim);
+    for (size_t d = 0; d < dim; d++)
+        out[d] += weight * ph__row_number(args->format, dim, row, d);
+}
+
 static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag, ph_real *out)
 {
     const size_t dim = args->dim;
@@ -10,12 +28,8 @@ static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag, ph_re
     const size_t last = args->offsets[bag + 1];
 
     memset(out, 0, dim * sizeof *out);
-    for (size_t j = first; j < last; j++) {
-        const ph_real *row = args->table + (size_t)args->slots[j] * dim;
-        const ph_real weight = args->weights != NULL ? args->weights[j] : 1;
-        for (size_t d = 0; d < dim; d++)
-            out[d] += weight * row[d];
-    }
+    for (size_t j = first; j < last; j++)
+        add_row(args, args->slots[j], args->weights != NULL ? args->weights[j] : 1, out);
     if (args->is_mean && last > first) {
         const ph_real scale = 1 / (ph_real)(last - first);
         for (size_t d = 0; d < dim; d++)
