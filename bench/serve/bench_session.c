@@ -176,7 +176,8 @@ static void prepare_peer(struct ph_arena *arena, const char *folder, const struc
     struct ph__model_config config;
     struct ph__model_folder model = {0};
     check(ph__model_config_read(&config, folder));
-    check(ph__model_folder_open(&model, folder, &config.model.settings, config.data.negative_rate));
+    check(ph__model_folder_open(
+        &model, folder, &config.model.settings, config.data.negative_rate, PH_ROWS_FP32));
     check(ph__onnx_export(&model, "dlrm", join(arena, folder, "model.onnx")));
     write_encoded(model.encoder, rows, join(arena, folder, "dense.npy"), join(arena, folder, "ids.npy"));
     ph__model_folder_close(&model);

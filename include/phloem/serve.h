@@ -52,6 +52,9 @@ struct ph_session_options {
     size_t max_batch;   /* rows scored together, up to 65536; 0: 64. More are scored in pieces */
     size_t num_threads; /* calls served at once, each by its own thread, up to 1024; 0: 1. More wait */
     size_t list_length; /* ids of a list that are prepared for, up to 65536; 0: 32. Longer ones take memory */
+    /* How the rows of embedding tables are held (0: fp32), as far as that makes them smaller: they are converted while they
+     * are read. Probabilities then differ from those of fp32 by the rounding of the rows, and are the same bits in any call. */
+    enum ph_row_format row_format;
 };
 
 /* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there, config.yaml
@@ -71,9 +74,11 @@ size_t ph_session_num_columns(const struct ph_session *session);
 const char *ph_session_column_name(const struct ph_session *session, size_t column);
 size_t ph_session_find_column(const struct ph_session *session, const char *name);
 size_t ph_session_num_tasks(const struct ph_session *session); /* T */
+uint64_t ph_session_weight_bytes(
+    const struct ph_session *session); /* of what was learnt, tables as they are held */
 
 /* Scores rows of cells (num_rows, num_columns), encoded as in training: probabilities (num_rows, T), bit for bit what
- * phloem predict writes for the same rows, however they are put into calls. PH_ERROR_DATA names the row (from 0) and the
+ * phloem predict writes for the same rows (and the same row format), however they are put into calls. PH_ERROR_DATA names the row (from 0) and the
  * field that is wrong; then nothing has been written. The cells of a call of more than max_batch rows are read twice: what
  * they point to must not change meanwhile. */
 ph_status ph_session_score(

@@ -52,6 +52,7 @@ struct ph_tensor {
     enum ph_dtype dtype;
     struct ph_shape shape;
     void *data;
+    enum ph_row_format row_format; /* of data: fp32, unless the store holds its tables for scoring only */
 };
 size_t ph_store_num_tensors(const struct ph_store *store);
 struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */
@@ -62,7 +63,8 @@ ph_status ph_store_find(const struct ph_store *store, const char *name, struct p
 void ph_store_touch(struct ph_store *store);
 
 uint64_t ph_store_parameter_count(const struct ph_store *store); /* elements learnt, slots not counted */
-uint64_t ph_store_parameter_bytes(const struct ph_store *store);
+uint64_t ph_store_parameter_bytes(
+    const struct ph_store *store); /* as they are held: see ph_tensor.row_format */
 uint64_t ph_store_slot_bytes(const struct ph_store *store);
 
 /* State that entries carry from step to step (batch-norm statistics), by name; saved with the model. */
@@ -75,8 +77,8 @@ void ph_state_touch(struct ph_state *state);
 
 /* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
  * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these
- * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY.
- * Loading fills the store's and the state's existing tensors. A file without a seal or with one that does not fit,
+ * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows are not fp32.
+ * Loading fills the store's and the state's existing tensors, rows in the format that the store holds them in. A file without a seal or with one that does not fit,
  * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
  * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and
  * the error says so. */

@@ -1,6 +1,7 @@
 #include "cli/scoring.h"
 
 #include "cli/folder_config.h"
+#include "tensor/row_format.h"
 
 static ph_status create_scorer(struct cli_scoring *scoring)
 {
@@ -21,12 +22,16 @@ static ph_status create_scorer(struct cli_scoring *scoring)
     return ph_scorer_create(&options, &scoring->scorer);
 }
 
-ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets)
+ph_status cli_scoring_open(
+    struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets, const char *row_format)
 {
+    enum ph_row_format format = PH_ROWS_FP32;
     *scoring = (struct cli_scoring){0};
+    if (row_format != NULL)
+        PH_TRY(ph__row_format_parse("--row-format", row_format, &format));
     PH_TRY(cli_folder_config_read(&scoring->config, folder, sets));
-    PH_TRY(ph__model_folder_open(
-        &scoring->model, folder, &scoring->config.model.settings, scoring->config.data.negative_rate));
+    PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings,
+        scoring->config.data.negative_rate, format));
     return create_scorer(scoring);
 }
 

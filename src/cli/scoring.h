@@ -13,9 +13,17 @@ struct cli_scoring { /* zero-initialised is closed */
     struct ph_scorer *scorer;
 };
 
+/* The flag of the verbs that score, and what becomes of it: the name of a row format, NULL for fp32. */
+#define CLI_ROW_FORMAT_FLAG(target)                                   \
+    {                                                                 \
+        "--row-format", CLI_TEXT, target, "FORMAT",                   \
+            "hold tables as fp32 (default), fp16, bf16, int8 or int4" \
+    }
+
 /* Reads DIR/config.yaml (with sets), or where there is none what the weights say of themselves, and opens the model in
- * DIR. Stays where it is; close it also after a failure. */
-ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets);
+ * DIR, its tables in row_format. Stays where it is; close it also after a failure. */
+ph_status cli_scoring_open(
+    struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets, const char *row_format);
 void cli_scoring_close(struct cli_scoring *scoring);
 
 #endif

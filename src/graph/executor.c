@@ -15,20 +15,34 @@ static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *
     return PH_OK;
 }
 
+/* A table whose rows are not numbers is for operators that say that they read them. */
+static ph_status check_row_formats(const struct ph_node *node, struct ph_parameter *const *parameters)
+{
+    for (uint32_t k = 0; k < node->num_inputs; k++) {
+        const struct ph_parameter *parameter = parameters[k];
+        if (parameter != NULL && parameter->row_format != PH_ROWS_FP32 &&
+            (node->op->traits & PH_OP_READS_ROW_FORMATS) == 0)
+            return ph_fail(PH_ERROR_USAGE,
+                "table '%s' is held as %s, for scoring, which operator '%s' does not read", parameter->name,
+                ph_row_format_name(parameter->row_format), node->op->name);
+    }
+    return PH_OK;
+}
+
 static ph_status prepare_nodes(struct ph_executor *executor, struct ph_store *store)
 {
     const struct ph_graph *graph = &executor->program->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
         const struct ph_node *node = &graph->nodes[i];
-        if (node->op->prepare == NULL)
-            continue;
         struct ph_parameter *parameters[PH_MAX_OPERANDS] = {0};
         for (uint32_t k = 0; k < node->num_inputs; k++) {
             const struct ph_value_info *info = &graph->values[node->inputs[k]];
             if (node->inputs[k] != 0 && info->storage == PH_STORAGE_PARAMETER)
                 parameters[k] = executor->parameters[info->source];
         }
-        PH_TRY(node->op->prepare(node, store, parameters));
+        PH_TRY(check_row_formats(node, parameters));
+        if (node->op->prepare != NULL)
+            PH_TRY(node->op->prepare(node, store, parameters));
     }
     return PH_OK;
 }

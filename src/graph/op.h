@@ -20,6 +20,7 @@ enum {
     PH_OP_HAS_EFFECT = 1 << 3, /* writes a parameter (input 0) or state: never removed, keeps its order */
     PH_OP_ONCE_PER_VERSION =
         1 << 4, /* reads only parameters and state: results are kept and made anew when one has changed */
+    PH_OP_READS_ROW_FORMATS = 1 << 5, /* reads tables in any row format, as parameter->row_format says */
 };
 
 /* Machine under the graph, the same for all operators of an executor. */
@@ -38,7 +39,7 @@ struct ph_operand {
     void *data; /* dense elements; jagged items; sparse rows (ph_real). NULL: optional input that is absent */
     uint32_t *index;                /* jagged offsets (bags + 1); sparse_rows slots */
     double *scalar;                 /* scalars */
-    struct ph_parameter *parameter; /* parameters and tables: data is its data */
+    struct ph_parameter *parameter; /* parameters and tables: data is its memory */
     uint64_t *version;              /* parameters, tables and state: who writes them makes it grow */
 };
 

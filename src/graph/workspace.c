@@ -27,7 +27,7 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
     switch (info->storage) {
     case PH_STORAGE_PARAMETER:
         operand->parameter = workspace->executor->parameters[info->source];
-        operand->data = operand->parameter->data;
+        operand->data = operand->parameter->memory;
         operand->version = &operand->parameter->version;
         break;
     case PH_STORAGE_STATE:

@@ -2,9 +2,11 @@
  *
  * slots jagged u32 (F*B bags, N), table (rows, D), id weights (N) or none -> (B,F,D):
  *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is 0.
+ * The table's rows may be in any row format (tensor/row_format.h).
  * The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c, op_embedding_gradient.c). */
 #include "op/attributes.h"
 #include "op/op_table.h"
+#include "tensor/row_format.h"
 
 enum { SLOTS, TABLE, WEIGHTS, NUM_INPUTS };
 
@@ -50,14 +52,19 @@ static void embedding_bag_gradient(struct ph_gradient *gradient)
         ph__emit1(builder, &ph__op_embedding_gradient, NULL, NULL, 0, PH_LOOKUP_INPUTS, lookup);
 }
 
+static enum ph_row_format row_format(const struct ph_call *call)
+{
+    return call->inputs[TABLE].parameter->row_format;
+}
+
 /* a multiplication and an addition for each number of each row that is read */
 static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
     const double positions = (double)call->inputs[SLOTS].shape.dims[1];
-    const double dim = (double)call->inputs[TABLE].shape.dims[1];
+    const size_t dim = call->inputs[TABLE].shape.dims[1];
     const double weights = call->inputs[WEIGHTS].data != NULL ? positions : 0;
-    cost_out->flops = 2 * positions * dim;
-    cost_out->gathered_bytes = positions * dim * sizeof(ph_real);
+    cost_out->flops = 2 * positions * (double)dim;
+    cost_out->gathered_bytes = positions * (double)ph__row_bytes(row_format(call), dim);
     cost_out->bytes = cost_out->gathered_bytes +
                       (weights + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real) +
                       (positions + (double)call->inputs[SLOTS].shape.dims[0]) * sizeof(uint32_t);
@@ -78,6 +85,7 @@ static void look_up(
     const size_t out_stride = output->shape.dims[1] * dim;
     const struct ph_embedding_bag_args args = {
         .table = call->inputs[TABLE].data,
+        .format = row_format(call),
         .dim = dim,
         .slots = slots->data,
         .weights = call->inputs[WEIGHTS].data,
@@ -116,6 +124,7 @@ static ph_status embedding_bag_run(struct ph_call *call)
 
 const struct ph_op ph__op_embedding_bag = {
     .name = "embedding_bag",
+    .traits = PH_OP_READS_ROW_FORMATS,
     .infer = embedding_bag_infer,
     .gradient = embedding_bag_gradient,
     .cost = embedding_bag_cost,

@@ -10,6 +10,7 @@
 #include "serve/probability.h"
 #include "serve/scoring_program.h"
 #include "store/safetensors.h"
+#include "store/store.h"
 
 ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out)
@@ -194,12 +195,13 @@ static ph_status load_weights(struct ph__model_folder *model, const char *path)
     return ph_checkpoint_load(path, model->store, model->state);
 }
 
-static ph_status open_files(
-    struct ph__model_folder *model, const struct files *files, const struct ph_model_settings *settings)
+static ph_status open_files(struct ph__model_folder *model, const struct files *files,
+    const struct ph_model_settings *settings, enum ph_row_format row_format)
 {
     PH_TRY(ph_encoder_load(files->encoder, &model->encoder));
     PH_TRY(check_origin(files));
     PH_TRY(ph_store_create(0, &model->store));
+    ph__store_set_row_format(model->store, row_format);
     PH_TRY(ph_state_create(&model->state));
     if (files->config != NULL)
         PH_TRY(build_program(model, settings));
@@ -209,14 +211,14 @@ static ph_status open_files(
 }
 
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
-    const struct ph_model_settings *settings, double negative_rate)
+    const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format)
 {
     struct ph_arena arena = {0};
     struct files files;
     *model = (struct ph__model_folder){.logit_shift = ph__negative_rate_shift(negative_rate)};
     ph_status status = find_files(&arena, folder, &files);
     if (status == PH_OK)
-        status = open_files(model, &files, settings);
+        status = open_files(model, &files, settings, row_format);
     ph__arena_fini(&arena);
     return status;
 }

@@ -52,10 +52,11 @@ ph_status ph__model_folder_blame(ph_status status);
 
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
  * learnt with this data.negative_rate; they need not be those of DIR/config.yaml, where somebody wants them otherwise.
+ * Tables are held in row_format as far as that makes them smaller; they are converted piece by piece while they are read.
  * PH_ERROR_CHECKPOINT for a file that is missing or damaged, and for files that do not fit each other, DIR/config.yaml
  * among them where it is there. Close it also after a failure. */
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
-    const struct ph_model_settings *settings, double negative_rate);
+    const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format);
 void ph__model_folder_close(struct ph__model_folder *model);
 
 #endif

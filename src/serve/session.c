@@ -163,9 +163,12 @@ static ph_status open_session(
     PH_TRY(choose("max_batch", options->max_batch, DEFAULT_MAX_BATCH, MOST_BATCH, &session->max_batch));
     PH_TRY(choose("num_threads", options->num_threads, 1, PH_MAX_THREADS, &num_contexts));
     PH_TRY(choose("list_length", options->list_length, DEFAULT_LIST_LENGTH, MOST_LIST_LENGTH, &list_length));
+    if ((unsigned)options->row_format >= PH_ROW_FORMAT_COUNT)
+        return ph_fail(
+            PH_ERROR_USAGE, "a session of row_format %u: there is none", (unsigned)options->row_format);
     PH_TRY(ph__model_config_read(&session->config, folder));
-    PH_TRY(ph__model_folder_open(
-        &session->model, folder, &session->config.model.settings, session->config.data.negative_rate));
+    PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings,
+        session->config.data.negative_rate, options->row_format));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
     PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
     PH_TRY(open_contexts(session, num_contexts, list_length));
@@ -232,4 +235,9 @@ size_t ph_session_find_column(const struct ph_session *session, const char *name
 size_t ph_session_num_tasks(const struct ph_session *session)
 {
     return ph_encoder_num_tasks(session->model.encoder);
+}
+
+uint64_t ph_session_weight_bytes(const struct ph_session *session)
+{
+    return ph_store_parameter_bytes(session->model.store);
 }

@@ -8,11 +8,23 @@ static ph_status list_model(
     return state != NULL ? ph__tensor_list_add_state(list, state) : PH_OK;
 }
 
+/* What leaves the store is fp32: rows that were rounded for scoring are not the model that was learnt. */
+static ph_status list_whole_model(
+    struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
+{
+    PH_TRY(list_model(list, store, state));
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tensors[i].row_format != PH_ROWS_FP32)
+            return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be saved",
+                list->tensors[i].name, ph_row_format_name(list->tensors[i].row_format));
+    return PH_OK;
+}
+
 ph_status ph_checkpoint_save(
     const char *path, const struct ph_store *store, const struct ph_state *state, const char *const *metadata)
 {
     struct ph__tensor_list list = {0};
-    ph_status status = list_model(&list, store, state);
+    ph_status status = list_whole_model(&list, store, state);
     if (status == PH_OK)
         status = ph__safetensors_write(path, list.count, list.tensors, metadata);
     ph__tensor_list_fini(&list);
@@ -35,7 +47,7 @@ ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph
 ph_status ph_checkpoint_digest(const struct ph_store *store, const struct ph_state *state, char hex_out[65])
 {
     struct ph__tensor_list list = {0};
-    ph_status status = list_model(&list, store, state);
+    ph_status status = list_whole_model(&list, store, state);
     if (status == PH_OK)
         status = ph__tensor_list_digest(&list, hex_out);
     ph__tensor_list_fini(&list);

@@ -43,5 +43,8 @@ const char *ph__safetensors_metadata_key(const struct ph_safetensors *file, size
 
 /* Reads a tensor's bytes into data, which has room for them. */
 ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data);
+/* Reads some of them: `size` from the tensor's byte `first` on, all of them inside of it. */
+ph_status ph__safetensors_read_part(
+    const struct ph_safetensors *file, size_t index, uint64_t first, size_t size, void *data);
 
 #endif

@@ -1,5 +1,6 @@
 /* Reading safetensors: nothing that the file says is believed, allocated from or read before it has been
  * checked against the format and the file's size. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -331,7 +332,15 @@ size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name)
 ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data)
 {
     const struct entry *entry = &file->entries[index];
-    return read_at(file, file->data_begin + entry->begin, data, (size_t)(entry->end - entry->begin));
+    return ph__safetensors_read_part(file, index, 0, (size_t)(entry->end - entry->begin), data);
+}
+
+ph_status ph__safetensors_read_part(
+    const struct ph_safetensors *file, size_t index, uint64_t first, size_t size, void *data)
+{
+    const struct entry *entry = &file->entries[index];
+    assert(first <= entry->end - entry->begin && size <= entry->end - entry->begin - first);
+    return read_at(file, file->data_begin + entry->begin + first, data, size);
 }
 
 const char *ph__safetensors_metadata(const struct ph_safetensors *file, const char *key)

@@ -11,10 +11,12 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "store/init.h"
+#include "tensor/row_format.h"
 
 struct ph_store {
     uint64_t seed;
-    struct ph_arena arena; /* parameters, names and slices */
+    enum ph_row_format row_format; /* of tables to come */
+    struct ph_arena arena;         /* parameters, names and slices */
     struct ph_parameter **parameters;
     size_t num_parameters, parameters_capacity;
     struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
@@ -35,7 +37,12 @@ static void release_parameter(struct ph_parameter *parameter)
 {
     for (size_t i = 0; i < parameter->num_slots; i++)
         ph__memory_free(parameter->slots[i].data, parameter->slots[i].elements * sizeof(ph_real));
-    ph__memory_free(parameter->data, parameter->elements * sizeof(ph_real));
+    ph__memory_free(parameter->memory, parameter->bytes);
+}
+
+void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format)
+{
+    store->row_format = format;
 }
 
 void ph_store_destroy(struct ph_store *store)
@@ -107,7 +114,10 @@ uint64_t ph_store_parameter_count(const struct ph_store *store)
 
 uint64_t ph_store_parameter_bytes(const struct ph_store *store)
 {
-    return ph_store_parameter_count(store) * sizeof(ph_real);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < store->num_parameters; i++)
+        bytes += store->parameters[i]->bytes;
+    return bytes;
 }
 
 uint64_t ph_store_slot_bytes(const struct ph_store *store)
@@ -163,6 +173,19 @@ static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
         return false;
     *elements_out = elements;
     return true;
+}
+
+/* Never more bytes than the elements have as numbers, which count_elements has counted. */
+static enum ph_row_format row_format_of(const struct ph_store *store,
+    const struct ph_declaration *declaration, size_t elements, size_t *bytes_out)
+{
+    *bytes_out = elements * sizeof(ph_real);
+    if (!declaration->is_table)
+        return PH_ROWS_FP32;
+    const size_t rows = declaration->shape.dims[0], dim = declaration->shape.dims[1];
+    const enum ph_row_format format = ph__row_format_fitting(store->row_format, dim);
+    *bytes_out = rows * ph__row_bytes(format, dim);
+    return format;
 }
 
 static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
@@ -224,11 +247,11 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
 {
     if (!parameter->is_table) {
         store->tensors[store->num_tensors++] = (struct ph_tensor){
-            .name = parameter->name, .dtype = PH_REAL, .shape = parameter->shape, .data = parameter->data};
+            .name = parameter->name, .dtype = PH_REAL, .shape = parameter->shape, .data = parameter->memory};
         return;
     }
-    const size_t dim = parameter->shape.dims[1];
-    ph_real *data = parameter->data;
+    const size_t dim = parameter->shape.dims[1], row_bytes = ph__row_bytes(parameter->row_format, dim);
+    char *data = parameter->memory;
     for (size_t i = 0; i < parameter->num_slices; i++) {
         const struct ph_table_slice *slice = &parameter->slices[i];
         store->tensors[store->num_tensors++] = (struct ph_tensor){
@@ -236,14 +259,17 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
             .dtype = PH_REAL,
             .shape = {.rank = 2, .dims = {slice->num_rows, dim}},
             .data = data,
+            .row_format = parameter->row_format,
         };
-        data += slice->num_rows * dim;
+        data += slice->num_rows * row_bytes;
     }
 }
 
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
     size_t first_tensor, struct ph_team *team)
 {
+    if (parameter->row_format != PH_ROWS_FP32)
+        return; /* memory comes zeroed, which are rows of zeros */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];
         struct ph_init_target target = {.name = tensor->name, .data = tensor->data};
@@ -267,9 +293,9 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
     if (parameter == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for parameter '%s'", declaration->name);
     parameter->elements = elements;
-    void *data;
-    PH_TRY(ph__memory_alloc(elements * sizeof(ph_real), declaration->name, &data));
-    parameter->data = data;
+    parameter->row_format = row_format_of(store, declaration, elements, &parameter->bytes);
+    PH_TRY(ph__memory_alloc(parameter->bytes, declaration->name, &parameter->memory));
+    parameter->data = parameter->row_format == PH_ROWS_FP32 ? parameter->memory : NULL;
 
     const size_t first_tensor = store->num_tensors;
     store->parameters[store->num_parameters++] = parameter;
@@ -324,8 +350,11 @@ ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parame
 
 uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration)
 {
-    size_t elements;
+    size_t elements, bytes;
     if (find_parameter(store, declaration->name) != NULL)
         return 0;
-    return count_elements(&declaration->shape, &elements) ? elements * sizeof(ph_real) : UINT64_MAX;
+    if (!count_elements(&declaration->shape, &elements))
+        return UINT64_MAX;
+    row_format_of(store, declaration, elements, &bytes);
+    return bytes;
 }

@@ -30,7 +30,10 @@ struct ph_parameter {
     bool is_table;
     struct ph_shape shape;
     size_t elements;
-    ph_real *data;
+    enum ph_row_format row_format; /* of a table's rows; PH_ROWS_FP32 for all else */
+    void *memory;                  /* (bytes) the values as they are held */
+    size_t bytes;
+    ph_real *data; /* the same as numbers; NULL where row_format is not PH_ROWS_FP32 */
     struct ph_init init;
     size_t num_slices;
     struct ph_table_slice *slices;
@@ -43,13 +46,16 @@ struct ph_parameter {
  * PH_ERROR_CONFIG. team may be NULL (serial initialisation); the values do not depend on it. */
 ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
     struct ph_team *team, struct ph_parameter **parameter_out);
+/* Tables that are added from now on hold their rows in this format, as far as that makes them smaller, and begin as zeros:
+ * they are for values that are loaded. Operators that do not read row formats are refused (ph_executor_create). */
+void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format);
 /* Finds the slot or adds it, zeroed. */
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
     bool is_per_row, struct ph_slot **slot_out);
 /* Parameters in order of creation. Borrowed until the store is destroyed. */
 size_t ph__store_num_parameters(const struct ph_store *store);
 const struct ph_parameter *ph__store_parameter(const struct ph_store *store, size_t index);
-/* Bytes that adding the declaration would take (0 when it is there already). */
+/* Bytes that adding the declaration would take, in the format that a table would be held in (0 when it is there already). */
 uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration);
 
 /* What entries carry from step to step under one name. */

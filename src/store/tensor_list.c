@@ -8,6 +8,9 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "store/init.h"
+#include "tensor/row_format.h"
+
+#define PIECE_BYTES ((size_t)1 << 20) /* of rows that are converted while they are read */
 
 /* ---- listing ------------------------------------------------------------------------------------------- */
 
@@ -208,11 +211,39 @@ static ph_status check_tensors(
     return check_surplus(path, file, indices, list->count);
 }
 
+static ph_status convert_rows(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index,
+    ph_real *piece, size_t piece_rows)
+{
+    const size_t num_rows = tensor->shape.dims[0], dim = tensor->shape.dims[1];
+    const size_t bytes = dim * sizeof(ph_real), row_bytes = ph__row_bytes(tensor->row_format, dim);
+    for (size_t row = 0; row < num_rows; row += piece_rows) {
+        const size_t count = num_rows - row < piece_rows ? num_rows - row : piece_rows;
+        PH_TRY(ph__safetensors_read_part(file, index, (uint64_t)row * bytes, count * bytes, piece));
+        ph__rows_encode(tensor->row_format, count, dim, piece, (char *)tensor->data + row * row_bytes);
+    }
+    return PH_OK;
+}
+
+/* The file's rows are fp32, and never all of them in memory where the store holds another format. */
+static ph_status read_tensor(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index)
+{
+    if (tensor->row_format == PH_ROWS_FP32)
+        return ph__safetensors_read(file, index, tensor->data);
+    const size_t bytes = tensor->shape.dims[1] * sizeof(ph_real);
+    const size_t piece_rows = bytes < PIECE_BYTES ? PIECE_BYTES / bytes : 1;
+    ph_real *piece = malloc(piece_rows * bytes);
+    if (piece == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to convert '%s'", tensor->name);
+    ph_status status = convert_rows(tensor, file, index, piece, piece_rows);
+    free(piece);
+    return status;
+}
+
 static ph_status read_tensors(
     const struct ph__tensor_list *list, const struct ph_safetensors *file, const size_t *indices)
 {
     for (size_t i = 0; i < list->count; i++) {
-        ph_status status = ph__safetensors_read(file, indices[i], list->tensors[i].data);
+        ph_status status = read_tensor(&list->tensors[i], file, indices[i]);
         if (status != PH_OK)
             return ph_fail(status, "%s; the model is loaded in part and must not be used", ph_error_text());
     }

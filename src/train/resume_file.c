@@ -126,8 +126,10 @@ static struct job describe_job(const struct ph__trainer *trainer)
 static ph_status list_stream(struct ph__tensor_list *list, const struct ph__progressive *progressive)
 {
     const struct ph_shape shape = {.rank = 1, .dims = {progressive->count}};
-    const struct ph_tensor scores = {"stream:scores", PH_REAL, shape, progressive->scores};
-    const struct ph_tensor labels = {"stream:labels", PH_REAL, shape, progressive->labels};
+    const struct ph_tensor scores = {
+        .name = "stream:scores", .dtype = PH_REAL, .shape = shape, .data = progressive->scores};
+    const struct ph_tensor labels = {
+        .name = "stream:labels", .dtype = PH_REAL, .shape = shape, .data = progressive->labels};
     if (progressive->count == 0)
         return PH_OK;
     PH_TRY(ph__tensor_list_add(list, &scores));
@@ -138,8 +140,10 @@ static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__tra
 {
     const struct ph__recent *recent = &trainer->recent;
     const struct ph_shape shape = {.rank = 1, .dims = {recent->count}};
-    const struct ph_tensor scores = {"recent:scores", PH_REAL, shape, recent->scores};
-    const struct ph_tensor labels = {"recent:labels", PH_REAL, shape, recent->labels};
+    const struct ph_tensor scores = {
+        .name = "recent:scores", .dtype = PH_REAL, .shape = shape, .data = recent->scores};
+    const struct ph_tensor labels = {
+        .name = "recent:labels", .dtype = PH_REAL, .shape = shape, .data = recent->labels};
     PH_TRY(ph__tensor_list_add_store(list, trainer->store));
     PH_TRY(ph__tensor_list_add_slots(list, trainer->store));
     PH_TRY(ph__tensor_list_add_state(list, trainer->state));

@@ -72,6 +72,28 @@ succeeds predict run data/test.tsv --out test.csv
 succeeds predict run data/test.tsv --out test.npy
 [ "$(head -c 6 test.npy | tail -c 5)" = NUMPY ] || complain 'test.npy is no npy file'
 
+# Tables in smaller formats: nearly the same predictions; how near, of a trained model, is said here.
+# near FILE TOLERANCE: each prediction is so near to that of test.csv, and not all are the same.
+near() {
+    paste -d' ' test.csv "$1" | awk -v tolerance="$2" '
+        { off = $1 - $2; off = off < 0 ? -off : off; most = off > most ? off : most }
+        END { exit !(NR >= 1000 && most > 0 && most <= tolerance) }' ||
+        complain "$1 is not near the predictions of fp32, or is them"
+}
+succeeds predict run data/test.tsv --out fp32.csv --row-format fp32
+cmp -s test.csv fp32.csv || complain '--row-format fp32 is another prediction'
+while read -r format tolerance; do
+    succeeds predict run data/test.tsv --out "$format.csv" --row-format "$format"
+    near "$format.csv" "$tolerance"
+    succeeds eval run --row-format "$format"
+done <<END
+fp16 2e-5
+bf16 2e-4
+int8 2e-4
+int4 2e-3
+END
+fails 2 "--row-format 'int2' is none of fp32 fp16 bf16 int8 int4" predict run data/test.tsv --out two.csv --row-format int2
+
 # A folder without config.yaml, as ph_train leaves it: the weights say themselves what they are.
 cp -R run bare
 rm bare/config.yaml

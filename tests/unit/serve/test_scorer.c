@@ -51,7 +51,8 @@ static void score(const char *folder, const struct manner *manner, struct scores
     struct ph_backend *backend = NULL;
     struct ph_scorer *scorer = NULL;
     assert_ok(ph__model_config_read(&config, folder));
-    assert_ok(ph__model_folder_open(&model, folder, &config.model.settings, config.data.negative_rate));
+    assert_ok(ph__model_folder_open(
+        &model, folder, &config.model.settings, config.data.negative_rate, PH_ROWS_FP32));
     assert_ok(ph_backend_create(
         &(struct ph_backend_options){.num_threads = manner->num_threads, .is_fast = manner->is_fast},
         &backend));

@@ -84,7 +84,8 @@ static void score_file(const char *folder, const char *path, float *probabilitie
     struct ph_backend *backend = NULL;
     struct ph_scorer *scorer = NULL;
     assert_ok(ph__model_config_read(&config, folder));
-    assert_ok(ph__model_folder_open(&model, folder, &config.model.settings, config.data.negative_rate));
+    assert_ok(ph__model_folder_open(
+        &model, folder, &config.model.settings, config.data.negative_rate, PH_ROWS_FP32));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
     struct ph_scorer_options options = {.model = &config.model.settings,
         .encoder = model.encoder,
@@ -442,14 +443,82 @@ static void files_of_two_trainings_are_refused(void **state)
     ph__model_config_fini(&config);
 }
 
+/* How far from fp32's the probabilities of a format may be. The weights here are random and the rows short (6 numbers), so
+ * that one level weighs as much as it ever does. */
+static const struct {
+    enum ph_row_format format;
+    double tolerance;
+    size_t row_bytes;
+} row_formats[] = {{PH_ROWS_FP32, 0, 24}, {PH_ROWS_FP16, 2e-3, 12}, {PH_ROWS_BF16, 1e-2, 12},
+    {PH_ROWS_INT8, 1e-2, 14}, {PH_ROWS_INT4, 0.2, 7}};
+
+static struct ph_session *open_format(enum ph_row_format format, size_t max_batch)
+{
+    struct ph_session *session = NULL;
+    struct ph_session_options options = {.max_batch = max_batch, .row_format = format};
+    assert_ok(ph_session_open(fixture.folder, &options, &session));
+    return session;
+}
+
+static void rows_of_every_format_score_near_those_of_fp32(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(row_formats); i++) {
+        struct ph_session *session = open_format(row_formats[i].format, 64);
+        float scores[NUM_ROWS] = {0};
+        double largest = 0;
+        assert_ok(ph_session_score(session, NUM_ROWS, row_cells(0), scores));
+        for (size_t row = 0; row < NUM_ROWS; row++)
+            largest = fmax(largest, fabs((double)scores[row] - (double)fixture.wanted[row]));
+        print_message("%s: %.2g from fp32\n", ph_row_format_name(row_formats[i].format), largest);
+        assert_true(largest <= row_formats[i].tolerance);
+        assert_true(row_formats[i].format == PH_ROWS_FP32 || largest > 0);
+        ph_session_close(session);
+    }
+}
+
+static void rows_of_every_format_score_the_same_bits_in_any_batch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(row_formats); i++) {
+        struct ph_session *together = open_format(row_formats[i].format, NUM_ROWS);
+        struct ph_session *alone = open_format(row_formats[i].format, 1);
+        float scores[2][NUM_ROWS] = {{0}};
+        assert_ok(ph_session_score(together, NUM_ROWS, row_cells(0), scores[0]));
+        for (size_t row = 0; row < NUM_ROWS; row++)
+            assert_ok(ph_session_score(alone, 1, row_cells(row), &scores[1][row]));
+        assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
+        ph_session_close(together);
+        ph_session_close(alone);
+    }
+}
+
+static void weight_bytes_follow_the_row_format(void **state)
+{
+    (void)state;
+    struct ph_session *session = open_format(PH_ROWS_FP32, 1);
+    const uint64_t of_fp32 = ph_session_weight_bytes(session);
+    ph_session_close(session);
+    session = open_format(PH_ROWS_FP16, 1);
+    const uint64_t num_rows = (of_fp32 - ph_session_weight_bytes(session)) / 12;
+    ph_session_close(session);
+    assert_true(num_rows > 100); /* city, shop and the vocabularies */
+    for (size_t i = 0; i < COUNT(row_formats); i++) {
+        session = open_format(row_formats[i].format, 1);
+        assert_int_equal(
+            ph_session_weight_bytes(session), of_fp32 - num_rows * (24 - row_formats[i].row_bytes));
+        ph_session_close(session);
+    }
+}
+
 static void options_out_of_range_are_refused(void **state)
 {
     (void)state;
     struct ph_session *session = NULL;
-    const struct ph_session_options options[] = {
-        {.max_batch = 65537}, {.num_threads = 1025}, {.list_length = 65537}, {.max_batch = SIZE_MAX}};
+    const struct ph_session_options options[] = {{.max_batch = 65537}, {.num_threads = 1025},
+        {.list_length = 65537}, {.max_batch = SIZE_MAX}, {.row_format = PH_ROW_FORMAT_COUNT}};
     static const char *const parts[] = {"max_batch 65537: at most 65536", "num_threads 1025: at most 1024",
-        "list_length 65537: at most 65536", "max_batch"};
+        "list_length 65537: at most 65536", "max_batch", "row_format 5: there is none"};
     for (size_t i = 0; i < COUNT(options); i++)
         assert_fails(ph_session_open(fixture.folder, &options[i], &session), PH_ERROR_USAGE, parts[i]);
 }
@@ -470,6 +539,9 @@ int main(void)
         cmocka_unit_test(folders_that_lack_a_file_are_refused),
         cmocka_unit_test(weights_of_another_model_are_refused),
         cmocka_unit_test(files_of_two_trainings_are_refused),
+        cmocka_unit_test(rows_of_every_format_score_near_those_of_fp32),
+        cmocka_unit_test(rows_of_every_format_score_the_same_bits_in_any_batch),
+        cmocka_unit_test(weight_bytes_follow_the_row_format),
         cmocka_unit_test(options_out_of_range_are_refused),
     };
     return cmocka_run_group_tests(tests, make_fixture, NULL);

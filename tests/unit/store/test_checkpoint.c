@@ -9,6 +9,7 @@
 #include "store/safetensors.h"
 #include "store/store.h"
 #include "support/test_support.h"
+#include "tensor/row_format.h"
 
 struct model {
     struct ph_store *store;
@@ -336,6 +337,60 @@ static void a_failed_save_keeps_the_former_checkpoint(void **state)
     destroy_model(&model);
 }
 
+/* Two slices, of which the first has more rows than are converted at once. */
+static struct ph_parameter *add_large_table(struct ph_store *store)
+{
+    static const struct ph_table_slice large_slices[] = {{"large.user", 100003}, {"large.item", 17}};
+    struct ph_parameter *parameter;
+    const struct ph_declaration declaration = {.name = "large",
+        .is_table = true,
+        .shape = {2, {100020, 5}},
+        .init = normal,
+        .num_slices = 2,
+        .slices = large_slices};
+    assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
+    return parameter;
+}
+
+static void check_loaded_as(enum ph_row_format format)
+{
+    struct model model = empty_model(1), other = empty_model(2);
+    const struct ph_parameter *whole = add_large_table(model.store);
+    ph__store_set_row_format(other.store, format);
+    const struct ph_parameter *loaded = add_large_table(other.store);
+    unsigned char *wanted = malloc(loaded->bytes);
+    assert_non_null(wanted);
+    assert_ok(ph_checkpoint_load(saved(&model), other.store, other.state));
+    ph__rows_encode(format, 100020, 5, whole->data, wanted);
+    assert_int_equal(loaded->bytes, 100020 * ph__row_bytes(format, 5));
+    assert_memory_equal(loaded->memory, wanted, loaded->bytes);
+    free(wanted);
+    destroy_model(&model);
+    destroy_model(&other);
+}
+
+static void a_store_for_scoring_converts_the_rows_that_it_loads(void **state)
+{
+    (void)state;
+    for (int format = 0; format < PH_ROW_FORMAT_COUNT; format++)
+        check_loaded_as((enum ph_row_format)format);
+}
+
+static void a_store_for_scoring_is_not_saved(void **state)
+{
+    (void)state;
+    char digest[65];
+    struct model model = empty_model(1);
+    ph__store_set_row_format(model.store, PH_ROWS_BF16);
+    add_dense(&model, "deep.weight", 3, 4);
+    add_table(&model);
+    const char *wanted = "table 'embedding.user' is held as bf16, for scoring: it cannot be saved";
+    assert_fails(ph_checkpoint_save(path_of("none.safetensors"), model.store, model.state, NULL),
+        PH_ERROR_USAGE, wanted);
+    assert_fails(ph_checkpoint_digest(model.store, model.state, digest), PH_ERROR_USAGE, wanted);
+    destroy_model(&model);
+}
+
 static void a_model_without_state_is_saved_and_loaded(void **state)
 {
     (void)state;
@@ -366,6 +421,8 @@ int main(void)
         cmocka_unit_test(a_file_without_a_seal_is_refused),
         cmocka_unit_test(a_missing_file_is_refused),
         cmocka_unit_test(a_failed_save_keeps_the_former_checkpoint),
+        cmocka_unit_test(a_store_for_scoring_converts_the_rows_that_it_loads),
+        cmocka_unit_test(a_store_for_scoring_is_not_saved),
         cmocka_unit_test(a_model_without_state_is_saved_and_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

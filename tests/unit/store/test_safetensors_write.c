@@ -33,9 +33,9 @@ static void the_bytes_are_those_of_the_format(void **state)
     uint8_t one = 'A', two = 'B';
     float numbers[2] = {1, -2};
     const struct ph_tensor tensors[] = {
-        {"zwei", PH_U8, {1, {1}}, &two},
-        {"eins", PH_U8, {0, {0}}, &one},
-        {"floats", PH_F32, {2, {1, 2}}, numbers},
+        {.name = "zwei", .dtype = PH_U8, .shape = {1, {1}}, .data = &two},
+        {.name = "eins", .dtype = PH_U8, .shape = {0, {0}}, .data = &one},
+        {.name = "floats", .dtype = PH_F32, .shape = {2, {1, 2}}, .data = numbers},
     };
     const char *metadata[] = {"model", "LR", NULL};
     const char *path = path_of("bytes.safetensors");
@@ -64,9 +64,9 @@ static void a_written_file_is_read_back(void **state)
     double wide[3] = {1.5, -0.0, 1e300};
     int64_t integers[2] = {INT64_MIN, INT64_MAX};
     const struct ph_tensor tensors[] = {
-        {"a \"quoted\" name\n", PH_F64, {1, {3}}, wide},
-        {"integers", PH_I64, {2, {2, 1}}, integers},
-        {"empty", PH_F32, {2, {0, 9}}, NULL},
+        {.name = "a \"quoted\" name\n", .dtype = PH_F64, .shape = {1, {3}}, .data = wide},
+        {.name = "integers", .dtype = PH_I64, .shape = {2, {2, 1}}, .data = integers},
+        {.name = "empty", .dtype = PH_F32, .shape = {2, {0, 9}}, .data = NULL},
     };
     const char *path = path_of("back.safetensors");
     assert_ok(ph__safetensors_write(path, 3, tensors, NULL));
@@ -87,7 +87,7 @@ static void the_seal_is_the_first_key_and_the_sum_of_the_file(void **state)
 {
     (void)state;
     uint8_t byte = 'A';
-    const struct ph_tensor tensor = {"a", PH_U8, {1, {1}}, &byte};
+    const struct ph_tensor tensor = {.name = "a", .dtype = PH_U8, .shape = {1, {1}}, .data = &byte};
     const char *metadata[] = {"model", "LR", NULL};
     const char *path = path_of("sealed.safetensors");
     assert_ok(ph__safetensors_write(path, 1, &tensor, metadata));
@@ -111,8 +111,9 @@ static void two_tensors_of_one_name_are_refused(void **state)
     (void)state;
     uint8_t byte = 0;
     float number = 0;
-    const struct ph_tensor tensors[] = {
-        {"a", PH_U8, {0, {0}}, &byte}, {"b", PH_U8, {0, {0}}, &byte}, {"a", PH_F32, {0, {0}}, &number}};
+    const struct ph_tensor tensors[] = {{.name = "a", .dtype = PH_U8, .shape = {0, {0}}, .data = &byte},
+        {.name = "b", .dtype = PH_U8, .shape = {0, {0}}, .data = &byte},
+        {.name = "a", .dtype = PH_F32, .shape = {0, {0}}, .data = &number}};
     const char *path = path_of("twice.safetensors");
     assert_fails(ph__safetensors_write(path, 3, tensors, NULL), PH_ERROR_BUG, "'a'");
     assert_int_not_equal(access(path, F_OK), 0);
@@ -122,7 +123,7 @@ static void an_unwritable_folder_is_named(void **state)
 {
     (void)state;
     uint8_t byte = 0;
-    const struct ph_tensor tensor = {"a", PH_U8, {0, {0}}, &byte};
+    const struct ph_tensor tensor = {.name = "a", .dtype = PH_U8, .shape = {0, {0}}, .data = &byte};
     const char *path = path_of("no/such/folder.safetensors");
     assert_fails(ph__safetensors_write(path, 1, &tensor, NULL), PH_ERROR_DISK, "no/such/folder");
     if (geteuid() == 0)
@@ -140,8 +141,8 @@ static void a_full_disk_leaves_the_old_file(void **state)
         test_skip("/dev/full cannot be written here");
     uint8_t old = 1;
     uint8_t *large = calloc(1, 1 << 20);
-    const struct ph_tensor small = {"a", PH_U8, {0, {0}}, &old};
-    const struct ph_tensor tensor = {"a", PH_U8, {1, {1 << 20}}, large};
+    const struct ph_tensor small = {.name = "a", .dtype = PH_U8, .shape = {0, {0}}, .data = &old};
+    const struct ph_tensor tensor = {.name = "a", .dtype = PH_U8, .shape = {1, {1 << 20}}, .data = large};
     char path[512], temporary[520];
     snprintf(path, sizeof path, "%s", path_of("full.safetensors"));
     snprintf(temporary, sizeof temporary, "%s.tmp", path);

@@ -22,11 +22,53 @@ static struct ph_declaration table(const char *name, size_t dim)
         .slices = slices};
 }
 
+/* Of one number a row, which int8 does not make smaller. */
+static struct ph_declaration narrow_table(void)
+{
+    static const struct ph_table_slice slice = {"linear.user", 20};
+    return (struct ph_declaration){.name = "linear",
+        .is_table = true,
+        .shape = {2, {20, 1}},
+        .init = normal,
+        .num_slices = 1,
+        .slices = &slice};
+}
+
 static struct ph_store *make_store(void)
 {
     struct ph_store *store;
     assert_ok(ph_store_create(test_seed(), &store));
     return store;
+}
+
+static void a_store_for_scoring_holds_smaller_rows_of_zeros(void **state)
+{
+    (void)state;
+    struct ph_store *store = make_store();
+    struct ph_parameter *former, *weight, *embedding, *linear;
+    const struct ph_declaration declarations[] = {{.name = "former", .shape = {2, {3, 4}}, .init = normal},
+        dense("deep.weight", 3, 4), table("embedding", 8), narrow_table()};
+    assert_ok(ph__store_add(store, &declarations[0], NULL, &former));
+    ph__store_set_row_format(store, PH_ROWS_INT8);
+    assert_int_equal(ph__store_missing_bytes(store, &declarations[2]), 50 * (8 + 8));
+    assert_ok(ph__store_add(store, &declarations[1], NULL, &weight));
+    assert_ok(ph__store_add(store, &declarations[2], NULL, &embedding));
+    assert_ok(ph__store_add(store, &declarations[3], NULL, &linear));
+    assert_int_equal(weight->row_format, PH_ROWS_FP32);
+    assert_int_equal(embedding->row_format, PH_ROWS_INT8);
+    assert_int_equal(linear->row_format, PH_ROWS_FP32);
+    assert_null(embedding->data);
+    assert_ptr_equal(linear->data, linear->memory);
+    assert_int_equal(ph_store_parameter_count(store), 12 + 12 + 400 + 20);
+    assert_int_equal(ph_store_parameter_bytes(store), 50 * 16 + (12 + 12 + 20) * sizeof(ph_real));
+
+    const struct ph_tensor item = ph_store_tensor(store, 3);
+    assert_string_equal(item.name, "embedding.item");
+    assert_int_equal(item.row_format, PH_ROWS_INT8);
+    assert_ptr_equal(item.data, (char *)embedding->memory + 30 * 16);
+    const unsigned char zeros[50 * 16] = {0};
+    assert_memory_equal(embedding->memory, zeros, sizeof zeros);
+    ph_store_destroy(store);
 }
 
 static void a_table_lists_its_slices_as_tensors(void **state)
@@ -178,6 +220,7 @@ static void touching_the_store_makes_every_parameter_newer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_store_for_scoring_holds_smaller_rows_of_zeros),
         cmocka_unit_test(a_table_lists_its_slices_as_tensors),
         cmocka_unit_test(a_slice_starts_the_same_in_any_table),
         cmocka_unit_test(adding_again_finds_and_keeps),
