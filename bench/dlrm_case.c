@@ -9,6 +9,7 @@
 #include "base/stream.h"
 #include "figures.h"
 #include "ids.h"
+#include "store/store.h"
 
 enum { MAX_TABLES = 64, MAX_PARAMETERS = 64 };
 static const int64_t bottom_units[] = {512, 256}, top_units[] = {512, 256};
@@ -238,4 +239,12 @@ struct ph_program *dlrm_inference_program(const struct dlrm_case *of)
     bench_check(ph_builder_create(PH_INFERENCE, &builder));
     ph_output(builder, "probability", ph_sigmoid(builder, build_logits(builder, of)));
     return finish(builder);
+}
+
+ph_real *dlrm_table(const struct ph_store *store)
+{
+    for (size_t i = 0; i < ph__store_num_parameters(store); i++)
+        if (ph__store_parameter(store, i)->is_table)
+            return ph__store_parameter(store, i)->data;
+    return NULL;
 }

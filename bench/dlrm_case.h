@@ -40,4 +40,7 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder);
 struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer);
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of);
 
+/* The embedding table of a store that holds one, (tables * rows, dim). */
+ph_real *dlrm_table(const struct ph_store *store);
+
 #endif

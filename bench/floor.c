@@ -30,6 +30,16 @@ double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates)
     return fmax(cost->flops / rates->product, memory);
 }
 
+struct ph_cost bench_cost_of_call(const struct ph_cost *total, size_t calls)
+{
+    const double part = 1 / (double)calls;
+    return (struct ph_cost){.flops = total->flops * part,
+        .bytes = total->bytes * part,
+        .gathered_bytes = total->gathered_bytes * part,
+        .revisited_bytes = total->revisited_bytes * part,
+        .updated_bytes = total->updated_bytes * part};
+}
+
 /* Three lists for each batch. */
 struct floor_rows {
     size_t dim;

@@ -24,6 +24,9 @@ struct bench_rates {
 
 double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates); /* seconds */
 
+/* What one of `calls` calls costs on average, all of which cost `total`. */
+struct ph_cost bench_cost_of_call(const struct ph_cost *total, size_t calls);
+
 /* The rows that a case's batches touch: the lists of slots that gather, revisit and update are measured with. */
 struct floor_rows;
 struct floor_rows *floor_rows_create(const struct dlrm_data *data);

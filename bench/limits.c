@@ -113,54 +113,30 @@ static volatile float sink; /* keeps the loops from being optimised away */
 #ifdef __x86_64__
 #include <immintrin.h>
 
-__attribute__((target("avx512f"))) static void multiply_add_avx512(void *argument, size_t task, size_t worker)
-{
-    (void)argument, (void)task, (void)worker;
-    const __m512 factor = _mm512_set1_ps(0.999f), step = _mm512_set1_ps(0.001f);
-    __m512 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
-    for (int n = 0; n < STEPS; n++)
-        UNROLLED
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_fmadd_ps(sums[i], factor, step);
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm512_add_ps(sums[0], sums[i]);
-    sink = _mm512_cvtss_f32(sums[0]);
-}
+/* A task of multiply-adds: chains of `vector` sums, each step of each being step(sum, factor, summand). */
+#define MULTIPLY_ADD(name, isa, vector, number, factor_vector, set1, add, first, step)          \
+    __attribute__((target(isa))) static void name(void *argument, size_t task, size_t worker)   \
+    {                                                                                           \
+        const factor_vector factor = number(0.999f), summand = number(0.001f);                  \
+        vector sums[CHAINS];                                                                    \
+        (void)argument, (void)task, (void)worker;                                               \
+        for (int i = 0; i < CHAINS; i++)                                                        \
+            sums[i] = set1((float)i);                                                           \
+        for (int n = 0; n < STEPS; n++) {                                                       \
+            UNROLLED for (int i = 0; i < CHAINS; i++) sums[i] = step(sums[i], factor, summand); \
+        }                                                                                       \
+        for (int i = 1; i < CHAINS; i++)                                                        \
+            sums[0] = add(sums[0], sums[i]);                                                    \
+        sink = first(sums[0]);                                                                  \
+    }
 
-__attribute__((target("avx2,fma"))) static void multiply_add_avx2(void *argument, size_t task, size_t worker)
-{
-    (void)argument, (void)task, (void)worker;
-    const __m256 factor = _mm256_set1_ps(0.999f), step = _mm256_set1_ps(0.001f);
-    __m256 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm256_set1_ps((float)i);
-    for (int n = 0; n < STEPS; n++)
-        UNROLLED
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm256_fmadd_ps(sums[i], factor, step);
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm256_add_ps(sums[0], sums[i]);
-    sink = _mm256_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx512f,avx512bf16"))) static void multiply_add_bf16(
-    void *argument, size_t task, size_t worker)
-{
-    (void)argument, (void)task, (void)worker;
-    const __m512bh pair = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5f), _mm512_set1_ps(0.25f));
-    __m512 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
-    for (int n = 0; n < STEPS; n++)
-        UNROLLED
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_dpbf16_ps(sums[i], pair, pair);
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm512_add_ps(sums[0], sums[i]);
-    sink = _mm512_cvtss_f32(sums[0]);
-}
+#define SAME_PAIRS(x) _mm512_cvtne2ps_pbh(_mm512_set1_ps(x), _mm512_set1_ps(x))
+MULTIPLY_ADD(multiply_add_avx512, "avx512f", __m512, _mm512_set1_ps, __m512, _mm512_set1_ps, _mm512_add_ps,
+    _mm512_cvtss_f32, _mm512_fmadd_ps)
+MULTIPLY_ADD(multiply_add_avx2, "avx2,fma", __m256, _mm256_set1_ps, __m256, _mm256_set1_ps, _mm256_add_ps,
+    _mm256_cvtss_f32, _mm256_fmadd_ps)
+MULTIPLY_ADD(multiply_add_bf16, "avx512f,avx512bf16", __m512, SAME_PAIRS, __m512bh, _mm512_set1_ps,
+    _mm512_add_ps, _mm512_cvtss_f32, _mm512_dpbf16_ps)
 
 double bench_peak_bf16(struct bench_limits *limits)
 {

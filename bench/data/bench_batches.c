@@ -15,8 +15,9 @@ static double measure(const struct ph_encoder *encoder, const char *path, bool i
     const struct ph_batch *batch;
     size_t num_samples = 0;
     double start = bench_cpu_seconds();
-    check(ph_batches_open(encoder, path, &options, &batches));
-    for (check(ph_batches_next(batches, &batch)); batch != NULL; check(ph_batches_next(batches, &batch)))
+    bench_check(ph_batches_open(encoder, path, &options, &batches));
+    for (bench_check(ph_batches_next(batches, &batch)); batch != NULL;
+         bench_check(ph_batches_next(batches, &batch)))
         num_samples += batch->num_samples;
     ph_batches_close(batches);
     return (double)num_samples / (bench_cpu_seconds() - start);
@@ -41,7 +42,7 @@ int main(int argc, char **argv)
     struct ph_data_settings settings = bench_settings(&bench, path, false);
     const char *folder = bench_prepare(&bench, &settings, "prepared", 1, &summary);
     const char *train = ph__arena_printf(&bench.arena, "%s/train", folder);
-    check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
+    bench_check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
     for (size_t round = 0; round < rounds; round++) {
         text[round] = measure(encoder, path, false, 0);
         in_order[round] = measure(encoder, train, false, 0);
@@ -54,11 +55,11 @@ int main(int argc, char **argv)
     printf("to batches of %d, %zu rows, %.1f bytes a row prepared, %.1f in text; CPU time of one core\n",
         BATCH, bench.num_rows, (double)summary.num_bytes / (double)summary.num_rows,
         (double)summary.num_text_bytes / (double)summary.num_rows);
-    bench_record(&bench, "data.batches.text", "samples/s", of_text, NULL, 0, NULL, 0);
-    bench_record(&bench, "data.batches.prepared.sequential", "samples/s", bench_median(in_order, rounds),
+    bench_tell(&bench, "data.batches.text", "samples/s", of_text, NULL, 0, NULL, 0);
+    bench_tell(&bench, "data.batches.prepared.sequential", "samples/s", bench_median(in_order, rounds),
         "text", of_text, limit, bandwidth / bytes);
-    bench_record(&bench, "data.batches.prepared.shuffled", "samples/s", bench_median(shuffled, rounds),
-        "text", of_text, limit, bandwidth / bytes);
+    bench_tell(&bench, "data.batches.prepared.shuffled", "samples/s", bench_median(shuffled, rounds), "text",
+        of_text, limit, bandwidth / bytes);
     ph_encoder_destroy(encoder);
     bench_end(&bench);
     return 0;

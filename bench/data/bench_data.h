@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/stream.h"
 #include "data/data_options.h"
+#include "figures.h"
 #include "phloem/data.h"
 
 #define BENCH_COUNTS 13
@@ -27,14 +28,6 @@ struct bench {
     struct ph_json *results;
     struct ph_arena arena;
 };
-
-static inline void check(ph_status status)
-{
-    if (status == PH_OK)
-        return;
-    fprintf(stderr, "bench: %s\n", ph_error_text());
-    exit(ph_status_exit_code(status));
-}
 
 /* Of this process, on all its threads: what a loaded machine does not change. */
 static inline double bench_cpu_seconds(void)
@@ -87,7 +80,7 @@ static inline struct bench bench_begin(int argc, char **argv, const char *name, 
         else if (strcmp(argv[i], "--rows") == 0)
             bench.num_rows = strtoul(argv[i + 1], NULL, 10);
     }
-    if (argc % 2 == 0 || bench.rounds == 0 || bench.num_rows == 0) {
+    if (argc % 2 == 0 || bench.rounds == 0 || bench.rounds > BENCH_MAX_ROUNDS || bench.num_rows == 0) {
         fprintf(stderr, "usage: %s [--rounds N] [--rows N] [--json FILE]\n", name);
         exit(2);
     }
@@ -102,27 +95,22 @@ static inline struct bench bench_begin(int argc, char **argv, const char *name, 
 static inline void bench_end(struct bench *bench)
 {
     nftw(bench->folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);
-    if (bench->json_path != NULL)
-        check(ph__json_write(bench->results, bench->json_path));
-    ph__json_destroy(bench->results);
+    bench_finish(bench->results, bench->json_path);
     ph__arena_fini(&bench->arena);
 }
 
 /* peer, limit: NULL where there is none. limit_value is in the unit, and the more the better, as value is. */
-static inline void bench_record(struct bench *bench, const char *name, const char *unit, double value,
+static inline void bench_tell(struct bench *bench, const char *name, const char *unit, double value,
     const char *peer, double peer_value, const char *limit, double limit_value)
 {
-    struct ph_json *entry = ph__json_object();
-    ph__json_set_text(entry, "name", name);
-    ph__json_set_text(entry, "unit", unit);
-    ph__json_set_number(entry, "value", value);
-    ph__json_set_text(entry, "peer", peer);
-    ph__json_set_number(entry, "peer_value", peer != NULL ? peer_value : (double)NAN);
-    ph__json_set_number(entry, "ratio", peer != NULL ? value / peer_value : (double)NAN);
-    ph__json_set_text(entry, "limit", limit);
-    ph__json_set_number(entry, "of_limit", limit != NULL ? value / limit_value : (double)NAN);
-    ph__json_set_text(entry, "label", "measured");
-    ph__json_append(bench->results, entry);
+    bench_record(bench->results, &(struct bench_figure){.name = name,
+                                     .unit = unit,
+                                     .value = value,
+                                     .peer = peer,
+                                     .peer_value = peer_value,
+                                     .ratio = value / peer_value,
+                                     .limit = limit,
+                                     .of_limit = value / limit_value});
     printf("%-36s %14.4g %s", name, value, unit);
     if (peer != NULL)
         printf("  %.2fx %s", value / peer_value, peer);
@@ -130,18 +118,6 @@ static inline void bench_record(struct bench *bench, const char *name, const cha
         printf("  %.0f%% of limit: %s", 100 * value / limit_value, limit);
     printf("\n");
     fflush(stdout);
-}
-
-static inline int bench_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static inline double bench_median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, bench_compare);
-    return values[count / 2];
 }
 
 /* ---- data ------------------------------------------------------------------------------------------------ */
@@ -166,7 +142,7 @@ static inline void bench_write_row(
         length += snprintf(line + length, sizeof line - (size_t)length, "\t%08x", id);
     }
     line[length++] = '\n';
-    check(ph__writer_write(writer, line, (size_t)length));
+    bench_check(ph__writer_write(writer, line, (size_t)length));
 }
 
 /* is_sorted: negatives first, then positives; half and half. */
@@ -175,11 +151,11 @@ static inline const char *bench_write_file(struct bench *bench, const char *name
     const char *path = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
     struct ph_writer *writer;
     struct ph_rng_sequence rng = {.key.seed = 1};
-    check(ph__writer_open(path, &writer));
+    bench_check(ph__writer_open(path, &writer));
     for (size_t row = 0; row < bench->num_rows; row++)
         bench_write_row(
             writer, &rng, row, is_sorted ? row >= bench->num_rows / 2 : ph__rng_below(&rng, 4) == 0);
-    check(ph__writer_finish(writer));
+    bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
     return path;
 }
@@ -192,15 +168,15 @@ static inline struct ph_data_settings bench_settings(
     const struct ph_section section = {&ph__data_options, &settings};
     const char *config = ph__arena_printf(&bench->arena, "%s/bench.yaml", bench->folder);
     struct ph_writer *writer;
-    check(ph__writer_open(config, &writer));
-    check(ph__writer_printf(writer,
+    bench_check(ph__writer_open(config, &writer));
+    bench_check(ph__writer_printf(writer,
         "data:\n  train: \"%s\"\n  format: criteo\n  encoding: hash\n  rows: %d\n", train, BENCH_TABLE_ROWS));
     if (has_row_numbers)
-        check(ph__writer_printf(
+        bench_check(ph__writer_printf(
             writer, "  fields: [{name: C1, kind: id, encoding: raw, rows: %zu}]\n", bench->num_rows));
-    check(ph__writer_finish(writer));
+    bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
-    check(ph__config_read(config, NULL, 0, &section, 1, &bench->arena));
+    bench_check(ph__config_read(config, NULL, 0, &section, 1, &bench->arena));
     return settings;
 }
 
@@ -210,7 +186,7 @@ static inline const char *bench_prepare(struct bench *bench, const struct ph_dat
 {
     const char *folder = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
     const struct ph_prepare_options options = {.num_threads = num_threads, .part_bytes = (uint64_t)16 << 20};
-    check(ph_prepare(settings, folder, &options, summary));
+    bench_check(ph_prepare(settings, folder, &options, summary));
     return folder;
 }
 

@@ -44,8 +44,9 @@ static double pass(struct bench *bench, const struct ph_encoder *encoder, const 
     struct ph_batches *batches;
     const struct ph_batch *batch;
     const double start = bench_cpu_seconds(), num_rows = (double)bench->num_rows;
-    check(ph_batches_open(encoder, path, options, &batches));
-    for (check(ph_batches_next(batches, &batch)); batch != NULL; check(ph_batches_next(batches, &batch)))
+    bench_check(ph_batches_open(encoder, path, options, &batches));
+    for (bench_check(ph_batches_next(batches, &batch)); batch != NULL;
+         bench_check(ph_batches_next(batches, &batch)))
         if (sums != NULL)
             add_batch(sums, batch, num_rows);
     ph_batches_close(batches);
@@ -79,11 +80,11 @@ static void report(struct bench *bench, const char *name, const struct order *or
 {
     char text[128];
     snprintf(text, sizeof text, "data.order.%s", name);
-    bench_record(bench, text, "samples/s", order->samples_per_s, NULL, 0, NULL, 0);
+    bench_tell(bench, text, "samples/s", order->samples_per_s, NULL, 0, NULL, 0);
     snprintf(text, sizeof text, "data.order.%s.correlation", name);
-    bench_record(bench, text, "1", order->correlation, NULL, 0, NULL, 0);
+    bench_tell(bench, text, "1", order->correlation, NULL, 0, NULL, 0);
     snprintf(text, sizeof text, "data.order.%s.label_spread", name);
-    bench_record(bench, text, "1", order->label_spread, NULL, 0, NULL, 0);
+    bench_tell(bench, text, "1", order->label_spread, NULL, 0, NULL, 0);
 }
 
 int main(int argc, char **argv)
@@ -95,7 +96,7 @@ int main(int argc, char **argv)
     struct ph_data_settings settings = bench_settings(&bench, path, true);
     const char *folder = bench_prepare(&bench, &settings, "prepared", 1, &summary);
     const char *train = ph__arena_printf(&bench.arena, "%s/train", folder);
-    check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
+    bench_check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
     printf("%zu rows sorted by label, batches of %d\n", bench.num_rows, BATCH);
     struct order order = measure(&bench, encoder, train, false, 0);
     report(&bench, "none", &order);

@@ -18,9 +18,9 @@ static double line_speed(const char *path, uint64_t num_bytes)
         char *line;
         size_t length;
         double start = bench_cpu_seconds();
-        check(ph__reader_open(path, &reader));
+        bench_check(ph__reader_open(path, &reader));
         do
-            check(ph__reader_line(reader, &line, &length));
+            bench_check(ph__reader_line(reader, &line, &length));
         while (line != NULL);
         ph__reader_close(reader);
         best = fmax(best, (double)num_bytes * 1e-6 / (bench_cpu_seconds() - start));
@@ -45,7 +45,7 @@ static double second_thread_gain(void)
     double seconds[2];
     for (size_t i = 0; i < 2; i++) {
         struct ph_team *team;
-        check(ph__team_create(i + 1, &team));
+        bench_check(ph__team_create(i + 1, &team));
         double start = ph__clock_seconds();
         ph__parallel_for(team, 2, check_sums, sums);
         seconds[i] = ph__clock_seconds() - start;
@@ -85,11 +85,11 @@ int main(int argc, char **argv)
     printf("prepare, %zu rows, %.1f MB of text, %.1f MB prepared\n", bench.num_rows,
         (double)summary.num_text_bytes * 1e-6, (double)summary.num_bytes * 1e-6);
     double by_clock = bench_median(one, rounds);
-    bench_record(&bench, "data.prepare.core", "MB/s", bench_median(core, rounds), NULL, 0, limit, lines);
-    bench_record(&bench, "data.prepare.threads1", "MB/s", by_clock, NULL, 0, NULL, 0);
+    bench_tell(&bench, "data.prepare.core", "MB/s", bench_median(core, rounds), NULL, 0, limit, lines);
+    bench_tell(&bench, "data.prepare.threads1", "MB/s", by_clock, NULL, 0, NULL, 0);
     double by_gain = bench_median(gain, rounds);
     snprintf(limit, sizeof limit, "two threads at checksums are %.2f x one", by_gain);
-    bench_record(&bench, "data.prepare.threads2", "MB/s", bench_median(two, rounds), "one thread", by_clock,
+    bench_tell(&bench, "data.prepare.threads2", "MB/s", bench_median(two, rounds), "one thread", by_clock,
         limit, by_clock * by_gain);
     bench_end(&bench);
     return 0;

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/stream.h"
+#include "figures.h"
 #include "peer.h"
 #include "serve/inputs.h"
 #include "serve/model_folder.h"
@@ -43,14 +44,6 @@ struct options {
     const char *peers, *json;
 };
 
-static void check(ph_status status)
-{
-    if (status == PH_OK)
-        return;
-    fprintf(stderr, "bench_session: %s\n", ph_error_text());
-    exit(ph_status_exit_code(status));
-}
-
 /* ---- rows ---- */
 
 struct rows {
@@ -64,7 +57,7 @@ static struct rows *make_rows(void)
     struct ph_rng_sequence rng = {.key = {.seed = 1}};
     struct rows *rows = calloc(1, sizeof *rows);
     if (rows == NULL)
-        check(ph_fail(PH_ERROR_MEMORY, "no memory for %d rows", NUM_ROWS));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %d rows", NUM_ROWS));
     for (size_t row = 0; row < NUM_ROWS; row++) {
         struct ph_cell *cells = rows->cells + row * NUM_COLUMNS;
         for (size_t i = 0; i < NUM_DENSE; i++)
@@ -86,7 +79,7 @@ static FILE *open_npy(const char *path, const char *type, int columns)
     char header[118]; /* with the ten bytes before it, a multiple of 64 */
     FILE *file = fopen(path, "w");
     if (file == NULL)
-        check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
     memset(header, ' ', sizeof header);
     int length = snprintf(header, sizeof header,
         "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", type, NUM_ROWS, columns);
@@ -100,7 +93,7 @@ static FILE *open_npy(const char *path, const char *type, int columns)
 static void close_npy(FILE *file, const char *path)
 {
     if (fclose(file) != 0)
-        check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
 }
 
 /* The rows as the model sees them, for the peer. */
@@ -111,11 +104,11 @@ static void write_encoded(
     struct ph__row_encoder row_encoder;
     struct ph__rows encoded = {0};
     FILE *dense = open_npy(dense_path, "<f4", NUM_DENSE), *ids = open_npy(ids_path, "<i8", NUM_SPARSE);
-    check(ph__inputs_init(encoder, &inputs));
+    bench_check(ph__inputs_init(encoder, &inputs));
     ph__row_encoder_init(&row_encoder, encoder, NULL);
     for (size_t row = 0; row < NUM_ROWS; row++) {
         encoded.num_rows = 0;
-        check(ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * NUM_COLUMNS, &encoded));
+        bench_check(ph__inputs_encode(&inputs, &row_encoder, rows->cells + row * NUM_COLUMNS, &encoded));
         fwrite(encoded.words + encoder->dense_word, sizeof(float), NUM_DENSE, dense);
         for (size_t i = 0; i < NUM_SPARSE; i++)
             fwrite(&(int64_t){encoded.words[encoder->sparse_word + i]}, sizeof(int64_t), 1, ids);
@@ -133,7 +126,7 @@ static const char *join(struct ph_arena *arena, const char *folder, const char *
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
-        check(ph_fail(PH_ERROR_MEMORY, "no memory for a path"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a path"));
     return path;
 }
 
@@ -147,21 +140,21 @@ static void make_folder(struct ph_arena *arena, const char *folder, size_t dim)
     struct ph_store *store = NULL;
     struct ph_state *state = NULL;
     struct ph_scorer *scorer = NULL;
-    check(ph__directory_create(folder));
-    check(ph__writer_open(join(arena, folder, "config.yaml"), &writer));
-    check(ph__writer_printf(writer, CONFIG, dim));
-    check(ph__writer_finish(writer));
+    bench_check(ph__directory_create(folder));
+    bench_check(ph__writer_open(join(arena, folder, "config.yaml"), &writer));
+    bench_check(ph__writer_printf(writer, CONFIG, dim));
+    bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
-    check(ph__model_config_read(&config, folder));
-    check(ph_encoder_create(&config.data, &encoder));
-    check(ph_encoder_save(encoder, join(arena, folder, "encoder.json")));
-    check(ph_store_create(1, &store));
-    check(ph_state_create(&state));
-    check(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    bench_check(ph__model_config_read(&config, folder));
+    bench_check(ph_encoder_create(&config.data, &encoder));
+    bench_check(ph_encoder_save(encoder, join(arena, folder, "encoder.json")));
+    bench_check(ph_store_create(1, &store));
+    bench_check(ph_state_create(&state));
+    bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
     const struct ph_scorer_options options = {
         &config.model.settings, encoder, store, state, backend, .batch_size = 1}; /* it makes the weights */
-    check(ph_scorer_create(&options, &scorer));
-    check(ph_checkpoint_save(join(arena, folder, "model.safetensors"), store, state, NULL));
+    bench_check(ph_scorer_create(&options, &scorer));
+    bench_check(ph_checkpoint_save(join(arena, folder, "model.safetensors"), store, state, NULL));
     ph_scorer_destroy(scorer);
     ph_backend_destroy(backend);
     ph_state_destroy(state);
@@ -175,10 +168,10 @@ static void prepare_peer(struct ph_arena *arena, const char *folder, const struc
 {
     struct ph__model_config config;
     struct ph__model_folder model = {0};
-    check(ph__model_config_read(&config, folder));
-    check(ph__model_folder_open(
+    bench_check(ph__model_config_read(&config, folder));
+    bench_check(ph__model_folder_open(
         &model, folder, &config.model.settings, config.data.negative_rate, PH_ROWS_FP32));
-    check(ph__onnx_export(&model, "dlrm", join(arena, folder, "model.onnx")));
+    bench_check(ph__onnx_export(&model, "dlrm", join(arena, folder, "model.onnx")));
     write_encoded(model.encoder, rows, join(arena, folder, "dense.npy"), join(arena, folder, "ids.npy"));
     ph__model_folder_close(&model);
     ph__model_config_fini(&config);
@@ -226,7 +219,7 @@ static struct latency run_ours(struct ph_session *session, const struct rows *ro
     for (size_t i = 0; i < calls; i++) {
         const struct ph_cell *cells = rows->cells + first_row(first_call + i, batch) * NUM_COLUMNS;
         const uint64_t begin = ph__clock_ns();
-        check(ph_session_score(session, batch, cells, probabilities));
+        bench_check(ph_session_score(session, batch, cells, probabilities));
         microseconds[i] = (double)(ph__clock_ns() - begin) * 1e-3;
     }
     qsort(microseconds, calls, sizeof *microseconds, ascending);
@@ -298,7 +291,7 @@ static void run_batch(struct ph_session *session, struct peer *peer, const struc
     char name[96];
     double *scratch = calloc(options->calls, sizeof *scratch);
     if (scratch == NULL)
-        check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu figures", options->calls));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu figures", options->calls));
     run_ours(session, rows, batch, 0, options->calls, scratch); /* not counted: caches settle */
     run_peer(peer, options->calls);
     for (size_t round = 0; round < options->rounds; round++) {
@@ -325,11 +318,11 @@ static void run_model(const struct options *options, struct peer *peer, const st
     struct ph_session *session = NULL;
     char folder[] = "/tmp/bench_session_XXXXXX";
     if (mkdtemp(folder) == NULL)
-        check(ph_fail(PH_ERROR_DISK, "%s: cannot be made", folder));
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be made", folder));
     make_folder(&arena, folder, dim);
     if (peer_is_there(peer))
         prepare_peer(&arena, folder, rows);
-    check(ph_session_open(folder, &(struct ph_session_options){.max_batch = MAX_BATCH}, &session));
+    bench_check(ph_session_open(folder, &(struct ph_session_options){.max_batch = MAX_BATCH}, &session));
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         start_peer(peer, &arena, folder, batches[i]);
         run_batch(session, peer, rows, options, dim, batches[i], results);
@@ -404,7 +397,7 @@ int main(int argc, char **argv)
     peer_stop(&peer);
     free(rows);
     if (options.json != NULL)
-        check(ph__json_write(results, options.json));
+        bench_check(ph__json_write(results, options.json));
     ph__json_destroy(results);
     return 0;
 }

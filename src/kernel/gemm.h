@@ -1,9 +1,10 @@
 /* Matrix products, from a library: gemm_onednn.c (oneDNN 2 and 3, C API) or gemm_reference.c (plain loops, for the
  * tsan preset and the double build). The only file of the tree that includes oneDNN's header is gemm_onednn.c.
  *
- * Determinism: every product is cut by shape alone into tasks; each task is one serial library primitive writing its
- * own part of the output; tasks run on the team. So bits do not depend on the number of threads. The fast mode
- * (is_fast) hands the whole product to the library's own threading instead.
+ * Determinism: forward and backward-data products are cut by shape alone into tasks; each task is one serial library
+ * primitive writing its own part of the output; tasks run on the team. Weight gradients (weight_gradient.c) and layers of
+ * few inputs are our own kernels', whose sums have one order. So bits do not depend on the number of threads. The fast
+ * mode (is_fast) hands the library's products and weight gradients whole to the library's own threading instead.
  *
  * Rows that must not depend on each other: a library chooses its loops by the number of rows, so the bits of a row change
  * with the rows beside it. A weight packed with is_row_wise is multiplied by our own kernel instead, in which they do

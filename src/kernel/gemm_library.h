@@ -16,8 +16,7 @@ enum ph_product_flag {
     PH_PRODUCT_B_TRANSPOSED = 2, /* B is stored, or was before it was packed, (columns, inner) */
     PH_PRODUCT_B_PACKED = 4,     /* B is in the library's layout */
     PH_PRODUCT_BIAS = 8,         /* + bias (columns), the same for each row */
-    PH_PRODUCT_ADDED = 16,       /* C += instead of C =; not together with a bias */
-    PH_PRODUCT_THREADED = 32,    /* the library may use its own threads, and give bits up */
+    PH_PRODUCT_THREADED = 16,    /* the library may use its own threads, and give bits up */
 };
 
 /* C (rows, columns) = A (rows, inner) B (inner, columns). A stride is the distance in reals between the rows of a

@@ -57,11 +57,6 @@ static dnnl_status_t matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t e
     return dnnl_matmul_primitive_desc_create(out, engine, a, b, bias, c, attributes);
 }
 
-static dnnl_status_t append_sum(dnnl_post_ops_t post_ops)
-{
-    return dnnl_post_ops_append_sum(post_ops, 1.0f, 0, dnnl_data_type_undef);
-}
-
 #else
 
 typedef dnnl_memory_desc_t layout;
@@ -93,11 +88,6 @@ static dnnl_status_t matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t e
     const dnnl_status_t status = dnnl_matmul_desc_init(&description, a, b, bias, c);
     return status != dnnl_success ? status
                                   : dnnl_primitive_desc_create(out, &description, attributes, engine, NULL);
-}
-
-static dnnl_status_t append_sum(dnnl_post_ops_t post_ops)
-{
-    return dnnl_post_ops_append_sum(post_ops, 1.0f);
 }
 
 #endif
@@ -250,21 +240,11 @@ uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library)
 
 /* ---- making a product ----------------------------------------------------------------------------------------- */
 
-static dnnl_status_t make_attributes(size_t flags, dnnl_primitive_attr_t *attributes_out)
+static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes_out)
 {
     dnnl_primitive_attr_t attributes;
     DNNL_TRY(dnnl_primitive_attr_create(&attributes));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
-    dnnl_post_ops_t post_ops = NULL;
-    if (status == dnnl_success && (flags & PH_PRODUCT_ADDED)) {
-        status = dnnl_post_ops_create(&post_ops);
-        if (status == dnnl_success)
-            status = append_sum(post_ops);
-        if (status == dnnl_success)
-            status = dnnl_primitive_attr_set_post_ops(attributes, post_ops);
-        if (post_ops != NULL)
-            dnnl_post_ops_destroy(post_ops);
-    }
     if (status != dnnl_success)
         dnnl_primitive_attr_destroy(attributes);
     else
@@ -303,7 +283,7 @@ static dnnl_status_t describe_product(struct ph_gemm_library *library, const str
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t status = describe_operands(product, packed, operands);
     if (status == dnnl_success)
-        status = make_attributes(product->flags, &attributes);
+        status = make_attributes(&attributes);
     if (status == dnnl_success)
         status = matmul_describe(description_out, library->engine, view(&operands[SLOT_A]),
             view(&operands[SLOT_B]), product->flags & PH_PRODUCT_BIAS ? view(&operands[SLOT_BIAS]) : NULL,
@@ -405,7 +385,7 @@ static dnnl_status_t make_reorder(struct ph_gemm_library *library, struct packin
 {
     dnnl_primitive_desc_t description;
     dnnl_primitive_attr_t attributes;
-    DNNL_TRY(make_attributes(0, &attributes));
+    DNNL_TRY(make_attributes(&attributes));
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(
         &description, from, library->engine, view(&packing->packed), library->engine, attributes);
     dnnl_primitive_attr_destroy(attributes);

@@ -44,8 +44,6 @@ static void product_of_dots(const struct ph_product *p, size_t b_stride, const s
 
 static void start_row(const struct ph_product *p, const ph_real *bias, size_t columns, ph_real *c)
 {
-    if (p->flags & PH_PRODUCT_ADDED)
-        return;
     if (p->flags & PH_PRODUCT_BIAS)
         memcpy(c, bias, columns * sizeof *c);
     else
@@ -101,7 +99,7 @@ void ph__plain_product(const struct ph_product *product, const struct ph_product
         product_of_rows(product, b_stride, operands);
         return;
     }
-    assert(!(product->flags & (PH_PRODUCT_A_TRANSPOSED | PH_PRODUCT_ADDED)));
+    assert(!(product->flags & PH_PRODUCT_A_TRANSPOSED));
     product_of_dots(product, b_stride, operands);
 }
 

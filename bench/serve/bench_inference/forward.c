@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "figures.h"
+#include "floor.h"
 #include "graph/executor.h"
 
 struct forward {
@@ -60,9 +61,7 @@ void forward_profile(struct forward *forward, size_t calls)
     bench_check(ph_executor_profile(forward->executor, false, 0));
     for (size_t node = 0; node < forward_num_nodes(forward); node++) {
         struct ph_cost *cost = &forward->executor->profile[node].cost;
-        cost->flops /= (double)calls;
-        cost->bytes /= (double)calls;
-        cost->gathered_bytes /= (double)calls;
+        *cost = bench_cost_of_call(cost, calls);
     }
 }
 
@@ -94,8 +93,5 @@ struct ph_team *forward_team(const struct forward *forward)
 
 ph_real *forward_table(const struct forward *forward)
 {
-    for (size_t i = 0; i < ph__store_num_parameters(forward->store); i++)
-        if (ph__store_parameter(forward->store, i)->is_table)
-            return ph__store_parameter(forward->store, i)->data;
-    return NULL;
+    return dlrm_table(forward->store);
 }

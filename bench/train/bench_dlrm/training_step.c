@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "figures.h"
+#include "floor.h"
 #include "graph/executor.h"
 
 struct step {
@@ -15,8 +16,6 @@ struct step {
     struct ph_executor *executor;
     struct ph_workspace *workspace;
     uint64_t number;
-    size_t latest_count;            /* steps of the latest run */
-    struct ph_node_profile *latest; /* by node: of one step of it */
 };
 
 struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer, size_t threads)
@@ -34,9 +33,6 @@ struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind op
         ph_workspace_create(step->executor, data->of.batch, data->batches[0].num_ids, &step->workspace));
     bench_check(ph_workspace_set_scalar(step->workspace, "learning_rate", 0.01));
     bench_check(ph_executor_profile(step->executor, true, 0));
-    step->latest = calloc(step_num_nodes(step) + 1, sizeof *step->latest);
-    if (step->latest == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a step"));
     return step;
 }
 
@@ -48,24 +44,7 @@ void step_destroy(struct step *step)
     ph_state_destroy(step->state);
     ph_store_destroy(step->store);
     ph_program_destroy(step->program);
-    free(step->latest);
     free(step);
-}
-
-static void keep_profile(struct step *step, size_t count)
-{
-    const double part = 1 / (double)count;
-    for (size_t i = 0; i < step_num_nodes(step); i++) {
-        struct ph_node_profile *profile = &step->executor->profile[i];
-        struct ph_cost *cost = &profile->cost;
-        cost->flops *= part;
-        cost->bytes *= part;
-        cost->gathered_bytes *= part;
-        cost->revisited_bytes *= part;
-        cost->updated_bytes *= part;
-        step->latest[i] = *profile;
-    }
-    step->latest_count = count;
 }
 
 double step_run(struct step *step, size_t count)
@@ -83,7 +62,10 @@ double step_run(struct step *step, size_t count)
             bench_check(ph_workspace_run(step->workspace, entries[k]));
     }
     const double seconds = ph__clock_seconds() - begin;
-    keep_profile(step, count);
+    for (size_t i = 0; i < step_num_nodes(step); i++) {
+        struct ph_cost *cost = &step->executor->profile[i].cost;
+        *cost = bench_cost_of_call(cost, count);
+    }
     return seconds;
 }
 
@@ -99,12 +81,13 @@ const char *step_node_name(const struct step *step, size_t node)
 
 double step_seconds(const struct step *step, size_t node)
 {
-    return (double)step->latest[node].time_ns * 1e-9 / (double)step->latest_count;
+    const struct ph_node_profile *profile = &step->executor->profile[node];
+    return profile->num_calls > 0 ? (double)profile->time_ns * 1e-9 / (double)profile->num_calls : 0;
 }
 
 const struct ph_cost *step_cost(const struct step *step, size_t node)
 {
-    return &step->latest[node].cost;
+    return &step->executor->profile[node].cost;
 }
 
 struct ph_team *step_team(const struct step *step)
@@ -114,8 +97,5 @@ struct ph_team *step_team(const struct step *step)
 
 ph_real *step_table(const struct step *step)
 {
-    for (size_t i = 0; i < ph__store_num_parameters(step->store); i++)
-        if (ph__store_parameter(step->store, i)->is_table)
-            return ph__store_parameter(step->store, i)->data;
-    return NULL;
+    return dlrm_table(step->store);
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "figures.h"
+#include "floor.h"
 #include "graph/executor.h"
 
 enum { MAX_TABLES = 64 };
@@ -127,40 +128,31 @@ static struct ph_node_profile *profile_of(const struct ph_executor *executor, co
     return &executor->profile[node];
 }
 
-static void add_cost(struct ph_cost *sum, const struct ph_cost *cost, double part)
-{
-    sum->flops += cost->flops * part;
-    sum->bytes += cost->bytes * part;
-    sum->gathered_bytes += cost->gathered_bytes * part;
-    sum->revisited_bytes += cost->revisited_bytes * part;
-    sum->updated_bytes += cost->updated_bytes * part;
-}
-
 double lookup_run(
     struct lookup *lookup, size_t backend, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS])
 {
     double whole[LOOKUP_MAX_STEPS], seconds[LOOKUP_OPERATORS][LOOKUP_MAX_STEPS];
-    memset(profile_out, 0, LOOKUP_OPERATORS * sizeof *profile_out);
+    struct ph_node_profile *profiles[LOOKUP_OPERATORS];
+    for (size_t k = 0; k < LOOKUP_OPERATORS; k++) {
+        profiles[k] = profile_of(lookup->executors[backend], lookup_operator_names[k]);
+        *profiles[k] = (struct ph_node_profile){0};
+    }
     for (size_t i = 0; i < steps; i++) {
         const double begin = ph__clock_seconds();
         run_step(lookup, backend);
         whole[i] = ph__clock_seconds() - begin;
         for (size_t k = 0; k < LOOKUP_OPERATORS; k++) {
-            struct ph_node_profile *latest = profile_of(lookup->executors[backend], lookup_operator_names[k]);
-            seconds[k][i] = (double)latest->time_ns * 1e-9;
-            add_cost(&profile_out[k].cost, &latest->cost, 1 / (double)steps);
-            *latest = (struct ph_node_profile){0};
+            seconds[k][i] = (double)profiles[k]->time_ns * 1e-9;
+            profiles[k]->time_ns = 0;
         }
     }
     for (size_t k = 0; k < LOOKUP_OPERATORS; k++)
-        profile_out[k].seconds = bench_median(seconds[k], steps);
+        profile_out[k] = (struct lookup_profile){
+            bench_median(seconds[k], steps), bench_cost_of_call(&profiles[k]->cost, steps)};
     return bench_median(whole, steps);
 }
 
 ph_real *lookup_table(const struct lookup *lookup)
 {
-    for (size_t i = 0; i < ph__store_num_parameters(lookup->store); i++)
-        if (ph__store_parameter(lookup->store, i)->is_table)
-            return ph__store_parameter(lookup->store, i)->data;
-    return NULL;
+    return dlrm_table(lookup->store);
 }
