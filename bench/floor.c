@@ -129,3 +129,15 @@ struct bench_rates bench_measure_rates(
         rates.copy[i] = bench_copy(limits, copied_bytes(i));
     return rates;
 }
+
+void bench_raise_rates(
+    struct bench_rates *rates, struct bench_limits *limits, const struct floor_rows *rows, ph_real *table)
+{
+    const struct bench_rates again = bench_measure_rates(limits, rows, table);
+    rates->product = fmax(rates->product, again.product);
+    rates->gather = fmax(rates->gather, again.gather);
+    rates->revisit = fmax(rates->revisit, again.revisit);
+    rates->update = fmax(rates->update, again.update);
+    for (size_t i = 0; i < BENCH_COPY_SIZES; i++)
+        rates->copy[i] = fmax(rates->copy[i], again.copy[i]);
+}

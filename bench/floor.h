@@ -35,5 +35,9 @@ void floor_rows_destroy(struct floor_rows *rows);
 /* Measures the rates. table: the case's own, (tables * rows, dim); its numbers stay as they are. */
 struct bench_rates bench_measure_rates(
     struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
+/* Measures them again and keeps the better of each: what is measured before a sample alone may have met the machine in a
+ * slower moment than the sample did, and a floor must not flatter. */
+void bench_raise_rates(
+    struct bench_rates *rates, struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
 
 #endif

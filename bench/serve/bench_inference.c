@@ -231,8 +231,9 @@ static void run_rounds(struct run *run, struct forward *forward, const struct fl
         run_peer(run, 0, &peers[p], are_ready[p], &run->theirs[p]);
     for (size_t round = 0; round < run->rounds; round++) {
         const double before = run->threads > 1 ? bench_core_latency() : 0;
-        const struct bench_rates rates = bench_measure_rates(limits, rows, forward_table(forward));
+        struct bench_rates rates = bench_measure_rates(limits, rows, forward_table(forward));
         run_ours(run, round, forward);
+        bench_raise_rates(&rates, limits, rows, forward_table(forward));
         measure_operators(run, forward, round, &rates);
         for (size_t p = 0; p < NUM_PEERS; p++)
             run_peer(run, round, &peers[p], are_ready[p], &run->theirs[p]);

@@ -198,6 +198,7 @@ static void run_rounds(struct run *run, struct step *step, const struct floor_ro
         const double before = bench_core_latency();
         run->rates = bench_measure_rates(limits, rows, step_table(step));
         run->seconds[round] = step_run(step, steps) / (double)steps;
+        bench_raise_rates(&run->rates, limits, rows, step_table(step));
         measure_operators(run, step, round);
         for (size_t p = 0; p < NUM_PEERS; p++)
             run->theirs[p][round] = run_peer(&peers[p], are_ready[p], steps);

@@ -139,6 +139,8 @@ static void run_round(
     team->rates =
         bench_measure_rates(bench->limits[contest->team], contest->rows, lookup_table(contest->lookup));
     lookup_run(contest->lookup, contest->team, contest->steps, team->latest);
+    bench_raise_rates(
+        &team->rates, bench->limits[contest->team], contest->rows, lookup_table(contest->lookup));
     keep_sample(team, round);
     team->their_forward[round] = run_peer(peer, "forward", contest->their_forward);
     team->their_update[round] = run_peer(peer, "update", contest->their_update);
