@@ -186,9 +186,10 @@ static void small_product(void *argument, size_t task, size_t worker)
 static double large_product(struct bench_limits *limits)
 {
     const size_t rows = LARGE_ROWS * ph__team_num_threads(limits->team);
+    const struct ph_gemm_args args = {
+        .rows = rows, .x = limits->large_x, .packed = limits->packed, .y = limits->large_y};
     const double start = ph__clock_seconds();
-    bench_check(ph__gemm_forward(limits->gemm, &large_shape, rows, limits->large_x, limits->packed, NULL,
-        PH_IDENTITY, limits->large_y));
+    bench_check(ph__gemm_forward(limits->gemm, &large_shape, &args));
     return 2.0 * (double)rows * LARGE_COLUMNS * LARGE_INNER / (ph__clock_seconds() - start);
 }
 

@@ -90,10 +90,12 @@ static struct mode make_mode(
 {
     struct mode mode;
     bench_check(ph__gemm_create(team, is_fast, &mode.gemm));
-    mode.scratch =
-        allocate(ph__gemm_weight_scratch_bytes(mode.gemm, layer->out_features, layer->in_features));
+    const struct ph_gemm_weight_shape gradient = {
+        layer->out_features, layer->in_features, false, false, false};
+    mode.scratch = allocate(ph__gemm_weight_scratch_bytes(mode.gemm, &gradient));
     for (int i = 0; i < 2; i++) {
-        const struct ph_gemm_weight_shape shape = {layer->out_features, layer->in_features, i == 1, false};
+        const struct ph_gemm_weight_shape shape = {
+            layer->out_features, layer->in_features, i == 1, false, false};
         size_t bytes;
         bench_check(ph__gemm_packed_bytes(mode.gemm, &shape, &bytes));
         mode.packed[i] = allocate(bytes);
@@ -106,19 +108,26 @@ static void run_product(
     const struct mode *mode, enum product product, const struct layer *layer, const struct operands *o)
 {
     const size_t n = layer->out_features, k = layer->in_features;
-    const struct ph_gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false};
+    const struct ph_gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false, false};
+    struct ph_gemm_args args = {.rows = layer->rows};
     switch (product) {
     case FORWARD:
-        bench_check(ph__gemm_forward(mode->gemm, &shape, layer->rows, o->x, mode->packed[0], o->bias,
-            n == 1 ? PH_IDENTITY : PH_RELU, o->y));
+        args.x = o->x;
+        args.packed = mode->packed[0];
+        args.bias = o->bias;
+        args.activation = n == 1 ? PH_IDENTITY : PH_RELU;
+        args.y = o->y;
+        bench_check(ph__gemm_forward(mode->gemm, &shape, &args));
         return;
     case BACKWARD_DATA:
-        bench_check(ph__gemm_backward_data(
-            mode->gemm, &shape, layer->rows, o->dy, mode->packed[1], PH_IDENTITY, NULL, o->dx));
+        args.x = o->dy;
+        args.packed = mode->packed[1];
+        args.y = o->dx;
+        bench_check(ph__gemm_backward_data(mode->gemm, &shape, &args));
         return;
     default:
         bench_check(ph__gemm_backward_weight(
-            mode->gemm, layer->rows, n, k, o->x, o->dy, o->dw, o->db, mode->scratch));
+            mode->gemm, &shape, layer->rows, o->x, o->dy, o->dw, o->db, mode->scratch));
     }
 }
 

@@ -65,9 +65,17 @@ enum ph_mode { PH_TRAINING, PH_INFERENCE };
  * ph_builder_finish reports it. So model code needs no checks. They are PH_ERROR_CONFIG for shapes or numbers that do not
  * fit and names declared twice, PH_ERROR_USAGE for calls that do not fit one another, and PH_ERROR_MEMORY. In PH_INFERENCE
  * mode dropout is the identity and batch norm uses its running statistics. */
+enum ph_precision {
+    PH_PRECISION_FP32,
+    PH_PRECISION_BF16, /* linear layers multiply bf16, forward and backward, and what flows between them is bf16; what is
+                          learnt, sums, losses and gradients of parameters stay real */
+};
+
 ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
 void ph_builder_destroy(struct ph_builder *builder);
 enum ph_mode ph_builder_mode(const struct ph_builder *builder);
+/* fp32 unless set otherwise before ph_builder_finish. */
+void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
 ph_status ph_builder_status(const struct ph_builder *builder);
 
 /* Following operators belong to this entry. Entries run in the order in which they were begun; values of an

@@ -22,14 +22,15 @@ typedef float ph_real;
 #define PH_REAL PH_F32
 #endif
 
-/* X(name, C type, safetensors name) */
+/* X(name, C type, safetensors name). BF16: the upper half of a float, in 16 bits. */
 #define PH_DTYPE_LIST(X)       \
     X(PH_F32, float, "F32")    \
     X(PH_F64, double, "F64")   \
     X(PH_I32, int32_t, "I32")  \
     X(PH_I64, int64_t, "I64")  \
     X(PH_U32, uint32_t, "U32") \
-    X(PH_U8, uint8_t, "U8")
+    X(PH_U8, uint8_t, "U8")    \
+    X(PH_BF16, uint16_t, "BF16")
 
 #define PH_DTYPE_ENUM(name, type, text) name,
 enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };

@@ -54,7 +54,7 @@ struct ph_optimizer_settings {
 struct ph_train_settings {
     int64_t epochs, batch_size;
     int64_t max_steps; /* 0: no limit */
-    int precision;     /* 0: fp32, the only one yet */
+    int precision;     /* enum ph_precision */
     bool deterministic;
     int64_t evaluate_steps; /* also evaluate every so many steps; 0: after epochs only */
     int selection;          /* enum ph_selection */

@@ -35,6 +35,11 @@ static bool processor_has_avx512(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+bool ph__cpu_has_bf16(void)
+{
+    return processor_has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+
 static uint32_t read_control(void)
 {
     return _mm_getcsr();
@@ -51,6 +56,11 @@ static bool processor_has_avx2(void)
 }
 
 static bool processor_has_avx512(void)
+{
+    return false;
+}
+
+bool ph__cpu_has_bf16(void)
 {
     return false;
 }

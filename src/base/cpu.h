@@ -16,6 +16,9 @@ enum ph_isa { PH_ISA_REF, PH_ISA_AVX2, PH_ISA_AVX512, PH_ISA_COUNT };
 ph_status ph__cpu_isa(enum ph_isa *isa_out);
 const char *ph__isa_name(enum ph_isa isa);
 
+/* Whether processor and operating system run AVX-512's products of bfloat16. */
+bool ph__cpu_has_bf16(void);
+
 /* Processors that this process may keep busy: its affinity mask, limited by the cgroups' quota rounded up; >= 1. */
 size_t ph__cpu_count(void);
 

@@ -1,5 +1,5 @@
 /* The builder: a graph under construction. Errors are sticky, so that model code needs no checks: the first
- * one is kept here and comes out of ph_builder_finish. */
+ * one is kept here and comes out of ph_builder_finish (finish.c). */
 #include "graph/graph.h"
 
 #include <assert.h>
@@ -45,6 +45,11 @@ void ph_builder_destroy(struct ph_builder *builder)
 enum ph_mode ph_builder_mode(const struct ph_builder *builder)
 {
     return builder->mode;
+}
+
+void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision)
+{
+    builder->precision = precision;
 }
 
 ph_status ph_builder_status(const struct ph_builder *builder)
@@ -542,47 +547,6 @@ ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *
             return node->outputs[output];
     }
     return 0;
-}
-
-static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph_program *program)
-{
-    PH_TRY(ph__pass_prune(&builder->graph));
-    if (is_fused) {
-        PH_TRY(ph__pass_fuse(builder));
-        PH_TRY(ph__pass_prune(&builder->graph));
-    }
-    return ph__pass_compact(&builder->graph, program->entry_begin);
-}
-
-static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_program **program_out)
-{
-    if (builder->status == PH_OK && builder->num_scopes != 0)
-        ph__builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
-    if (builder->status != PH_OK)
-        return ph_fail(builder->status, "%s", builder->error);
-    struct ph_program *program = calloc(1, sizeof *program);
-    if (program == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a program");
-    ph_status status = run_passes(builder, is_fused, program);
-    if (status != PH_OK) {
-        free(program);
-        return status;
-    }
-    program->graph = builder->graph;
-    builder->graph = (struct ph_graph){0};
-    builder->status = ph_fail(PH_ERROR_USAGE, "the builder is finished");
-    *program_out = program;
-    return PH_OK;
-}
-
-ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out)
-{
-    return finish(builder, true, program_out);
-}
-
-ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out)
-{
-    return finish(builder, false, program_out);
 }
 
 void ph_program_destroy(struct ph_program *program)

@@ -98,6 +98,7 @@ struct ph_graph {
 struct ph_builder {
     struct ph_graph graph;
     enum ph_mode mode;
+    enum ph_precision precision;
     ph_status status;
     char error[512]; /* the first error, recorded again by finish */
     uint32_t entry;
@@ -115,6 +116,8 @@ struct ph_program {
  * gradients that flow back from several readers of a value (dense, scalar or sparse_rows). */
 extern const struct ph_op ph__op_seed;
 extern const struct ph_op ph__op_accumulate;
+/* And the one that bf16 precision needs: reals to bf16, to the nearest. */
+extern const struct ph_op ph__op_convert;
 
 /* ---- passes: graph in, graph out ----------------------------------------------------------------------- */
 
@@ -123,6 +126,9 @@ ph_status ph__pass_prune(struct ph_graph *graph);
 /* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has become a node
  * of another operator is asked as that by the nodes behind it. */
 ph_status ph__pass_fuse(struct ph_builder *builder);
+/* bf16 precision: what products read becomes bf16, where it is made if all other readers can do with that, and by a
+ * conversion before the first product that reads it if not. The last pass that looks at types. */
+ph_status ph__pass_precision(struct ph_builder *builder);
 /* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
  */
 ph_status ph__pass_compact(struct ph_graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1]);
@@ -135,6 +141,8 @@ void ph__graph_fini(struct ph_graph *graph);
 /* Live nodes that read each value, an alias's readers counted for its source too; malloc'ed, NULL: out of
  * memory. */
 uint32_t *ph__graph_count_readers(const struct ph_graph *graph);
+/* The nodes from `begin` on, which were appended, come to stand before node `index`. */
+ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin);
 /* The value whose memory `value` uses. */
 ph_value ph__graph_root(const struct ph_graph *graph, ph_value value);
 

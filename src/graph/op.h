@@ -95,6 +95,10 @@ struct ph_gradient {
 struct ph_op {
     const char *name;
     unsigned traits;
+    /* Bit i: input i, or output i, may be bf16 in place of real; run looks at the operand's type. */
+    uint64_t bf16_inputs, bf16_outputs;
+    uint64_t
+        bf16_operands; /* of bf16_inputs: those that are bf16 in that precision whatever they come from */
     ph_status (*infer)(struct ph_infer *infer);
     void (*gradient)(
         struct ph_gradient *gradient); /* NULL: not differentiable (backward fails if asked to) */

@@ -2,7 +2,6 @@
  * gradient into its update, a batch norm into the weights of the linear layer before it. When it is legal is
  * decided here, how it is done by the reader's fuse rule. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "graph/graph.h"
@@ -21,25 +20,6 @@ static uint32_t sole_producer(const struct ph_graph *graph, size_t index, const 
     return producer != PH_NO_NODE && graph->nodes[producer].num_outputs == 1 ? producer : PH_NO_NODE;
 }
 
-/* The nodes from `begin` on, which were appended, come to stand before node `index`. */
-static ph_status move_before(struct ph_graph *graph, size_t index, size_t begin)
-{
-    const size_t count = graph->num_nodes - begin;
-    if (count == 0)
-        return PH_OK;
-    struct ph_node *moved = malloc(count * sizeof *moved);
-    if (moved == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
-    memcpy(moved, graph->nodes + begin, count * sizeof *moved);
-    memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
-    memcpy(graph->nodes + index, moved, count * sizeof *moved);
-    free(moved);
-    for (size_t i = index; i < graph->num_nodes; i++)
-        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
-            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
-    return PH_OK;
-}
-
 /* Copies of both, because adding nodes moves them. */
 static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t producer, bool *is_fused_out)
 {
@@ -52,7 +32,7 @@ static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t pr
     if (*is_fused_out) {
         graph->nodes[index] = node;
         graph->nodes[producer].is_dead = true;
-        PH_TRY(move_before(graph, index, num_nodes));
+        PH_TRY(ph__graph_move_before(graph, index, num_nodes));
     }
     return builder->status;
 }

@@ -81,7 +81,8 @@ static ph_value input_to_take(const struct planner *planner, size_t index, size_
     size_t buffer = planner->buffer_of[input];
     bool is_free = buffer != SIZE_MAX && planner->last_reader[input] == index &&
                    !graph->values[input].is_output && planner->buffers[buffer].size == bytes &&
-                   planner->buffers[buffer].last == index;
+                   planner->buffers[buffer].last == index &&
+                   graph->values[input].type.dtype == graph->values[node->outputs[0]].type.dtype;
     for (uint32_t k = 1; k < node->num_inputs; k++)
         is_free = is_free && ph__graph_root(graph, node->inputs[k]) != input;
     return is_free ? input : 0;

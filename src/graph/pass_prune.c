@@ -42,6 +42,24 @@ uint32_t *ph__graph_count_readers(const struct ph_graph *graph)
     return readers;
 }
 
+ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin)
+{
+    const size_t count = graph->num_nodes - begin;
+    if (count == 0)
+        return PH_OK;
+    struct ph_node *moved = malloc(count * sizeof *moved);
+    if (moved == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+    memcpy(moved, graph->nodes + begin, count * sizeof *moved);
+    memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
+    memcpy(graph->nodes + index, moved, count * sizeof *moved);
+    free(moved);
+    for (size_t i = index; i < graph->num_nodes; i++)
+        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
+            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
+    return PH_OK;
+}
+
 static bool is_needed(const struct ph_graph *graph, const struct ph_node *node, const bool *is_read)
 {
     if ((node->op->traits & PH_OP_HAS_EFFECT) != 0)

@@ -2,7 +2,7 @@
  * weight_gradient.c.)
  *
  * All sizes below follow from the shape alone. Rows that do not fill a slice are cut into powers of two down to
- * MIN_SLICE and a rest, so that a shape needs a bounded number of primitives whatever the numbers of rows. */
+ * PH_MIN_PIECE and a rest, so that a shape needs a bounded number of primitives whatever the numbers of rows. */
 #include "kernel/gemm.h"
 
 #include <assert.h>
@@ -11,16 +11,18 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "kernel/cut.h"
 #include "kernel/gemm_context.h"
+#include "kernel/row_stage.h"
 
 #define NARROW 4          /* out_features up to which plain loops beat a library */
 #define SHORT 32          /* in_features up to which our own kernel does */
-#define MIN_SLICE 16      /* rows */
 #define MAX_SLICE 512     /* rows */
 #define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
+#define STAGE_REALS \
+    (1 << 17) /* of a slice's input and output together where it is widened: half of a second cache */
 #define ROW_WISE_BLOCK 96 /* rows of a row-wise product: its x and y stay in the second cache */
 #define WANTED_TASKS 8    /* of one product, before slices get smaller or the batch is cut */
-#define MAX_TAIL 7        /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */
 
 ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **gemm_out)
 {
@@ -29,7 +31,10 @@ ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **g
     struct ph_gemm *gemm = malloc(sizeof *gemm);
     if (gemm == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
-    *gemm = (struct ph_gemm){.team = team, .is_fast = is_fast, .kernels = ph__kernels_for(isa)};
+    *gemm = (struct ph_gemm){.team = team,
+        .is_fast = is_fast,
+        .has_bf16 = isa == PH_ISA_AVX512 && ph__gemm_library_has_bf16(),
+        .kernels = ph__kernels_for(isa)};
     const ph_status status = ph__gemm_library_create(ph__team_num_threads(team), &gemm->library);
     if (status != PH_OK) {
         free(gemm);
@@ -112,221 +117,247 @@ static size_t packed_columns(const struct ph_gemm_weight_shape *shape)
     return shape->is_transposed ? shape->in_features : shape->out_features;
 }
 
+/* Whether the weight is packed as bf16; else it is packed as reals, rounded where it stands for bf16. */
+static bool is_packed_bf16(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+{
+    return shape->is_bf16 && gemm->has_bf16 && !is_own(shape) && !is_narrow(shape->out_features);
+}
+
+static struct ph_packing packing_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+{
+    return (struct ph_packing){.inner = packed_inner(shape),
+        .columns = packed_columns(shape),
+        .is_transposed = !shape->is_transposed,
+        .is_bf16 = is_packed_bf16(gemm, shape)};
+}
+
 ph_status ph__gemm_packed_bytes(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out)
 {
-    if (is_own(shape)) {
+    const struct ph_packing packing = packing_of(gemm, shape);
+    const size_t weights = shape->out_features * shape->in_features;
+    if (is_own(shape))
         *bytes_out = ph__row_product_packed_reals(shape->out_features, shape->in_features) * sizeof(ph_real);
-        return PH_OK;
-    }
-    if (!is_narrow(shape->out_features))
-        return ph__gemm_library_packed_bytes(
-            gemm->library, packed_inner(shape), packed_columns(shape), !shape->is_transposed, bytes_out);
-    *bytes_out = shape->out_features * shape->in_features * sizeof(ph_real);
+    else if (is_narrow(shape->out_features))
+        *bytes_out = weights * sizeof(ph_real);
+    else
+        PH_TRY(ph__gemm_library_packed_bytes(gemm->library, &packing, bytes_out));
     return PH_OK;
+}
+
+/* Whatever their layout. */
+static void round_to_bf16(const struct ph_kernels *kernels, size_t n, ph_real *reals)
+{
+    uint16_t words[1024];
+    for (size_t i = 0; i < n; i += 1024) {
+        const size_t count = min_size(1024, n - i);
+        kernels->bf16_narrow(count, reals + i, words);
+        kernels->bf16_widen(count, words, reals + i);
+    }
 }
 
 ph_status ph__gemm_pack(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed)
 {
-    if (is_own(shape)) {
+    const struct ph_packing packing = packing_of(gemm, shape);
+    size_t bytes;
+    PH_TRY(ph__gemm_packed_bytes(gemm, shape, &bytes));
+    if (is_own(shape))
         ph__row_product_pack(shape->out_features, shape->in_features, weight, packed);
-        return PH_OK;
-    }
-    if (!is_narrow(shape->out_features))
-        return ph__gemm_library_pack(
-            gemm->library, packed_inner(shape), packed_columns(shape), !shape->is_transposed, weight, packed);
-    memcpy(packed, weight, shape->out_features * shape->in_features * sizeof *weight);
+    else if (is_narrow(shape->out_features))
+        memcpy(packed, weight, bytes);
+    else
+        PH_TRY(ph__gemm_library_pack(gemm->library, &packing, weight, packed));
+    if (shape->is_bf16 && !packing.is_bf16)
+        round_to_bf16(gemm->kernels, bytes / sizeof *weight, packed);
     return PH_OK;
-}
-
-/* ---- cutting a length ----------------------------------------------------------------------------------------- */
-
-/* A length as num_full pieces of `full`, then num_tail shrinking ones. */
-struct cut {
-    size_t full, num_full, num_tail;
-    size_t tail[MAX_TAIL + 1];
-};
-
-struct piece {
-    size_t first, count;
-    size_t kind; /* 0: a full one, else 1 + its place in the tail */
-};
-
-/* full is a power of two, at most MIN_SLICE * 2^MAX_TAIL, or the length itself. */
-static struct cut cut_length(size_t length, size_t full)
-{
-    struct cut cut = {.full = full, .num_full = length / full};
-    size_t rest = length % full;
-    for (size_t size = full / 2; size >= MIN_SLICE; size /= 2) {
-        if (rest >= size) {
-            cut.tail[cut.num_tail++] = size;
-            rest -= size;
-        }
-    }
-    if (rest > 0)
-        cut.tail[cut.num_tail++] = rest;
-    return cut;
-}
-
-static size_t cut_pieces(const struct cut *cut)
-{
-    return cut->num_full + cut->num_tail;
-}
-
-static struct piece cut_piece(const struct cut *cut, size_t index)
-{
-    if (index < cut->num_full)
-        return (struct piece){.first = index * cut->full, .count = cut->full};
-    struct piece piece = {.first = cut->num_full * cut->full, .kind = index - cut->num_full + 1};
-    for (size_t i = 0; i + 1 < piece.kind; i++)
-        piece.first += cut->tail[i];
-    piece.count = cut->tail[piece.kind - 1];
-    return piece;
 }
 
 /* ---- forward and backward-data: slices of rows ------------------------------------------------------------------ */
 
 struct row_job {
     struct ph_gemm *gemm;
-    struct cut cut;
-    struct ph_prepared prepared[MAX_TAIL + 2]; /* by kind of piece */
-    struct ph_product_operands operands;
-    enum ph_activation activation;
-    const ph_real *activated; /* backward: what the activation made, as large as C; NULL: forward */
+    struct ph_row_stage stage;
+    struct ph_cut cut;
+    struct ph_prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
     _Atomic int status;
 };
 
 /* The power of two that gives WANTED_TASKS slices, none too small to be fast or too large for the cache. */
-static size_t slice_rows(size_t rows, size_t columns)
+static size_t slice_rows(size_t rows, size_t columns, size_t most)
 {
-    size_t slice = 2 * MIN_SLICE;
-    while (slice < MAX_SLICE && 2 * slice * WANTED_TASKS <= rows &&
-           (slice < 128 || 2 * slice * columns <= SLICE_REALS))
+    size_t slice = 2 * PH_MIN_PIECE;
+    while (
+        slice < MAX_SLICE && 2 * slice * WANTED_TASKS <= rows && (slice < 128 || 2 * slice * columns <= most))
         slice *= 2;
     return slice;
 }
 
-static void activate(const struct ph_gemm *gemm, enum ph_activation activation, size_t n, ph_real *y)
+static size_t stage_rows(const struct ph_row_stage *stage)
 {
-    if (activation == PH_RELU)
-        gemm->kernels->relu(n, y, y);
-    else if (activation == PH_SIGMOID)
-        gemm->kernels->sigmoid(n, y, y);
+    return stage->is_bf16 ? slice_rows(stage->args->rows, stage->in_columns + stage->out_columns, STAGE_REALS)
+                          : slice_rows(stage->args->rows, stage->out_columns, SLICE_REALS);
 }
 
-/* The activation of `rows` rows of C from `first` on, or its derivative's product with them. */
-static void activate_rows(const struct row_job *job, size_t columns, size_t first, size_t rows)
+static void activate(const struct ph_kernels *kernels, enum ph_activation activation, size_t n, ph_real *y)
 {
+    if (activation == PH_RELU)
+        kernels->relu(n, y, y);
+    else if (activation == PH_SIGMOID)
+        kernels->sigmoid(n, y, y);
+}
+
+/* dx = dy times the derivative of the activation that made `activated`. */
+static void activate_backward(const struct ph_kernels *kernels, enum ph_activation activation, size_t n,
+    const ph_real *activated, ph_real *dx)
+{
+    if (activation == PH_RELU)
+        kernels->relu_backward(n, activated, dx, dx);
+    else if (activation == PH_SIGMOID)
+        kernels->sigmoid_backward(n, activated, dx, dx);
+}
+
+/* What is left to do for a slice of C: the activation, or its derivative, and where it comes to stand. */
+static void finish_slice(const struct row_job *job, const struct ph_piece *piece, size_t worker)
+{
+    const struct ph_gemm_args *args = job->stage.args;
     const struct ph_kernels *kernels = job->gemm->kernels;
-    ph_real *c = job->operands.c + first * columns;
-    if (job->activated == NULL)
-        activate(job->gemm, job->activation, rows * columns, c);
-    else if (job->activation == PH_RELU)
-        kernels->relu_backward(rows * columns, job->activated + first * columns, c, c);
-    else if (job->activation == PH_SIGMOID)
-        kernels->sigmoid_backward(rows * columns, job->activated + first * columns, c, c);
+    const size_t n = piece->count * job->stage.out_columns;
+    ph_real *c = ph__row_stage_output(&job->stage, piece->first, worker);
+    if (args->activated == NULL)
+        activate(kernels, args->activation, n, c);
+    else if (args->activation != PH_IDENTITY)
+        activate_backward(kernels, args->activation, n,
+            ph__row_stage_activated(&job->stage, piece->first, piece->count, worker), c);
+    ph__row_stage_finish(&job->stage, piece->first, piece->count, worker);
 }
 
 static void row_task(void *argument, size_t task, size_t worker)
 {
     struct row_job *job = argument;
-    const struct piece piece = cut_piece(&job->cut, task);
-    const struct ph_prepared *prepared = &job->prepared[piece.kind];
-    struct ph_product_operands operands = job->operands;
-    operands.a += piece.first * prepared->product.a_stride;
-    operands.c += piece.first * prepared->product.c_stride;
-    const ph_status status = run(prepared, worker, &operands);
+    const struct ph_piece piece = ph__cut_piece(&job->cut, task);
+    const struct ph_product_operands operands = {
+        .a = ph__row_stage_input(&job->stage, piece.first, piece.count, worker),
+        .b = job->stage.args->packed,
+        .bias = job->stage.args->bias,
+        .c = ph__row_stage_output(&job->stage, piece.first, worker)};
+    const ph_status status = run(&job->prepared[piece.kind], worker, &operands);
     if (status != PH_OK)
         atomic_store(&job->status, status);
-    activate_rows(job, prepared->product.columns, piece.first, piece.count);
+    finish_slice(job, &piece, worker);
 }
 
-static void activation_task(void *argument, size_t task, size_t worker)
+static void finish_task(void *argument, size_t task, size_t worker)
 {
-    (void)worker;
     const struct row_job *job = argument;
-    const struct piece piece = cut_piece(&job->cut, task);
-    activate_rows(job, job->prepared[0].product.columns, piece.first, piece.count);
+    const struct ph_piece piece = ph__cut_piece(&job->cut, task);
+    finish_slice(job, &piece, worker);
 }
 
-static ph_status run_rows_threaded(struct row_job *job, size_t rows, struct ph_product product)
+static ph_status run_rows_threaded(struct row_job *job, struct ph_product product)
 {
-    product.rows = rows;
+    const struct ph_gemm_args *args = job->stage.args;
+    const struct ph_product_operands operands = {
+        .a = args->x, .b = args->packed, .bias = args->bias, .c = args->y};
+    product.rows = args->rows;
     product.flags |= PH_PRODUCT_THREADED;
-    PH_TRY(prepare(job->gemm, &product, false, job->operands.b, &job->prepared[0]));
-    PH_TRY(finish(run(&job->prepared[0], 0, &job->operands)));
-    if (job->activation != PH_IDENTITY)
-        ph__parallel_for(job->gemm->team, cut_pieces(&job->cut), activation_task, job);
+    PH_TRY(prepare(job->gemm, &product, false, args->packed, &job->prepared[0]));
+    PH_TRY(finish(run(&job->prepared[0], 0, &operands)));
+    if (args->activation != PH_IDENTITY)
+        ph__parallel_for(job->gemm->team, ph__cut_pieces(&job->cut), finish_task, job);
     return PH_OK;
 }
 
-static ph_status run_rows(struct row_job *job, size_t rows, struct ph_product product, bool is_plain)
+static ph_status run_rows(struct row_job *job, struct ph_product product, bool is_plain)
 {
-    if (rows == 0)
+    const struct ph_gemm_args *args = job->stage.args;
+    job->stage.rows = stage_rows(&job->stage);
+    job->cut = ph__cut_length(args->rows, job->stage.rows);
+    if (args->rows == 0)
         return PH_OK;
-    job->cut = cut_length(rows, slice_rows(rows, product.columns));
-    if (job->gemm->is_fast && !is_plain)
-        return run_rows_threaded(job, rows, product);
+    if (job->gemm->is_fast && !is_plain && !job->stage.is_bf16)
+        return run_rows_threaded(job, product);
     for (size_t kind = job->cut.num_full > 0 ? 0 : 1; kind <= job->cut.num_tail; kind++) {
         product.rows = kind == 0 ? job->cut.full : job->cut.tail[kind - 1];
-        PH_TRY(prepare(job->gemm, &product, is_plain, job->operands.b, &job->prepared[kind]));
+        PH_TRY(prepare(job->gemm, &product, is_plain, args->packed, &job->prepared[kind]));
     }
-    ph__parallel_for(job->gemm->team, cut_pieces(&job->cut), row_task, job);
+    ph__parallel_for(job->gemm->team, ph__cut_pieces(&job->cut), row_task, job);
     return finish(atomic_load(&job->status));
 }
 
 /* ---- row-wise products: blocks of rows ------------------------------------------------------------------------- */
 
-struct row_wise_job {
-    const struct ph_gemm *gemm;
-    struct ph_row_product_args product;
-    enum ph_activation activation; /* that the product does not do itself */
-};
-
 static void row_wise_task(void *argument, size_t task, size_t worker)
 {
-    (void)worker;
-    const struct row_wise_job *job = argument;
-    struct ph_row_product_args product = job->product;
-    const size_t first = task * ROW_WISE_BLOCK;
-    product.rows = min_size(ROW_WISE_BLOCK, product.rows - first);
-    product.x += first * product.in_features;
-    product.y += first * product.out_features;
+    const struct row_job *job = argument;
+    const struct ph_gemm_args *args = job->stage.args;
+    const bool is_rectified = args->activation == PH_RELU;
+    const size_t first = task * ROW_WISE_BLOCK, rows = min_size(ROW_WISE_BLOCK, args->rows - first);
+    const struct ph_row_product_args product = {rows, job->stage.in_columns, job->stage.out_columns,
+        ph__row_stage_input(&job->stage, first, rows, worker), args->packed, args->bias,
+        ph__row_stage_output(&job->stage, first, worker), is_rectified};
     job->gemm->kernels->row_product(&product);
-    activate(job->gemm, job->activation, product.rows * product.out_features, product.y);
+    if (!is_rectified)
+        activate(job->gemm->kernels, args->activation, rows * job->stage.out_columns, product.y);
+    ph__row_stage_finish(&job->stage, first, rows, worker);
 }
 
-ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
-    const ph_real *x, const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y)
+/* ---- the products ------------------------------------------------------------------------------------------------ */
+
+static struct ph_row_stage stage_of(
+    const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
 {
-    assert(!shape->is_transposed);
+    const bool is_transposed = shape->is_transposed;
+    return (struct ph_row_stage){.kernels = gemm->kernels,
+        .args = args,
+        .in_columns = is_transposed ? shape->out_features : shape->in_features,
+        .out_columns = is_transposed ? shape->in_features : shape->out_features,
+        .rows = ROW_WISE_BLOCK,
+        .is_bf16 = shape->is_bf16,
+        .is_widened = shape->is_bf16 && !is_packed_bf16(gemm, shape)};
+}
+
+/* Of the most rows that a slice can have, with everything that may be bf16. */
+size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+{
+    const struct ph_gemm_args args = {
+        .rows = SIZE_MAX / 2, .is_y_bf16 = true, .is_activated_bf16 = shape->is_transposed};
+    struct ph_row_stage stage = stage_of(gemm, shape, &args);
+    if (!is_own(shape))
+        stage.rows = stage_rows(&stage);
+    return shape->is_bf16 ? ph__team_num_threads(gemm->team) * ph__row_stage_reals(&stage) * sizeof(ph_real)
+                          : 0;
+}
+
+ph_status ph__gemm_forward(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
+{
+    assert(!shape->is_transposed && args->activated == NULL);
     const size_t n = shape->out_features, k = shape->in_features;
+    struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args)};
     if (is_own(shape)) {
-        const bool is_rectified = activation == PH_RELU;
-        struct row_wise_job own = {
-            gemm, {rows, k, n, x, packed, bias, y, is_rectified}, is_rectified ? PH_IDENTITY : activation};
-        ph__parallel_for(gemm->team, divide_up(rows, ROW_WISE_BLOCK), row_wise_task, &own);
+        ph__parallel_for(gemm->team, divide_up(args->rows, ROW_WISE_BLOCK), row_wise_task, &job);
         return PH_OK;
     }
-    struct row_job job = {
-        .gemm = gemm, .operands = {.a = x, .b = packed, .bias = bias, .c = y}, .activation = activation};
     const struct ph_product product = {.columns = n,
         .inner = k,
         .a_stride = k,
         .c_stride = n,
-        .flags = PH_PRODUCT_B_PACKED | PH_PRODUCT_B_TRANSPOSED | (bias != NULL ? PH_PRODUCT_BIAS : 0)};
-    return run_rows(&job, rows, product, is_narrow(n));
+        .flags = PH_PRODUCT_B_PACKED | PH_PRODUCT_B_TRANSPOSED | (args->bias != NULL ? PH_PRODUCT_BIAS : 0) |
+                 (is_packed_bf16(gemm, shape) ? PH_PRODUCT_BF16 : 0)};
+    return run_rows(&job, product, is_narrow(n));
 }
 
-ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
-    const ph_real *dy, const void *packed, enum ph_activation activation, const ph_real *x, ph_real *dx)
+ph_status ph__gemm_backward_data(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
 {
-    assert(shape->is_transposed && (activation == PH_IDENTITY || x != NULL));
+    assert(shape->is_transposed && (args->activation == PH_IDENTITY || args->activated != NULL));
     const size_t n = shape->out_features, k = shape->in_features;
-    struct row_job job = {
-        .gemm = gemm, .operands = {.a = dy, .b = packed, .c = dx}, .activation = activation, .activated = x};
-    const struct ph_product product = {
-        .columns = k, .inner = n, .a_stride = n, .c_stride = k, .flags = PH_PRODUCT_B_PACKED};
-    return run_rows(&job, rows, product, is_narrow(n));
+    struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args)};
+    const struct ph_product product = {.columns = k,
+        .inner = n,
+        .a_stride = n,
+        .c_stride = k,
+        .flags = PH_PRODUCT_B_PACKED | (is_packed_bf16(gemm, shape) ? PH_PRODUCT_BF16 : 0)};
+    return run_rows(&job, product, is_narrow(n));
 }

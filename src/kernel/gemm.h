@@ -10,6 +10,11 @@
  * with the rows beside it. A weight packed with is_row_wise is multiplied by our own kernel instead, in which they do
  * not: a sample is then scored alike in every batch.
  *
+ * bf16: a weight that is packed as such is rounded to bf16, the arrays that are multiplied with it are bf16, and sums are
+ * reals. Where the library and the processor have instructions for that, products are the library's; elsewhere they are
+ * products of reals, a slice of rows being widened before and its result rounded behind, while they are in the cache. The
+ * fast mode does not apply.
+ *
  * Prepared primitives live in a cache owned by the context; making one allocates, so ph__gemm_creations() counts them:
  * it must not grow after warm-up. One thread at a time per context. */
 #ifndef PH_KERNEL_GEMM_H
@@ -38,25 +43,39 @@ struct ph_gemm_weight_shape {
     bool is_transposed;
     bool
         is_row_wise; /* forward only: a row of Y does not depend on the others, nor does the fast mode apply */
+    bool is_bf16;    /* W is rounded to bf16; X and dY are bf16 */
 };
 ph_status ph__gemm_packed_bytes(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out);
 ph_status ph__gemm_pack(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed);
 
-/* Y(M,N) = activation(X(M,K) W^T + bias): packed not transposed; bias (N) may be NULL. rows M may be 0. */
-ph_status ph__gemm_forward(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
-    const ph_real *x, const void *packed, const ph_real *bias, enum ph_activation activation, ph_real *y);
+/* A product with a packed weight. Arrays are row-major, of ph_real or bf16. */
+struct ph_gemm_args {
+    size_t rows;   /* M, may be 0 */
+    const void *x; /* forward X (M,K), backward dY (M,N); bf16 exactly where the weight is */
+    const void *packed;
+    const ph_real *bias; /* (N), forward only; NULL: none */
+    enum ph_activation activation;
+    const void *activated; /* backward: what the activation made, (M,K); not read for PH_IDENTITY */
+    void *y;               /* forward Y (M,N), backward dX (M,K) */
+    bool is_activated_bf16, is_y_bf16;
+    void *scratch; /* ph__gemm_scratch_bytes(); NULL where that is 0 */
+};
+size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape);
 
-/* dX(M,K) = dY(M,N) W times the derivative of the activation that made X, by X (M,K) alone (x is not read for
- * PH_IDENTITY): packed with is_transposed. */
-ph_status ph__gemm_backward_data(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t rows,
-    const ph_real *dy, const void *packed, enum ph_activation activation, const ph_real *x, ph_real *dx);
+/* Y(M,N) = activation(X(M,K) W^T + bias): packed not transposed. */
+ph_status ph__gemm_forward(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args);
 
-/* dW(N,K) = dY(M,N)^T X(M,K), bias gradient db(N) = column sums of dY (NULL: not wanted). Rows 0: zeros.
- * scratch: ph__gemm_weight_scratch_bytes(). */
-size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, size_t out_features, size_t in_features);
-ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, size_t rows, size_t out_features, size_t in_features,
-    const ph_real *x, const ph_real *dy, ph_real *dw, ph_real *db, void *scratch);
+/* dX(M,K) = dY(M,N) W times the derivative of the activation that made X, by X alone: packed with is_transposed. */
+ph_status ph__gemm_backward_data(
+    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args);
+
+/* dW(N,K) = dY(M,N)^T X(M,K), bias gradient db(N) = column sums of dY (NULL: not wanted). Rows 0: zeros. x and dy are bf16
+ * where the shape is, dw and db reals. scratch: ph__gemm_weight_scratch_bytes(). */
+size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape);
+ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape,
+    size_t rows, const void *x, const void *dy, ph_real *dw, ph_real *db, void *scratch);
 
 #endif

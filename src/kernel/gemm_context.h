@@ -9,6 +9,7 @@
 struct ph_gemm {
     struct ph_team *team; /* borrowed */
     bool is_fast;
+    bool has_bf16; /* the library multiplies bf16 by instructions made for it */
     struct ph_gemm_library *library;
     const struct ph_kernels *kernels;
 };

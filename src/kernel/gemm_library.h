@@ -5,6 +5,7 @@
 #ifndef PH_KERNEL_GEMM_LIBRARY_H
 #define PH_KERNEL_GEMM_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,8 @@ enum ph_product_flag {
     PH_PRODUCT_B_PACKED = 4,     /* B is in the library's layout */
     PH_PRODUCT_BIAS = 8,         /* + bias (columns), the same for each row */
     PH_PRODUCT_THREADED = 16,    /* the library may use its own threads, and give bits up */
+    PH_PRODUCT_BF16 =
+        32, /* A and B are bf16, or were reals before B was packed; sums, bias and C are reals */
 };
 
 /* C (rows, columns) = A (rows, inner) B (inner, columns). A stride is the distance in reals between the rows of a
@@ -28,8 +31,7 @@ struct ph_product {
 };
 
 struct ph_product_operands {
-    const ph_real *a;
-    const void *b;
+    const void *a, *b;
     const ph_real *bias;
     ph_real *c;
 };
@@ -47,6 +49,10 @@ ph_status ph__gemm_library_create(size_t num_workers, struct ph_gemm_library **l
 void ph__gemm_library_destroy(struct ph_gemm_library *library);
 uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library);
 
+/* Whether this library and processor have instructions for products of bf16. Without them it may refuse such a product, or
+ * take long. */
+bool ph__gemm_library_has_bf16(void);
+
 /* Finds or makes what runs `product`. packed: the B of the coming runs when the product is packed, else NULL. */
 ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct ph_product *product,
     const void *packed, struct ph_prepared *prepared_out);
@@ -56,11 +62,16 @@ ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct
 ph_status ph__gemm_library_run(
     const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands);
 
-/* Packing B (inner, columns), which is stored (columns, inner) when is_transposed. */
+/* Packing B (inner, columns), reals that are stored (columns, inner) when is_transposed. */
+struct ph_packing {
+    size_t inner, columns;
+    bool is_transposed;
+    bool is_bf16; /* rounded on the way */
+};
 ph_status ph__gemm_library_packed_bytes(
-    struct ph_gemm_library *library, size_t inner, size_t columns, int is_transposed, size_t *bytes_out);
-ph_status ph__gemm_library_pack(struct ph_gemm_library *library, size_t inner, size_t columns,
-    int is_transposed, const ph_real *matrix, void *packed);
+    struct ph_gemm_library *library, const struct ph_packing *packing, size_t *bytes_out);
+ph_status ph__gemm_library_pack(
+    struct ph_gemm_library *library, const struct ph_packing *packing, const ph_real *matrix, void *packed);
 
 /* Any product by plain loops, for which packed means copied as it is stored. plain_product.c, in every build. */
 void ph__plain_product(const struct ph_product *product, const struct ph_product_operands *operands);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "kernel/gemm.h"
@@ -36,9 +37,9 @@ static layout_view view(const layout *of)
     return *of;
 }
 
-#define layout_strided(out, dims, strides) \
-    dnnl_memory_desc_create_with_strides(out, 2, dims, dnnl_f32, strides)
-#define layout_any(out, dims) dnnl_memory_desc_create_with_tag(out, 2, dims, dnnl_f32, dnnl_format_tag_any)
+#define layout_strided(out, dims, type, strides) \
+    dnnl_memory_desc_create_with_strides(out, 2, dims, type, strides)
+#define layout_any(out, dims, type) dnnl_memory_desc_create_with_tag(out, 2, dims, type, dnnl_format_tag_any)
 
 static dnnl_status_t layout_copy(layout *out, layout_view from)
 {
@@ -67,8 +68,8 @@ static layout_view view(const layout *of)
     return of;
 }
 
-#define layout_strided(out, dims, strides) dnnl_memory_desc_init_by_strides(out, 2, dims, dnnl_f32, strides)
-#define layout_any(out, dims) dnnl_memory_desc_init_by_tag(out, 2, dims, dnnl_f32, dnnl_format_tag_any)
+#define layout_strided(out, dims, type, strides) dnnl_memory_desc_init_by_strides(out, 2, dims, type, strides)
+#define layout_any(out, dims, type) dnnl_memory_desc_init_by_tag(out, 2, dims, type, dnnl_format_tag_any)
 
 static dnnl_status_t layout_copy(layout *out, layout_view from)
 {
@@ -121,8 +122,7 @@ struct ph_library_entry {
 
 /* The layout of a packed B, and the reorder that makes it. */
 struct packing {
-    size_t inner, columns;
-    bool is_transposed; /* of the matrix it is packed from */
+    struct ph_packing key;
     layout packed;
     dnnl_primitive_t reorder;
     dnnl_memory_t from, to, scratchpad;
@@ -233,6 +233,11 @@ void ph__gemm_library_destroy(struct ph_gemm_library *library)
     free(library);
 }
 
+bool ph__gemm_library_has_bf16(void)
+{
+    return ph__cpu_has_bf16();
+}
+
 uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library)
 {
     return library->creations;
@@ -252,27 +257,29 @@ static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes_out)
     return status;
 }
 
-static dnnl_status_t layout_of(layout *out, size_t rows, size_t columns, size_t stride, bool is_transposed)
+static dnnl_status_t layout_of(
+    layout *out, dnnl_data_type_t type, size_t rows, size_t columns, size_t stride, bool is_transposed)
 {
     const dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)columns};
     const dnnl_dims_t plain = {(dnnl_dim_t)stride, 1}, transposed = {1, (dnnl_dim_t)stride};
-    return layout_strided(out, dims, is_transposed ? transposed : plain);
+    return layout_strided(out, dims, type, is_transposed ? transposed : plain);
 }
 
 /* The layouts of a product's operands, by slot; packed (or NULL: oneDNN's choice) is that of a packed B. */
 static dnnl_status_t describe_operands(
     const struct ph_product *p, const layout *packed, layout operands[NUM_SLOTS])
 {
-    DNNL_TRY(
-        layout_of(&operands[SLOT_A], p->rows, p->inner, p->a_stride, p->flags & PH_PRODUCT_A_TRANSPOSED));
-    DNNL_TRY(layout_of(&operands[SLOT_BIAS], 1, p->columns, p->columns, false));
-    DNNL_TRY(layout_of(&operands[SLOT_C], p->rows, p->columns, p->c_stride, false));
+    const dnnl_data_type_t type = p->flags & PH_PRODUCT_BF16 ? dnnl_bf16 : dnnl_f32;
+    DNNL_TRY(layout_of(
+        &operands[SLOT_A], type, p->rows, p->inner, p->a_stride, p->flags & PH_PRODUCT_A_TRANSPOSED));
+    DNNL_TRY(layout_of(&operands[SLOT_BIAS], dnnl_f32, 1, p->columns, p->columns, false));
+    DNNL_TRY(layout_of(&operands[SLOT_C], dnnl_f32, p->rows, p->columns, p->c_stride, false));
     const dnnl_dims_t b_dims = {(dnnl_dim_t)p->inner, (dnnl_dim_t)p->columns};
     if (!(p->flags & PH_PRODUCT_B_PACKED))
         return layout_of(
-            &operands[SLOT_B], p->inner, p->columns, p->b_stride, p->flags & PH_PRODUCT_B_TRANSPOSED);
+            &operands[SLOT_B], type, p->inner, p->columns, p->b_stride, p->flags & PH_PRODUCT_B_TRANSPOSED);
     return packed != NULL ? layout_copy(&operands[SLOT_B], view(packed))
-                          : layout_any(&operands[SLOT_B], b_dims);
+                          : layout_any(&operands[SLOT_B], b_dims, type);
 }
 
 static dnnl_status_t describe_product(struct ph_gemm_library *library, const struct ph_product *product,
@@ -410,31 +417,37 @@ static dnnl_status_t make_reorder(struct ph_gemm_library *library, struct packin
 
 static dnnl_status_t make_packing(struct ph_gemm_library *library, struct packing *packing)
 {
+    const struct ph_packing *key = &packing->key;
     const struct ph_product nominal = {.rows = NOMINAL_ROWS,
-        .columns = packing->columns,
-        .inner = packing->inner,
-        .a_stride = packing->inner,
-        .c_stride = packing->columns,
-        .flags = PH_PRODUCT_B_PACKED};
+        .columns = key->columns,
+        .inner = key->inner,
+        .a_stride = key->inner,
+        .c_stride = key->columns,
+        .flags = PH_PRODUCT_B_PACKED | (key->is_bf16 ? PH_PRODUCT_BF16 : 0)};
     dnnl_primitive_desc_t description;
     DNNL_TRY(describe_product(library, &nominal, NULL, &description));
     dnnl_status_t status = layout_copy(&packing->packed, slot_layout(description, SLOT_B));
     dnnl_primitive_desc_destroy(description);
     DNNL_TRY(status);
     layout from;
-    DNNL_TRY(layout_of(&from, packing->inner, packing->columns,
-        packing->is_transposed ? packing->inner : packing->columns, packing->is_transposed));
+    DNNL_TRY(layout_of(&from, dnnl_f32, key->inner, key->columns,
+        key->is_transposed ? key->inner : key->columns, key->is_transposed));
     status = make_reorder(library, packing, view(&from));
     layout_fini(&from);
     return status;
 }
 
-static ph_status find_packing(struct ph_gemm_library *library, size_t inner, size_t columns,
-    bool is_transposed, struct packing **packing_out)
+static bool is_equal(const struct ph_packing *a, const struct ph_packing *b)
+{
+    return a->inner == b->inner && a->columns == b->columns && a->is_transposed == b->is_transposed &&
+           a->is_bf16 == b->is_bf16;
+}
+
+static ph_status find_packing(
+    struct ph_gemm_library *library, const struct ph_packing *key, struct packing **packing_out)
 {
     for (struct packing *packing = library->packings; packing != NULL; packing = packing->next) {
-        if (packing->inner == inner && packing->columns == columns &&
-            packing->is_transposed == is_transposed) {
+        if (is_equal(&packing->key, key)) {
             *packing_out = packing;
             return PH_OK;
         }
@@ -442,15 +455,13 @@ static ph_status find_packing(struct ph_gemm_library *library, size_t inner, siz
     struct packing *packing = calloc(1, sizeof *packing);
     if (packing == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate a packing");
-    packing->inner = inner;
-    packing->columns = columns;
-    packing->is_transposed = is_transposed;
+    packing->key = *key;
     const size_t threads = ph__parallel_set_library_threads(library->num_workers);
     const dnnl_status_t status = make_packing(library, packing);
     ph__parallel_set_library_threads(threads);
     if (status != dnnl_success) {
         destroy_packing(packing);
-        return failed("pack", NOMINAL_ROWS, inner, columns, status);
+        return failed("pack", NOMINAL_ROWS, key->inner, key->columns, status);
     }
     library->creations++;
     packing->next = library->packings;
@@ -460,10 +471,10 @@ static ph_status find_packing(struct ph_gemm_library *library, size_t inner, siz
 }
 
 ph_status ph__gemm_library_packed_bytes(
-    struct ph_gemm_library *library, size_t inner, size_t columns, int is_transposed, size_t *bytes_out)
+    struct ph_gemm_library *library, const struct ph_packing *key, size_t *bytes_out)
 {
     struct packing *packing;
-    PH_TRY(find_packing(library, inner, columns, is_transposed, &packing));
+    PH_TRY(find_packing(library, key, &packing));
     *bytes_out = dnnl_memory_desc_get_size(view(&packing->packed));
     return PH_OK;
 }
@@ -478,15 +489,15 @@ static dnnl_status_t run_reorder(
     return dnnl_primitive_execute(packing->reorder, library->streams[0], 3, arguments);
 }
 
-ph_status ph__gemm_library_pack(struct ph_gemm_library *library, size_t inner, size_t columns,
-    int is_transposed, const ph_real *matrix, void *packed)
+ph_status ph__gemm_library_pack(
+    struct ph_gemm_library *library, const struct ph_packing *key, const ph_real *matrix, void *packed)
 {
     struct packing *packing;
-    PH_TRY(find_packing(library, inner, columns, is_transposed, &packing));
+    PH_TRY(find_packing(library, key, &packing));
     const size_t threads = ph__parallel_set_library_threads(library->num_workers);
     const dnnl_status_t status = run_reorder(library, packing, (void *)matrix, packed);
     ph__parallel_set_library_threads(threads);
-    return status == dnnl_success ? PH_OK : failed("pack", NOMINAL_ROWS, inner, columns, status);
+    return status == dnnl_success ? PH_OK : failed("pack", NOMINAL_ROWS, key->inner, key->columns, status);
 }
 
 /* ---- finding and running a product ---------------------------------------------------------------------------- */
@@ -517,9 +528,12 @@ ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct
         entry = entry->next;
     if (entry == NULL) {
         struct packing *packing = NULL;
+        const struct ph_packing key = {.inner = product->inner,
+            .columns = product->columns,
+            .is_transposed = (product->flags & PH_PRODUCT_B_TRANSPOSED) != 0,
+            .is_bf16 = (product->flags & PH_PRODUCT_BF16) != 0};
         if (product->flags & PH_PRODUCT_B_PACKED)
-            PH_TRY(find_packing(library, product->inner, product->columns,
-                (product->flags & PH_PRODUCT_B_TRANSPOSED) != 0, &packing));
+            PH_TRY(find_packing(library, &key, &packing));
         PH_TRY(make_entry(library, product, packing == NULL ? NULL : &packing->packed, &entry));
         entry->next = library->buckets[bucket];
         library->buckets[bucket] = entry;

@@ -37,6 +37,11 @@ uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library)
     return 0;
 }
 
+bool ph__gemm_library_has_bf16(void)
+{
+    return false;
+}
+
 ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct ph_product *product,
     const void *packed, struct ph_prepared *prepared_out)
 {
@@ -55,19 +60,17 @@ ph_status ph__gemm_library_run(
 }
 
 ph_status ph__gemm_library_packed_bytes(
-    struct ph_gemm_library *library, size_t inner, size_t columns, int is_transposed, size_t *bytes_out)
+    struct ph_gemm_library *library, const struct ph_packing *packing, size_t *bytes_out)
 {
     (void)library;
-    (void)is_transposed;
-    *bytes_out = inner * columns * sizeof(ph_real);
+    *bytes_out = packing->inner * packing->columns * sizeof(ph_real);
     return PH_OK;
 }
 
-ph_status ph__gemm_library_pack(struct ph_gemm_library *library, size_t inner, size_t columns,
-    int is_transposed, const ph_real *matrix, void *packed)
+ph_status ph__gemm_library_pack(
+    struct ph_gemm_library *library, const struct ph_packing *packing, const ph_real *matrix, void *packed)
 {
     (void)library;
-    (void)is_transposed;
-    memcpy(packed, matrix, inner * columns * sizeof(ph_real));
+    memcpy(packed, matrix, packing->inner * packing->columns * sizeof *matrix);
     return PH_OK;
 }

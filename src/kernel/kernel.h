@@ -172,6 +172,10 @@ struct ph_kernels {
     /* y += sum over rows of x (rows, n), row after row: a bias gradient of one block */
     void (*add_rows)(size_t rows, size_t n, const ph_real *x, ph_real *y);
 
+    /* ---- bf16 and back (tensor/float16.h): to the nearest, the even one of two. Not in place ---- */
+    void (*bf16_narrow)(size_t n, const ph_real *x, uint16_t *y);
+    void (*bf16_widen)(size_t n, const uint16_t *x, ph_real *y);
+
     /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets
      * 1 where kept, 0 elsewhere; kept elements are multiplied by 1 / (1 - rate), rate < 1. Bit-equal on every ISA: an element is kept when its
      * ph__rng_word >= rate * 2^32 (rounded to uint64). */

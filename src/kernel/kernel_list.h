@@ -31,6 +31,8 @@
     X(multiply, avx2, avx512)                 \
     X(scale, avx2, avx512)                    \
     X(add_rows, avx2, avx512)                 \
+    X(bf16_narrow, avx2, avx512)              \
+    X(bf16_widen, avx2, avx512)               \
     X(dropout, avx2, avx512)                  \
     X(dropout_backward, avx2, avx512)         \
     X(batch_norm_sums, avx2, avx512)          \

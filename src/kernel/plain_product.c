@@ -30,12 +30,12 @@ static ph_real dot(size_t n, const ph_real *x, const ph_real *y)
 /* c_ij = <a_i, b_j> + bias_j, where A and the transposed B both lie along the sum. */
 static void product_of_dots(const struct ph_product *p, size_t b_stride, const struct ph_product_operands *o)
 {
-    const ph_real *b = o->b;
+    const ph_real *a = o->a, *b = o->b;
     for (size_t first = 0; first < p->columns; first += DOT_COLUMNS) {
         const size_t last = first + DOT_COLUMNS < p->columns ? first + DOT_COLUMNS : p->columns;
         for (size_t i = 0; i < p->rows; i++) {
             for (size_t j = first; j < last; j++) {
-                const ph_real sum = dot(p->inner, o->a + i * p->a_stride, b + j * b_stride);
+                const ph_real sum = dot(p->inner, a + i * p->a_stride, b + j * b_stride);
                 o->c[i * p->c_stride + j] = sum + (p->flags & PH_PRODUCT_BIAS ? o->bias[j] : 0);
             }
         }
@@ -75,7 +75,7 @@ static void product_of_rows(const struct ph_product *p, size_t b_stride, const s
 {
     const int is_transposed = (p->flags & PH_PRODUCT_A_TRANSPOSED) != 0;
     const size_t row_step = is_transposed ? 1 : p->a_stride, inner_step = is_transposed ? p->a_stride : 1;
-    const ph_real *b = o->b;
+    const ph_real *a = o->a, *b = o->b;
     for (size_t j = 0; j < p->columns; j += COLUMN_BLOCK) {
         const size_t columns = p->columns - j < COLUMN_BLOCK ? p->columns - j : COLUMN_BLOCK;
         for (size_t i = 0; i < p->rows; i++)
@@ -83,7 +83,7 @@ static void product_of_rows(const struct ph_product *p, size_t b_stride, const s
         for (size_t l = 0; l < p->inner; l += BLOCK) {
             const size_t inner = p->inner - l < BLOCK ? p->inner - l : BLOCK;
             for (size_t i = 0; i < p->rows; i++)
-                add_rows_scaled(inner, columns, o->a + i * row_step + l * inner_step, inner_step,
+                add_rows_scaled(inner, columns, a + i * row_step + l * inner_step, inner_step,
                     b + l * b_stride + j, b_stride, o->c + i * p->c_stride + j);
         }
     }

@@ -8,7 +8,11 @@
  * passes. Tiles above each other copy the same B, those side by side read the same A; so they are cut to read as little as
  * possible. The bias gradient is summed on the way.
  *
- * The fast mode (ph__gemm_create) leaves the product to the library. */
+ * Arrays of bf16 are widened chunk by chunk, unless the library has instructions for them: then each tile is one product of
+ * the library, and tiles are cut by shape alone.
+ *
+ * The fast mode (ph__gemm_create) leaves the product of reals to the library. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "kernel/gemm_context.h"
@@ -21,6 +25,7 @@ enum {
     MAX_CUT = 64,                             /* tiles in a row or a column of them */
     TRANSPOSED_ROWS = 16,                     /* of dW for one task: one cache line of dW^T */
     NARROW = 4,                               /* out_features up to which there is no tile */
+    LIBRARY_ROWS = 64,                        /* of dW for one product of the library */
 };
 
 static size_t min_size(size_t a, size_t b)
@@ -38,21 +43,23 @@ static size_t round_up(size_t a, size_t b)
     return divide_up(a, b) * b;
 }
 
-/* A or B: (samples, width), of which tiles take `tile` columns each. */
+/* A or B: (samples, width) of reals or bf16, of which tiles take `tile` columns each. */
 struct operand {
-    const ph_real *data;
+    const void *data;
     size_t width, tile;
 };
 
 struct weight_job {
     const struct ph_gemm *gemm;
+    bool is_bf16;
     size_t samples, out_features, in_features;
-    const ph_real *x, *dy;
+    const void *x, *dy; /* reals or bf16 */
     ph_real *dw, *db;   /* db NULL: not wanted */
     bool is_transposed; /* C is dW^T */
     struct operand a, b;
     size_t row_tiles, column_tiles;
-    size_t worker_reals; /* of scratch, for a tile's chunk of B in panels */
+    size_t panel_reals;  /* for a tile's chunk of B in panels */
+    size_t worker_reals; /* of scratch: those and, of bf16, the same chunk of A */
     ph_real *panels;     /* (workers, worker_reals) */
     ph_real *c;          /* (rows, columns) = (a.width, b.width) */
 };
@@ -103,46 +110,86 @@ static void plan(struct weight_job *job)
         job->b = a;
     }
     cut_tiles(job);
-    job->worker_reals = job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
+    job->panel_reals = job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
+    job->worker_reals = job->panel_reals + (job->is_bf16 ? CHUNK * job->a.tile : 0);
 }
 
-size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, size_t out_features, size_t in_features)
+static struct weight_job job_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
 {
-    struct weight_job job = {.gemm = gemm, .out_features = out_features, .in_features = in_features};
+    return (struct weight_job){.gemm = gemm,
+        .is_bf16 = shape->is_bf16,
+        .out_features = shape->out_features,
+        .in_features = shape->in_features};
+}
+
+size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+{
+    struct weight_job job = job_of(gemm, shape);
     plan(&job);
     const size_t panels = ph__team_num_threads(gemm->team) * job.worker_reals;
-    return (panels + (job.is_transposed ? out_features * in_features : 0)) * sizeof(ph_real);
+    return (panels + (job.is_transposed ? shape->out_features * shape->in_features : 0)) * sizeof(ph_real);
 }
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
+/* n numbers of an operand from index `first` on, as reals. */
+static void read_reals(const struct weight_job *job, const void *data, size_t first, size_t n, ph_real *reals)
+{
+    if (job->is_bf16)
+        job->gemm->kernels->bf16_widen(n, (const uint16_t *)data + first, reals);
+    else
+        memcpy(reals, (const ph_real *)data + first, n * sizeof *reals);
+}
+
 /* A chunk's samples of columns [first, first + width) of B in panels. */
-static void pack(
-    const struct operand *b, size_t first_sample, size_t samples, size_t first, size_t width, ph_real *panels)
+static void pack(const struct weight_job *job, size_t first_sample, size_t samples, size_t first,
+    size_t width, ph_real *panels)
 {
     const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
     for (size_t m = 0; m < samples; m++) {
-        const ph_real *from = b->data + (first_sample + m) * b->width + first;
+        const size_t from = (first_sample + m) * job->b.width + first;
         ph_real *to = panels + m * panel;
-        size_t done = 0;
-        for (; done + panel <= width; done += panel, to += PANEL_REALS)
-            memcpy(to, from + done, panel * sizeof *to);
-        memcpy(to, from + done, (width - done) * sizeof *to);
+        for (size_t done = 0; done < width; done += panel, to += PANEL_REALS)
+            read_reals(job, job->b.data, from + done, min_size(panel, width - done), to);
     }
 }
 
-/* sums (width) += the sum over a chunk's samples of columns [first, first + width) of dY, or = where it is the first. */
-static void add_bias(
-    const struct weight_job *job, size_t first_sample, size_t samples, size_t first, size_t width)
+/* A chunk's samples of columns [first, first + width) of A: where they stand, or, of bf16, as reals in `reals`. */
+static const ph_real *place(const struct weight_job *job, size_t first_sample, size_t samples, size_t first,
+    size_t width, ph_real *reals, size_t *stride_out)
 {
-    const size_t stride = job->out_features;
-    const ph_real *dy = job->dy + first_sample * stride + first;
-    ph_real *sums = job->db + first;
-    if (first_sample == 0)
-        memset(sums, 0, width * sizeof *sums);
+    const size_t from = first_sample * job->a.width + first;
+    *stride_out = job->is_bf16 ? width : job->a.width;
+    if (!job->is_bf16)
+        return (const ph_real *)job->a.data + from;
+    for (size_t m = 0; m < samples; m++)
+        read_reals(job, job->a.data, from + m * job->a.width, width, reals + m * width);
+    return reals;
+}
+
+/* sums (width) += the column sums of a chunk's samples of dY, which stand `stride` apart. */
+static void add_columns(size_t samples, size_t width, const ph_real *dy, size_t stride, ph_real *sums)
+{
     for (size_t m = 0; m < samples; m++)
         for (size_t j = 0; j < width; j++)
             sums[j] += dy[m * stride + j];
+}
+
+/* A tile's part of the bias gradient: dY is A, or, where C is dW^T, what lies in the panels of B. */
+static void add_bias(const struct weight_job *job, const struct ph_weight_product_args *args, size_t row,
+    size_t rows, size_t column, size_t columns)
+{
+    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
+    ph_real *sums = job->db + (job->is_transposed ? column : row);
+    if (!args->is_added)
+        memset(sums, 0, (job->is_transposed ? columns : rows) * sizeof *sums);
+    if (!job->is_transposed) {
+        add_columns(args->inner, rows, args->a, args->a_stride, sums);
+        return;
+    }
+    const ph_real *dy = args->b;
+    for (size_t done = 0; done < columns; done += panel, dy += PANEL_REALS)
+        add_columns(args->inner, min_size(panel, columns - done), dy, panel, sums + done);
 }
 
 /* C (rows, columns) (+)= the chunk's A^T B in blocks, one panel of B after the other. */
@@ -173,18 +220,15 @@ static void tile_task(void *argument, size_t task, size_t worker)
     const size_t columns = min_size(job->b.tile, job->b.width - column);
     const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
     ph_real *panels = job->panels + worker * job->worker_reals;
-    struct ph_weight_product_args args = {.a_stride = job->a.width,
-        .b = panels,
-        .c = job->c + row * job->b.width + column,
-        .c_stride = job->b.width};
+    struct ph_weight_product_args args = {
+        .b = panels, .c = job->c + row * job->b.width + column, .c_stride = job->b.width};
     for (size_t m = 0; m < job->samples; m += CHUNK) {
         args.inner = min_size(CHUNK, job->samples - m);
         args.is_added = m > 0;
-        args.a = job->a.data + m * job->a.width + row;
-        pack(&job->b, m, args.inner, column, columns, panels);
+        pack(job, m, args.inner, column, columns, panels);
+        args.a = place(job, m, args.inner, row, rows, panels + job->panel_reals, &args.a_stride);
         if (job->db != NULL && is_first)
-            add_bias(
-                job, m, args.inner, job->is_transposed ? column : row, job->is_transposed ? columns : rows);
+            add_bias(job, &args, row, rows, column, columns);
         multiply_chunk(job, args, rows, columns);
     }
 }
@@ -203,7 +247,6 @@ static void transpose_task(void *argument, size_t task, size_t worker)
 static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
 {
     struct ph_team *team = job->gemm->team;
-    plan(job);
     job->panels = scratch;
     job->c = job->is_transposed ? scratch + ph__team_num_threads(team) * job->worker_reals : job->dw;
     ph__parallel_for(team, job->row_tiles * job->column_tiles, tile_task, job);
@@ -226,7 +269,8 @@ static void narrow_task(void *argument, size_t task, size_t worker)
         .b_stride = k,
         .c_stride = k,
         .flags = PH_PRODUCT_A_TRANSPOSED};
-    const struct ph_product_operands operands = {.a = job->dy, .b = job->x + first, .c = job->dw + first};
+    const struct ph_product_operands operands = {
+        .a = job->dy, .b = (const ph_real *)job->x + first, .c = job->dw + first};
     (void)worker;
     ph__plain_product(&product, &operands);
     if (task == 0 && job->db != NULL)
@@ -239,46 +283,109 @@ static ph_status run_narrow(struct weight_job *job)
     return PH_OK;
 }
 
-/* ---- the fast mode ------------------------------------------------------------------------------------------------ */
+/* ---- the library's products -------------------------------------------------------------------------------------- */
 
-static ph_status run_in_library(struct weight_job *job)
+static struct ph_product whole_product(const struct weight_job *job)
 {
-    const struct ph_product product = {.rows = job->out_features,
+    return (struct ph_product){.rows = job->out_features,
         .columns = job->in_features,
         .inner = job->samples,
         .a_stride = job->out_features,
         .b_stride = job->in_features,
         .c_stride = job->in_features,
-        .flags = PH_PRODUCT_A_TRANSPOSED | PH_PRODUCT_THREADED};
+        .flags = PH_PRODUCT_A_TRANSPOSED};
+}
+
+static ph_status refused(void)
+{
+    return ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
+}
+
+/* The fast mode: all of it at once, by the library's threads. */
+static ph_status run_in_library(struct weight_job *job)
+{
     const struct ph_product_operands operands = {.a = job->dy, .b = job->x, .c = job->dw};
+    struct ph_product product = whole_product(job);
     struct ph_prepared prepared;
+    product.flags |= PH_PRODUCT_THREADED;
     PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &prepared));
     if (prepared.entry == NULL)
         ph__plain_product(&product, &operands);
     else if (ph__gemm_library_run(&prepared, 0, &operands) != PH_OK)
-        return ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
+        return refused();
     if (job->db != NULL)
         ph__plain_column_sums(job->samples, job->out_features, job->out_features, job->dy, job->db);
     return PH_OK;
 }
 
-ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, size_t rows, size_t out_features, size_t in_features,
-    const ph_real *x, const ph_real *dy, ph_real *dw, ph_real *db, void *scratch)
+struct library_job {
+    struct weight_job *weight;
+    struct ph_prepared full, rest; /* LIBRARY_ROWS rows of dW, and fewer */
+    _Atomic int status;
+};
+
+/* The bias gradient of columns [first, first + width) of a dY of bf16; width <= LIBRARY_ROWS. */
+static void sum_bias(const struct weight_job *job, size_t first, size_t width)
 {
+    ph_real row[LIBRARY_ROWS];
+    memset(job->db + first, 0, width * sizeof *job->db);
+    for (size_t m = 0; m < job->samples; m++) {
+        read_reals(job, job->dy, m * job->out_features + first, width, row);
+        add_columns(1, width, row, width, job->db + first);
+    }
+}
+
+static void library_task(void *argument, size_t task, size_t worker)
+{
+    struct library_job *library = argument;
+    const struct weight_job *job = library->weight;
+    const size_t first = task * LIBRARY_ROWS, rows = min_size(LIBRARY_ROWS, job->out_features - first);
+    const struct ph_product_operands operands = {
+        .a = (const uint16_t *)job->dy + first, .b = job->x, .c = job->dw + first * job->in_features};
+    const struct ph_prepared *prepared = rows == LIBRARY_ROWS ? &library->full : &library->rest;
+    const ph_status status = ph__gemm_library_run(prepared, worker, &operands);
+    if (status != PH_OK)
+        atomic_store(&library->status, status);
+    if (job->db != NULL)
+        sum_bias(job, first, rows);
+}
+
+/* bf16 by the library's own instructions. */
+static ph_status run_bf16_in_library(struct weight_job *job)
+{
+    struct library_job library = {.weight = job};
+    struct ph_product product = whole_product(job);
+    product.flags |= PH_PRODUCT_BF16;
+    product.rows = LIBRARY_ROWS;
+    if (job->out_features >= LIBRARY_ROWS)
+        PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &library.full));
+    product.rows = job->out_features % LIBRARY_ROWS;
+    if (product.rows > 0)
+        PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &library.rest));
+    ph__parallel_for(job->gemm->team, divide_up(job->out_features, LIBRARY_ROWS), library_task, &library);
+    return atomic_load(&library.status) == PH_OK ? PH_OK : refused();
+}
+
+ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape,
+    size_t rows, const void *x, const void *dy, ph_real *dw, ph_real *db, void *scratch)
+{
+    const size_t out_features = shape->out_features, in_features = shape->in_features;
     if (rows == 0) {
         memset(dw, 0, out_features * in_features * sizeof *dw);
         if (db != NULL)
             memset(db, 0, out_features * sizeof *db);
         return PH_OK;
     }
-    struct weight_job job = {.gemm = gemm,
-        .samples = rows,
-        .out_features = out_features,
-        .in_features = in_features,
-        .x = x,
-        .dy = dy,
-        .dw = dw,
-        .db = db};
+    struct weight_job job = job_of(gemm, shape);
+    job.samples = rows;
+    job.x = x;
+    job.dy = dy;
+    job.dw = dw;
+    job.db = db;
+    plan(&job);
+    if (job.is_bf16)
+        return gemm->has_bf16 && out_features > NARROW && !job.is_transposed ? run_bf16_in_library(&job)
+                                                                             : run_tiles(&job, scratch);
     if (out_features <= NARROW)
         return run_narrow(&job);
     return gemm->is_fast ? run_in_library(&job) : run_tiles(&job, scratch);

@@ -32,7 +32,7 @@ static void fold_cost(const struct ph_call *call, struct ph_cost *cost_out)
 static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
 {
     const struct fold_attributes *attributes = call->attributes;
-    return ph__weight_shape(call->inputs[WEIGHT].shape.dims, attributes->packing);
+    return ph__weight_shape(&call->outputs[PACKED], attributes->packing);
 }
 
 static size_t fold_scratch_bytes(const struct ph_call *call)

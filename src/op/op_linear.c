@@ -51,20 +51,43 @@ static void linear_cost(const struct ph_call *call, struct ph_cost *cost_out)
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[PH_LINEAR_PACKED].shape.dims[1], cost_out);
 }
 
+static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
+{
+    const struct ph_linear_attributes *attributes = call->attributes;
+    return ph__weight_shape(&call->inputs[PH_LINEAR_PACKED], attributes->packing);
+}
+
+static size_t linear_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    return ph__gemm_scratch_bytes(call->backend->gemm, &shape);
+}
+
 static ph_status linear_run(struct ph_call *call)
 {
     const struct ph_linear_attributes *attributes = call->attributes;
-    const struct ph_operand *x = &call->inputs[PH_LINEAR_X], *packed = &call->inputs[PH_LINEAR_PACKED];
-    const struct ph_gemm_weight_shape shape = ph__weight_shape(packed->shape.dims, attributes->packing);
-    return ph__gemm_forward(call->backend->gemm, &shape, ph__rows(x), x->data, packed->data,
-        call->inputs[PH_LINEAR_BIAS].data, attributes->activation, call->outputs[0].data);
+    const struct ph_operand *x = &call->inputs[PH_LINEAR_X], *y = &call->outputs[0];
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    const struct ph_gemm_args args = {.rows = ph__rows(x),
+        .x = x->data,
+        .packed = call->inputs[PH_LINEAR_PACKED].data,
+        .bias = call->inputs[PH_LINEAR_BIAS].data,
+        .activation = attributes->activation,
+        .y = y->data,
+        .is_y_bf16 = ph__is_bf16(y),
+        .scratch = call->scratch};
+    return ph__gemm_forward(call->backend->gemm, &shape, &args);
 }
 
 const struct ph_op ph__op_linear = {
     .name = "linear",
+    .bf16_operands = 1 << PH_LINEAR_X | 1 << PH_LINEAR_PACKED,
+    .bf16_inputs = 1 << PH_LINEAR_X | 1 << PH_LINEAR_PACKED,
+    .bf16_outputs = 1,
     .infer = linear_infer,
     .gradient = linear_gradient,
     .cost = linear_cost,
+    .scratch_bytes = linear_scratch_bytes,
     .run = linear_run,
 };
 

@@ -25,19 +25,43 @@ static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[PACKED].shape.dims[0], cost_out);
 }
 
+static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
+{
+    return ph__weight_shape(&call->inputs[PACKED], PH_PACK_TRANSPOSED);
+}
+
+static size_t backward_data_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    return ph__gemm_scratch_bytes(call->backend->gemm, &shape);
+}
+
 static ph_status backward_data_run(struct ph_call *call)
 {
     const struct backward_data_attributes *attributes = call->attributes;
-    const struct ph_operand *dy = &call->inputs[DY], *packed = &call->inputs[PACKED];
-    const struct ph_gemm_weight_shape shape = ph__weight_shape(packed->shape.dims, PH_PACK_TRANSPOSED);
-    return ph__gemm_backward_data(call->backend->gemm, &shape, ph__rows(dy), dy->data, packed->data,
-        attributes->activation, call->inputs[ACTIVATED].data, call->outputs[0].data);
+    const struct ph_operand *dy = &call->inputs[DY], *activated = &call->inputs[ACTIVATED],
+                            *dx = &call->outputs[0];
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    const struct ph_gemm_args args = {.rows = ph__rows(dy),
+        .x = dy->data,
+        .packed = call->inputs[PACKED].data,
+        .activation = attributes->activation,
+        .activated = activated->data,
+        .is_activated_bf16 = ph__is_bf16(activated),
+        .y = dx->data,
+        .is_y_bf16 = ph__is_bf16(dx),
+        .scratch = call->scratch};
+    return ph__gemm_backward_data(call->backend->gemm, &shape, &args);
 }
 
 const struct ph_op ph__op_linear_backward_data = {
     .name = "linear_backward_data",
+    .bf16_operands = 1 << DY | 1 << PACKED,
+    .bf16_inputs = 1 << DY | 1 << PACKED | 1 << ACTIVATED,
+    .bf16_outputs = 1,
     .infer = backward_data_infer,
     .cost = backward_data_cost,
+    .scratch_bytes = backward_data_scratch_bytes,
     .run = backward_data_run,
 };
 

@@ -2,9 +2,11 @@
  * inputs: dy (B,M), x (B,K); outputs: dW (M,K) and, if there is a bias, db (M). */
 #include "op/operator.h"
 
+enum { DY, X };
+
 static ph_status backward_weight_infer(struct ph_infer *infer)
 {
-    const struct ph_type *dy = &infer->inputs[0], *x = &infer->inputs[1];
+    const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[X];
     if (!ph__type_is_real_of_rank(dy, 2) || !ph__type_is_real_of_rank(x, 2) ||
         !ph__dim_equal(dy->dims[0], x->dims[0]))
         return ph__infer_fail(infer, "dy (B,M), x (B,K)");
@@ -16,25 +18,35 @@ static ph_status backward_weight_infer(struct ph_infer *infer)
 
 static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    ph__cost_elementwise(call, 2.0 * (double)ph__rows(&call->inputs[0]), cost_out);
+    ph__cost_elementwise(call, 2.0 * (double)ph__rows(&call->inputs[DY]), cost_out);
+}
+
+static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
+{
+    const struct ph_operand *dy = &call->inputs[DY], *x = &call->inputs[X];
+    return (struct ph_gemm_weight_shape){
+        .out_features = dy->shape.dims[1], .in_features = x->shape.dims[1], .is_bf16 = ph__is_bf16(dy)};
 }
 
 static size_t backward_weight_scratch_bytes(const struct ph_call *call)
 {
-    const struct ph_operand *dy = &call->inputs[0], *x = &call->inputs[1];
-    return ph__gemm_weight_scratch_bytes(call->backend->gemm, dy->shape.dims[1], x->shape.dims[1]);
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    return ph__gemm_weight_scratch_bytes(call->backend->gemm, &shape);
 }
 
 static ph_status backward_weight_run(struct ph_call *call)
 {
-    const struct ph_operand *dy = &call->inputs[0], *x = &call->inputs[1];
+    const struct ph_operand *dy = &call->inputs[DY], *x = &call->inputs[X];
+    const struct ph_gemm_weight_shape shape = weight_shape(call);
     ph_real *db = call->num_outputs > 1 ? call->outputs[1].data : NULL;
-    return ph__gemm_backward_weight(call->backend->gemm, ph__rows(dy), dy->shape.dims[1], x->shape.dims[1],
-        x->data, dy->data, call->outputs[0].data, db, call->scratch);
+    return ph__gemm_backward_weight(call->backend->gemm, &shape, ph__rows(dy), x->data, dy->data,
+        call->outputs[0].data, db, call->scratch);
 }
 
 const struct ph_op ph__op_linear_backward_weight = {
     .name = "linear_backward_weight",
+    .bf16_operands = 1 << DY | 1 << X,
+    .bf16_inputs = 1 << DY | 1 << X,
     .infer = backward_weight_infer,
     .cost = backward_weight_cost,
     .scratch_bytes = backward_weight_scratch_bytes,

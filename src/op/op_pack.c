@@ -1,6 +1,6 @@
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
  * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the type of the weight, only its bytes are the library's; it is made
- * anew when the weight has changed. The gradient of the packed weight is the gradient of the weight, in plain
+ * anew when the weight has changed. In bf16 the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain
  * layout. */
 #include "op/operator.h"
 
@@ -24,8 +24,7 @@ static void pack_gradient(struct ph_gradient *gradient)
 static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
 {
     const struct pack_attributes *attributes = call->attributes;
-    const size_t *dims = call->inputs[0].shape.dims;
-    return ph__weight_shape(dims, attributes->packing);
+    return ph__weight_shape(&call->outputs[0], attributes->packing);
 }
 
 static ph_status pack_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
@@ -44,6 +43,7 @@ static ph_status pack_run(struct ph_call *call)
 const struct ph_op ph__op_pack = {
     .name = "pack",
     .traits = PH_OP_ONCE_PER_VERSION,
+    .bf16_outputs = 1,
     .infer = pack_infer,
     .gradient = pack_gradient,
     .cost = ph__cost_copy,
@@ -51,12 +51,13 @@ const struct ph_op ph__op_pack = {
     .run = pack_run,
 };
 
-struct ph_gemm_weight_shape ph__weight_shape(const size_t dims[2], enum ph_packing packing)
+struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing)
 {
-    return (struct ph_gemm_weight_shape){.out_features = dims[0],
-        .in_features = dims[1],
+    return (struct ph_gemm_weight_shape){.out_features = packed->shape.dims[0],
+        .in_features = packed->shape.dims[1],
         .is_transposed = packing == PH_PACK_TRANSPOSED,
-        .is_row_wise = packing == PH_PACK_ROW_WISE};
+        .is_row_wise = packing == PH_PACK_ROW_WISE,
+        .is_bf16 = ph__is_bf16(packed)};
 }
 
 ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing)

@@ -41,6 +41,11 @@ bool ph__is_absent(const struct ph_operand *operand)
     return operand->data == NULL && operand->scalar == NULL;
 }
 
+bool ph__is_bf16(const struct ph_operand *operand)
+{
+    return operand->type->dtype == PH_BF16;
+}
+
 size_t ph__elements(const struct ph_operand *operand)
 {
     return ph_shape_elements(&operand->shape);

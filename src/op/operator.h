@@ -25,6 +25,7 @@ ph_status ph__infer_elementwise(struct ph_infer *infer);
 /* ---- shapes at run time ---- */
 
 bool ph__is_absent(const struct ph_operand *operand);
+bool ph__is_bf16(const struct ph_operand *operand);
 size_t ph__elements(const struct ph_operand *operand);
 size_t ph__rows(const struct ph_operand *operand);         /* dims[0] */
 size_t ph__row_elements(const struct ph_operand *operand); /* product of the other dimensions */
@@ -58,7 +59,7 @@ enum ph_packing {
 };
 /* The packed layout of a weight (out, in), made once per version of it and shared by all who ask. */
 ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing);
-struct ph_gemm_weight_shape ph__weight_shape(const size_t dims[2], enum ph_packing packing);
+struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
 ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
 /* Gradient behind an activation whose output was y: dy where the activation is the identity. */

@@ -39,8 +39,10 @@ static const struct ph_option train_options[] = {
         .type = PH_OPTION_CHOICE,
         .offset = TRAIN(precision),
         .default_text = "fp32",
-        .choices = "fp32",
-        .help = "Of weights and arithmetic."},
+        .choices = "fp32|bf16",
+        .help = "Of linear layers' arithmetic. bf16: they multiply numbers of 16 bits and sum in fp32, "
+                "forward and "
+                "backward; weights, gradients of weights and optimizers stay fp32."},
     {.key = "deterministic",
         .type = PH_OPTION_BOOL,
         .offset = TRAIN(deterministic),

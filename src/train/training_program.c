@@ -132,6 +132,7 @@ ph_status ph__training_program_build(const struct ph_train_job *job, const struc
 {
     struct ph_builder *builder = NULL;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
+    ph_builder_set_precision(builder, (enum ph_precision)job->train->precision);
     ph_status status = build(builder, job, features, program_out);
     ph_builder_destroy(builder);
     return status;

@@ -66,6 +66,25 @@ static inline void vf_store_mask(float *p, vmask mask, vf x)
     _mm256_maskstore_ps(p, mask, x);
 }
 
+static inline vf vf_load_bf16(const uint16_t *p)
+{
+    const __m128i words = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
+}
+
+/* To the nearest, the even one of two; NaN becomes quiet. */
+static inline void vf_store_bf16(uint16_t *p, vf x)
+{
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7fff));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    const __m256i words = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(packed));
+}
+
 static inline vf vf_keep_lanes(vmask mask, vf x) /* the masked lanes, zero elsewhere */
 {
     return _mm256_and_ps(_mm256_castsi256_ps(mask), x);

@@ -69,6 +69,23 @@ static inline void vf_store_mask(float *p, vmask mask, vf x)
     _mm512_mask_storeu_ps(p, mask, x);
 }
 
+static inline vf vf_load_bf16(const uint16_t *p)
+{
+    const __m256i words = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+}
+
+/* To the nearest, the even one of two; NaN becomes quiet. */
+static inline void vf_store_bf16(uint16_t *p, vf x)
+{
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
+    const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    const __m512i result = _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16)));
+}
+
 static inline vf vf_keep_lanes(vmask mask, vf x) /* the masked lanes, zero elsewhere */
 {
     return _mm512_maskz_mov_ps(mask, x);

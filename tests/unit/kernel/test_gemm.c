@@ -104,7 +104,8 @@ static void layer_fini(struct layer *layer)
 
 static void pack(struct ph_gemm *gemm, struct layer *layer)
 {
-    struct ph_gemm_weight_shape shape = {layer->shape.out_features, layer->shape.in_features, false, false};
+    struct ph_gemm_weight_shape shape = {
+        layer->shape.out_features, layer->shape.in_features, false, false, false};
     if (layer->packed == NULL) {
         assert_ok(ph__gemm_packed_bytes(gemm, &shape, &layer->packed_size));
         assert_ok(ph__memory_alloc(layer->packed_size, "packed", &layer->packed));
@@ -121,28 +122,35 @@ static void pack(struct ph_gemm *gemm, struct layer *layer)
 static void forward(struct ph_gemm *gemm, struct layer *layer, bool has_bias, enum ph_activation activation)
 {
     const struct ph_gemm_weight_shape shape = {
-        layer->shape.out_features, layer->shape.in_features, false, false};
-    assert_ok(ph__gemm_forward(gemm, &shape, layer->shape.rows, layer->x, layer->packed,
-        has_bias ? layer->bias : NULL, activation, layer->y));
+        layer->shape.out_features, layer->shape.in_features, false, false, false};
+    const struct ph_gemm_args args = {.rows = layer->shape.rows,
+        .x = layer->x,
+        .packed = layer->packed,
+        .bias = has_bias ? layer->bias : NULL,
+        .activation = activation,
+        .y = layer->y};
+    assert_ok(ph__gemm_forward(gemm, &shape, &args));
 }
 
 static void backward_data(struct ph_gemm *gemm, struct layer *layer)
 {
     const struct ph_gemm_weight_shape shape = {
-        layer->shape.out_features, layer->shape.in_features, true, false};
-    assert_ok(ph__gemm_backward_data(
-        gemm, &shape, layer->shape.rows, layer->dy, layer->packed_transposed, PH_IDENTITY, NULL, layer->dx));
+        layer->shape.out_features, layer->shape.in_features, true, false, false};
+    const struct ph_gemm_args args = {
+        .rows = layer->shape.rows, .x = layer->dy, .packed = layer->packed_transposed, .y = layer->dx};
+    assert_ok(ph__gemm_backward_data(gemm, &shape, &args));
 }
 
 static void backward_weight(struct ph_gemm *gemm, struct layer *layer)
 {
     const struct shape *s = &layer->shape;
+    const struct ph_gemm_weight_shape shape = {s->out_features, s->in_features, false, false, false};
     if (layer->scratch == NULL) {
-        layer->scratch_size = ph__gemm_weight_scratch_bytes(gemm, s->out_features, s->in_features);
+        layer->scratch_size = ph__gemm_weight_scratch_bytes(gemm, &shape);
         assert_ok(ph__memory_alloc(layer->scratch_size + 1, "scratch", &layer->scratch));
     }
-    assert_ok(ph__gemm_backward_weight(gemm, s->rows, s->out_features, s->in_features, layer->x, layer->dy,
-        layer->dw, layer->db, layer->scratch));
+    assert_ok(ph__gemm_backward_weight(
+        gemm, &shape, s->rows, layer->x, layer->dy, layer->dw, layer->db, layer->scratch));
 }
 
 static void run_all(struct ph_gemm *gemm, struct layer *layer)
@@ -392,21 +400,27 @@ static void two_layers_of_one_shape_do_not_mix(void **state)
 static void check_row_wise(struct ph_gemm *gemm, const struct shape *shape, size_t piece)
 {
     const size_t n = shape->out_features, k = shape->in_features;
-    const struct ph_gemm_weight_shape weight = {n, k, false, true};
+    const struct ph_gemm_weight_shape weight = {n, k, false, true, false};
     struct layer layer;
     layer_init(&layer, shape);
     assert_ok(ph__gemm_packed_bytes(gemm, &weight, &layer.packed_size));
     assert_ok(ph__memory_alloc(layer.packed_size, "packed", &layer.packed));
     assert_ok(ph__gemm_pack(gemm, &weight, layer.weight, layer.packed));
-    assert_ok(
-        ph__gemm_forward(gemm, &weight, shape->rows, layer.x, layer.packed, layer.bias, PH_SIGMOID, layer.y));
+    struct ph_gemm_args args = {.rows = shape->rows,
+        .x = layer.x,
+        .packed = layer.packed,
+        .bias = layer.bias,
+        .activation = PH_SIGMOID,
+        .y = layer.y};
+    assert_ok(ph__gemm_forward(gemm, &weight, &args));
     assert_forward(&layer, true, PH_SIGMOID);
     ph_real *part = random_reals(piece * n);
     for (size_t first = 0; first < shape->rows; first += piece) {
-        const size_t rows = shape->rows - first < piece ? shape->rows - first : piece;
-        assert_ok(ph__gemm_forward(
-            gemm, &weight, rows, layer.x + first * k, layer.packed, layer.bias, PH_SIGMOID, part));
-        assert_memory_equal(part, layer.y + first * n, rows * n * sizeof *part);
+        args.rows = shape->rows - first < piece ? shape->rows - first : piece;
+        args.x = layer.x + first * k;
+        args.y = part;
+        assert_ok(ph__gemm_forward(gemm, &weight, &args));
+        assert_memory_equal(part, layer.y + first * n, args.rows * n * sizeof *part);
     }
     free(part);
     layer_fini(&layer);
@@ -483,15 +497,20 @@ static void a_nan_reaches_everything_that_depends_on_it(void **state)
 /* dx times what is left of an activation that made x: by the plain dx and the formula. */
 static void check_derivative(struct ph_gemm *gemm, const struct shape *shape, enum ph_activation activation)
 {
-    const struct ph_gemm_weight_shape weight = {shape->out_features, shape->in_features, true, false};
+    const struct ph_gemm_weight_shape weight = {shape->out_features, shape->in_features, true, false, false};
     const size_t count = shape->rows * shape->in_features;
     struct layer layer;
     layer_init(&layer, shape);
     pack(gemm, &layer);
     backward_data(gemm, &layer);
     ph_real *dx = random_reals(count);
-    assert_ok(ph__gemm_backward_data(
-        gemm, &weight, shape->rows, layer.dy, layer.packed_transposed, activation, layer.x, dx));
+    const struct ph_gemm_args args = {.rows = shape->rows,
+        .x = layer.dy,
+        .packed = layer.packed_transposed,
+        .activation = activation,
+        .activated = layer.x,
+        .y = dx};
+    assert_ok(ph__gemm_backward_data(gemm, &weight, &args));
     for (size_t i = 0; i < count; i++) {
         const double x = (double)layer.x[i], plain = (double)layer.dx[i];
         const double wanted = activation == PH_RELU ? (x > 0 ? plain : 0) : plain * x * (1 - x);

@@ -33,7 +33,7 @@ static void count_task(void *argument, size_t task, size_t worker)
 static void run_product(struct ph_team *team, bool is_fast)
 {
     const size_t rows = 512, features = 128;
-    const struct ph_gemm_weight_shape shape = {features, features, false, false};
+    const struct ph_gemm_weight_shape shape = {features, features, false, false, false};
     struct ph_gemm *gemm;
     assert_ok(ph__gemm_create(team, is_fast, &gemm));
     float *x = calloc(rows * features, sizeof *x), *y = calloc(rows * features, sizeof *y);
@@ -42,7 +42,8 @@ static void run_product(struct ph_team *team, bool is_fast)
     void *packed;
     assert_ok(ph__memory_alloc(size, "packed", &packed));
     assert_ok(ph__gemm_pack(gemm, &shape, x, packed));
-    assert_ok(ph__gemm_forward(gemm, &shape, rows, x, packed, NULL, PH_IDENTITY, y));
+    const struct ph_gemm_args args = {.rows = rows, .x = x, .packed = packed, .y = y};
+    assert_ok(ph__gemm_forward(gemm, &shape, &args));
     free(x);
     free(y);
     ph__memory_free(packed, size);

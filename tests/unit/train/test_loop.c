@@ -26,6 +26,23 @@ static void every_model_learns_and_ends_in_the_same_bits_for_any_threads(void **
     }
 }
 
+static void bf16_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"dlrm", "deepfm"};
+    for (size_t i = 0; i < COUNT(models); i++) {
+        struct setup *setup = set_up(models[i], "bf16");
+        const struct ph_train_summary real = train(setup);
+        setup->train.precision = PH_PRECISION_BF16;
+        const struct ph_train_summary one = train(setup);
+        assert_string_not_equal(one.checkpoint_sha256, real.checkpoint_sha256);
+        assert_near(one.valid.logloss, real.valid.logloss, 0.005, 0);
+        setup->job.num_threads = 2;
+        assert_string_equal(train(setup).checkpoint_sha256, one.checkpoint_sha256);
+        free(setup);
+    }
+}
+
 static void folder_holds_what_the_contract_names(void **state)
 {
     (void)state;
@@ -289,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_learns_and_ends_in_the_same_bits_for_any_threads),
+        cmocka_unit_test(bf16_learns_and_ends_in_the_same_bits_for_any_threads),
         cmocka_unit_test(folder_holds_what_the_contract_names),
         cmocka_unit_test(saved_model_scores_as_the_trained_one_did),
         cmocka_unit_test(training_ends_at_max_steps_and_still_evaluates),
