@@ -222,10 +222,12 @@ static void build_update(struct ph_builder *builder, ph_value loss, enum ph_opti
         ph_update(builder, parameters[i], gradients[i], &optimizer, rate, step, 0);
 }
 
-struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer)
+struct ph_program *dlrm_training_program(
+    const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision)
 {
     struct ph_builder *builder = NULL;
     bench_check(ph_builder_create(PH_TRAINING, &builder));
+    ph_builder_set_precision(builder, precision);
     const ph_value logits = build_logits(builder, of);
     const ph_value loss = ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
     ph_output(builder, "loss", loss);

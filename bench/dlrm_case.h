@@ -37,7 +37,8 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder);
 
 /* The model's graph. Training: entries forward, backward and update, scalars learning_rate and step, output loss.
  * Inference: entry forward, output probability. */
-struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer);
+struct ph_program *dlrm_training_program(
+    const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision);
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of);
 
 /* The embedding table of a store that holds one, (tables * rows, dim). */

@@ -2,10 +2,12 @@
  *
  * In each round the machine's rates are measured, then some steps of ours, then some of each peer, the same model and
  * batches in PyTorch (bench/peers/torch.py), eager and compiled. Batches are made beforehand on all sides: this is the
- * speed of the step. The floor of the step and of each operator is that of bench/floor.h by the rates of the same round.
+ * speed of the step. A step in bf16 takes turns with the one in fp32 on the same parameters. The floor of the step and of each operator is that of bench/floor.h by the rates of the same round.
  *
- * bench_dlrm [--rounds N] [--case NAME] [--optimizer sgd|adagrad|rowwise_adagrad] [--threads N] [--peers FOLDER]
- *            [--json FILE] */
+ * bench_dlrm [--rounds N] [--case NAME] [--optimizer sgd|adagrad|rowwise_adagrad] [--precision fp32|bf16] [--threads N]
+ *            [--peers FOLDER] [--json FILE]
+ *
+ * Without --precision everything is measured in fp32, and what `is_default` says in bf16. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +33,12 @@ static const struct optimizer {
 } optimizers[] = {{PH_SGD, "sgd"}, {PH_ADAGRAD, "adagrad"}, {PH_ROWWISE_ADAGRAD, "rowwise_adagrad"}};
 enum { NUM_OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
+static const char *const precisions[] = {[PH_PRECISION_FP32] = "fp32", [PH_PRECISION_BF16] = "bf16"};
+enum { NUM_PRECISIONS = sizeof precisions / sizeof *precisions };
+
 struct options {
     size_t rounds, threads;
-    const char *of, *optimizer, *peers, *json;
+    const char *of, *optimizer, *precision, *peers, *json;
 };
 
 /* One measured configuration. */
@@ -41,8 +46,10 @@ struct run {
     char name[96];
     const struct dlrm_case *of;
     const struct optimizer *optimizer;
+    enum ph_precision precision;
     size_t threads, rounds;
     double seconds[MAX_ROUNDS];              /* a step */
+    double seconds_fp32[MAX_ROUNDS];         /* of bf16: a step in fp32 */
     double of_floor[MAX_ROUNDS];             /* floor / seconds */
     double theirs[NUM_PEERS][MAX_ROUNDS];    /* seconds a step; NAN without the peer */
     double (*operator_of_floor)[MAX_ROUNDS]; /* by node */
@@ -55,8 +62,8 @@ struct run {
 
 static bool peer_prepare(struct peer *peer, const struct run *run, const char *folder, const char *mode)
 {
-    return peer_accepts(peer, "case %s threads=%zu optimizer=%s mode=%s precision=fp32", folder, run->threads,
-        run->optimizer->name, mode);
+    return peer_accepts(peer, "case %s threads=%zu optimizer=%s mode=%s precision=%s", folder, run->threads,
+        run->optimizer->name, mode, precisions[run->precision]);
 }
 
 static double run_peer(struct peer *peer, bool is_ready, size_t steps)
@@ -94,6 +101,25 @@ static void record_step(struct ph_json *figures, const struct run *run, struct p
             printf("   PyTorch %-7s %8.0f samples/s, ratio %.2f\n", peer_modes[p].mode,
                 samples / bench_median(run->theirs[p], run->rounds), ratio);
     }
+}
+
+static void record_fp32(struct ph_json *figures, const struct run *run)
+{
+    const double samples = (double)run->of->batch, fp32 = bench_median(run->seconds_fp32, run->rounds);
+    double ratios[MAX_ROUNDS];
+    char name[128];
+    for (size_t i = 0; i < run->rounds; i++)
+        ratios[i] = run->seconds_fp32[i] / run->seconds[i];
+    snprintf(name, sizeof name, "%s.fp32", run->name);
+    bench_record(figures, &(struct bench_figure){.name = name,
+                              .unit = "samples/s",
+                              .value = samples / bench_median(run->seconds, run->rounds),
+                              .spread = bench_spread(run->seconds, run->rounds),
+                              .peer = "the same step in fp32",
+                              .peer_value = samples / fp32,
+                              .ratio = bench_median(ratios, run->rounds),
+                              .placement = run->placement});
+    printf("   in fp32 %12.0f samples/s, ratio %.2f\n", samples / fp32, bench_median(ratios, run->rounds));
 }
 
 static void record_operator(struct ph_json *figures, const struct run *run, const struct step *step,
@@ -155,6 +181,8 @@ static void report(
         printf(" %.0f", run->rates.copy[i] * 1e-9);
     printf(", gather %.1f, revisit %.1f, update %.1f GB/s in the last round\n", run->rates.gather * 1e-9,
         run->rates.revisit * 1e-9, run->rates.update * 1e-9);
+    if (run->precision == PH_PRECISION_BF16)
+        record_fp32(figures, run);
     record_step(figures, run, peers);
     record_operators(figures, run, step);
     fflush(stdout);
@@ -187,19 +215,31 @@ static const char *add_placement(const char *former, const char *latest)
     return former == NULL || strcmp(former, latest) == 0 ? latest : "moved";
 }
 
-static void run_rounds(struct run *run, struct step *step, const struct floor_rows *rows,
+/* Products of bf16 have a peak of their own where the processor has instructions for them. */
+static void raise_product_rate(struct run *run, struct bench_limits *limits)
+{
+    if (run->precision == PH_PRECISION_BF16)
+        run->rates.product = fmax(run->rates.product, bench_peak_bf16(limits));
+}
+
+static void run_rounds(struct run *run, struct step *step, struct step *fp32, const struct floor_rows *rows,
     struct peer peers[NUM_PEERS], const bool are_ready[NUM_PEERS])
 {
     struct bench_limits *limits = bench_limits_create(step_team(step));
     const size_t steps = steps_of_a_sample(step);
     for (size_t p = 0; p < NUM_PEERS; p++)
         run_peer(&peers[p], are_ready[p], 3);
+    if (fp32 != NULL)
+        step_run(fp32, 2);
     for (size_t round = 0; round < run->rounds; round++) {
         const double before = bench_core_latency();
         run->rates = bench_measure_rates(limits, rows, step_table(step));
         run->seconds[round] = step_run(step, steps) / (double)steps;
         bench_raise_rates(&run->rates, limits, rows, step_table(step));
+        raise_product_rate(run, limits);
         measure_operators(run, step, round);
+        if (fp32 != NULL)
+            run->seconds_fp32[round] = step_run(fp32, steps) / (double)steps;
         for (size_t p = 0; p < NUM_PEERS; p++)
             run->theirs[p][round] = run_peer(&peers[p], are_ready[p], steps);
         run->placement =
@@ -212,21 +252,40 @@ static void measure(struct run *run, const struct dlrm_data *data, const struct 
     const char *folder, struct peer peers[NUM_PEERS], struct ph_json *figures)
 {
     bool are_ready[NUM_PEERS];
-    struct step *step = step_create(data, run->optimizer->kind, run->threads);
+    const bool is_bf16 = run->precision == PH_PRECISION_BF16;
+    struct step *step = step_create(data, run->optimizer->kind, run->precision, run->threads, NULL);
+    struct step *fp32 =
+        is_bf16 ? step_create(data, run->optimizer->kind, PH_PRECISION_FP32, run->threads, step) : NULL;
     const size_t num_nodes = step_num_nodes(step);
-    snprintf(run->name, sizeof run->name, "train.dlrm.%s.%s.threads%zu", run->of->name, run->optimizer->name,
-        run->threads);
+    snprintf(run->name, sizeof run->name, "train.dlrm.%s.%s%s.threads%zu", run->of->name,
+        run->optimizer->name, is_bf16 ? ".bf16" : "", run->threads);
     for (size_t p = 0; p < NUM_PEERS; p++)
         are_ready[p] = peer_prepare(&peers[p], run, folder, peer_modes[p].mode);
     run->operator_seconds = calloc(num_nodes + 1, sizeof *run->operator_seconds);
     run->operator_of_floor = calloc(num_nodes + 1, sizeof *run->operator_of_floor);
     if (run->operator_seconds == NULL || run->operator_of_floor == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for the operators' figures"));
-    run_rounds(run, step, rows, peers, are_ready);
+    run_rounds(run, step, fp32, rows, peers, are_ready);
     report(figures, run, step, peers);
     free(run->operator_seconds);
     free(run->operator_of_floor);
+    if (fp32 != NULL)
+        step_destroy(fp32);
     step_destroy(step);
+}
+
+static bool is_default(const struct run *run)
+{
+    return run->precision == PH_PRECISION_FP32 ||
+           (strcmp(run->of->name, "pool1") == 0 && run->optimizer->kind == PH_ADAGRAD);
+}
+
+static bool is_wanted(const struct run *run, const struct options *options)
+{
+    return (options->optimizer == NULL || strcmp(options->optimizer, run->optimizer->name) == 0) &&
+           (options->threads == 0 || options->threads == run->threads) &&
+           (options->precision != NULL ? strcmp(options->precision, precisions[run->precision]) == 0
+                                       : is_default(run));
 }
 
 static void measure_case(const struct dlrm_case *of, const struct options *options,
@@ -238,15 +297,14 @@ static void measure_case(const struct dlrm_case *of, const struct options *optio
     struct floor_rows *rows = floor_rows_create(&data);
     if (options->peers != NULL)
         dlrm_data_write(&data, folder);
-    for (size_t i = 0; i < NUM_OPTIMIZERS; i++) {
-        if (options->optimizer != NULL && strcmp(options->optimizer, optimizers[i].name) != 0)
-            continue;
-        for (size_t threads = 1; threads <= MAX_THREADS; threads++) {
-            struct run run = {
-                .of = of, .optimizer = &optimizers[i], .threads = threads, .rounds = options->rounds};
-            if (options->threads == 0 || options->threads == threads)
-                measure(&run, &data, rows, folder, peers, figures);
-        }
+    for (size_t i = 0; i < NUM_OPTIMIZERS * NUM_PRECISIONS * MAX_THREADS; i++) {
+        struct run run = {.of = of,
+            .optimizer = &optimizers[i / MAX_THREADS / NUM_PRECISIONS],
+            .precision = (enum ph_precision)(i / MAX_THREADS % NUM_PRECISIONS),
+            .threads = i % MAX_THREADS + 1,
+            .rounds = options->rounds};
+        if (is_wanted(&run, options))
+            measure(&run, &data, rows, folder, peers, figures);
     }
     floor_rows_destroy(rows);
     dlrm_data_fini(&data);
@@ -265,6 +323,8 @@ static struct options parse(int argc, char **argv)
             options.of = value;
         else if (strcmp(argv[i], "--optimizer") == 0)
             options.optimizer = value;
+        else if (strcmp(argv[i], "--precision") == 0)
+            options.precision = value;
         else if (strcmp(argv[i], "--peers") == 0)
             options.peers = value;
         else if (strcmp(argv[i], "--json") == 0)

@@ -11,6 +11,7 @@ struct step {
     const struct dlrm_data *data;
     struct ph_program *program;
     struct ph_store *store;
+    bool is_store_shared;
     struct ph_state *state;
     struct ph_backend *backend;
     struct ph_executor *executor;
@@ -18,14 +19,19 @@ struct step {
     uint64_t number;
 };
 
-struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer, size_t threads)
+struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer,
+    enum ph_precision precision, size_t threads, const struct step *beside)
 {
     struct step *step = calloc(1, sizeof *step);
     if (step == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a step"));
     step->data = data;
-    step->program = dlrm_training_program(&data->of, optimizer);
-    bench_check(ph_store_create(1, &step->store));
+    step->program = dlrm_training_program(&data->of, optimizer, precision);
+    step->is_store_shared = beside != NULL;
+    if (beside != NULL)
+        step->store = beside->store;
+    else
+        bench_check(ph_store_create(1, &step->store));
     bench_check(ph_state_create(&step->state));
     bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &step->backend));
     bench_check(ph_executor_create(step->program, step->store, step->state, step->backend, &step->executor));
@@ -42,7 +48,8 @@ void step_destroy(struct step *step)
     ph_executor_destroy(step->executor);
     ph_backend_destroy(step->backend);
     ph_state_destroy(step->state);
-    ph_store_destroy(step->store);
+    if (!step->is_store_shared)
+        ph_store_destroy(step->store);
     ph_program_destroy(step->program);
     free(step);
 }

@@ -7,8 +7,10 @@
 
 struct step;
 
-/* data is borrowed until destroy. */
-struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer, size_t threads);
+/* data is borrowed until destroy. beside: a step of the same optimizer that lives as long, whose parameters and optimizer
+ * slots this one shares; NULL: it has its own. */
+struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer,
+    enum ph_precision precision, size_t threads, const struct step *beside);
 void step_destroy(struct step *step);
 
 /* Runs training steps on the batches in turn; seconds that they took. */
