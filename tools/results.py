@@ -55,15 +55,18 @@ def digest(*paths):
     return sha.hexdigest()[:12]
 
 
-def run(program, config, seed, options):
+def run(program, config, seed, options, settings=()):
     """The summary of one run, trained now unless it was before; one that was stopped goes on."""
-    folder = options.runs / f"{config.parent.name}-{config.stem}-seed{seed}-{digest(config, program)}"
+    name = "-".join([config.parent.name, config.stem, f"seed{seed}", *settings, digest(config, program)])
+    folder = options.runs / name
     summary = folder / "summary.json"
     if not summary.exists():
         command = [program, "train", config, "--out", folder, "--resume", "--set", f"seed={seed}"]
         command += ["--set", f"threads={options.threads}"] if options.threads > 0 else []
+        for setting in settings:
+            command += ["--set", setting]
         environment = {"PHLOEM_DATA": str(ROOT.parent / "shared" / "data"), **os.environ}
-        result = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+        result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
         if result.returncode != 0:
             sys.exit(f"results: {config} with seed {seed} ended with {result.returncode}")
     return json.loads(summary.read_text())
@@ -119,4 +122,5 @@ def main():
     print(f"written: {options.write}")
 
 
-main()
+if __name__ == "__main__":
+    main()
