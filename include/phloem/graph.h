@@ -67,14 +67,15 @@ enum ph_mode { PH_TRAINING, PH_INFERENCE };
  * mode dropout is the identity and batch norm uses its running statistics. */
 enum ph_precision {
     PH_PRECISION_FP32,
-    PH_PRECISION_BF16, /* linear layers multiply bf16, forward and backward, and what flows between them is bf16; what is
-                          learnt, sums, losses and gradients of parameters stay real */
+    PH_PRECISION_BF16, /* linear layers' weights are rounded to bf16. In training what flows between layers is bf16 as
+                          well, forward and backward; what is learnt, sums, losses and gradients of parameters stay real. In
+                          inference the weights take half the bytes, all else stays real */
 };
 
 ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
 void ph_builder_destroy(struct ph_builder *builder);
 enum ph_mode ph_builder_mode(const struct ph_builder *builder);
-/* fp32 unless set otherwise before ph_builder_finish. */
+/* fp32 unless it is set otherwise before the first operator is added. */
 void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
 ph_status ph_builder_status(const struct ph_builder *builder);
 

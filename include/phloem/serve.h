@@ -30,6 +30,7 @@ struct ph_scorer_options {
     uint64_t max_bad_rows; /* of what is measured on: left out, as struct ph_batches_options says */
     /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base rate. */
     double logit_shift;
+    enum ph_precision precision; /* of linear layers; 0: fp32 */
 };
 /* Parameters and states that the store and the state lack are made there, with their initial values. Errors:
  * PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the store or the state holds one of its
@@ -55,6 +56,9 @@ struct ph_session_options {
     /* How the rows of embedding tables are held (0: fp32), as far as that makes them smaller: they are converted while they
      * are read. Probabilities then differ from those of fp32 by the rounding of the rows, and are the same bits in any call. */
     enum ph_row_format row_format;
+    /* PH_PRECISION_BF16 (0: fp32): the weights of linear layers are rounded to bf16, which take half the bytes; arithmetic
+     * stays fp32. What matters for few rows, where reading the weights is most of the work. */
+    enum ph_precision precision;
 };
 
 /* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there, config.yaml

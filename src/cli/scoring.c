@@ -1,9 +1,11 @@
 #include "cli/scoring.h"
 
+#include <string.h>
+
 #include "cli/folder_config.h"
 #include "tensor/row_format.h"
 
-static ph_status create_scorer(struct cli_scoring *scoring)
+static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision precision)
 {
     const struct ph_config *config = &scoring->config;
     struct ph_backend_options backend_options = {(size_t)config->top.threads, !config->train.deterministic};
@@ -18,21 +20,33 @@ static ph_status create_scorer(struct cli_scoring *scoring)
         .num_prefetched = (size_t)config->data.num_prefetched,
         .max_bad_rows = (uint64_t)config->data.max_bad_rows,
         .logit_shift = scoring->model.logit_shift,
+        .precision = precision,
     };
     return ph_scorer_create(&options, &scoring->scorer);
 }
 
-ph_status cli_scoring_open(
-    struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets, const char *row_format)
+static ph_status parse_precision(const char *text, enum ph_precision *precision_out)
 {
+    const bool is_bf16 = text != NULL && strcmp(text, "bf16") == 0;
+    *precision_out = is_bf16 ? PH_PRECISION_BF16 : PH_PRECISION_FP32;
+    if (text == NULL || is_bf16 || strcmp(text, "fp32") == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "--precision '%.32s' is none of fp32 bf16", text);
+}
+
+ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets,
+    const struct cli_formats *formats)
+{
+    enum ph_precision precision;
     enum ph_row_format format = PH_ROWS_FP32;
     *scoring = (struct cli_scoring){0};
-    if (row_format != NULL)
-        PH_TRY(ph__row_format_parse("--row-format", row_format, &format));
+    if (formats->row_format != NULL)
+        PH_TRY(ph__row_format_parse("--row-format", formats->row_format, &format));
+    PH_TRY(parse_precision(formats->precision, &precision));
     PH_TRY(cli_folder_config_read(&scoring->config, folder, sets));
     PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings,
         scoring->config.data.negative_rate, format));
-    return create_scorer(scoring);
+    return create_scorer(scoring, precision);
 }
 
 void cli_scoring_close(struct cli_scoring *scoring)

@@ -61,10 +61,10 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
 ph_status verb_eval(int argc, char **argv)
 {
     struct cli_texts sets = {0};
-    const char *row_format = NULL;
+    struct cli_formats formats = {0};
     const struct cli_flag flags[] = {
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
-        CLI_ROW_FORMAT_FLAG(&row_format),
+        CLI_FORMAT_FLAGS(formats),
     };
     const struct cli_command command = {"eval",
         "Measures the model in DIR on FILE (default: data.test of its config) and prints its metrics as "
@@ -75,7 +75,7 @@ ph_status verb_eval(int argc, char **argv)
     if (arguments.has_printed_help)
         return PH_OK;
     struct cli_scoring scoring;
-    ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets, row_format);
+    ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets, &formats);
     if (status == PH_OK)
         status = evaluate(&scoring, arguments.num_positional > 1 ? arguments.positional[1] : NULL);
     cli_scoring_close(&scoring);

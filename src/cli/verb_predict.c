@@ -91,11 +91,12 @@ static ph_status predict(struct cli_scoring *scoring, const char *path, const ch
 ph_status verb_predict(int argc, char **argv)
 {
     struct cli_texts sets = {0};
-    const char *out = NULL, *row_format = NULL;
+    struct cli_formats formats = {0};
+    const char *out = NULL;
     const struct cli_flag flags[] = {
         {"--out", CLI_TEXT, &out, "FILE", "predictions, .csv or .npy (required)"},
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
-        CLI_ROW_FORMAT_FLAG(&row_format),
+        CLI_FORMAT_FLAGS(formats),
     };
     const struct cli_command command = {"predict",
         "Writes the predicted probability of each row of FILE, in order, by the model in DIR. Labels are not "
@@ -108,7 +109,7 @@ ph_status verb_predict(int argc, char **argv)
     if (out == NULL)
         return ph_fail(PH_ERROR_USAGE, "--out FILE is missing: where shall the predictions go?");
     struct cli_scoring scoring;
-    ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets, row_format);
+    ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets, &formats);
     if (status == PH_OK)
         status = cli_output_spare_model(out, arguments.positional[0]);
     if (status == PH_OK)

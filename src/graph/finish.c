@@ -10,7 +10,7 @@ static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph
         PH_TRY(ph__pass_fuse(builder));
         PH_TRY(ph__pass_prune(&builder->graph));
     }
-    if (builder->precision == PH_PRECISION_BF16)
+    if (builder->mode == PH_TRAINING && builder->precision == PH_PRECISION_BF16)
         PH_TRY(ph__pass_precision(builder));
     return ph__pass_compact(&builder->graph, program->entry_begin);
 }

@@ -137,7 +137,7 @@ ph_status ph__gemm_packed_bytes(
     const struct ph_packing packing = packing_of(gemm, shape);
     const size_t weights = shape->out_features * shape->in_features;
     if (is_own(shape))
-        *bytes_out = ph__row_product_packed_reals(shape->out_features, shape->in_features) * sizeof(ph_real);
+        *bytes_out = ph__row_product_packed_bytes(shape->out_features, shape->in_features, shape->is_bf16);
     else if (is_narrow(shape->out_features))
         *bytes_out = weights * sizeof(ph_real);
     else
@@ -163,12 +163,12 @@ ph_status ph__gemm_pack(
     size_t bytes;
     PH_TRY(ph__gemm_packed_bytes(gemm, shape, &bytes));
     if (is_own(shape))
-        ph__row_product_pack(shape->out_features, shape->in_features, weight, packed);
+        ph__row_product_pack(shape->out_features, shape->in_features, shape->is_bf16, weight, packed);
     else if (is_narrow(shape->out_features))
         memcpy(packed, weight, bytes);
     else
         PH_TRY(ph__gemm_library_pack(gemm->library, &packing, weight, packed));
-    if (shape->is_bf16 && !packing.is_bf16)
+    if (shape->is_bf16 && !packing.is_bf16 && !is_own(shape))
         round_to_bf16(gemm->kernels, bytes / sizeof *weight, packed);
     return PH_OK;
 }
@@ -178,6 +178,7 @@ ph_status ph__gemm_pack(
 struct row_job {
     struct ph_gemm *gemm;
     struct ph_row_stage stage;
+    bool is_weight_bf16; /* of a row-wise product */
     struct ph_cut cut;
     struct ph_prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
     _Atomic int status;
@@ -295,7 +296,7 @@ static void row_wise_task(void *argument, size_t task, size_t worker)
     const size_t first = task * ROW_WISE_BLOCK, rows = min_size(ROW_WISE_BLOCK, args->rows - first);
     const struct ph_row_product_args product = {rows, job->stage.in_columns, job->stage.out_columns,
         ph__row_stage_input(&job->stage, first, rows, worker), args->packed, args->bias,
-        ph__row_stage_output(&job->stage, first, worker), is_rectified};
+        ph__row_stage_output(&job->stage, first, worker), is_rectified, job->is_weight_bf16};
     job->gemm->kernels->row_product(&product);
     if (!is_rectified)
         activate(job->gemm->kernels, args->activation, rows * job->stage.out_columns, product.y);
@@ -307,14 +308,14 @@ static void row_wise_task(void *argument, size_t task, size_t worker)
 static struct ph_row_stage stage_of(
     const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
 {
-    const bool is_transposed = shape->is_transposed;
+    const bool is_transposed = shape->is_transposed, is_x_bf16 = shape->is_bf16 && !shape->is_row_wise;
     return (struct ph_row_stage){.kernels = gemm->kernels,
         .args = args,
         .in_columns = is_transposed ? shape->out_features : shape->in_features,
         .out_columns = is_transposed ? shape->in_features : shape->out_features,
         .rows = ROW_WISE_BLOCK,
-        .is_bf16 = shape->is_bf16,
-        .is_widened = shape->is_bf16 && !is_packed_bf16(gemm, shape)};
+        .is_bf16 = is_x_bf16,
+        .is_widened = is_x_bf16 && !is_packed_bf16(gemm, shape)};
 }
 
 /* Of the most rows that a slice can have, with everything that may be bf16. */
@@ -325,8 +326,8 @@ size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_w
     struct ph_row_stage stage = stage_of(gemm, shape, &args);
     if (!is_own(shape))
         stage.rows = stage_rows(&stage);
-    return shape->is_bf16 ? ph__team_num_threads(gemm->team) * ph__row_stage_reals(&stage) * sizeof(ph_real)
-                          : 0;
+    return stage.is_bf16 ? ph__team_num_threads(gemm->team) * ph__row_stage_reals(&stage) * sizeof(ph_real)
+                         : 0;
 }
 
 ph_status ph__gemm_forward(
@@ -336,6 +337,7 @@ ph_status ph__gemm_forward(
     const size_t n = shape->out_features, k = shape->in_features;
     struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args)};
     if (is_own(shape)) {
+        job.is_weight_bf16 = shape->is_bf16;
         ph__parallel_for(gemm->team, divide_up(args->rows, ROW_WISE_BLOCK), row_wise_task, &job);
         return PH_OK;
     }

@@ -43,7 +43,7 @@ struct ph_gemm_weight_shape {
     bool is_transposed;
     bool
         is_row_wise; /* forward only: a row of Y does not depend on the others, nor does the fast mode apply */
-    bool is_bf16;    /* W is rounded to bf16; X and dY are bf16 */
+    bool is_bf16;    /* W is rounded to bf16; X and dY are bf16, but where is_row_wise: there X stays real */
 };
 ph_status ph__gemm_packed_bytes(
     struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out);
@@ -53,7 +53,7 @@ ph_status ph__gemm_pack(
 /* A product with a packed weight. Arrays are row-major, of ph_real or bf16. */
 struct ph_gemm_args {
     size_t rows;   /* M, may be 0 */
-    const void *x; /* forward X (M,K), backward dY (M,N); bf16 exactly where the weight is */
+    const void *x; /* forward X (M,K), backward dY (M,N); bf16 where the weight's shape says so */
     const void *packed;
     const ph_real *bias; /* (N), forward only; NULL: none */
     enum ph_activation activation;

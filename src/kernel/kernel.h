@@ -70,12 +70,17 @@ struct ph_embedding_update_args {
 /* y (rows, N) = x (rows, K) W^T + bias (NULL: none), row-major without gaps; W (N,K) packed by ph__row_product_pack.
  * Each output is one sum over k in ascending order, so a row's bits are the same whatever rows stand beside it: what a
  * library does not promise, which chooses its loops by the number of rows. */
-#define PH_ROW_PRODUCT_PANEL 32 /* outputs whose weights lie side by side: (N / 32, K, 32), zeros beyond N */
+#define PH_ROW_PRODUCT_PANEL \
+    32 /* outputs whose weights lie side by side: (N / 32, K, 32), zeros beyond N; in
+                                   bf16 numbers j and 16 + j are the halves of a word, the first the low one */
 struct ph_row_product_args {
     size_t rows, in_features, out_features; /* rows, K, N */
-    const ph_real *x, *packed, *bias;
+    const ph_real *x;
+    const void *packed;
+    const ph_real *bias;
     ph_real *y;
     bool is_rectified; /* y = relu(...), with the bits of the relu kernel */
+    bool is_bf16;      /* the weights are bf16; what is multiplied and summed is real */
 };
 
 /* ---- weight gradients -------------------------------------------------------------------------------------- */
@@ -210,8 +215,9 @@ struct ph_kernels {
 const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
 
 /* The layout of row_product's weights, the same for every ISA. */
-size_t ph__row_product_packed_reals(size_t out_features, size_t in_features);
-void ph__row_product_pack(size_t out_features, size_t in_features, const ph_real *weight, ph_real *packed);
+size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, bool is_bf16);
+void ph__row_product_pack(
+    size_t out_features, size_t in_features, bool is_bf16, const ph_real *weight, void *packed);
 
 /* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
  * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.

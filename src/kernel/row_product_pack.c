@@ -1,18 +1,36 @@
 /* Weights in the layout that the row-invariant product streams through. */
 #include "kernel/kernel.h"
+#include "tensor/float16.h"
 
-size_t ph__row_product_packed_reals(size_t out_features, size_t in_features)
+enum { PANEL = PH_ROW_PRODUCT_PANEL };
+
+size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, bool is_bf16)
 {
-    const size_t num_panels = (out_features + PH_ROW_PRODUCT_PANEL - 1) / PH_ROW_PRODUCT_PANEL;
-    return num_panels * PH_ROW_PRODUCT_PANEL * in_features;
+    const size_t num_panels = (out_features + PANEL - 1) / PANEL;
+    return num_panels * PANEL * in_features * (is_bf16 ? sizeof(uint16_t) : sizeof(ph_real));
 }
 
-void ph__row_product_pack(size_t out_features, size_t in_features, const ph_real *weight, ph_real *packed)
+/* Halves of words: 0, 16, 1, 17, ... */
+static size_t place_in_words(size_t j)
 {
-    for (size_t first = 0; first < out_features; first += PH_ROW_PRODUCT_PANEL) {
+    return j < PANEL / 2 ? 2 * j : 2 * (j - PANEL / 2) + 1;
+}
+
+void ph__row_product_pack(
+    size_t out_features, size_t in_features, bool is_bf16, const ph_real *weight, void *packed)
+{
+    ph_real *reals = packed;
+    uint16_t *words = packed;
+    size_t at = 0;
+    for (size_t first = 0; first < out_features; first += PANEL) {
         for (size_t k = 0; k < in_features; k++) {
-            for (size_t j = first; j < first + PH_ROW_PRODUCT_PANEL; j++)
-                *packed++ = j < out_features ? weight[j * in_features + k] : 0;
+            for (size_t j = first; j < first + PANEL; j++, at++) {
+                const ph_real value = j < out_features ? weight[j * in_features + k] : 0;
+                if (is_bf16)
+                    words[at - j % PANEL + place_in_words(j % PANEL)] = ph__bfloat_from_float((float)value);
+                else
+                    reals[at] = value;
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 /* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own node behind
  * the layer becomes the layer's. In inference a sample's row of y does not depend on the batch that it is in (packing
- * PH_PACK_ROW_WISE). x (B,K), W (M,K) packed, bias (M) or absent, y (B,M). The gradient passes the activation first, by y alone:
+ * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (B,K), W (M,K) packed, bias (M) or absent, y (B,M). The gradient passes the activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum_b dy (linear_backward_weight). */
 #include "op/attributes.h"
 #include "op/operator.h"
@@ -119,11 +119,17 @@ bool ph__fuse_activation(struct ph_builder *builder, struct ph_node *node, const
     return true;
 }
 
+static enum ph_packing packing_of(const struct ph_builder *builder)
+{
+    if (ph_builder_mode(builder) == PH_TRAINING)
+        return PH_PACK_FORWARD;
+    return builder->precision == PH_PRECISION_BF16 ? PH_PACK_ROW_WISE_BF16 : PH_PACK_ROW_WISE;
+}
+
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
 {
-    const enum ph_packing packing =
-        ph_builder_mode(builder) == PH_INFERENCE ? PH_PACK_ROW_WISE : PH_PACK_FORWARD;
+    const enum ph_packing packing = packing_of(builder);
     const struct ph_linear_attributes attributes = {activation, packing};
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, ph__pack(builder, weight, packing), bias};
     return ph__emit1(

@@ -1,6 +1,6 @@
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
  * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the type of the weight, only its bytes are the library's; it is made
- * anew when the weight has changed. In bf16 the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain
+ * anew when the weight has changed. In bf16 precision the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain
  * layout. */
 #include "op/operator.h"
 
@@ -56,8 +56,8 @@ struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, en
     return (struct ph_gemm_weight_shape){.out_features = packed->shape.dims[0],
         .in_features = packed->shape.dims[1],
         .is_transposed = packing == PH_PACK_TRANSPOSED,
-        .is_row_wise = packing == PH_PACK_ROW_WISE,
-        .is_bf16 = ph__is_bf16(packed)};
+        .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
+        .is_bf16 = packing == PH_PACK_ROW_WISE_BF16 || ph__is_bf16(packed)};
 }
 
 ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing)

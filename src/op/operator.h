@@ -54,8 +54,9 @@ void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t colu
 /* What a weight is packed for. */
 enum ph_packing {
     PH_PACK_FORWARD,
-    PH_PACK_TRANSPOSED, /* backward data */
-    PH_PACK_ROW_WISE,   /* forward, and the rows of the result do not depend on each other */
+    PH_PACK_TRANSPOSED,    /* backward data */
+    PH_PACK_ROW_WISE,      /* forward, and the rows of the result do not depend on each other */
+    PH_PACK_ROW_WISE_BF16, /* the same, the weight rounded to bf16 */
 };
 /* The packed layout of a weight (out, in), made once per version of it and shared by all who ask. */
 ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing);

@@ -8,7 +8,7 @@
 #define LINE_BYTES 65536 /* of text; longer lines make it grow */
 
 ph_status ph__context_open(struct ph__context *context, const struct ph__model_folder *model,
-    const struct ph_model_settings *settings, size_t max_batch, size_t row_ids)
+    const struct ph_model_settings *settings, enum ph_precision precision, size_t max_batch, size_t row_ids)
 {
     *context = (struct ph__context){.encoder = model->encoder};
     ph__row_encoder_init(&context->row, model->encoder, NULL);
@@ -28,6 +28,7 @@ ph_status ph__context_open(struct ph__context *context, const struct ph__model_f
         .batch_size = max_batch,
         .num_ids = max_batch * row_ids,
         .logit_shift = model->logit_shift,
+        .precision = precision,
     };
     return ph_scorer_create(&options, &context->scorer);
 }

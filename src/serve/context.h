@@ -24,7 +24,7 @@ struct ph__context { /* zero-initialised is closed; stays where it is */
  * borrowed until close. Close it also after a failure. One thread at a time opens contexts
  * over one model. */
 ph_status ph__context_open(struct ph__context *context, const struct ph__model_folder *model,
-    const struct ph_model_settings *settings, size_t max_batch, size_t row_ids);
+    const struct ph_model_settings *settings, enum ph_precision precision, size_t max_batch, size_t row_ids);
 void ph__context_close(struct ph__context *context);
 
 /* Scores the rows, at most max_batch, and takes them away: probabilities (rows, T). */

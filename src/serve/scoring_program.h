@@ -6,9 +6,9 @@
 #include "phloem/model.h"
 
 ph_status ph__scoring_program_build(const struct ph_model_settings *model,
-    const struct ph_model_features *features, struct ph_program **program_out);
+    const struct ph_model_features *features, enum ph_precision precision, struct ph_program **program_out);
 
-/* The same, each operator as the model put it: for export. */
+/* The same in fp32, each operator as the model put it: for export. */
 ph_status ph__scoring_program_build_unfused(const struct ph_model_settings *model,
     const struct ph_model_features *features, struct ph_program **program_out);
 

@@ -139,7 +139,8 @@ static ph_status choose(const char *what, size_t wanted, size_t standard, size_t
     return PH_OK;
 }
 
-static ph_status open_contexts(struct ph_session *session, size_t num_contexts, size_t list_length)
+static ph_status open_contexts(
+    struct ph_session *session, enum ph_precision precision, size_t num_contexts, size_t list_length)
 {
     const struct ph_encoder *encoder = session->model.encoder;
     const size_t row_ids = encoder->num_sparse + encoder->num_lists * (list_length - 1);
@@ -150,7 +151,7 @@ static ph_status open_contexts(struct ph_session *session, size_t num_contexts, 
     for (size_t i = 0; i < num_contexts; i++) {
         session->num_contexts++;
         PH_TRY(ph__context_open(&session->contexts[i], &session->model, &session->config.model.settings,
-            session->max_batch, row_ids));
+            precision, session->max_batch, row_ids));
         session->free_contexts[session->num_free++] = &session->contexts[i];
     }
     return PH_OK;
@@ -166,12 +167,15 @@ static ph_status open_session(
     if ((unsigned)options->row_format >= PH_ROW_FORMAT_COUNT)
         return ph_fail(
             PH_ERROR_USAGE, "a session of row_format %u: there is none", (unsigned)options->row_format);
+    if ((unsigned)options->precision > PH_PRECISION_BF16)
+        return ph_fail(
+            PH_ERROR_USAGE, "a session of precision %u: there is none", (unsigned)options->precision);
     PH_TRY(ph__model_config_read(&session->config, folder));
     PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings,
         session->config.data.negative_rate, options->row_format));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
     PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
-    PH_TRY(open_contexts(session, num_contexts, list_length));
+    PH_TRY(open_contexts(session, options->precision, num_contexts, list_length));
     return warm_up(session, list_length);
 }
 

@@ -94,6 +94,12 @@ int4 2e-3
 END
 fails 2 "--row-format 'int2' is none of fp32 fp16 bf16 int8 int4" predict run data/test.tsv --out two.csv --row-format int2
 
+# The same with layers in bf16.
+succeeds predict run data/test.tsv --out layers.csv --precision bf16
+near layers.csv 1e-2
+succeeds eval run --precision bf16
+fails 2 "--precision 'fp16' is none of fp32 bf16" predict run data/test.tsv --out two.csv --precision fp16
+
 # A folder without config.yaml, as ph_train leaves it: the weights say themselves what they are.
 cp -R run bare
 rm bare/config.yaml

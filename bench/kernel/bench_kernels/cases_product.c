@@ -9,30 +9,35 @@ static void run_row_product(const struct ph_kernels *kernels, const void *state)
     kernels->row_product(state);
 }
 
-static void measure(struct bench *bench, size_t rows, size_t in_features, size_t out_features)
+static void measure(struct bench *bench, size_t rows, size_t in_features, size_t out_features, bool is_bf16)
 {
-    const size_t num_weights = ph__row_product_packed_reals(out_features, in_features);
+    const size_t weight_bytes = ph__row_product_packed_bytes(out_features, in_features, is_bf16);
     const struct ph_row_product_args args = {.rows = rows,
         .in_features = in_features,
         .out_features = out_features,
         .x = bench_floats(rows * in_features),
-        .packed = bench_floats(num_weights),
+        .packed = bench_floats(weight_bytes / sizeof(float)),
         .bias = bench_floats(out_features),
-        .y = bench_floats(rows * out_features)};
+        .y = bench_floats(rows * out_features),
+        .is_bf16 = is_bf16};
     char name[64];
-    snprintf(name, sizeof name, "row_product.%zux%zux%zu", rows, in_features, out_features);
-    bench_measure(bench, &(struct bench_case){.name = name,
-                             .bytes = 4 * (double)(num_weights + rows * (in_features + out_features)),
-                             .flops = 2 * (double)(rows * in_features * out_features),
-                             .limit = rows > 1 ? LIMIT_FMA : LIMIT_NONE,
-                             .run = run_row_product,
-                             .state = &args});
+    snprintf(name, sizeof name, "row_product%s.%zux%zux%zu", is_bf16 ? "_bf16" : "", rows, in_features,
+        out_features);
+    bench_measure(
+        bench, &(struct bench_case){.name = name,
+                   .bytes = (double)weight_bytes + 4 * (double)(rows * (in_features + out_features)),
+                   .flops = 2 * (double)(rows * in_features * out_features),
+                   .limit = rows > 1 ? LIMIT_FMA : LIMIT_NONE,
+                   .run = run_row_product,
+                   .state = &args});
 }
 
 void bench_product(struct bench *bench)
 {
-    measure(bench, 1, 415, 512);
-    measure(bench, 16, 415, 512);
-    measure(bench, 64, 415, 512);
-    measure(bench, 256, 512, 256);
+    for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        measure(bench, 1, 415, 512, is_bf16);
+        measure(bench, 16, 415, 512, is_bf16);
+        measure(bench, 64, 415, 512, is_bf16);
+        measure(bench, 256, 512, 256, is_bf16);
+    }
 }

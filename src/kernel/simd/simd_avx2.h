@@ -264,6 +264,26 @@ static inline vu vu_set1(uint32_t x)
     return _mm256_set1_epi32((int)x);
 }
 
+static inline vu vu_load(const uint32_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+static inline vf vf_low_bf16(vu words)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+}
+
+static inline vf vf_high_bf16(vu words)
+{
+    return _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32((int)0xffff0000)));
+}
+
+static inline vf vf_shifted_bf16(vu words, vu shift)
+{
+    return vf_high_bf16(_mm256_sllv_epi32(words, shift));
+}
+
 static inline vu vu_add(vu a, vu b)
 {
     return _mm256_add_epi32(a, b);

@@ -281,6 +281,26 @@ static inline vu vu_set1(uint32_t x)
     return _mm512_set1_epi32((int)x);
 }
 
+static inline vu vu_load(const uint32_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+static inline vf vf_low_bf16(vu words) /* of pairs of bf16, those in the low halves */
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+}
+
+static inline vf vf_high_bf16(vu words)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32((int)0xffff0000)));
+}
+
+static inline vf vf_shifted_bf16(vu words, vu shift) /* low halves where shift is 16, high ones where it is 0 */
+{
+    return vf_high_bf16(_mm512_sllv_epi32(words, shift));
+}
+
 static inline vu vu_add(vu a, vu b)
 {
     return _mm512_add_epi32(a, b);

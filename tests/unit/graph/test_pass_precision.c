@@ -49,7 +49,7 @@ static const struct ph_op operand = {.name = "operand",
 static struct ph_builder *create(enum ph_precision precision)
 {
     struct ph_builder *builder = NULL;
-    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    assert_ok(ph_builder_create(PH_TRAINING, &builder));
     ph_builder_set_precision(builder, precision);
     return builder;
 }

@@ -1,20 +1,27 @@
 #include "kernel_test.h"
+#include "tensor/float16.h"
 
 enum { MAX_ROWS = 43 };
 
 struct product {
     size_t rows, in_features, out_features;
-    const float *x, *weight, *packed, *bias;
+    const float *x, *weight;
+    const void *packed;
+    const float *bias;
+    bool is_bf16;
 };
 
-static struct product make_product(size_t rows, size_t in_features, size_t out_features)
+/* The weights are bf16 numbers where they are packed as such, so that packing changes none. */
+static struct product make_product(size_t rows, size_t in_features, size_t out_features, bool is_bf16)
 {
-    const size_t num_packed = ph__row_product_packed_reals(out_features, in_features);
-    float *packed = filled_floats(num_packed, NAN);
-    const float *weight = random_floats(out_features * in_features, -1, 1);
-    ph__row_product_pack(out_features, in_features, weight, packed);
+    const size_t bytes = ph__row_product_packed_bytes(out_features, in_features, is_bf16);
+    void *packed = filled_floats((bytes + sizeof(float) - 1) / sizeof(float), NAN);
+    float *weight = random_floats(out_features * in_features, -1, 1);
+    for (size_t i = 0; is_bf16 && i < out_features * in_features; i++)
+        weight[i] = ph__float_from_bfloat(ph__bfloat_from_float(weight[i]));
+    ph__row_product_pack(out_features, in_features, is_bf16, weight, packed);
     return (struct product){rows, in_features, out_features, random_floats(rows * in_features, -1, 1), weight,
-        packed, random_floats(out_features, -1, 1)};
+        packed, random_floats(out_features, -1, 1), is_bf16};
 }
 
 /* Rows [first, first + rows) */
@@ -22,7 +29,7 @@ static void run(const struct ph_kernels *kernels, const struct product *product,
     const float *bias, float *y)
 {
     const struct ph_row_product_args args = {rows, product->in_features, product->out_features,
-        product->x + first * product->in_features, product->packed, bias, y, false};
+        product->x + first * product->in_features, product->packed, bias, y, false, product->is_bf16};
     kernels->row_product(&args);
 }
 
@@ -42,10 +49,11 @@ static void check_values(const struct product *product, const float *bias, const
     }
 }
 
-static void check_shape(const struct ph_kernels *kernels, size_t in_features, size_t out_features)
+static void check_shape(
+    const struct ph_kernels *kernels, size_t in_features, size_t out_features, bool is_bf16)
 {
     reset_arrays(NULL);
-    const struct product product = make_product(MAX_ROWS, in_features, out_features);
+    const struct product product = make_product(MAX_ROWS, in_features, out_features, is_bf16);
     float *whole = filled_floats(MAX_ROWS * out_features, NAN);
     run(kernels, &product, 0, MAX_ROWS, NULL, whole);
     check_values(&product, NULL, whole);
@@ -66,7 +74,8 @@ static void check_shapes(const struct ph_kernels *kernels)
         1, 5, 8, 15, 16, 17, 31, 32, 33, 40, 64, 65, 96, 127, 128, 200, 256, 257, 300};
     for (size_t k = 0; k < sizeof inner / sizeof *inner; k++)
         for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++)
-            check_shape(kernels, inner[k], outputs[n]);
+            for (int is_bf16 = 0; is_bf16 < 2; is_bf16++)
+                check_shape(kernels, inner[k], outputs[n], is_bf16);
 }
 
 static void rows_agree_with_sums_in_double_and_do_not_depend_on_each_other(void **state)
@@ -77,7 +86,7 @@ static void rows_agree_with_sums_in_double_and_do_not_depend_on_each_other(void 
 
 static void check_nothing(const struct ph_kernels *kernels)
 {
-    const struct product product = make_product(2, 0, 3);
+    const struct product product = make_product(2, 0, 3, false);
     float y[6] = {0};
     run(kernels, &product, 0, 0, product.bias, NULL);
     run(kernels, &product, 0, 2, product.bias, y);
@@ -93,7 +102,7 @@ static void no_rows_and_no_inputs_are_fine(void **state)
 
 static void check_nan(const struct ph_kernels *kernels)
 {
-    struct product product = make_product(4, 9, 37);
+    struct product product = make_product(4, 9, 37, false);
     float *x = copied_floats((size_t)4 * 9, product.x), *y = filled_floats((size_t)4 * 37, 0);
     x[2 * 9 + 4] = NAN;
     product.x = x;
@@ -107,7 +116,7 @@ static void check_rectified(const struct ph_kernels *kernels)
 {
     static const size_t outputs[] = {5, 16, 37, 64, 100};
     for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
-        struct product product = make_product(MAX_ROWS, 9, outputs[n]);
+        struct product product = make_product(MAX_ROWS, 9, outputs[n], false);
         const size_t count = MAX_ROWS * outputs[n];
         float *x = copied_floats((size_t)MAX_ROWS * 9, product.x);
         float *wanted = filled_floats(count, NAN), *y = filled_floats(count, NAN);
@@ -116,8 +125,8 @@ static void check_rectified(const struct ph_kernels *kernels)
         product.x = x;
         run(kernels, &product, 0, MAX_ROWS, product.bias, wanted);
         kernels->relu(count, wanted, wanted);
-        kernels->row_product(
-            &(struct ph_row_product_args){MAX_ROWS, 9, outputs[n], x, product.packed, product.bias, y, true});
+        kernels->row_product(&(struct ph_row_product_args){
+            MAX_ROWS, 9, outputs[n], x, product.packed, product.bias, y, true, false});
         assert_memory_equal(y, wanted, count * sizeof *y);
     }
 }

@@ -493,6 +493,26 @@ static void rows_of_every_format_score_the_same_bits_in_any_batch(void **state)
     }
 }
 
+static void bf16_layers_score_near_those_of_fp32_and_the_same_bits_in_any_batch(void **state)
+{
+    (void)state;
+    struct ph_session *together = NULL, *alone = NULL;
+    struct ph_session_options options = {.max_batch = NUM_ROWS, .precision = PH_PRECISION_BF16};
+    assert_ok(ph_session_open(fixture.folder, &options, &together));
+    options.max_batch = 1;
+    assert_ok(ph_session_open(fixture.folder, &options, &alone));
+    float scores[2][NUM_ROWS] = {{0}};
+    assert_ok(ph_session_score(together, NUM_ROWS, row_cells(0), scores[0]));
+    for (size_t row = 0; row < NUM_ROWS; row++) {
+        assert_ok(ph_session_score(alone, 1, row_cells(row), &scores[1][row]));
+        assert_near((double)scores[0][row], (double)fixture.wanted[row], 3e-2, 0);
+    }
+    assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
+    assert_memory_not_equal(scores[0], fixture.wanted, sizeof scores[0]);
+    ph_session_close(together);
+    ph_session_close(alone);
+}
+
 static void weight_bytes_follow_the_row_format(void **state)
 {
     (void)state;
@@ -516,9 +536,11 @@ static void options_out_of_range_are_refused(void **state)
     (void)state;
     struct ph_session *session = NULL;
     const struct ph_session_options options[] = {{.max_batch = 65537}, {.num_threads = 1025},
-        {.list_length = 65537}, {.max_batch = SIZE_MAX}, {.row_format = PH_ROW_FORMAT_COUNT}};
+        {.list_length = 65537}, {.max_batch = SIZE_MAX}, {.row_format = PH_ROW_FORMAT_COUNT},
+        {.precision = (enum ph_precision)7}};
     static const char *const parts[] = {"max_batch 65537: at most 65536", "num_threads 1025: at most 1024",
-        "list_length 65537: at most 65536", "max_batch", "row_format 5: there is none"};
+        "list_length 65537: at most 65536", "max_batch", "row_format 5: there is none",
+        "precision 7: there is none"};
     for (size_t i = 0; i < COUNT(options); i++)
         assert_fails(ph_session_open(fixture.folder, &options[i], &session), PH_ERROR_USAGE, parts[i]);
 }
@@ -541,6 +563,7 @@ int main(void)
         cmocka_unit_test(files_of_two_trainings_are_refused),
         cmocka_unit_test(rows_of_every_format_score_near_those_of_fp32),
         cmocka_unit_test(rows_of_every_format_score_the_same_bits_in_any_batch),
+        cmocka_unit_test(bf16_layers_score_near_those_of_fp32_and_the_same_bits_in_any_batch),
         cmocka_unit_test(weight_bytes_follow_the_row_format),
         cmocka_unit_test(options_out_of_range_are_refused),
     };
