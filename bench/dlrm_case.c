@@ -14,6 +14,9 @@
 enum { MAX_TABLES = 64, MAX_PARAMETERS = 64 };
 static const int64_t bottom_units[] = {512, 256}, top_units[] = {512, 256};
 
+const char *const dlrm_precisions[DLRM_NUM_PRECISIONS] = {
+    [PH_PRECISION_FP32] = "fp32", [PH_PRECISION_BF16] = "bf16"};
+
 const struct dlrm_case dlrm_cases[] = {
     {"pool1", 26, 100000, 64, 1, 2048, false},
     {"pool1.uniform", 26, 100000, 64, 1, 2048, true},
@@ -235,10 +238,11 @@ struct ph_program *dlrm_training_program(
     return finish(builder);
 }
 
-struct ph_program *dlrm_inference_program(const struct dlrm_case *of)
+struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision)
 {
     struct ph_builder *builder = NULL;
     bench_check(ph_builder_create(PH_INFERENCE, &builder));
+    ph_builder_set_precision(builder, precision);
     ph_output(builder, "probability", ph_sigmoid(builder, build_logits(builder, of)));
     return finish(builder);
 }

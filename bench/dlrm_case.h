@@ -39,7 +39,10 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder);
  * Inference: entry forward, output probability. */
 struct ph_program *dlrm_training_program(
     const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision);
-struct ph_program *dlrm_inference_program(const struct dlrm_case *of);
+struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision);
+
+#define DLRM_NUM_PRECISIONS 2
+extern const char *const dlrm_precisions[DLRM_NUM_PRECISIONS]; /* names, by enum ph_precision */
 
 /* The embedding table of a store that holds one, (tables * rows, dim). */
 ph_real *dlrm_table(const struct ph_store *store);

@@ -5,7 +5,9 @@
  * samples in PyTorch (bench/peers/torch.py), eager and compiled. The floor is that of bench/floor.h by the rates of the
  * same round; a call walks through eight batches, so that rows of small ones stay in a cache on all sides.
  *
- * bench_inference [--rounds N] [--case NAME] [--batch N] [--threads N] [--peers FOLDER] [--json FILE] */
+ * bench_inference [--rounds N] [--case NAME] [--precision fp32|bf16] [--batch N] [--threads N] [--peers FOLDER] [--json FILE]
+ *
+ * bf16 is that of linear layers on our side, and of the whole model on the peers'. */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@ static const struct contender_peer {
 
 struct options {
     size_t rounds, batch, threads; /* batch, threads 0: all */
-    const char *of, *peers, *json;
+    const char *of, *precision, *peers, *json;
 };
 
 /* Microseconds of the calls of each round. */
@@ -41,6 +43,7 @@ struct figures {
 struct run {
     char name[96];
     const struct dlrm_case *of;
+    enum ph_precision precision;
     size_t threads, rounds, calls;
     bool is_latency; /* else throughput */
     struct figures ours, theirs[NUM_PEERS];
@@ -82,8 +85,8 @@ static void run_ours(struct run *run, size_t round, struct forward *forward)
 
 static bool peer_prepare(struct peer *peer, const struct run *run, const char *folder, const char *mode)
 {
-    return peer_accepts(peer, "case %s threads=%zu mode=%s precision=fp32 batch=%zu for=infer", folder,
-        run->threads, mode, run->of->batch);
+    return peer_accepts(peer, "case %s threads=%zu mode=%s precision=%s batch=%zu for=infer", folder,
+        run->threads, mode, dlrm_precisions[run->precision], run->of->batch);
 }
 
 /* The number at *text, which is then behind it; NAN where there is none. */
@@ -254,20 +257,22 @@ struct setting {
     struct ph_json *figures;
 };
 
-static void measure(struct setting *setting, size_t batch, size_t threads)
+static void measure_precision(
+    struct setting *setting, enum ph_precision precision, size_t batch, size_t threads)
 {
     static struct run run;
     static struct dlrm_data data;
     bool are_ready[NUM_PEERS];
     dlrm_data_first(&setting->data, batch, &data);
     run = (struct run){.of = &data.of,
+        .precision = precision,
         .threads = threads,
         .rounds = setting->options->rounds,
         .is_latency = batch < setting->data.of.batch};
-    snprintf(run.name, sizeof run.name, "serve.inference.dlrm.%s.batch%zu.threads%zu", data.of.name, batch,
-        threads);
+    snprintf(run.name, sizeof run.name, "serve.inference.dlrm.%s%s.batch%zu.threads%zu", data.of.name,
+        precision == PH_PRECISION_BF16 ? ".bf16" : "", batch, threads);
     struct floor_rows *rows = floor_rows_create(&data);
-    struct forward *forward = forward_create(&data, setting->store, setting->state, threads);
+    struct forward *forward = forward_create(&data, precision, setting->store, setting->state, threads);
     if (forward_num_nodes(forward) > MAX_NODES)
         bench_check(ph_fail(PH_ERROR_BUG, "a program of more than %d nodes", MAX_NODES));
     for (size_t p = 0; p < NUM_PEERS; p++)
@@ -277,6 +282,14 @@ static void measure(struct setting *setting, size_t batch, size_t threads)
     forward_destroy(forward);
     floor_rows_destroy(rows);
     dlrm_data_fini(&data);
+}
+
+static void measure(struct setting *setting, size_t batch, size_t threads)
+{
+    const char *wanted = setting->options->precision;
+    for (size_t i = 0; i < DLRM_NUM_PRECISIONS; i++)
+        if (wanted == NULL || strcmp(wanted, dlrm_precisions[i]) == 0)
+            measure_precision(setting, (enum ph_precision)i, batch, threads);
 }
 
 static bool is_wanted(size_t wanted, size_t value)
@@ -355,6 +368,8 @@ static struct options parse(int argc, char **argv)
             options.threads = bench_positive(argv[i], value);
         else if (strcmp(argv[i], "--case") == 0)
             options.of = value;
+        else if (strcmp(argv[i], "--precision") == 0)
+            options.precision = value;
         else if (strcmp(argv[i], "--peers") == 0)
             options.peers = value;
         else if (strcmp(argv[i], "--json") == 0)

@@ -33,9 +33,6 @@ static const struct optimizer {
 } optimizers[] = {{PH_SGD, "sgd"}, {PH_ADAGRAD, "adagrad"}, {PH_ROWWISE_ADAGRAD, "rowwise_adagrad"}};
 enum { NUM_OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
-static const char *const precisions[] = {[PH_PRECISION_FP32] = "fp32", [PH_PRECISION_BF16] = "bf16"};
-enum { NUM_PRECISIONS = sizeof precisions / sizeof *precisions };
-
 struct options {
     size_t rounds, threads;
     const char *of, *optimizer, *precision, *peers, *json;
@@ -63,7 +60,7 @@ struct run {
 static bool peer_prepare(struct peer *peer, const struct run *run, const char *folder, const char *mode)
 {
     return peer_accepts(peer, "case %s threads=%zu optimizer=%s mode=%s precision=%s", folder, run->threads,
-        run->optimizer->name, mode, precisions[run->precision]);
+        run->optimizer->name, mode, dlrm_precisions[run->precision]);
 }
 
 static double run_peer(struct peer *peer, bool is_ready, size_t steps)
@@ -284,7 +281,7 @@ static bool is_wanted(const struct run *run, const struct options *options)
 {
     return (options->optimizer == NULL || strcmp(options->optimizer, run->optimizer->name) == 0) &&
            (options->threads == 0 || options->threads == run->threads) &&
-           (options->precision != NULL ? strcmp(options->precision, precisions[run->precision]) == 0
+           (options->precision != NULL ? strcmp(options->precision, dlrm_precisions[run->precision]) == 0
                                        : is_default(run));
 }
 
@@ -297,10 +294,10 @@ static void measure_case(const struct dlrm_case *of, const struct options *optio
     struct floor_rows *rows = floor_rows_create(&data);
     if (options->peers != NULL)
         dlrm_data_write(&data, folder);
-    for (size_t i = 0; i < NUM_OPTIMIZERS * NUM_PRECISIONS * MAX_THREADS; i++) {
+    for (size_t i = 0; i < NUM_OPTIMIZERS * DLRM_NUM_PRECISIONS * MAX_THREADS; i++) {
         struct run run = {.of = of,
-            .optimizer = &optimizers[i / MAX_THREADS / NUM_PRECISIONS],
-            .precision = (enum ph_precision)(i / MAX_THREADS % NUM_PRECISIONS),
+            .optimizer = &optimizers[i / MAX_THREADS / DLRM_NUM_PRECISIONS],
+            .precision = (enum ph_precision)(i / MAX_THREADS % DLRM_NUM_PRECISIONS),
             .threads = i % MAX_THREADS + 1,
             .rounds = options->rounds};
         if (is_wanted(&run, options))

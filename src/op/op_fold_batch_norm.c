@@ -18,7 +18,9 @@ struct fold_attributes {
 
 static ph_status fold_infer(struct ph_infer *infer)
 {
+    const struct fold_attributes *attributes = infer->attributes;
     infer->outputs[PACKED] = infer->inputs[WEIGHT];
+    infer->outputs[PACKED].dtype = ph__packed_dtype(attributes->packing);
     infer->outputs[FOLDED_BIAS] = infer->inputs[GAMMA];
     return PH_OK;
 }

@@ -12,7 +12,9 @@ static ph_status pack_infer(struct ph_infer *infer)
 {
     if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
         return ph__infer_fail(infer, "a weight parameter (M,K)");
+    const struct pack_attributes *attributes = infer->attributes;
     infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].dtype = ph__packed_dtype(attributes->packing);
     return PH_OK;
 }
 
@@ -51,13 +53,18 @@ const struct ph_op ph__op_pack = {
     .run = pack_run,
 };
 
+enum ph_dtype ph__packed_dtype(enum ph_packing packing)
+{
+    return packing == PH_PACK_ROW_WISE_BF16 ? PH_BF16 : PH_REAL;
+}
+
 struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing)
 {
     return (struct ph_gemm_weight_shape){.out_features = packed->shape.dims[0],
         .in_features = packed->shape.dims[1],
         .is_transposed = packing == PH_PACK_TRANSPOSED,
         .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
-        .is_bf16 = packing == PH_PACK_ROW_WISE_BF16 || ph__is_bf16(packed)};
+        .is_bf16 = ph__is_bf16(packed)};
 }
 
 ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing)

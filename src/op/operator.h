@@ -60,6 +60,7 @@ enum ph_packing {
 };
 /* The packed layout of a weight (out, in), made once per version of it and shared by all who ask. */
 ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing);
+enum ph_dtype ph__packed_dtype(enum ph_packing packing); /* unless the precision pass makes it bf16 */
 struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
 ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);

@@ -16,15 +16,15 @@ struct forward {
     size_t next; /* batch */
 };
 
-struct forward *forward_create(
-    const struct dlrm_data *data, struct ph_store *store, struct ph_state *state, size_t threads)
+struct forward *forward_create(const struct dlrm_data *data, enum ph_precision precision,
+    struct ph_store *store, struct ph_state *state, size_t threads)
 {
     struct forward *forward = calloc(1, sizeof *forward);
     if (forward == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for an inference"));
     forward->data = data;
     forward->store = store;
-    forward->program = dlrm_inference_program(&data->of);
+    forward->program = dlrm_inference_program(&data->of, precision);
     bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &forward->backend));
     bench_check(ph_executor_create(forward->program, store, state, forward->backend, &forward->executor));
     bench_check(ph_workspace_create(

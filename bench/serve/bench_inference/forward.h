@@ -8,8 +8,8 @@
 struct forward;
 
 /* Weights, initial ones, are in store and state, which several share; data is borrowed too until destroy. */
-struct forward *forward_create(
-    const struct dlrm_data *data, struct ph_store *store, struct ph_state *state, size_t threads);
+struct forward *forward_create(const struct dlrm_data *data, enum ph_precision precision,
+    struct ph_store *store, struct ph_state *state, size_t threads);
 void forward_destroy(struct forward *forward);
 
 /* Scores the next batch. */

@@ -296,7 +296,8 @@ static inline vf vf_high_bf16(vu words)
     return _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-static inline vf vf_shifted_bf16(vu words, vu shift) /* low halves where shift is 16, high ones where it is 0 */
+static inline vf vf_shifted_bf16(
+    vu words, vu shift) /* low halves where shift is 16, high ones where it is 0 */
 {
     return vf_high_bf16(_mm512_sllv_epi32(words, shift));
 }
