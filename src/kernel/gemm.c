@@ -15,8 +15,8 @@
 #include "kernel/gemm_context.h"
 #include "kernel/row_stage.h"
 
-#define NARROW 4          /* out_features up to which plain loops beat a library */
-#define SHORT 32          /* in_features up to which our own kernel does */
+#define NARROW 4          /* columns of a product up to which it is done column by column */
+#define SHORT 32          /* terms of a sum up to which our own kernel beats a library */
 #define MAX_SLICE 512     /* rows */
 #define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
 #define STAGE_REALS \
@@ -67,20 +67,6 @@ static size_t divide_up(size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-static bool is_narrow(size_t out_features)
-{
-    return out_features <= NARROW;
-}
-
-static ph_status prepare(struct ph_gemm *gemm, const struct ph_product *product, bool is_plain,
-    const void *packed, struct ph_prepared *prepared_out)
-{
-    if (!is_plain)
-        return ph__gemm_library_prepare(gemm->library, product, packed, prepared_out);
-    *prepared_out = (struct ph_prepared){.product = *product};
-    return PH_OK;
-}
-
 static ph_status run(
     const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands)
 {
@@ -98,14 +84,6 @@ static ph_status finish(int status)
 
 /* ---- packing -------------------------------------------------------------------------------------------------- */
 
-/* Whose product is our own kernel's: what must be row-wise, and what has few inputs, where a library spends more on its
- * start than on the sums. Narrow layers need neither: the plain loops are row-wise as they stand. */
-static bool is_own(const struct ph_gemm_weight_shape *shape)
-{
-    const bool is_short = !shape->is_transposed && shape->in_features <= SHORT;
-    return (shape->is_row_wise || is_short) && !is_narrow(shape->out_features);
-}
-
 /* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
 static size_t packed_inner(const struct ph_gemm_weight_shape *shape)
 {
@@ -117,10 +95,29 @@ static size_t packed_columns(const struct ph_gemm_weight_shape *shape)
     return shape->is_transposed ? shape->in_features : shape->out_features;
 }
 
+/* Layers of few outputs, forward: their rows do not depend on each other either. */
+static bool is_narrow(const struct ph_gemm_weight_shape *shape)
+{
+    return packed_columns(shape) <= NARROW;
+}
+
+/* Whose product is the row-wise kernel's: what must be so, and what has short sums, where a library spends more on its
+ * start. */
+static bool is_row_wise(const struct ph_gemm_weight_shape *shape)
+{
+    return (shape->is_row_wise || packed_inner(shape) <= SHORT) && !is_narrow(shape);
+}
+
+/* Whose product is no library's. */
+static bool is_own(const struct ph_gemm_weight_shape *shape)
+{
+    return is_row_wise(shape) || is_narrow(shape);
+}
+
 /* Whether the weight is packed as bf16; else it is packed as reals, rounded where it stands for bf16. */
 static bool is_packed_bf16(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
 {
-    return shape->is_bf16 && gemm->has_bf16 && !is_own(shape) && !is_narrow(shape->out_features);
+    return shape->is_bf16 && gemm->has_bf16 && !is_own(shape);
 }
 
 static struct ph_packing packing_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
@@ -136,13 +133,23 @@ ph_status ph__gemm_packed_bytes(
 {
     const struct ph_packing packing = packing_of(gemm, shape);
     const size_t weights = shape->out_features * shape->in_features;
-    if (is_own(shape))
-        *bytes_out = ph__row_product_packed_bytes(shape->out_features, shape->in_features, shape->is_bf16);
-    else if (is_narrow(shape->out_features))
+    if (is_row_wise(shape))
+        *bytes_out = ph__row_product_packed_bytes(packing.columns, packing.inner, shape->is_bf16);
+    else if (is_narrow(shape))
         *bytes_out = weights * sizeof(ph_real);
     else
         PH_TRY(ph__gemm_library_packed_bytes(gemm->library, &packing, bytes_out));
     return PH_OK;
+}
+
+/* A column after the other, each as long as the sums. */
+static void pack_narrow(const struct ph_packing *packing, const ph_real *weight, ph_real *packed)
+{
+    const size_t column_step = packing->is_transposed ? packing->inner : 1,
+                 inner_step = packing->is_transposed ? 1 : packing->columns;
+    for (size_t column = 0; column < packing->columns; column++)
+        for (size_t l = 0; l < packing->inner; l++)
+            *packed++ = weight[column * column_step + l * inner_step];
 }
 
 /* Whatever their layout. */
@@ -162,13 +169,14 @@ ph_status ph__gemm_pack(
     const struct ph_packing packing = packing_of(gemm, shape);
     size_t bytes;
     PH_TRY(ph__gemm_packed_bytes(gemm, shape, &bytes));
-    if (is_own(shape))
-        ph__row_product_pack(shape->out_features, shape->in_features, shape->is_bf16, weight, packed);
-    else if (is_narrow(shape->out_features))
-        memcpy(packed, weight, bytes);
+    if (is_row_wise(shape))
+        ph__row_product_pack(
+            packing.columns, packing.inner, shape->is_transposed, shape->is_bf16, weight, packed);
+    else if (is_narrow(shape))
+        pack_narrow(&packing, weight, packed);
     else
         PH_TRY(ph__gemm_library_pack(gemm->library, &packing, weight, packed));
-    if (shape->is_bf16 && !packing.is_bf16 && !is_own(shape))
+    if (shape->is_bf16 && !packing.is_bf16 && !is_row_wise(shape))
         round_to_bf16(gemm->kernels, bytes / sizeof *weight, packed);
     return PH_OK;
 }
@@ -178,7 +186,8 @@ ph_status ph__gemm_pack(
 struct row_job {
     struct ph_gemm *gemm;
     struct ph_row_stage stage;
-    bool is_weight_bf16; /* of a row-wise product */
+    enum ph_activation activation;  /* left to do behind the product */
+    bool is_narrow, is_weight_bf16; /* of a product of our own */
     struct ph_cut cut;
     struct ph_prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
     _Atomic int status;
@@ -226,9 +235,9 @@ static void finish_slice(const struct row_job *job, const struct ph_piece *piece
     const size_t n = piece->count * job->stage.out_columns;
     ph_real *c = ph__row_stage_output(&job->stage, piece->first, worker);
     if (args->activated == NULL)
-        activate(kernels, args->activation, n, c);
-    else if (args->activation != PH_IDENTITY)
-        activate_backward(kernels, args->activation, n,
+        activate(kernels, job->activation, n, c);
+    else if (job->activation != PH_IDENTITY)
+        activate_backward(kernels, job->activation, n,
             ph__row_stage_activated(&job->stage, piece->first, piece->count, worker), c);
     ph__row_stage_finish(&job->stage, piece->first, piece->count, worker);
 }
@@ -262,45 +271,66 @@ static ph_status run_rows_threaded(struct row_job *job, struct ph_product produc
         .a = args->x, .b = args->packed, .bias = args->bias, .c = args->y};
     product.rows = args->rows;
     product.flags |= PH_PRODUCT_THREADED;
-    PH_TRY(prepare(job->gemm, &product, false, args->packed, &job->prepared[0]));
+    PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, args->packed, &job->prepared[0]));
     PH_TRY(finish(run(&job->prepared[0], 0, &operands)));
     if (args->activation != PH_IDENTITY)
         ph__parallel_for(job->gemm->team, ph__cut_pieces(&job->cut), finish_task, job);
     return PH_OK;
 }
 
-static ph_status run_rows(struct row_job *job, struct ph_product product, bool is_plain)
+static ph_status run_rows(struct row_job *job, struct ph_product product)
 {
     const struct ph_gemm_args *args = job->stage.args;
     job->stage.rows = stage_rows(&job->stage);
     job->cut = ph__cut_length(args->rows, job->stage.rows);
     if (args->rows == 0)
         return PH_OK;
-    if (job->gemm->is_fast && !is_plain && !job->stage.is_bf16)
+    if (job->gemm->is_fast && !job->stage.is_bf16)
         return run_rows_threaded(job, product);
     for (size_t kind = job->cut.num_full > 0 ? 0 : 1; kind <= job->cut.num_tail; kind++) {
         product.rows = kind == 0 ? job->cut.full : job->cut.tail[kind - 1];
-        PH_TRY(prepare(job->gemm, &product, is_plain, args->packed, &job->prepared[kind]));
+        PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, args->packed, &job->prepared[kind]));
     }
     ph__parallel_for(job->gemm->team, ph__cut_pieces(&job->cut), row_task, job);
     return finish(atomic_load(&job->status));
 }
 
-/* ---- row-wise products: blocks of rows ------------------------------------------------------------------------- */
+/* ---- products of our own: blocks of rows ----------------------------------------------------------------------- */
 
-static void row_wise_task(void *argument, size_t task, size_t worker)
+static void own_task(void *argument, size_t task, size_t worker)
 {
     const struct row_job *job = argument;
+    const struct ph_row_stage *stage = &job->stage;
+    const struct ph_gemm_args *args = stage->args;
+    const size_t first = task * ROW_WISE_BLOCK;
+    const struct ph_piece piece = {.first = first, .count = min_size(ROW_WISE_BLOCK, args->rows - first)};
+    const struct ph_row_product_args product = {.rows = piece.count,
+        .in_features = stage->in_columns,
+        .out_features = stage->out_columns,
+        .x = ph__row_stage_input(stage, first, piece.count, worker),
+        .packed = args->packed,
+        .bias = args->bias,
+        .y = ph__row_stage_output(stage, first, worker),
+        .is_rectified = job->activation != args->activation,
+        .is_bf16 = job->is_weight_bf16};
+    if (job->is_narrow)
+        job->gemm->kernels->narrow_product(product.rows, product.in_features, product.out_features, product.x,
+            product.packed, product.bias, product.y);
+    else
+        job->gemm->kernels->row_product(&product);
+    finish_slice(job, &piece, worker);
+}
+
+/* The row-wise kernel makes a ReLU itself. */
+static ph_status run_own(struct row_job *job, const struct ph_gemm_weight_shape *shape)
+{
     const struct ph_gemm_args *args = job->stage.args;
-    const bool is_rectified = args->activation == PH_RELU;
-    const size_t first = task * ROW_WISE_BLOCK, rows = min_size(ROW_WISE_BLOCK, args->rows - first);
-    const struct ph_row_product_args product = {rows, job->stage.in_columns, job->stage.out_columns,
-        ph__row_stage_input(&job->stage, first, rows, worker), args->packed, args->bias,
-        ph__row_stage_output(&job->stage, first, worker), is_rectified, job->is_weight_bf16};
-    job->gemm->kernels->row_product(&product);
-    if (!is_rectified)
-        activate(job->gemm->kernels, args->activation, rows * job->stage.out_columns, product.y);
-    ph__row_stage_finish(&job->stage, first, rows, worker);
+    job->is_narrow = is_narrow(shape);
+    job->is_weight_bf16 = shape->is_bf16;
+    if (!job->is_narrow && args->activated == NULL && args->activation == PH_RELU)
+        job->activation = PH_IDENTITY;
+    ph__parallel_for(job->gemm->team, divide_up(args->rows, ROW_WISE_BLOCK), own_task, job);
+    return PH_OK;
 }
 
 /* ---- the products ------------------------------------------------------------------------------------------------ */
@@ -335,19 +365,16 @@ ph_status ph__gemm_forward(
 {
     assert(!shape->is_transposed && args->activated == NULL);
     const size_t n = shape->out_features, k = shape->in_features;
-    struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args)};
-    if (is_own(shape)) {
-        job.is_weight_bf16 = shape->is_bf16;
-        ph__parallel_for(gemm->team, divide_up(args->rows, ROW_WISE_BLOCK), row_wise_task, &job);
-        return PH_OK;
-    }
+    struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args), .activation = args->activation};
+    if (is_own(shape))
+        return run_own(&job, shape);
     const struct ph_product product = {.columns = n,
         .inner = k,
         .a_stride = k,
         .c_stride = n,
         .flags = PH_PRODUCT_B_PACKED | PH_PRODUCT_B_TRANSPOSED | (args->bias != NULL ? PH_PRODUCT_BIAS : 0) |
                  (is_packed_bf16(gemm, shape) ? PH_PRODUCT_BF16 : 0)};
-    return run_rows(&job, product, is_narrow(n));
+    return run_rows(&job, product);
 }
 
 ph_status ph__gemm_backward_data(
@@ -355,11 +382,13 @@ ph_status ph__gemm_backward_data(
 {
     assert(shape->is_transposed && (args->activation == PH_IDENTITY || args->activated != NULL));
     const size_t n = shape->out_features, k = shape->in_features;
-    struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args)};
+    struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args), .activation = args->activation};
+    if (is_own(shape))
+        return run_own(&job, shape);
     const struct ph_product product = {.columns = k,
         .inner = n,
         .a_stride = n,
         .c_stride = k,
         .flags = PH_PRODUCT_B_PACKED | (is_packed_bf16(gemm, shape) ? PH_PRODUCT_BF16 : 0)};
-    return run_rows(&job, product, is_narrow(n));
+    return run_rows(&job, product);
 }

@@ -36,7 +36,7 @@ struct ph_product_operands {
     ph_real *c;
 };
 
-/* A product that can be run. Without an entry it is computed by ph__plain_product. */
+/* A product that can be run. The library that is none has no entries: ph__plain_product computes it. */
 struct ph_prepared {
     struct ph_product product;
     struct ph_library_entry *entry; /* owned by the library */

@@ -87,13 +87,15 @@ struct ph_row_product_args {
 
 /* A block of C = A^T B over `inner` samples: c[n][k] = sum_m a[m][n] b[m][k], continuing what stands in c where is_added.
  * Each number is one sum over ascending samples, so how C and the samples are cut into calls does not change its bits.
- * rows <= PH_WEIGHT_PANEL_ROWS, columns <= PH_WEIGHT_PANEL_COLUMNS. */
+ * Blocks of PH_WEIGHT_PANEL_ROWS x PH_WEIGHT_PANEL_COLUMNS are the fastest where B is read again for other rows; up to
+ * PH_WEIGHT_MOST_ROWS, of any number of columns, read each number of B once (with AVX-512). */
 #define PH_WEIGHT_PANEL_ROWS 6
 #define PH_WEIGHT_PANEL_COLUMNS 64
+#define PH_WEIGHT_MOST_ROWS 14
 struct ph_weight_product_args {
     size_t inner, rows, columns;
     const ph_real *a, *b;
-    size_t a_stride; /* reals from one sample to the next; of b: PH_WEIGHT_PANEL_COLUMNS */
+    size_t a_stride, b_stride; /* reals from one sample to the next */
     ph_real *c;
     size_t c_stride; /* reals from one row of C to the next */
     int is_added;
@@ -134,6 +136,10 @@ struct ph_kernels {
         const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
 
     void (*row_product)(const struct ph_row_product_args *args);
+    /* y (rows, N) = x (rows, K) W^T + bias (NULL: none) of few outputs, W (N,K) as it stands. Each output is one sum in an
+     * order that K gives. */
+    void (*narrow_product)(size_t rows, size_t in_features, size_t out_features, const ph_real *x,
+        const ph_real *weight, const ph_real *bias, ph_real *y);
     void (*weight_product)(const struct ph_weight_product_args *args);
 
     /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
@@ -216,8 +222,9 @@ const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
 
 /* The layout of row_product's weights, the same for every ISA. */
 size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, bool is_bf16);
-void ph__row_product_pack(
-    size_t out_features, size_t in_features, bool is_bf16, const ph_real *weight, void *packed);
+/* weight (N,K), or (K,N) where is_transposed */
+void ph__row_product_pack(size_t out_features, size_t in_features, bool is_transposed, bool is_bf16,
+    const ph_real *weight, void *packed);
 
 /* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
  * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.

@@ -15,6 +15,7 @@
     X(embedding_gradient_row, avx2, avx2)     \
     X(embedding_update, avx2, avx512)         \
     X(row_product, avx2, avx512)              \
+    X(narrow_product, avx2, avx512)           \
     X(weight_product, avx2, avx512)           \
     X(optimizer_update, avx2, avx2)           \
     X(rowwise_adagrad_update, avx2, avx512)   \

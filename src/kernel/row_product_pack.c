@@ -16,16 +16,18 @@ static size_t place_in_words(size_t j)
     return j < PANEL / 2 ? 2 * j : 2 * (j - PANEL / 2) + 1;
 }
 
-void ph__row_product_pack(
-    size_t out_features, size_t in_features, bool is_bf16, const ph_real *weight, void *packed)
+void ph__row_product_pack(size_t out_features, size_t in_features, bool is_transposed, bool is_bf16,
+    const ph_real *weight, void *packed)
 {
+    const size_t out_stride = is_transposed ? 1 : in_features, in_stride = is_transposed ? out_features : 1;
+
     ph_real *reals = packed;
     uint16_t *words = packed;
     size_t at = 0;
     for (size_t first = 0; first < out_features; first += PANEL) {
         for (size_t k = 0; k < in_features; k++) {
             for (size_t j = first; j < first + PANEL; j++, at++) {
-                const ph_real value = j < out_features ? weight[j * in_features + k] : 0;
+                const ph_real value = j < out_features ? weight[j * out_stride + k * in_stride] : 0;
                 if (is_bf16)
                     words[at - j % PANEL + place_in_words(j % PANEL)] = ph__bfloat_from_float((float)value);
                 else

@@ -6,7 +6,8 @@
  * its column, dW^T (K,N), which is then transposed. A task makes one tile of C, small enough for the second cache. It goes
  * through the samples in chunks, whose part of B it copies into panels: one of them lies in the first cache while all of A
  * passes. Tiles above each other copy the same B, those side by side read the same A; so they are cut to read as little as
- * possible. The bias gradient is summed on the way.
+ * possible. Where a tile has so few rows that all of them are summed at once, B is read where it stands. The bias gradient
+ * is summed on the way.
  *
  * Arrays of bf16 are widened chunk by chunk, unless the library has instructions for them: then each tile is one product of
  * the library, and tiles are cut by shape alone.
@@ -24,7 +25,7 @@ enum {
     MAX_TILE_REALS = 5 << 15,                 /* of C: 640 KiB */
     MAX_CUT = 64,                             /* tiles in a row or a column of them */
     TRANSPOSED_ROWS = 16,                     /* of dW for one task: one cache line of dW^T */
-    NARROW = 4,                               /* out_features up to which there is no tile */
+    THIN_CHUNK = 16,                          /* samples, where B is read in place */
     LIBRARY_ROWS = 64,                        /* of dW for one product of the library */
 };
 
@@ -56,6 +57,7 @@ struct weight_job {
     const void *x, *dy; /* reals or bf16 */
     ph_real *dw, *db;   /* db NULL: not wanted */
     bool is_transposed; /* C is dW^T */
+    bool is_thin;       /* all rows of C are summed at once, and B is read in place */
     struct operand a, b;
     size_t row_tiles, column_tiles;
     size_t panel_reals;  /* for a tile's chunk of B in panels */
@@ -109,8 +111,9 @@ static void plan(struct weight_job *job)
         job->a = job->b;
         job->b = a;
     }
+    job->is_thin = job->a.width <= PH_WEIGHT_MOST_ROWS && !job->is_bf16;
     cut_tiles(job);
-    job->panel_reals = job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
+    job->panel_reals = job->is_thin ? 0 : job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
     job->worker_reals = job->panel_reals + (job->is_bf16 ? CHUNK * job->a.tile : 0);
 }
 
@@ -168,28 +171,29 @@ static const ph_real *place(const struct weight_job *job, size_t first_sample, s
 }
 
 /* sums (width) += the column sums of a chunk's samples of dY, which stand `stride` apart. */
-static void add_columns(size_t samples, size_t width, const ph_real *dy, size_t stride, ph_real *sums)
+static void add_columns(const struct ph_kernels *kernels, size_t samples, size_t width, const ph_real *dy,
+    size_t stride, ph_real *sums)
 {
     for (size_t m = 0; m < samples; m++)
-        for (size_t j = 0; j < width; j++)
-            sums[j] += dy[m * stride + j];
+        kernels->add_rows(1, width, dy + m * stride, sums);
 }
 
-/* A tile's part of the bias gradient: dY is A, or, where C is dW^T, what lies in the panels of B. */
+/* A tile's part of the bias gradient: dY is A, or, where C is dW^T, B, which may lie in panels. */
 static void add_bias(const struct weight_job *job, const struct ph_weight_product_args *args, size_t row,
     size_t rows, size_t column, size_t columns)
 {
-    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
+    const struct ph_kernels *kernels = job->gemm->kernels;
+    const size_t width = job->is_thin ? columns : PH_WEIGHT_PANEL_COLUMNS;
     ph_real *sums = job->db + (job->is_transposed ? column : row);
     if (!args->is_added)
         memset(sums, 0, (job->is_transposed ? columns : rows) * sizeof *sums);
     if (!job->is_transposed) {
-        add_columns(args->inner, rows, args->a, args->a_stride, sums);
+        add_columns(kernels, args->inner, rows, args->a, args->a_stride, sums);
         return;
     }
     const ph_real *dy = args->b;
-    for (size_t done = 0; done < columns; done += panel, dy += PANEL_REALS)
-        add_columns(args->inner, min_size(panel, columns - done), dy, panel, sums + done);
+    for (size_t done = 0; done < columns; done += width, dy += PANEL_REALS)
+        add_columns(kernels, args->inner, min_size(width, columns - done), dy, args->b_stride, sums + done);
 }
 
 /* C (rows, columns) (+)= the chunk's A^T B in blocks, one panel of B after the other. */
@@ -220,16 +224,27 @@ static void tile_task(void *argument, size_t task, size_t worker)
     const size_t columns = min_size(job->b.tile, job->b.width - column);
     const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
     ph_real *panels = job->panels + worker * job->worker_reals;
-    struct ph_weight_product_args args = {
-        .b = panels, .c = job->c + row * job->b.width + column, .c_stride = job->b.width};
-    for (size_t m = 0; m < job->samples; m += CHUNK) {
-        args.inner = min_size(CHUNK, job->samples - m);
+    const size_t chunk = job->is_thin ? THIN_CHUNK : CHUNK;
+    struct ph_weight_product_args args = {.rows = rows,
+        .columns = columns,
+        .b = panels,
+        .b_stride = job->is_thin ? job->b.width : PH_WEIGHT_PANEL_COLUMNS,
+        .c = job->c + row * job->b.width + column,
+        .c_stride = job->b.width};
+    for (size_t m = 0; m < job->samples; m += chunk) {
+        args.inner = min_size(chunk, job->samples - m);
         args.is_added = m > 0;
-        pack(job, m, args.inner, column, columns, panels);
+        if (job->is_thin)
+            args.b = (const ph_real *)job->b.data + m * job->b.width + column;
+        else
+            pack(job, m, args.inner, column, columns, panels);
         args.a = place(job, m, args.inner, row, rows, panels + job->panel_reals, &args.a_stride);
         if (job->db != NULL && is_first)
             add_bias(job, &args, row, rows, column, columns);
-        multiply_chunk(job, args, rows, columns);
+        if (job->is_thin)
+            job->gemm->kernels->weight_product(&args);
+        else
+            multiply_chunk(job, args, rows, columns);
     }
 }
 
@@ -252,34 +267,6 @@ static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
     ph__parallel_for(team, job->row_tiles * job->column_tiles, tile_task, job);
     if (job->is_transposed)
         ph__parallel_for(team, divide_up(job->out_features, TRANSPOSED_ROWS), transpose_task, job);
-    return PH_OK;
-}
-
-/* ---- few outputs ------------------------------------------------------------------------------------------------- */
-
-/* Their dW is too small for panels: plain loops, a panel's width of columns a task. */
-static void narrow_task(void *argument, size_t task, size_t worker)
-{
-    const struct weight_job *job = argument;
-    const size_t n = job->out_features, k = job->in_features, first = task * PH_WEIGHT_PANEL_COLUMNS;
-    const struct ph_product product = {.rows = n,
-        .columns = min_size(PH_WEIGHT_PANEL_COLUMNS, k - first),
-        .inner = job->samples,
-        .a_stride = n,
-        .b_stride = k,
-        .c_stride = k,
-        .flags = PH_PRODUCT_A_TRANSPOSED};
-    const struct ph_product_operands operands = {
-        .a = job->dy, .b = (const ph_real *)job->x + first, .c = job->dw + first};
-    (void)worker;
-    ph__plain_product(&product, &operands);
-    if (task == 0 && job->db != NULL)
-        ph__plain_column_sums(job->samples, n, n, job->dy, job->db);
-}
-
-static ph_status run_narrow(struct weight_job *job)
-{
-    ph__parallel_for(job->gemm->team, divide_up(job->in_features, PH_WEIGHT_PANEL_COLUMNS), narrow_task, job);
     return PH_OK;
 }
 
@@ -331,7 +318,7 @@ static void sum_bias(const struct weight_job *job, size_t first, size_t width)
     memset(job->db + first, 0, width * sizeof *job->db);
     for (size_t m = 0; m < job->samples; m++) {
         read_reals(job, job->dy, m * job->out_features + first, width, row);
-        add_columns(1, width, row, width, job->db + first);
+        add_columns(job->gemm->kernels, 1, width, row, width, job->db + first);
     }
 }
 
@@ -384,9 +371,8 @@ ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_we
     job.db = db;
     plan(&job);
     if (job.is_bf16)
-        return gemm->has_bf16 && out_features > NARROW && !job.is_transposed ? run_bf16_in_library(&job)
-                                                                             : run_tiles(&job, scratch);
-    if (out_features <= NARROW)
-        return run_narrow(&job);
-    return gemm->is_fast ? run_in_library(&job) : run_tiles(&job, scratch);
+        return gemm->has_bf16 && out_features > PH_WEIGHT_MOST_ROWS && !job.is_transposed
+                   ? run_bf16_in_library(&job)
+                   : run_tiles(&job, scratch);
+    return gemm->is_fast && !job.is_thin ? run_in_library(&job) : run_tiles(&job, scratch);
 }

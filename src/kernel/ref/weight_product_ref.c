@@ -9,7 +9,7 @@ void ph__weight_product_ref(const struct ph_weight_product_args *args)
             ph_real *c = args->c + n * args->c_stride + k;
             ph_real sum = args->is_added ? *c : 0;
             for (size_t m = 0; m < args->inner; m++)
-                sum += args->a[m * args->a_stride + n] * args->b[m * PH_WEIGHT_PANEL_COLUMNS + k];
+                sum += args->a[m * args->a_stride + n] * args->b[m * args->b_stride + k];
             *c = sum;
         }
     }

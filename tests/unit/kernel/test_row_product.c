@@ -19,7 +19,7 @@ static struct product make_product(size_t rows, size_t in_features, size_t out_f
     float *weight = random_floats(out_features * in_features, -1, 1);
     for (size_t i = 0; is_bf16 && i < out_features * in_features; i++)
         weight[i] = ph__float_from_bfloat(ph__bfloat_from_float(weight[i]));
-    ph__row_product_pack(out_features, in_features, is_bf16, weight, packed);
+    ph__row_product_pack(out_features, in_features, false, is_bf16, weight, packed);
     return (struct product){rows, in_features, out_features, random_floats(rows * in_features, -1, 1), weight,
         packed, random_floats(out_features, -1, 1), is_bf16};
 }
