@@ -65,8 +65,8 @@ static void fill_slice(size_t feature, struct ph_tensor slice)
     for (size_t r = 0; r < NUM_ROWS; r++) {
         for (size_t d = 0; d < DIM; d++)
             row[d] = (ph_real)number_of(feature, r, d);
-        ph__rows_encode(
-            slice.row_format, 1, DIM, row, (char *)slice.data + r * ph__row_bytes(slice.row_format, DIM));
+        ph__rows_encode(slice.row_format, 1, DIM, row,
+            (char *)slice.data + r * ph__row_bytes(slice.row_format, DIM), NULL);
     }
 }
 
@@ -135,12 +135,16 @@ static void a_training_program_refuses_rows_that_are_held_for_scoring(void **sta
     struct ph_store *store;
     struct ph_executor *executor;
     table_model_init(&model, &usual);
-    assert_ok(ph_store_create(1, &store));
-    ph__store_set_row_format(store, PH_ROWS_INT4);
-    assert_fails(ph_executor_create(model.program, store, model.state, model.backend, &executor),
-        PH_ERROR_USAGE,
-        "table 'table' is held as int4, for scoring, which operator 'embedding_update' does not read");
-    ph_store_destroy(store);
+    static const enum ph_row_format formats[] = {PH_ROWS_INT4, PH_ROWS_BF16};
+    static const char *const errors[] = {"table 'table' is held as int4, for scoring: it cannot be learnt",
+        "table 'table' is held as bf16, for scoring: it cannot be learnt"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ph_store_create(1, &store));
+        ph__store_set_row_format(store, formats[i]);
+        assert_fails(ph_executor_create(model.program, store, model.state, model.backend, &executor),
+            PH_ERROR_USAGE, errors[i]);
+        ph_store_destroy(store);
+    }
     table_model_fini(&model);
 }
 

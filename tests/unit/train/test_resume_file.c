@@ -202,6 +202,10 @@ static void file_of_another_job_is_refused_and_changes_nothing(void **state)
     setups[1]->train.batch_size++;
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another batch size");
     setups[1]->train.batch_size--;
+    setups[1]->train.row_format = PH_ROWS_BF16_SPLIT;
+    assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT,
+        "of a training with train.row_format fp32, not bf16_split");
+    setups[1]->train.row_format = PH_ROWS_FP32;
     const char *identity = read->identity;
     read->identity = "model.kind=dnn\n";
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT,
