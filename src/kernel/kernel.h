@@ -29,6 +29,7 @@
 struct ph_embedding_bag_args {
     const void *table; /* (rows, ph__row_bytes(format, dim)) */
     enum ph_row_format format;
+    const uint16_t *low; /* (rows, dim) of bf16_split; NULL: the rows are read without their low words */
     size_t dim;
     const uint32_t *slots;
     const ph_real *weights;

@@ -104,6 +104,34 @@ static void embedding_bag_pools_as_the_formula_says(void **state)
     on_every_isa(check_every_format);
 }
 
+/* Split rows with their low words are those of fp32. */
+static void check_whole_split(const struct ph_kernels *kernels)
+{
+    static const size_t dims[] = {1, 5, 16, 37, 131};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        reset_arrays(NULL);
+        const struct bags bags = random_bags(PH_ROWS_FP32, dims[i], 1 + i % 3, 1, 1);
+        struct ph_embedding_bag_args split = bags.args;
+        const size_t elements = ROWS * split.dim,
+                     size = (BAGS - 1) * split.out_stride + split.num_features * split.dim;
+        uint16_t *high = new_array(elements, sizeof *high), *low = new_array(elements, sizeof *low);
+        ph__rows_encode(PH_ROWS_BF16_SPLIT, ROWS, split.dim, bags.args.table, high, low);
+        split.table = high;
+        split.low = low;
+        split.format = PH_ROWS_BF16_SPLIT;
+        split.out = filled_floats(size, 77);
+        kernels->embedding_bag(&bags.args);
+        kernels->embedding_bag(&split);
+        assert_memory_equal(split.out, bags.args.out, size * sizeof *split.out);
+    }
+}
+
+static void split_rows_pool_with_their_low_words_to_the_bits_of_fp32(void **state)
+{
+    (void)state;
+    on_every_isa(check_whole_split);
+}
+
 /* What is learnt in 16 bits scores with the same bits where it is loaded as fp32. */
 static void check_as_fp32(const struct ph_kernels *kernels)
 {
@@ -269,6 +297,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(embedding_bag_pools_as_the_formula_says, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            split_rows_pool_with_their_low_words_to_the_bits_of_fp32, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(
             rows_of_16_bits_pool_to_the_bits_of_the_same_numbers_in_fp32, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(
