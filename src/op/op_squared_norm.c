@@ -82,19 +82,20 @@ static void squared_norm_cost(const struct ph_call *call, struct ph_cost *cost_o
 
 struct row_sum {
     const struct norm_job *job;
-    ph_real *numbers;
+    size_t worker;
     double sum;
 };
 
 /* The weights of some rows, of one block at most. */
 static const ph_real *weights_of(const struct row_sum *sum, size_t row, size_t num_rows)
 {
-    const struct ph_table_rows *weights = &sum->job->weights;
-    const ph_real *in_place = ph__table_numbers(weights, row);
+    const struct norm_job *job = sum->job;
+    const ph_real *in_place = ph__table_numbers(&job->weights, row);
     if (in_place != NULL)
         return in_place;
-    sum->job->kernels->table_rows_load(weights, row, num_rows, sum->numbers);
-    return sum->numbers;
+    ph_real *numbers = (void *)(job->numbers + sum->worker * ph__table_block_bytes(job->columns));
+    job->kernels->table_rows_load(&job->weights, row, num_rows, numbers);
+    return numbers;
 }
 
 /* sum += sum_i (g_i + l2 w_i)^2 over some rows */
@@ -110,8 +111,7 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct norm_job *job = argument;
     const ph_real *gradient = job->gradient->data;
-    struct row_sum sum = {
-        .job = job, .numbers = (void *)(job->numbers + worker * ph__table_block_bytes(job->columns))};
+    struct row_sum sum = {.job = job, .worker = worker};
     const bool is_sparse = job->gradient->type->kind == PH_SPARSE_ROWS;
     if (!is_sparse || (job->is_touched && job->l2 == 0)) {
         add_rows(&sum, first, last - first, gradient != NULL ? gradient + first * job->columns : NULL);
