@@ -239,6 +239,7 @@ int main(int argc, char **argv)
     printf("limits of one thread here: memory %.1f GB/s, multiply-add %.1f GFLOP/s\n\n",
         bench.memory_bandwidth, bench.fma_peak);
     bench_embedding(&bench);
+    bench_update_formats(&bench);
     bench_optimizer(&bench);
     bench_interaction(&bench);
     bench_product(&bench);

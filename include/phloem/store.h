@@ -46,13 +46,14 @@ ph_status ph_store_create(uint64_t seed, struct ph_store **store_out);
 void ph_store_destroy(struct ph_store *store);
 
 /* Logical tensors in order of creation: dense parameters and table slices. Borrowed until the store is
- * destroyed. */
+ * destroyed. dtype is that of a checkpoint: of rows in bf16 PH_BF16, in fp16 PH_F16, of all else PH_REAL. */
 struct ph_tensor {
     const char *name;
     enum ph_dtype dtype;
     struct ph_shape shape;
     void *data;
-    enum ph_row_format row_format; /* of data: fp32, unless the store holds its tables for scoring only */
+    enum ph_row_format row_format; /* of data: fp32, unless it is of a table that is held in fewer bytes */
+    uint16_t *low;                 /* the low words of bf16_split, in data's order; NULL else */
 };
 size_t ph_store_num_tensors(const struct ph_store *store);
 struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */
@@ -77,8 +78,10 @@ void ph_state_touch(struct ph_state *state);
 
 /* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
  * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these
- * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows are not fp32.
- * Loading fills the store's and the state's existing tensors, rows in the format that the store holds them in. A file without a seal or with one that does not fit,
+ * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows were rounded for scoring.
+ * What is learnt in 16 bits is written so, bf16_split as the fp32 numbers that it is.
+ * Loading fills the store's and the state's existing tensors, whether the file has them in fp32, fp16 or bf16, rows in the
+ * format that the store holds them in. A file without a seal or with one that does not fit,
  * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
  * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and
  * the error says so. */

@@ -30,6 +30,7 @@ typedef float ph_real;
     X(PH_I64, int64_t, "I64")  \
     X(PH_U32, uint32_t, "U32") \
     X(PH_U8, uint8_t, "U8")    \
+    X(PH_F16, uint16_t, "F16") \
     X(PH_BF16, uint16_t, "BF16")
 
 #define PH_DTYPE_ENUM(name, type, text) name,
@@ -39,14 +40,16 @@ enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };
 size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes; 0 for an unknown type */
 const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, "unknown" else; static */
 
-/* How the rows of a table are held. fp32 is how they are learnt (ph_real in every build), the others are for scoring: fp16
- * has 11 bits of a number and goes up to 65504, bf16 has 8 and the range of fp32; int8 has 256 levels between a row's least
- * number and its largest, int4 has 16. X(name, text) */
-#define PH_ROW_FORMAT_LIST(X) \
-    X(PH_ROWS_FP32, "fp32")   \
-    X(PH_ROWS_FP16, "fp16")   \
-    X(PH_ROWS_BF16, "bf16")   \
-    X(PH_ROWS_INT8, "int8")   \
+/* How the rows of a table are held. fp32 (ph_real in every build) is all of a number; fp16 has 11 bits of it and goes up to
+ * 65504, bf16 has 8 and the range of fp32; bf16_split keeps the other 16 bits beside, for the update alone; int8 has 256
+ * levels between a row's least number and its largest, int4 has 16: these two are for scoring, the others are learnt as
+ * well. X(name, text) */
+#define PH_ROW_FORMAT_LIST(X)           \
+    X(PH_ROWS_FP32, "fp32")             \
+    X(PH_ROWS_FP16, "fp16")             \
+    X(PH_ROWS_BF16, "bf16")             \
+    X(PH_ROWS_BF16_SPLIT, "bf16_split") \
+    X(PH_ROWS_INT8, "int8")             \
     X(PH_ROWS_INT4, "int4")
 
 #define PH_ROW_FORMAT_ENUM(name, text) name,

@@ -55,6 +55,7 @@ struct ph_train_settings {
     int64_t epochs, batch_size;
     int64_t max_steps; /* 0: no limit */
     int precision;     /* enum ph_precision */
+    int row_format;    /* enum ph_row_format of all tables: one that is learnt */
     bool deterministic;
     int64_t evaluate_steps; /* also evaluate every so many steps; 0: after epochs only */
     int selection;          /* enum ph_selection */

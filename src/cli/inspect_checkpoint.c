@@ -6,6 +6,7 @@
 
 #include "cli/inspect.h"
 #include "store/safetensors.h"
+#include "tensor/float16.h"
 
 static void print_shape(const struct ph_shape *shape)
 {
@@ -18,15 +19,34 @@ static void print_shape(const struct ph_shape *shape)
     printf("%-16s", text);
 }
 
+static bool is_real(enum ph_dtype dtype)
+{
+    return dtype == PH_F32 || dtype == PH_F64 || dtype == PH_F16 || dtype == PH_BF16;
+}
+
+static double number_at(enum ph_dtype dtype, const void *data, size_t i)
+{
+    switch (dtype) {
+    case PH_F16:
+        return (double)ph__float_from_half(((const uint16_t *)data)[i]);
+    case PH_BF16:
+        return (double)ph__float_from_bfloat(((const uint16_t *)data)[i]);
+    case PH_F32:
+        return (double)((const float *)data)[i];
+    default:
+        return ((const double *)data)[i];
+    }
+}
+
 /* min, mean, standard deviation and max of real tensors; others have none. */
 static void print_statistics(const struct ph_tensor *tensor, const void *data)
 {
     size_t count = ph_shape_elements(&tensor->shape);
     double min = INFINITY, max = -INFINITY, sum = 0, squares = 0;
-    if (count == 0 || (tensor->dtype != PH_F32 && tensor->dtype != PH_F64))
+    if (count == 0 || !is_real(tensor->dtype))
         return;
     for (size_t i = 0; i < count; i++) {
-        double x = tensor->dtype == PH_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+        double x = number_at(tensor->dtype, data, i);
         min = fmin(min, x);
         max = fmax(max, x);
         sum += x;

@@ -22,9 +22,8 @@ static ph_status check_row_formats(const struct ph_node *node, struct ph_paramet
         const struct ph_parameter *parameter = parameters[k];
         if (parameter != NULL && parameter->row_format != PH_ROWS_FP32 &&
             (node->op->traits & PH_OP_READS_ROW_FORMATS) == 0)
-            return ph_fail(PH_ERROR_USAGE,
-                "table '%s' is held as %s, for scoring, which operator '%s' does not read", parameter->name,
-                ph_row_format_name(parameter->row_format), node->op->name);
+            return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, which operator '%s' does not read",
+                parameter->name, ph_row_format_name(parameter->row_format), node->op->name);
     }
     return PH_OK;
 }

@@ -29,6 +29,7 @@
 struct ph_embedding_bag_args {
     const void *table; /* (rows, ph__row_bytes(format, dim)) */
     enum ph_row_format format;
+    const uint16_t *low; /* (rows, dim) of bf16_split; NULL: the rows are read without their low words */
     size_t dim;
     const uint32_t *slots;
     const ph_real *weights;
@@ -38,6 +39,26 @@ struct ph_embedding_bag_args {
     size_t out_stride;     /* reals between the outputs of consecutive samples, >= num_features * dim */
     int is_mean;
     ph_real *out;
+};
+
+/* Rows of a table as optimizers see them: numbers that are read, stepped in fp32 and written back. What fp16 and bf16 cut
+ * off is rounded by chance (tensor/float16.h), so that steps too small for a row's last bit count on average; bf16_split cuts
+ * nothing off. The random bits of element d of row r of slice k are a pure function of seed, step, k's name, r and d, of
+ * no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of the block (r, d / 8) of base/rng.h, r counted from the
+ * slice's first row. */
+struct ph_row_slice {
+    uint64_t stream; /* of the slice's logical name */
+    size_t end_row;  /* its rows end here, in the table */
+};
+struct ph_table_rows {
+    enum ph_row_format format; /* one that is learnt */
+    size_t dim;
+    void *memory;  /* (rows, ph__row_bytes(format, dim)) */
+    uint16_t *low; /* (rows, dim) low words, bf16_split only */
+    /* fp16 and bf16 only: */
+    uint64_t seed, step;
+    const struct ph_row_slice *slices; /* (num_slices), ascending, up to the table's last row */
+    size_t num_slices;
 };
 
 /* The gradients of merged slots: that of one slot is the sum over its entries e, in order, of
@@ -53,7 +74,7 @@ struct ph_embedding_gradient_source {
 /* Backward and update of merged slots in one sweep: for each run r of [first, last) the gradient row of its entries, then
  * the optimizer's step on row unique[r]; the same bits as embedding_gradient_row and the optimizer's own kernel. m and s
  * are the optimizer's slots as optimizer_update wants them, (rows, dim) each; for ROWWISE_ADAGRAD s is (rows). Runs may be
- * updated concurrently by different calls; row_scratch (dim) belongs to one call. */
+ * updated concurrently by different calls; row_scratch (2 dim) belongs to one call. */
 struct ph_optimizer_step;
 struct ph_embedding_update_args {
     const struct ph_embedding_gradient_source *source; /* num_entries must be set: it ends the last run */
@@ -61,7 +82,7 @@ struct ph_embedding_update_args {
     const uint32_t *unique; /* (num_unique) row of each run */
     const uint32_t *starts; /* (num_unique) first entry of each run */
     size_t num_unique;
-    ph_real *table; /* (rows, dim) */
+    const struct ph_table_rows *table;
     ph_real *m, *s; /* NULL where the optimizer has none */
 };
 
@@ -134,6 +155,12 @@ struct ph_kernels {
 
     void (*embedding_update)(
         const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
+
+    /* Rows [first, first + count) of a table as numbers (count, dim), and numbers as rows. */
+    void (*table_rows_load)(
+        const struct ph_table_rows *table, size_t first, size_t count, ph_real *numbers_out);
+    void (*table_rows_store)(
+        const struct ph_table_rows *table, size_t first, size_t count, const ph_real *numbers);
 
     void (*row_product)(const struct ph_row_product_args *args);
     /* y (rows, N) = x (rows, K) W^T + bias (NULL: none) of few outputs, W (N,K) as it stands. Each output is one sum in an

@@ -14,6 +14,8 @@
     X(embedding_bag, avx2, avx512)            \
     X(embedding_gradient_row, avx2, avx2)     \
     X(embedding_update, avx2, avx512)         \
+    X(table_rows_load, avx2, avx512)          \
+    X(table_rows_store, avx2, avx512)         \
     X(row_product, avx2, avx512)              \
     X(narrow_product, avx2, avx512)           \
     X(weight_product, avx2, avx512)           \

@@ -38,6 +38,7 @@ struct ph_slice_attributes {
 
 struct ph_embedding_bag_attributes {
     enum ph_pooling pooling;
+    int reads_all; /* of split rows: scoring reads all of a number, training its high word */
 };
 
 /* Row bases of a slots node, F + 1: feature f has rows [bases[f], bases[f + 1]) of the table. The program's. */

@@ -2,7 +2,8 @@
  *
  * slots jagged u32 (F*B bags, N), table (rows, D), id weights (N) or none -> (B,F,D):
  *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is 0.
- * The table's rows may be in any row format (tensor/row_format.h).
+ * The table's rows may be in any row format (tensor/row_format.h). Of bf16_split a training program reads the high words
+ * alone, an inference program all of a number: what is measured in training is then what the saved model scores.
  * The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c, op_embedding_gradient.c). */
 #include "op/attributes.h"
 #include "op/op_table.h"
@@ -57,6 +58,13 @@ static enum ph_row_format row_format(const struct ph_call *call)
     return call->inputs[TABLE].parameter->row_format;
 }
 
+/* The low words that are read; NULL: none. */
+static const uint16_t *low_words(const struct ph_call *call)
+{
+    const struct ph_embedding_bag_attributes *attributes = call->attributes;
+    return attributes->reads_all ? call->inputs[TABLE].parameter->low : NULL;
+}
+
 /* a multiplication and an addition for each number of each row that is read */
 static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
@@ -64,7 +72,9 @@ static void embedding_bag_cost(const struct ph_call *call, struct ph_cost *cost_
     const size_t dim = call->inputs[TABLE].shape.dims[1];
     const double weights = call->inputs[WEIGHTS].data != NULL ? positions : 0;
     cost_out->flops = 2 * positions * (double)dim;
-    cost_out->gathered_bytes = positions * (double)ph__row_bytes(row_format(call), dim);
+    const size_t row_bytes = low_words(call) != NULL ? ph__table_bytes(row_format(call), 1, dim)
+                                                     : ph__row_bytes(row_format(call), dim);
+    cost_out->gathered_bytes = positions * (double)row_bytes;
     cost_out->bytes = cost_out->gathered_bytes +
                       (weights + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real) +
                       (positions + (double)call->inputs[SLOTS].shape.dims[0]) * sizeof(uint32_t);
@@ -86,6 +96,7 @@ static void look_up(
     const struct ph_embedding_bag_args args = {
         .table = call->inputs[TABLE].data,
         .format = row_format(call),
+        .low = low_words(call),
         .dim = dim,
         .slots = slots->data,
         .weights = call->inputs[WEIGHTS].data,
@@ -160,7 +171,8 @@ static const struct ph_declaration *check_table(struct ph_builder *builder, ph_v
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights)
 {
-    const struct ph_embedding_bag_attributes attributes = {pooling};
+    const struct ph_embedding_bag_attributes attributes = {
+        .pooling = pooling, .reads_all = ph_builder_mode(builder) == PH_INFERENCE};
     const struct ph_declaration *declaration = check_table(builder, ids, table);
     if (declaration == NULL)
         return 0;

@@ -30,10 +30,10 @@ static void embedding_update_cost(const struct ph_call *call, struct ph_cost *co
         cost_out->updated_bytes + cost_out->revisited_bytes + (2 * positions + 2 * unique) * sizeof(uint32_t);
 }
 
-/* One row of scratch a thread, each on cache lines of its own. */
+/* Two rows of scratch a thread, on cache lines of their own. */
 static size_t row_bytes(size_t dim)
 {
-    const size_t bytes = dim * sizeof(ph_real);
+    const size_t bytes = 2 * dim * sizeof(ph_real);
     return (bytes + PH_ALIGNMENT - 1) / PH_ALIGNMENT * PH_ALIGNMENT;
 }
 
@@ -69,7 +69,7 @@ static ph_status embedding_update_run(struct ph_call *call)
                 .unique = lookup[PH_LOOKUP_UNIQUE].data,
                 .starts = lookup[PH_LOOKUP_ORDER].index,
                 .num_unique = lookup[PH_LOOKUP_ORDER].shape.dims[0],
-                .table = target.weight,
+                .table = &target.table,
                 .m = target.m,
                 .s = target.s,
             },
@@ -81,7 +81,7 @@ static ph_status embedding_update_run(struct ph_call *call)
 
 const struct ph_op ph__op_embedding_update = {
     .name = "embedding_update",
-    .traits = PH_OP_HAS_EFFECT,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_READS_ROW_FORMATS,
     .infer = embedding_update_infer,
     .cost = embedding_update_cost,
     .scratch_bytes = embedding_update_scratch_bytes,

@@ -102,7 +102,7 @@ const struct ph_op ph__op_entries = {
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
     enum ph_pooling pooling, ph_value *rows_out, ph_value *coefficients_out)
 {
-    const struct ph_embedding_bag_attributes attributes = {pooling};
+    const struct ph_embedding_bag_attributes attributes = {.pooling = pooling};
     const ph_value inputs[NUM_INPUTS] = {slots, order, weights};
     const size_t num_outputs = pooling == PH_POOL_SUM && weights == 0 ? 1 : 2;
     ph_value outputs[2] = {0, 0};

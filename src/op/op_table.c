@@ -1,6 +1,9 @@
 /* Helpers of the table operators: row bases, the kernel's view of a lookup, walks over rows. */
 #include "op/op_table.h"
 
+#include "base/memory.h"
+#include "store/init.h"
+
 enum { BLOCK_POSITIONS = 2048 };
 
 const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_declaration *table)
@@ -65,6 +68,39 @@ void ph__for_merged(
     struct merged_job job = {order->index, order->shape.dims[0], task, argument};
     ph__for_blocks(backend, order->shape.dims[1], BLOCK_POSITIONS, run_positions, &job);
 }
+
+/* ---- rows whose format the store chose --------------------------------------------------------------------- */
+
+struct ph_table_rows ph__table_rows(const struct ph_call *call, const struct ph_parameter *parameter)
+{
+    size_t rows, columns;
+    ph__init_matrix(&parameter->shape, &rows, &columns);
+    return (struct ph_table_rows){.format = parameter->row_format,
+        .dim = columns,
+        .memory = parameter->memory,
+        .low = parameter->low,
+        .seed = call->run->seed,
+        .step = call->run->step,
+        .slices = parameter->row_slices,
+        .num_slices = parameter->num_slices};
+}
+
+ph_real *ph__table_numbers(const struct ph_table_rows *table, size_t row)
+{
+    return table->format == PH_ROWS_FP32 ? (ph_real *)table->memory + row * table->dim : NULL;
+}
+
+size_t ph__table_block_bytes(size_t columns)
+{
+    return ph__size_align(ph__block_rows(columns) * columns * sizeof(ph_real));
+}
+
+size_t ph__table_scratch_bytes(const struct ph_call *call, size_t columns)
+{
+    return ph__team_num_threads(call->backend->team) * ph__table_block_bytes(columns);
+}
+
+/* ---- rows and their gradients ------------------------------------------------------------------------------ */
 
 void ph__visit_rows(
     const struct ph_operand *gradient, size_t first, size_t last, ph_row_visit visit, void *argument)

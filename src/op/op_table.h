@@ -41,6 +41,17 @@ struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand 
 void ph__for_merged(
     const struct ph_backend *backend, const struct ph_operand *order, ph_range_task task, void *argument);
 
+/* ---- rows whose format the store chose --------------------------------------------------------------------- */
+
+/* The kernels' view of a parameter's rows, as this call rounds them. */
+struct ph_table_rows ph__table_rows(const struct ph_call *call, const struct ph_parameter *parameter);
+/* The numbers of the rows from `row` on where they are held as such; NULL elsewhere. */
+ph_real *ph__table_numbers(const struct ph_table_rows *table, size_t row);
+/* Room for the numbers of one block of rows (ph__block_rows) a thread, each on cache lines of its own: bytes of all, and of
+ * one. It is there whatever the format, which nobody knows while memory is planned. */
+size_t ph__table_scratch_bytes(const struct ph_call *call, size_t columns);
+size_t ph__table_block_bytes(size_t columns);
+
 /* ---- rows and their gradients ----------------------------------------------------------------------------- */
 
 /* Calls visit for all rows [first, last) of a table in order: rows with a gradient one by one, runs of rows without at

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/init.h"
+#include "tensor/row_format.h"
 
 static bool has_momentum(enum ph_optimizer_kind kind)
 {
@@ -30,6 +31,9 @@ ph_status ph__update_prepare(
     const struct ph_optimizer *optimizer = node->attributes;
     struct ph_parameter *parameter = parameters[PH_UPDATE_PARAMETER];
     struct ph_slot *slot;
+    if (parameter->is_for_scoring)
+        return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be learnt",
+            parameter->name, ph_row_format_name(parameter->row_format));
     if (has_momentum(optimizer->kind))
         PH_TRY(ph__store_add_slot(store, parameter, "m", false, &slot));
     if (has_sum(optimizer->kind))
@@ -85,26 +89,39 @@ struct ph_update_target ph__update_target(const struct ph_call *call)
 {
     const struct ph_optimizer *optimizer = call->attributes;
     const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
-    struct ph_update_target target = {.step = make_step(call), .weight = parameter->data};
+    struct ph_update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
     ph__init_matrix(&parameter->shape, &target.rows, &target.columns);
     target.m = has_momentum(optimizer->kind) ? slot_data(parameter, "m") : NULL;
     target.s = has_sum(optimizer->kind) ? slot_data(parameter, "s") : NULL;
     return target;
 }
 
-void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target, size_t row,
-    size_t rows, const ph_real *gradient)
+/* weight: (rows, columns), those of the rows from `row` on. */
+static void step_numbers(const struct ph_kernels *kernels, const struct ph_update_target *target, size_t row,
+    size_t rows, const ph_real *gradient, ph_real *weight)
 {
     const size_t columns = target->columns, first = row * columns;
     if (target->step.kind != PH_ROWWISE_ADAGRAD) {
-        kernels->optimizer_update(&target->step, rows * columns, gradient, target->weight + first,
+        kernels->optimizer_update(&target->step, rows * columns, gradient, weight,
             target->m != NULL ? target->m + first : NULL, target->s != NULL ? target->s + first : NULL);
         return;
     }
     for (size_t i = 0; i < rows; i++)
         kernels->rowwise_adagrad_update(&target->step, columns,
-            gradient != NULL ? gradient + i * columns : NULL, target->weight + first + i * columns,
-            target->s + row + i);
+            gradient != NULL ? gradient + i * columns : NULL, weight + i * columns, target->s + row + i);
+}
+
+void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target, size_t row,
+    size_t rows, const ph_real *gradient, ph_real *numbers)
+{
+    ph_real *in_place = ph__table_numbers(&target->table, row);
+    if (in_place != NULL) {
+        step_numbers(kernels, target, row, rows, gradient, in_place);
+        return;
+    }
+    kernels->table_rows_load(&target->table, row, rows, numbers);
+    step_numbers(kernels, target, row, rows, gradient, numbers);
+    kernels->table_rows_store(&target->table, row, rows, numbers);
 }
 
 /* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's squares. */
@@ -113,11 +130,13 @@ void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost 
     const struct ph_optimizer *optimizer = call->attributes;
     const bool is_rowwise = optimizer->kind == PH_ROWWISE_ADAGRAD;
     const double slots = has_momentum(optimizer->kind) + has_sum(optimizer->kind);
+    const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
+    const double weight_bytes = (double)ph__table_bytes(parameter->row_format, 1, 1);
     size_t rows, columns;
-    ph__init_matrix(&call->inputs[PH_UPDATE_PARAMETER].parameter->shape, &rows, &columns);
+    ph__init_matrix(&parameter->shape, &rows, &columns);
     const double slot_numbers = is_rowwise ? weights / (double)columns : slots * weights;
     cost_out->flops = (is_rowwise ? 5 : 3) * weights + 5 * slot_numbers;
-    cost_out->bytes = (3 * weights + 2 * slot_numbers) * sizeof(ph_real);
+    cost_out->bytes = (weights + 2 * slot_numbers) * sizeof(ph_real) + 2 * weights * weight_bytes;
 }
 
 static bool are_scalars(const struct ph_builder *builder, const ph_value *values, size_t count)

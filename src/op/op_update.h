@@ -20,13 +20,15 @@ uint64_t ph__update_slot_bytes(const struct ph_node *node, const struct ph_decla
 struct ph_update_target {
     struct ph_optimizer_step step;
     size_t rows, columns;
-    ph_real *weight, *m, *s; /* slots NULL where the optimizer has none */
+    struct ph_table_rows table; /* the weights, columns a row */
+    ph_real *m, *s;             /* NULL where the optimizer has none */
 };
 struct ph_update_target ph__update_target(const struct ph_call *call);
 
-/* One step on `rows` rows from `row` on; gradient NULL: zeros. */
+/* One step on `rows` rows from `row` on; gradient NULL: zeros. numbers: room for the rows' own where they are not held as
+ * such. */
 void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target, size_t row,
-    size_t rows, const ph_real *gradient);
+    size_t rows, const ph_real *gradient, ph_real *numbers);
 
 /* FLOPs and bytes of a step on this many weights, gradient read included. */
 void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out);

@@ -28,7 +28,7 @@ static void update_block(void *argument, size_t first, size_t last, size_t worke
     const struct dense_job *job = argument;
     const ph_real *gradient = job->gradient != NULL ? job->gradient + first * job->target.columns : NULL;
     (void)worker;
-    ph__update_rows(job->kernels, &job->target, first, last - first, gradient);
+    ph__update_rows(job->kernels, &job->target, first, last - first, gradient, NULL);
 }
 
 static ph_status update_dense_run(struct ph_call *call)
@@ -37,7 +37,7 @@ static ph_status update_dense_run(struct ph_call *call)
         call->backend->kernels, ph__update_target(call), call->inputs[PH_UPDATE_GRADIENT].data};
     if (job.target.step.kind != PH_ROWWISE_ADAGRAD) {
         job.target.rows *= job.target.columns;
-        job.target.columns = 1;
+        job.target.columns = job.target.table.dim = 1;
     }
     ph__for_blocks(call->backend, job.target.rows, ph__block_rows(job.target.columns), update_block, &job);
     call->inputs[PH_UPDATE_PARAMETER].parameter->version++;

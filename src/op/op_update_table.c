@@ -4,6 +4,7 @@
  * moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where nobody else reads the
  * gradient and only touched rows are updated, lookup gradient and update become one sweep, embedding_update. */
 #include "op/op_update.h"
+#include "tensor/row_format.h"
 
 enum { PREFETCH_ROWS = 16 /* ahead */, LINE_BYTES = 64 };
 
@@ -30,16 +31,27 @@ static void update_table_cost(const struct ph_call *call, struct ph_cost *cost_o
             cost_out->bytes - (double)weights * sizeof(ph_real); /* but for the gradient */
 }
 
+static size_t update_table_scratch_bytes(const struct ph_call *call)
+{
+    return ph__table_scratch_bytes(call, call->inputs[PH_UPDATE_PARAMETER].shape.dims[1]);
+}
+
 struct table_job {
-    const struct ph_kernels *kernels;
+    const struct ph_call *call;
     struct ph_update_target target;
     const struct ph_operand *gradient;
 };
 
+static ph_real *numbers_of(const struct table_job *job, size_t worker)
+{
+    return (void *)((char *)job->call->scratch + worker * ph__table_block_bytes(job->target.columns));
+}
+
 static void prefetch_row(const struct ph_update_target *target, size_t row)
 {
-    const char *weights = (const char *)(target->weight + row * target->columns);
-    for (size_t byte = 0; byte < target->columns * sizeof(ph_real); byte += LINE_BYTES)
+    const size_t bytes = ph__row_bytes(target->table.format, target->columns);
+    const char *weights = (const char *)target->table.memory + row * bytes;
+    for (size_t byte = 0; byte < bytes; byte += LINE_BYTES)
         __builtin_prefetch(weights + byte, 1);
 }
 
@@ -48,32 +60,39 @@ static void update_touched(void *argument, size_t first, size_t last, size_t wor
     const struct table_job *job = argument;
     const uint32_t *slots = job->gradient->index;
     const ph_real *rows = job->gradient->data;
-    (void)worker;
+    ph_real *numbers = numbers_of(job, worker);
     for (size_t i = first; i < last; i++) {
         if (i + PREFETCH_ROWS < last)
             prefetch_row(&job->target, slots[i + PREFETCH_ROWS]);
-        ph__update_rows(job->kernels, &job->target, slots[i], 1, rows + i * job->target.columns);
+        ph__update_rows(
+            job->call->backend->kernels, &job->target, slots[i], 1, rows + i * job->target.columns, numbers);
     }
 }
 
+struct visit {
+    const struct table_job *job;
+    ph_real *numbers;
+};
+
 static void update_visited(void *argument, size_t row, size_t num_rows, const ph_real *gradient)
 {
-    const struct table_job *job = argument;
-    ph__update_rows(job->kernels, &job->target, row, num_rows, gradient);
+    const struct visit *visit = argument;
+    const struct table_job *job = visit->job;
+    ph__update_rows(job->call->backend->kernels, &job->target, row, num_rows, gradient, visit->numbers);
 }
 
 static void update_every(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct table_job *job = argument;
-    (void)worker;
-    ph__visit_rows(job->gradient, first, last, update_visited, argument);
+    struct visit visit = {job, numbers_of(job, worker)};
+    ph__visit_rows(job->gradient, first, last, update_visited, &visit);
 }
 
 static ph_status update_table_run(struct ph_call *call)
 {
     const struct ph_optimizer *optimizer = call->attributes;
     const struct ph_operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
-    struct table_job job = {call->backend->kernels, ph__update_target(call), gradient};
+    struct table_job job = {call, ph__update_target(call), gradient};
     const size_t block = ph__block_rows(job.target.columns);
     if (optimizer->is_whole_table)
         ph__for_blocks(call->backend, job.target.rows, block, update_every, &job);
@@ -106,9 +125,10 @@ static bool update_table_fuse(
 
 const struct ph_op ph__op_update_table = {
     .name = "update_table",
-    .traits = PH_OP_HAS_EFFECT,
+    .traits = PH_OP_HAS_EFFECT | PH_OP_READS_ROW_FORMATS,
     .infer = update_table_infer,
     .cost = update_table_cost,
+    .scratch_bytes = update_table_scratch_bytes,
     .prepare = ph__update_prepare,
     .slot_bytes = ph__update_slot_bytes,
     .run = update_table_run,

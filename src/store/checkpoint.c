@@ -8,16 +8,17 @@ static ph_status list_model(
     return state != NULL ? ph__tensor_list_add_state(list, state) : PH_OK;
 }
 
-/* What leaves the store is fp32: rows that were rounded for scoring are not the model that was learnt. */
+/* Rows that were rounded for scoring are not the model that was learnt. */
 static ph_status list_whole_model(
     struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
 {
-    PH_TRY(list_model(list, store, state));
-    for (size_t i = 0; i < list->count; i++)
-        if (list->tensors[i].row_format != PH_ROWS_FP32)
+    for (size_t i = 0; i < ph__store_num_parameters(store); i++) {
+        const struct ph_parameter *parameter = ph__store_parameter(store, i);
+        if (parameter->is_for_scoring)
             return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be saved",
-                list->tensors[i].name, ph_row_format_name(list->tensors[i].row_format));
-    return PH_OK;
+                parameter->name, ph_row_format_name(parameter->row_format));
+    }
+    return list_model(list, store, state);
 }
 
 ph_status ph_checkpoint_save(

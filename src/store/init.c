@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "tensor/row_format.h"
 
-enum { BLOCK_ELEMENTS = 1 << 16 }; /* of one task */
+enum { BLOCK_ELEMENTS = 1 << 16 /* of one task */, PART_COLUMNS = 256 };
 
 #define WORD_SCALE 0x1p-32
 
@@ -72,18 +73,42 @@ static void uniform_values(const struct ph_rng_block *block, double values_out[4
         values_out[lane] = ((double)block->word[lane] + 0.5) * (2 * WORD_SCALE) - 1;
 }
 
-static void fill_row(const struct fill *fill, size_t row, ph_real *out)
+/* The columns [begin, end) of a row; begin is a multiple of 4. */
+static void fill_columns(const struct fill *fill, size_t row, size_t begin, size_t end, ph_real *out)
 {
-    const size_t columns = fill->target->columns;
-    for (size_t first = 0; first < columns; first += 4) {
+    for (size_t first = begin; first < end; first += 4) {
         const struct ph_rng_block block = ph__rng_block(&fill->key, row, (uint32_t)(first / 4));
         double values[4];
         if (fill->kind == PH_INIT_NORMAL)
             normal_values(&block, values);
         else
             uniform_values(&block, values);
-        for (size_t column = first; column < columns && column < first + 4; column++)
-            out[column] = (ph_real)(fill->scale * values[column - first]);
+        for (size_t column = first; column < end && column < first + 4; column++)
+            out[column - begin] = (ph_real)(fill->scale * values[column - first]);
+    }
+}
+
+/* `count` numbers into the target's format, from its number `place` on. */
+static void put_numbers(
+    const struct ph_init_target *target, size_t place, size_t count, const ph_real *numbers)
+{
+    ph__rows_encode(target->row_format, 1, count, numbers,
+        (char *)target->data + place * ph__row_bytes(target->row_format, 1),
+        target->low != NULL ? target->low + place : NULL);
+}
+
+static void fill_row(const struct fill *fill, size_t row)
+{
+    const size_t columns = fill->target->columns, place = row * columns;
+    ph_real part[PART_COLUMNS];
+    if (fill->target->row_format == PH_ROWS_FP32) {
+        fill_columns(fill, row, 0, columns, (ph_real *)fill->target->data + place);
+        return;
+    }
+    for (size_t begin = 0; begin < columns; begin += PART_COLUMNS) {
+        const size_t end = begin + PART_COLUMNS < columns ? begin + PART_COLUMNS : columns;
+        fill_columns(fill, row, begin, end, part);
+        put_numbers(fill->target, place + begin, end - begin, part);
     }
 }
 
@@ -96,7 +121,7 @@ static void fill_rows(void *argument, size_t task, size_t worker)
     const size_t last = first + (left < fill->rows_per_task ? left : fill->rows_per_task);
     (void)worker;
     for (size_t row = first; row < last; row++)
-        fill_row(fill, row, target->data + row * target->columns);
+        fill_row(fill, row);
 }
 
 static void fill_constant(const struct ph_init_target *target, ph_real value)
@@ -104,7 +129,7 @@ static void fill_constant(const struct ph_init_target *target, ph_real value)
     if (value == 0)
         return; /* memory comes zeroed: the pages of a fresh table stay untouched until they are used */
     for (size_t i = 0; i < target->rows * target->columns; i++)
-        target->data[i] = value;
+        put_numbers(target, i, 1, &value);
 }
 
 /* The kinds reduced to a constant, a scaled normal or a scaled uniform. */

@@ -9,7 +9,9 @@
 struct ph_init_target {
     const char *name;
     size_t rows, columns;
-    ph_real *data; /* (rows, columns), zeroed */
+    enum ph_row_format row_format; /* one that is learnt */
+    void *data;                    /* (rows, columns) in this format, zeroed */
+    uint16_t *low;                 /* the low words of bf16_split */
 };
 
 /* Fills the target; team NULL: serially. The values do not depend on the team. */

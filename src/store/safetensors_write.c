@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "store/safetensors.h"
+#include "store/tensor_bytes.h"
 
 enum { HEADER_ALIGNMENT = 8, PREFIX_BYTES = 8 };
 
@@ -107,12 +108,17 @@ static ph_status make_header(const char *path, size_t num_tensors, const struct 
     return PH_OK;
 }
 
+static ph_status sum_bytes(void *digest, const void *bytes, size_t size)
+{
+    return ph__digest_update(digest, bytes, size);
+}
+
 static ph_status sum_contents(struct ph_digest *digest, const struct header *header, size_t num_tensors,
     const struct ph_tensor *const *tensors, char digits_out[PH_SEAL_DIGITS + 1])
 {
     PH_TRY(ph__digest_update(digest, header->bytes, header->size));
     for (size_t i = 0; i < num_tensors; i++)
-        PH_TRY(ph__digest_update(digest, tensors[i]->data, (size_t)tensor_bytes(tensors[i])));
+        PH_TRY(ph__tensor_visit_bytes(tensors[i], sum_bytes, digest));
     return ph__digest_finish(digest, digits_out);
 }
 
@@ -130,12 +136,17 @@ static ph_status seal_header(
     return PH_OK;
 }
 
+static ph_status write_bytes(void *file, const void *bytes, size_t size)
+{
+    return ph__atomic_file_write(file, bytes, size);
+}
+
 static ph_status write_contents(struct ph_atomic_file *file, const struct header *header, size_t num_tensors,
     const struct ph_tensor *const *tensors)
 {
     PH_TRY(ph__atomic_file_write(file, header->bytes, header->size));
     for (size_t i = 0; i < num_tensors; i++)
-        PH_TRY(ph__atomic_file_write(file, tensors[i]->data, (size_t)tensor_bytes(tensors[i])));
+        PH_TRY(ph__tensor_visit_bytes(tensors[i], write_bytes, file));
     return PH_OK;
 }
 

@@ -15,7 +15,8 @@
 
 struct ph_store {
     uint64_t seed;
-    enum ph_row_format row_format; /* of tables to come */
+    enum ph_row_format row_format; /* of tables to come, */
+    bool is_for_scoring;           /* and whether they are */
     struct ph_arena arena;         /* parameters, names and slices */
     struct ph_parameter **parameters;
     size_t num_parameters, parameters_capacity;
@@ -43,6 +44,14 @@ static void release_parameter(struct ph_parameter *parameter)
 void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format)
 {
     store->row_format = format;
+    store->is_for_scoring = format != PH_ROWS_FP32;
+}
+
+void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format)
+{
+    assert(ph__row_format_is_learnt(format));
+    store->row_format = format;
+    store->is_for_scoring = false;
 }
 
 void ph_store_destroy(struct ph_store *store)
@@ -184,7 +193,7 @@ static enum ph_row_format row_format_of(const struct ph_store *store,
         return PH_ROWS_FP32;
     const size_t rows = declaration->shape.dims[0], dim = declaration->shape.dims[1];
     const enum ph_row_format format = ph__row_format_fitting(store->row_format, dim);
-    *bytes_out = rows * ph__row_bytes(format, dim);
+    *bytes_out = ph__table_bytes(format, rows, dim);
     return format;
 }
 
@@ -216,13 +225,29 @@ static ph_status check_new(const struct ph_store *store, const struct ph_declara
     return PH_OK;
 }
 
+/* Random numbers that round a table's rows are not those that made its initial values. */
+static struct ph_row_slice *make_row_slices(struct ph_arena *arena, const struct ph_declaration *declaration)
+{
+    struct ph_row_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
+    size_t end_row = 0;
+    for (size_t i = 0; slices != NULL && i < declaration->num_slices; i++) {
+        const char *name = ph__arena_printf(arena, "rounding:%s", declaration->slices[i].name);
+        if (name == NULL)
+            return NULL;
+        end_row += declaration->slices[i].num_rows;
+        slices[i] = (struct ph_row_slice){ph__hash_name(name), end_row};
+    }
+    return slices;
+}
+
 /* A copy of the declaration without memory for its values, owned by the arena. */
 static struct ph_parameter *copy_declaration(struct ph_arena *arena, const struct ph_declaration *declaration)
 {
     struct ph_parameter *parameter = ph__arena_alloc(arena, sizeof *parameter);
     const char *name = ph__arena_strdup(arena, declaration->name);
     struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
-    if (parameter == NULL || name == NULL || slices == NULL)
+    struct ph_row_slice *row_slices = make_row_slices(arena, declaration);
+    if (parameter == NULL || name == NULL || slices == NULL || row_slices == NULL)
         return NULL;
     for (size_t i = 0; i < declaration->num_slices; i++) {
         slices[i].num_rows = declaration->slices[i].num_rows;
@@ -237,9 +262,15 @@ static struct ph_parameter *copy_declaration(struct ph_arena *arena, const struc
         .init = declaration->init,
         .num_slices = declaration->num_slices,
         .slices = slices,
+        .row_slices = row_slices,
         .version = 1,
     };
     return parameter;
+}
+
+static enum ph_dtype dtype_of(enum ph_row_format format)
+{
+    return format == PH_ROWS_FP16 ? PH_F16 : format == PH_ROWS_BF16 ? PH_BF16 : PH_REAL;
 }
 
 /* Lists the logical tensors of a parameter; room for them has been reserved. */
@@ -252,27 +283,31 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
     }
     const size_t dim = parameter->shape.dims[1], row_bytes = ph__row_bytes(parameter->row_format, dim);
     char *data = parameter->memory;
+    uint16_t *low = parameter->low;
     for (size_t i = 0; i < parameter->num_slices; i++) {
         const struct ph_table_slice *slice = &parameter->slices[i];
         store->tensors[store->num_tensors++] = (struct ph_tensor){
             .name = slice->name,
-            .dtype = PH_REAL,
+            .dtype = dtype_of(parameter->row_format),
             .shape = {.rank = 2, .dims = {slice->num_rows, dim}},
             .data = data,
             .row_format = parameter->row_format,
+            .low = low,
         };
         data += slice->num_rows * row_bytes;
+        low += low != NULL ? slice->num_rows * dim : 0;
     }
 }
 
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
     size_t first_tensor, struct ph_team *team)
 {
-    if (parameter->row_format != PH_ROWS_FP32)
+    if (parameter->is_for_scoring)
         return; /* memory comes zeroed, which are rows of zeros */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];
-        struct ph_init_target target = {.name = tensor->name, .data = tensor->data};
+        struct ph_init_target target = {
+            .name = tensor->name, .row_format = tensor->row_format, .data = tensor->data, .low = tensor->low};
         ph__init_matrix(&tensor->shape, &target.rows, &target.columns);
         ph__init_fill(&parameter->init, store->seed, &target, team);
     }
@@ -294,8 +329,12 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
         return ph_fail(PH_ERROR_MEMORY, "no memory for parameter '%s'", declaration->name);
     parameter->elements = elements;
     parameter->row_format = row_format_of(store, declaration, elements, &parameter->bytes);
+    parameter->is_for_scoring = store->is_for_scoring && parameter->row_format != PH_ROWS_FP32;
     PH_TRY(ph__memory_alloc(parameter->bytes, declaration->name, &parameter->memory));
-    parameter->data = parameter->row_format == PH_ROWS_FP32 ? parameter->memory : NULL;
+    if (parameter->row_format == PH_ROWS_FP32)
+        parameter->data = parameter->memory;
+    if (parameter->row_format == PH_ROWS_BF16_SPLIT)
+        parameter->low = (uint16_t *)parameter->memory + elements;
 
     const size_t first_tensor = store->num_tensors;
     store->parameters[store->num_parameters++] = parameter;

@@ -3,6 +3,7 @@
 #define PH_STORE_STORE_H
 
 #include "base/parallel.h"
+#include "kernel/kernel.h"
 #include "phloem/store.h"
 
 #define PH_MAX_SLOTS 2
@@ -31,13 +32,16 @@ struct ph_parameter {
     struct ph_shape shape;
     size_t elements;
     enum ph_row_format row_format; /* of a table's rows; PH_ROWS_FP32 for all else */
-    void *memory;                  /* (bytes) the values as they are held */
+    bool is_for_scoring; /* rows were rounded when they were loaded: read, never learnt, never saved */
+    void *memory;        /* (bytes) the values as they are held */
     size_t bytes;
     ph_real *data; /* the same as numbers; NULL where row_format is not PH_ROWS_FP32 */
+    uint16_t *low; /* (elements) the low words of PH_ROWS_BF16_SPLIT, behind the rows; NULL else */
     struct ph_init init;
     size_t num_slices;
     struct ph_table_slice *slices;
-    uint64_t version; /* grows with every update; packed copies compare it */
+    struct ph_row_slice *row_slices; /* (num_slices) whose rows are whose, for what rounds them */
+    uint64_t version;                /* grows with every update; packed copies compare it */
     size_t num_slots;
     struct ph_slot slots[PH_MAX_SLOTS];
 };
@@ -47,8 +51,11 @@ struct ph_parameter {
 ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
     struct ph_team *team, struct ph_parameter **parameter_out);
 /* Tables that are added from now on hold their rows in this format, as far as that makes them smaller, and begin as zeros:
- * they are for values that are loaded. Operators that do not read row formats are refused (ph_executor_create). */
+ * they are for values that are loaded. Operators that do not read row formats, and those that learn, are refused
+ * (ph_executor_create). */
 void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format);
+/* The same for a format that is learnt: they begin with the initial values, each rounded to the nearest. */
+void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format);
 /* Finds the slot or adds it, zeroed. */
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
     bool is_per_row, struct ph_slot **slot_out);

@@ -8,9 +8,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "store/init.h"
-#include "tensor/row_format.h"
-
-#define PIECE_BYTES ((size_t)1 << 20) /* of rows that are converted while they are read */
+#include "store/tensor_bytes.h"
 
 /* ---- listing ------------------------------------------------------------------------------------------- */
 
@@ -96,11 +94,30 @@ static bool is_finite(const ph_real *values, size_t count)
     return is_fine != 0;
 }
 
+/* Words whose exponent has all of these bits are not finite. */
+static bool are_words_finite(const uint16_t *words, size_t count, uint16_t exponent)
+{
+    int is_fine = 1;
+    for (size_t i = 0; i < count; i++)
+        is_fine &= (words[i] & exponent) != exponent;
+    return is_fine != 0;
+}
+
+static bool is_tensor_finite(const struct ph_tensor *tensor)
+{
+    const size_t count = ph_shape_elements(&tensor->shape);
+    if (tensor->dtype == PH_F16)
+        return are_words_finite(tensor->data, count, 0x7c00);
+    if (tensor->dtype == PH_BF16 || tensor->row_format == PH_ROWS_BF16_SPLIT)
+        return are_words_finite(tensor->data, count, 0x7f80);
+    return tensor->dtype != PH_REAL || is_finite(tensor->data, count);
+}
+
 ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct ph_tensor *tensor = &list->tensors[i];
-        if (tensor->dtype == PH_REAL && !is_finite(tensor->data, ph_shape_elements(&tensor->shape)))
+        if (!is_tensor_finite(tensor))
             return ph_fail(PH_ERROR_DATA, "'%s' holds a number that is not finite", tensor->name);
     }
     return PH_OK;
@@ -114,6 +131,11 @@ static int compare_name(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
+static ph_status digest_bytes(void *digest, const void *bytes, size_t size)
+{
+    return ph__digest_update(digest, bytes, size);
+}
+
 /* "name\nF32 2 20 16\n", then the bytes */
 static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor *tensor)
 {
@@ -124,8 +146,7 @@ static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor 
     length += snprintf(head + length, sizeof head - (size_t)length, "\n");
     PH_TRY(ph__digest_update(digest, tensor->name, strlen(tensor->name)));
     PH_TRY(ph__digest_update(digest, head, (size_t)length));
-    return ph__digest_update(
-        digest, tensor->data, ph_shape_elements(&tensor->shape) * ph_dtype_size(tensor->dtype));
+    return ph__tensor_visit_bytes(tensor, digest_bytes, digest);
 }
 
 static ph_status digest_tensors(const struct ph_tensor *tensors, size_t count, char hex_out[65])
@@ -149,12 +170,12 @@ ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65])
 
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
-static bool same_layout(const struct ph_tensor *a, const struct ph_tensor *b)
+static bool fits(const struct ph_tensor *found, const struct ph_tensor *wanted)
 {
-    bool is_same = a->dtype == b->dtype && a->shape.rank == b->shape.rank;
-    for (size_t i = 0; is_same && i < a->shape.rank; i++)
-        is_same = a->shape.dims[i] == b->shape.dims[i];
-    return is_same;
+    bool is_fit = ph__dtype_converts(found->dtype, wanted->dtype) && found->shape.rank == wanted->shape.rank;
+    for (size_t i = 0; is_fit && i < found->shape.rank; i++)
+        is_fit = found->shape.dims[i] == wanted->shape.dims[i];
+    return is_fit;
 }
 
 /* "F32 (20,16)" */
@@ -174,7 +195,7 @@ static ph_status check_tensor(
     if (index == ph__safetensors_num_tensors(file))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: the model's tensor '%s' is missing", path, wanted->name);
     const struct ph_tensor found = ph__safetensors_tensor(file, index);
-    if (!same_layout(&found, wanted)) {
+    if (!fits(&found, wanted)) {
         char found_text[128], wanted_text[128];
         describe(&found, found_text);
         describe(wanted, wanted_text);
@@ -211,39 +232,11 @@ static ph_status check_tensors(
     return check_surplus(path, file, indices, list->count);
 }
 
-static ph_status convert_rows(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index,
-    ph_real *piece, size_t piece_rows)
-{
-    const size_t num_rows = tensor->shape.dims[0], dim = tensor->shape.dims[1];
-    const size_t bytes = dim * sizeof(ph_real), row_bytes = ph__row_bytes(tensor->row_format, dim);
-    for (size_t row = 0; row < num_rows; row += piece_rows) {
-        const size_t count = num_rows - row < piece_rows ? num_rows - row : piece_rows;
-        PH_TRY(ph__safetensors_read_part(file, index, (uint64_t)row * bytes, count * bytes, piece));
-        ph__rows_encode(tensor->row_format, count, dim, piece, (char *)tensor->data + row * row_bytes);
-    }
-    return PH_OK;
-}
-
-/* The file's rows are fp32, and never all of them in memory where the store holds another format. */
-static ph_status read_tensor(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index)
-{
-    if (tensor->row_format == PH_ROWS_FP32)
-        return ph__safetensors_read(file, index, tensor->data);
-    const size_t bytes = tensor->shape.dims[1] * sizeof(ph_real);
-    const size_t piece_rows = bytes < PIECE_BYTES ? PIECE_BYTES / bytes : 1;
-    ph_real *piece = malloc(piece_rows * bytes);
-    if (piece == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to convert '%s'", tensor->name);
-    ph_status status = convert_rows(tensor, file, index, piece, piece_rows);
-    free(piece);
-    return status;
-}
-
 static ph_status read_tensors(
     const struct ph__tensor_list *list, const struct ph_safetensors *file, const size_t *indices)
 {
     for (size_t i = 0; i < list->count; i++) {
-        ph_status status = read_tensor(&list->tensors[i], file, indices[i]);
+        ph_status status = ph__tensor_read(&list->tensors[i], file, indices[i]);
         if (status != PH_OK)
             return ph_fail(status, "%s; the model is loaded in part and must not be used", ph_error_text());
     }

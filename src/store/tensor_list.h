@@ -28,7 +28,8 @@ ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list);
 /* SHA-256 over the tensors sorted by name, as ph_checkpoint_digest gives it. Sorts the list. */
 ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65]);
 
-/* Fills all tensors from a file that has them and no others, each of the list's dtype and shape, and whose seal fits:
+/* Fills all tensors from a file that has them and no others, each of the list's shape and of a dtype that converts
+ * (store/tensor_bytes.h), and whose seal fits:
  * PH_ERROR_CHECKPOINT otherwise, and nothing has been changed then. Should the disk fail after all this has been
  * verified, the error says that the tensors must not be used. */
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path);

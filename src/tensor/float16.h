@@ -69,4 +69,49 @@ static inline uint16_t ph__bfloat_from_float(float x)
     return (uint16_t)ph__shift_to_even(bits, 16);
 }
 
+/* ---- rounded by chance ------------------------------------------------------------------------------------ */
+
+/* The neighbours that x lies between, of which the one further from zero is taken with a probability equal to the part of
+ * their distance that would be cut off: for random uniform in [0, 2^16) the mean is x. Beyond the largest comes infinity.
+ * NaN stays NaN. Integers only, so that a vector of them has the same bits. */
+static inline uint16_t ph__bfloat_by_chance(float x, uint32_t random)
+{
+    const uint32_t bits = ph__float_bits(x);
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : (bits + random) >> 16);
+}
+
+/* The same; what lies more than 2^-16 below a multiple of the least half, 2^-24, is cut off. */
+static inline uint16_t ph__half_by_chance(float x, uint32_t random)
+{
+    const uint32_t bits = ph__float_bits(x), sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 0xff;
+    const uint32_t base = exponent > 113 ? exponent : 113; /* of the least normal half */
+    const uint32_t significand = ((bits & 0x7fffff) | 0x800000) << 3;
+    const uint32_t units = (base - exponent < 32 ? significand >> (base - exponent) : 0) + random;
+    const uint32_t half = ((base - 113) << 10) + (units >> 16);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    return (uint16_t)(sign | (half < 0x7c00 ? half : 0x7c00));
+}
+
+/* ---- in two halves ---------------------------------------------------------------------------------------- */
+
+/* The bits of x are (high << 16) + low, low with its sign: so high is a rounded bfloat16, the one further from zero of two
+ * that are as near, and both together lose nothing. Of a NaN only that it is one is kept. */
+static inline uint16_t ph__split_float(float x, uint16_t *low_out)
+{
+    uint32_t bits = ph__float_bits(x);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        bits = 0x7fc00000;
+    *low_out = (uint16_t)bits;
+    return (uint16_t)((bits + 0x8000) >> 16);
+}
+
+static inline float ph__join_float(uint16_t high, uint16_t low)
+{
+    const uint32_t bits = ((uint32_t)high << 16) + (uint32_t)(int16_t)low;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 #endif

@@ -40,6 +40,7 @@ size_t ph__row_bytes(enum ph_row_format format, size_t dim)
     switch (format) {
     case PH_ROWS_FP16:
     case PH_ROWS_BF16:
+    case PH_ROWS_BF16_SPLIT:
         return dim * sizeof(uint16_t);
     case PH_ROWS_INT8:
         return dim + 2 * sizeof(float);
@@ -50,6 +51,18 @@ size_t ph__row_bytes(enum ph_row_format format, size_t dim)
         break;
     }
     return dim * sizeof(ph_real);
+}
+
+size_t ph__table_bytes(enum ph_row_format format, size_t rows, size_t dim)
+{
+    const size_t low_bytes = format == PH_ROWS_BF16_SPLIT ? dim * sizeof(uint16_t) : 0;
+    return rows * (ph__row_bytes(format, dim) + low_bytes);
+}
+
+bool ph__row_format_is_learnt(enum ph_row_format format)
+{
+    return format == PH_ROWS_FP32 || format == PH_ROWS_FP16 || format == PH_ROWS_BF16 ||
+           format == PH_ROWS_BF16_SPLIT;
 }
 
 enum ph_row_format ph__row_format_fitting(enum ph_row_format format, size_t dim)
@@ -116,6 +129,15 @@ static void encode_words(
     }
 }
 
+static void encode_split(size_t dim, const ph_real *numbers, unsigned char *row, uint16_t *low)
+{
+    for (size_t d = 0; d < dim; d++) {
+        uint16_t unwanted;
+        const uint16_t high = ph__split_float((float)numbers[d], low != NULL ? low + d : &unwanted);
+        memcpy(row + d * sizeof high, &high, sizeof high);
+    }
+}
+
 static void encode_int8(size_t dim, const ph_real *numbers, unsigned char *row)
 {
     const struct range range = range_of_floats(dim, numbers);
@@ -136,7 +158,8 @@ static void encode_int4(size_t dim, const ph_real *numbers, unsigned char *row)
     memcpy(row + (dim + 1) / 2, halves, sizeof halves);
 }
 
-static void encode_row(enum ph_row_format format, size_t dim, const ph_real *numbers, unsigned char *row)
+static void encode_row(
+    enum ph_row_format format, size_t dim, const ph_real *numbers, unsigned char *row, uint16_t *low)
 {
     switch (format) {
     case PH_ROWS_FP16:
@@ -144,6 +167,9 @@ static void encode_row(enum ph_row_format format, size_t dim, const ph_real *num
         break;
     case PH_ROWS_BF16:
         encode_words(dim, numbers, row, ph__bfloat_from_float);
+        break;
+    case PH_ROWS_BF16_SPLIT:
+        encode_split(dim, numbers, row, low);
         break;
     case PH_ROWS_INT8:
         encode_int8(dim, numbers, row);
@@ -159,11 +185,12 @@ static void encode_row(enum ph_row_format format, size_t dim, const ph_real *num
 }
 
 void ph__rows_encode(
-    enum ph_row_format format, size_t rows, size_t dim, const ph_real *numbers, void *encoded)
+    enum ph_row_format format, size_t rows, size_t dim, const ph_real *numbers, void *encoded, uint16_t *low)
 {
     const size_t row_bytes = ph__row_bytes(format, dim);
     for (size_t i = 0; i < rows; i++)
-        encode_row(format, dim, numbers + i * dim, (unsigned char *)encoded + i * row_bytes);
+        encode_row(format, dim, numbers + i * dim, (unsigned char *)encoded + i * row_bytes,
+            low != NULL ? low + i * dim : NULL);
 }
 
 /* ---- and back --------------------------------------------------------------------------------------------- */
@@ -199,6 +226,7 @@ ph_real ph__row_number(enum ph_row_format format, size_t dim, const void *row, s
     case PH_ROWS_FP16:
         return (ph_real)ph__float_from_half(word_at(bytes + d * sizeof(uint16_t)));
     case PH_ROWS_BF16:
+    case PH_ROWS_BF16_SPLIT:
         return (ph_real)ph__float_from_bfloat(word_at(bytes + d * sizeof(uint16_t)));
     case PH_ROWS_INT8:
         return int8_number(dim, bytes, d);

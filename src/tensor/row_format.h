@@ -3,30 +3,40 @@
  * A row lies without gaps, its numbers first:
  *   fp32         dim ph_real
  *   fp16, bf16   dim words of 16 bits
+ *   bf16_split   the same; the low words (float16.h) stand in an array of their own
  *   int8         dim bytes q, then float scale, float offset: number d is scale * q_d + offset
  *   int4         (dim + 1) / 2 bytes, the even number of a pair in the lower four bits, then scale and offset as halves
  * The layouts of int8 and int4 are fbgemm's. Bytes of zeros are a row of zeros in every format. Multi-byte values are in
  * the machine's order and need no alignment.
  *
- * NaN and infinity stay what they are in fp16 and bf16, where too large a number becomes infinity. In int8 and int4 one such
+ * NaN and infinity stay what they are in words of 16 bits, where too large a number becomes infinity. In int8 and int4 one such
  * number takes its whole row along: all of it reads as NaN, and so does a row of int4 beyond what halves hold, and one of
  * int8 whose numbers lie further apart than the largest float. */
 #ifndef PH_TENSOR_ROW_FORMAT_H
 #define PH_TENSOR_ROW_FORMAT_H
+
+#include <stdbool.h>
 
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
 size_t ph__row_bytes(enum ph_row_format format, size_t dim);
 
+/* Of all rows, with what stands beside them: the low words lie behind the rows. */
+size_t ph__table_bytes(enum ph_row_format format, size_t rows, size_t dim);
+
+/* Whether update operators can change such rows. */
+bool ph__row_format_is_learnt(enum ph_row_format format);
+
 /* The format itself, or fp32 where rows of this dim would not be smaller (int8 and int4 of a few numbers). */
 enum ph_row_format ph__row_format_fitting(enum ph_row_format format, size_t dim);
 
-/* (rows, dim) into rows * ph__row_bytes(format, dim) bytes. The caller rounds to nearest (base/cpu.h). */
+/* (rows, dim) into rows * ph__row_bytes(format, dim) bytes, each number the nearest. The caller rounds to nearest
+ * (base/cpu.h). low: the low words, (rows, dim), of bf16_split; NULL: they are not wanted, or there are none. */
 void ph__rows_encode(
-    enum ph_row_format format, size_t rows, size_t dim, const ph_real *numbers, void *encoded);
+    enum ph_row_format format, size_t rows, size_t dim, const ph_real *numbers, void *encoded, uint16_t *low);
 
-/* And back: number `d` of a row. */
+/* And back: number `d` of a row, without its low word. */
 ph_real ph__row_number(enum ph_row_format format, size_t dim, const void *row, size_t d);
 
 /* PH_ERROR_USAGE, naming `what` and the formats that there are, for a text that is none of them. */

@@ -11,6 +11,7 @@
 
 #define FORMAT "phloem.resume"
 #define VERSION "3"
+#define ROW_FORMAT_KEY "row_format" /* of the metadata; files of older libraries lack it, and are of fp32 */
 #define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
@@ -101,6 +102,11 @@ static const struct ph_json_field job_fields[] = {
     {"progressive_rows", PH_JSON_COUNT, JOB(progressive_rows), 0},
 };
 
+static const char *row_format_of(const struct ph__trainer *trainer)
+{
+    return ph_row_format_name((enum ph_row_format)trainer->job->train->row_format);
+}
+
 static struct job describe_job(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -174,8 +180,8 @@ static ph_status write_list(
         status = fields_text(
             carried_fields, sizeof carried_fields / sizeof *carried_fields, trainer, &carried_text);
     if (status == PH_OK) {
-        const char *const metadata[] = {
-            "format", FORMAT, "version", VERSION, "job", job_text, "carried", carried_text, NULL};
+        const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
+            row_format_of(trainer), "job", job_text, "carried", carried_text, NULL};
         status = ph__safetensors_write(path, list->count, list->tensors, metadata);
     }
     free(job_text);
@@ -245,12 +251,25 @@ static ph_status check_job(const char *path, const struct job *was, const struct
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another %s", path, what);
 }
 
+/* The file's tensors would be converted, and the training would not be the one that was stopped. */
+static ph_status check_row_format(
+    const char *path, const struct ph_safetensors *file, const struct ph__trainer *trainer)
+{
+    const char *written = ph__safetensors_metadata(file, ROW_FORMAT_KEY);
+    const char *was = written != NULL ? written : ph_row_format_name(PH_ROWS_FP32);
+    if (strcmp(was, row_format_of(trainer)) == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with train.row_format %.16s, not %s", path, was,
+        row_format_of(trainer));
+}
+
 static ph_status read_header(const char *path, const struct ph_safetensors *file, struct ph__trainer *read)
 {
     struct job was, is = describe_job(read);
     PH_TRY(check_format(path, file));
     PH_TRY(read_fields(path, file, "job", job_fields, sizeof job_fields / sizeof *job_fields, &was));
     PH_TRY(check_job(path, &was, &is));
+    PH_TRY(check_row_format(path, file, read));
     PH_TRY(read_fields(
         path, file, "carried", carried_fields, sizeof carried_fields / sizeof *carried_fields, read));
     if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)

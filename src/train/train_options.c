@@ -43,6 +43,16 @@ static const struct ph_option train_options[] = {
         .help = "Of linear layers' arithmetic. bf16: they multiply numbers of 16 bits and sum in fp32, "
                 "forward and "
                 "backward; weights, gradients of weights and optimizers stay fp32."},
+    {.key = "row_format",
+        .type = PH_OPTION_CHOICE,
+        .offset = TRAIN(row_format),
+        .default_text = "fp32",
+        .choices = "fp32|fp16|bf16|bf16_split",
+        .help =
+            "How the rows of embedding tables are held; arithmetic and optimizer slots stay fp32. fp16 and "
+            "bf16 take half the memory: updates are rounded by chance, right on average; what passes 65504 "
+            "becomes infinite in fp16. bf16_split looks up bf16 and keeps the other 16 bits beside for the "
+            "update, which is that of fp32."},
     {.key = "deterministic",
         .type = PH_OPTION_BOOL,
         .offset = TRAIN(deterministic),

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"
+#include "store/store.h"
+#include "tensor/row_format.h"
 #include "train/job_rows.h"
 #include "train/memory_check.h"
 #include "train/online.h"
@@ -126,6 +128,10 @@ static ph_status check_settings(const struct ph_train_job *job)
     if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
             (long long)train->epochs, ph__pipe_name(job->train_path));
+    if (!ph__row_format_is_learnt((enum ph_row_format)train->row_format))
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
+            ph_row_format_name((enum ph_row_format)train->row_format));
     double rate = job->negative_rate;
     size_t num_tasks = ph_encoder_num_tasks(job->encoder);
     if (!(rate >= 0 && rate <= 1))
@@ -173,6 +179,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     trainer->summary.memory.baseline_bytes = ph__memory_anonymous_bytes();
     PH_TRY(ph__memory_available_bytes(&available_bytes));
     PH_TRY(ph_store_create(job->seed, &trainer->store));
+    ph__store_learn_rows(trainer->store, (enum ph_row_format)job->train->row_format);
     PH_TRY(ph_state_create(&trainer->state));
     struct ph_backend_options options = {job->num_threads, !job->train->deterministic};
     PH_TRY(ph_backend_create(&options, &trainer->backend));

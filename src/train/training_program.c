@@ -4,6 +4,7 @@
 
 #include "graph/op.h"
 #include "phloem/op.h"
+#include "tensor/row_format.h"
 #include "train/optimizer_groups.h"
 
 /* A norm that no finite gradient exceeds: the clip factor then only tells whether gradients are finite. */
@@ -52,13 +53,14 @@ static ph_status learnt_init(
     return PH_OK;
 }
 
-static uint64_t learnt_bytes(struct ph_builder *builder)
+static uint64_t learnt_bytes(struct ph_builder *builder, enum ph_row_format row_format)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < ph_builder_num_parameters(builder); i++) {
         const struct ph_declaration *declaration =
             ph__builder_declaration(builder, ph_builder_parameter(builder, i));
-        bytes += (uint64_t)ph_shape_elements(&declaration->shape) * sizeof(ph_real);
+        const enum ph_row_format format = declaration->is_table ? row_format : PH_ROWS_FP32;
+        bytes += ph__table_bytes(format, ph_shape_elements(&declaration->shape), 1);
     }
     return bytes;
 }
@@ -120,8 +122,8 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
     PH_TRY(add_learning(builder, job, loss, max_norm));
-    struct ph__training_program program = {
-        .has_clip = max_norm > 0, .parameter_bytes = learnt_bytes(builder)};
+    struct ph__training_program program = {.has_clip = max_norm > 0,
+        .parameter_bytes = learnt_bytes(builder, (enum ph_row_format)job->train->row_format)};
     PH_TRY(ph_builder_finish(builder, &program.program));
     *program_out = program;
     return PH_OK;

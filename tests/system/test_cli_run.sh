@@ -92,7 +92,30 @@ bf16 2e-4
 int8 2e-4
 int4 2e-3
 END
-fails 2 "--row-format 'int2' is none of fp32 fp16 bf16 int8 int4" predict run data/test.tsv --out two.csv --row-format int2
+fails 2 "--row-format 'int2' is none of fp32 fp16 bf16 bf16_split int8 int4" predict run data/test.tsv --out two.csv --row-format int2
+
+# Tables that are learnt in fewer bytes: files of 16 bits a number, and what is measured is what the files score.
+for format in fp16 bf16 bf16_split; do
+    rm -rf narrow
+    succeeds train job.yaml --out narrow --quiet --set train.row_format="$format"
+    succeeds eval narrow
+    for key in auc logloss calibration; do
+        [ "$(value stdout "$key")" = "$(value narrow/summary.json "$key" | tail -n 1)" ] ||
+            complain "eval and train disagree on test: $key in $format"
+    done
+    succeeds inspect narrow/model.safetensors
+    contains stdout "$(echo "$format" | sed 's/^fp/F/; s/^bf16$/BF16/; s/^bf16_split$/F32/') "
+    succeeds export narrow --onnx narrow.onnx
+    fails 2 "train.row_format was '$format' and is now 'fp32'" train job.yaml --out narrow --resume \
+        --set train.row_format=fp32
+    cp -R narrow narrower
+    rm narrower/config.yaml
+    succeeds predict narrow data/test.tsv --out narrow.csv
+    succeeds predict narrower data/test.tsv --out narrower.csv
+    cmp -s narrow.csv narrower.csv || complain "$format: without config.yaml the predictions are others"
+    rm -rf narrower
+done
+fails 2 'train.row_format' train job.yaml --out levels --set train.row_format=int8
 
 # The same with layers in bf16.
 succeeds predict run data/test.tsv --out layers.csv --precision bf16

@@ -64,7 +64,7 @@ static void measure_format(struct bench *bench, struct formats *formats, enum ph
     char name[64];
     const size_t dim = formats->fp32.dim;
     const double row_bytes = (double)ph__row_bytes(format, dim);
-    ph__rows_encode(format, rows, dim, formats->fp32.table, encoded);
+    ph__rows_encode(format, rows, dim, formats->fp32.table, encoded, NULL);
     formats->other = formats->fp32;
     formats->other.table = encoded;
     formats->other.format = format;
@@ -111,6 +111,7 @@ struct merge {
     void *scratch;
     uint64_t *items; /* for the peer */
     struct ph_embedding_gradient_source source;
+    struct ph_table_rows table;
     struct ph_embedding_update_args update;
     float *row;
 };
@@ -168,7 +169,8 @@ static void make_merge(
         .rows = rows,
         .scratch = bench_memory(ph__slot_sort_scratch_bytes(count), 1),
         .items = bench_memory(count, sizeof(uint64_t)),
-        .row = bench_memory(dim, sizeof(float)),
+        .table = {.dim = dim, .memory = bench_floats(rows * dim)},
+        .row = bench_memory(2 * dim, sizeof(float)),
     };
     merge->num_unique = ph__slot_sort(merge->slots, count, 0, (uint32_t)rows, 0, merge->order, merge->unique,
         merge->starts, merge->scratch);
@@ -186,7 +188,7 @@ static void make_merge(
         .unique = merge->unique,
         .starts = merge->starts,
         .num_unique = merge->num_unique,
-        .table = bench_floats(rows * dim),
+        .table = &merge->table,
         .s = bench_floats(rows * dim),
     };
 }

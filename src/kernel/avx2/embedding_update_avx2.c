@@ -1,3 +1,3 @@
-#include "kernel/simd/simd_avx2.h"
+#include "kernel/simd/rows_avx2.h"
 
 #include "kernel/simd/embedding_update.inc"

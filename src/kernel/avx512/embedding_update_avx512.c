@@ -1,3 +1,3 @@
-#include "kernel/simd/simd_avx512.h"
+#include "kernel/simd/rows_avx512.h"
 
 #include "kernel/simd/embedding_update.inc"

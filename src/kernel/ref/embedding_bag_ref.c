@@ -3,7 +3,15 @@
 
 #include <string.h>
 
+#include "tensor/float16.h"
 #include "tensor/row_format.h"
+
+static float joined_number(const unsigned char *row, size_t d, uint16_t low)
+{
+    uint16_t high;
+    memcpy(&high, row + d * sizeof high, sizeof high);
+    return ph__join_float(high, low);
+}
 
 /* out += weight * the row of this slot */
 static void add_row(const struct ph_embedding_bag_args *args, uint32_t slot, ph_real weight, ph_real *out)
@@ -18,7 +26,9 @@ static void add_row(const struct ph_embedding_bag_args *args, uint32_t slot, ph_
     const unsigned char *row =
         (const unsigned char *)args->table + (size_t)slot * ph__row_bytes(args->format, dim);
     for (size_t d = 0; d < dim; d++)
-        out[d] += weight * ph__row_number(args->format, dim, row, d);
+        out[d] +=
+            weight * (args->low != NULL ? (ph_real)joined_number(row, d, args->low[(size_t)slot * dim + d])
+                                        : ph__row_number(args->format, dim, row, d));
 }
 
 static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag, ph_real *out)

@@ -5,15 +5,17 @@ void ph__embedding_update_ref(
     const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch)
 {
     const size_t dim = args->source->dim;
+    ph_real *gradient = row_scratch, *weights = row_scratch + dim;
     for (size_t r = first; r < last; r++) {
         const size_t slot = args->unique[r];
         const size_t end = r + 1 < args->num_unique ? args->starts[r + 1] : args->source->num_entries;
-        ph_real *weights = args->table + slot * dim;
-        ph__embedding_gradient_row_ref(args->source, args->starts[r], end, row_scratch);
+        ph__embedding_gradient_row_ref(args->source, args->starts[r], end, gradient);
+        ph__table_rows_load_ref(args->table, slot, 1, weights);
         if (args->step->kind == PH_ROWWISE_ADAGRAD)
-            ph__rowwise_adagrad_update_ref(args->step, dim, row_scratch, weights, args->s + slot);
+            ph__rowwise_adagrad_update_ref(args->step, dim, gradient, weights, args->s + slot);
         else
-            ph__optimizer_update_ref(args->step, dim, row_scratch, weights,
+            ph__optimizer_update_ref(args->step, dim, gradient, weights,
                 args->m != NULL ? args->m + slot * dim : NULL, args->s != NULL ? args->s + slot * dim : NULL);
+        ph__table_rows_store_ref(args->table, slot, 1, weights);
     }
 }

@@ -70,4 +70,138 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n) /* as b
     return vf_load_nibbles(p);
 }
 
+/* ---- words of rows that are learnt -------------------------------------------------------------------------- */
+
+static inline vu vu_bits(vf x)
+{
+    return _mm256_castps_si256(x);
+}
+
+static inline vf vf_of_bits(vu x)
+{
+    return _mm256_castsi256_ps(x);
+}
+
+static inline vu vu_load_words(const uint16_t *p)
+{
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+static inline vu vu_load_signed_words(const uint16_t *p)
+{
+    return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+static inline vu vu_load_first_signed_words(const uint16_t *p, size_t n)
+{
+    return _mm256_cvtepi16_epi32(load_words((const unsigned char *)p, n));
+}
+
+static inline void vu_store_words(uint16_t *p, vu x)
+{
+    const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storeu_si128((__m128i *)(void *)p, words);
+}
+
+static inline void vu_store_first_words(uint16_t *p, size_t n, vu x)
+{
+    uint16_t words[VF_WIDTH];
+    vu_store_words(words, x);
+    for (size_t i = 0; i < n; i++)
+        p[i] = words[i];
+}
+
+static inline vu vu_and(vu a, vu b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+static inline vu vu_or(vu a, vu b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+static inline vu vu_sub(vu a, vu b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+
+static inline vu vu_less(vu a, vu b)
+{
+    return _mm256_min_epu32(a, b);
+}
+
+static inline vu vu_more(vu a, vu b)
+{
+    return _mm256_max_epu32(a, b);
+}
+
+static inline vu vu_left(vu a, int count)
+{
+    return _mm256_slli_epi32(a, count);
+}
+
+static inline vu vu_right(vu a, int count)
+{
+    return _mm256_srli_epi32(a, count);
+}
+
+static inline vu vu_right_by(vu a, vu count)
+{
+    return _mm256_srlv_epi32(a, count);
+}
+
+static inline vu vu_where_nan(vf x, vu yes, vu no)
+{
+    const __m256 is_nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+    return _mm256_blendv_epi8(no, yes, _mm256_castps_si256(is_nan));
+}
+
+/* ---- Philox in lanes of 64 bits ------------------------------------------------------------------------------ */
+
+enum { VU_BLOCKS = 4 };
+
+static inline vu vu_wide(uint64_t x)
+{
+    return _mm256_set1_epi64x((long long)x);
+}
+
+static inline vu vu_wide_add(vu a, vu b)
+{
+    return _mm256_add_epi64(a, b);
+}
+
+static inline vu vu_wide_multiply(vu a, vu b)
+{
+    return _mm256_mul_epu32(a, b);
+}
+
+static inline vu vu_wide_high(vu a)
+{
+    return _mm256_srli_epi64(a, 32);
+}
+
+static inline size_t vu_wide_number(size_t lane)
+{
+    return lane % 2 * (VU_BLOCKS / 2) + lane / 2;
+}
+
+static inline vu vu_load_first(const uint32_t *p, size_t n)
+{
+    return _mm256_maskload_epi32((const int *)(const void *)p, vf_first(n));
+}
+
+static inline vu vu_widen_lanes(vu x, vu index)
+{
+    return _mm256_cvtepu32_epi64(_mm256_castsi256_si128(_mm256_permutevar8x32_epi32(x, index)));
+}
+
+static inline void vu_store_blocks(void *p, const vu word[4])
+{
+    const vu low = _mm256_blend_epi32(word[0], _mm256_slli_epi64(word[1], 32), 0xAA);
+    const vu high = _mm256_blend_epi32(word[2], _mm256_slli_epi64(word[3], 32), 0xAA);
+    _mm256_storeu_si256(p, _mm256_unpacklo_epi64(low, high));
+    _mm256_storeu_si256((__m256i *)p + 1, _mm256_unpackhi_epi64(low, high));
+}
+
 #endif

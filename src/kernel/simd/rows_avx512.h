@@ -68,4 +68,137 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n)
     return vf_of_nibbles(_mm_maskz_loadu_epi8((__mmask16)((1u << ((n + 1) / 2)) - 1), p));
 }
 
+/* ---- words of rows that are learnt: 16 bits in lanes of 32 ------------------------------------------------- */
+
+static inline vu vu_bits(vf x)
+{
+    return _mm512_castps_si512(x);
+}
+
+static inline vf vf_of_bits(vu x)
+{
+    return _mm512_castsi512_ps(x);
+}
+
+static inline vu vu_load_words(const uint16_t *p)
+{
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+static inline vu vu_load_signed_words(const uint16_t *p)
+{
+    return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+/* The first n < VF_WIDTH, 0 < n; nothing beyond them is touched. */
+static inline vu vu_load_first_signed_words(const uint16_t *p, size_t n)
+{
+    return _mm512_cvtepi16_epi32(load_words((const unsigned char *)p, n));
+}
+
+/* Lanes below 2^16. */
+static inline void vu_store_words(uint16_t *p, vu x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(x));
+}
+
+static inline void vu_store_first_words(uint16_t *p, size_t n, vu x)
+{
+    _mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), _mm512_cvtepi32_epi16(x));
+}
+
+static inline vu vu_and(vu a, vu b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+static inline vu vu_or(vu a, vu b)
+{
+    return _mm512_or_si512(a, b);
+}
+
+static inline vu vu_sub(vu a, vu b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+
+static inline vu vu_less(vu a, vu b) /* the smaller of both */
+{
+    return _mm512_min_epu32(a, b);
+}
+
+static inline vu vu_more(vu a, vu b)
+{
+    return _mm512_max_epu32(a, b);
+}
+
+static inline vu vu_left(vu a, int count) /* shifted; count is a constant */
+{
+    return _mm512_slli_epi32(a, (unsigned)count);
+}
+
+static inline vu vu_right(vu a, int count)
+{
+    return _mm512_srli_epi32(a, (unsigned)count);
+}
+
+static inline vu vu_right_by(vu a, vu count) /* 0 for counts of 32 and more */
+{
+    return _mm512_srlv_epi32(a, count);
+}
+
+static inline vu vu_where_nan(vf x, vu yes, vu no)
+{
+    return _mm512_mask_mov_epi32(no, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), yes);
+}
+
+/* ---- Philox in lanes of 64 bits, of which the lower half counts --------------------------------------------- */
+
+enum { VU_BLOCKS = 8 }; /* of four words each */
+
+static inline vu vu_wide(uint64_t x) /* x in every lane */
+{
+    return _mm512_set1_epi64((long long)x);
+}
+
+static inline vu vu_wide_add(vu a, vu b)
+{
+    return _mm512_add_epi64(a, b);
+}
+
+static inline vu vu_wide_multiply(vu a, vu b) /* of the lower halves */
+{
+    return _mm512_mul_epu32(a, b);
+}
+
+static inline vu vu_wide_high(vu a) /* the upper half becomes the lower one */
+{
+    return _mm512_srli_epi64(a, 32);
+}
+
+/* The block of a lane, such that vu_store_blocks puts block k at words 4 k .. 4 k + 3. */
+static inline size_t vu_wide_number(size_t lane)
+{
+    return lane % 2 * (VU_BLOCKS / 2) + lane / 2;
+}
+
+static inline vu vu_load_first(const uint32_t *p, size_t n) /* the first n <= VF_WIDTH, zeros behind */
+{
+    return _mm512_maskz_loadu_epi32(vf_first(n), p);
+}
+
+/* Wide lane l is lane index_l of x, for the first VU_BLOCKS lanes of index. */
+static inline vu vu_widen_lanes(vu x, vu index)
+{
+    return _mm512_cvtepu32_epi64(_mm512_castsi512_si256(_mm512_permutexvar_epi32(index, x)));
+}
+
+static inline void vu_store_blocks(void *p, const vu word[4])
+{
+    const vu low = _mm512_mask_blend_epi32(0xAAAA, word[0], _mm512_slli_epi64(word[1], 32));
+    const vu high = _mm512_mask_blend_epi32(0xAAAA, word[2], _mm512_slli_epi64(word[3], 32));
+    _mm512_storeu_si512(p, _mm512_unpacklo_epi64(low, high));
+    _mm512_storeu_si512((char *)p + 64, _mm512_unpackhi_epi64(low, high));
+}
+
 #endif

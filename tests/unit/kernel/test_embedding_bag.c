@@ -14,7 +14,7 @@ static const void *encoded_rows(enum ph_row_format format, size_t dim)
 {
     const size_t align = format == PH_ROWS_FP32 ? sizeof(float) : 1;
     void *rows = new_array(ROWS * ph__row_bytes(format, dim) / align, align);
-    ph__rows_encode(format, ROWS, dim, random_floats(ROWS * dim, -1, 1), rows);
+    ph__rows_encode(format, ROWS, dim, random_floats(ROWS * dim, -1, 1), rows, NULL);
     return rows;
 }
 
@@ -102,6 +102,62 @@ static void embedding_bag_pools_as_the_formula_says(void **state)
 {
     (void)state;
     on_every_isa(check_every_format);
+}
+
+/* Split rows with their low words are those of fp32. */
+static void check_whole_split(const struct ph_kernels *kernels)
+{
+    static const size_t dims[] = {1, 5, 16, 37, 131};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        reset_arrays(NULL);
+        const struct bags bags = random_bags(PH_ROWS_FP32, dims[i], 1 + i % 3, 1, 1);
+        struct ph_embedding_bag_args split = bags.args;
+        const size_t elements = ROWS * split.dim,
+                     size = (BAGS - 1) * split.out_stride + split.num_features * split.dim;
+        uint16_t *high = new_array(elements, sizeof *high), *low = new_array(elements, sizeof *low);
+        ph__rows_encode(PH_ROWS_BF16_SPLIT, ROWS, split.dim, bags.args.table, high, low);
+        split.table = high;
+        split.low = low;
+        split.format = PH_ROWS_BF16_SPLIT;
+        split.out = filled_floats(size, 77);
+        kernels->embedding_bag(&bags.args);
+        kernels->embedding_bag(&split);
+        assert_memory_equal(split.out, bags.args.out, size * sizeof *split.out);
+    }
+}
+
+static void split_rows_pool_with_their_low_words_to_the_bits_of_fp32(void **state)
+{
+    (void)state;
+    on_every_isa(check_whole_split);
+}
+
+/* What is learnt in 16 bits scores with the same bits where it is loaded as fp32. */
+static void check_as_fp32(const struct ph_kernels *kernels)
+{
+    static const enum ph_row_format formats[] = {PH_ROWS_FP16, PH_ROWS_BF16};
+    static const size_t dims[] = {1, 5, 16, 37, 131};
+    for (size_t i = 0; i < 2 * sizeof dims / sizeof *dims; i++) {
+        reset_arrays(NULL);
+        const struct bags bags = random_bags(formats[i % 2], dims[i / 2], 1 + i % 3, 1, 1);
+        struct ph_embedding_bag_args wide = bags.args;
+        float *rows = new_array(ROWS * wide.dim, sizeof *rows);
+        for (size_t k = 0; k < ROWS * wide.dim; k++)
+            rows[k] = (float)number_of(&bags.args, (uint32_t)(k / wide.dim), k % wide.dim);
+        wide.table = rows;
+        wide.format = PH_ROWS_FP32;
+        const size_t size = (BAGS - 1) * wide.out_stride + wide.num_features * wide.dim;
+        wide.out = filled_floats(size, 77);
+        kernels->embedding_bag(&bags.args);
+        kernels->embedding_bag(&wide);
+        assert_memory_equal(wide.out, bags.args.out, size * sizeof *wide.out);
+    }
+}
+
+static void rows_of_16_bits_pool_to_the_bits_of_the_same_numbers_in_fp32(void **state)
+{
+    (void)state;
+    on_every_isa(check_as_fp32);
 }
 
 /* Each bag once more, alone. */
@@ -215,8 +271,8 @@ static void check_nan_of(const struct ph_kernels *kernels, enum ph_row_format fo
     struct bags bags = random_bags(format, DIM, 1, 0, 0);
     float row[DIM] = {[DIM - 1] = NAN};
     const size_t row_bytes = ph__row_bytes(format, DIM);
-    ph__rows_encode(
-        format, 1, DIM, row, (unsigned char *)(uintptr_t)bags.args.table + bags.args.slots[0] * row_bytes);
+    ph__rows_encode(format, 1, DIM, row,
+        (unsigned char *)(uintptr_t)bags.args.table + bags.args.slots[0] * row_bytes, NULL);
     kernels->embedding_bag(&bags.args);
     for (size_t bag = 0; bag < BAGS; bag++) {
         const float *out = bags.args.out + bag * bags.args.out_stride;
@@ -241,6 +297,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(embedding_bag_pools_as_the_formula_says, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            split_rows_pool_with_their_low_words_to_the_bits_of_fp32, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(
+            rows_of_16_bits_pool_to_the_bits_of_the_same_numbers_in_fp32, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(
             a_bag_has_the_same_bits_whatever_bags_stand_beside_it, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(embedding_bag_of_no_ids_is_zero, reset_arrays, reset_arrays),

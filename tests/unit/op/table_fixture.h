@@ -25,6 +25,7 @@ struct table_case {
     double max_norm;     /* 0: no clipping */
     bool reads_gradient; /* the table's gradient is an output, so that nothing is fused */
     size_t num_threads;
+    enum ph_row_format row_format;
 };
 
 struct table_model {
@@ -106,6 +107,7 @@ static inline void table_model_init(struct table_model *model, const struct tabl
         .num_threads = trial->num_threads > 0 ? trial->num_threads : 1};
     table_model_build(model);
     assert_ok(ph_store_create(test_seed(), &model->store));
+    ph__store_learn_rows(model->store, trial->row_format);
     assert_ok(ph_state_create(&model->state));
     assert_ok(ph_backend_create(&options, &model->backend));
     assert_ok(
@@ -212,10 +214,11 @@ static inline struct ph_optimizer table_optimizer(enum ph_optimizer_kind kind, b
 static inline void assert_same_parameter(const struct ph_parameter *a, const struct ph_parameter *b)
 {
     assert_int_equal(a->elements, b->elements);
-    assert_memory_equal(a->data, b->data, a->elements * sizeof *a->data);
+    assert_int_equal(a->bytes, b->bytes);
+    assert_memory_equal(a->memory, b->memory, a->bytes);
     assert_int_equal(a->num_slots, b->num_slots);
     for (size_t i = 0; i < a->num_slots; i++)
-        assert_memory_equal(a->slots[i].data, b->slots[i].data, a->slots[i].elements * sizeof *a->data);
+        assert_memory_equal(a->slots[i].data, b->slots[i].data, a->slots[i].elements * sizeof(ph_real));
 }
 
 static inline void assert_same_model(const struct table_model *a, const struct table_model *b)

@@ -1,4 +1,6 @@
 /* The lookup's part that the kernel's tests do not see: which format of rows is read, and what it is said to cost. */
+#include <math.h>
+
 #include "unit/op/table_fixture.h"
 
 #include "graph/executor.h"
@@ -17,11 +19,11 @@ struct lookup {
     struct ph_workspace *workspace;
 };
 
-static struct ph_program *build_lookup(void)
+static struct ph_program *build_lookup(enum ph_mode mode)
 {
     struct ph_builder *builder;
     struct ph_program *program;
-    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    assert_ok(ph_builder_create(mode, &builder));
     ph_value table =
         ph_table(builder, "table", NUM_FEATURES, slices, DIM, (struct ph_init){PH_INIT_NORMAL, 1});
     ph_output(builder, "pooled",
@@ -31,9 +33,9 @@ static struct ph_program *build_lookup(void)
     return program;
 }
 
-static void start(struct lookup *lookup, enum ph_row_format format)
+static void start(struct lookup *lookup, enum ph_row_format format, enum ph_mode mode)
 {
-    lookup->program = build_lookup();
+    lookup->program = build_lookup(mode);
     assert_ok(ph_store_create(1, &lookup->store));
     assert_ok(ph_state_create(&lookup->state));
     ph__store_set_row_format(lookup->store, format);
@@ -65,8 +67,9 @@ static void fill_slice(size_t feature, struct ph_tensor slice)
     for (size_t r = 0; r < NUM_ROWS; r++) {
         for (size_t d = 0; d < DIM; d++)
             row[d] = (ph_real)number_of(feature, r, d);
-        ph__rows_encode(
-            slice.row_format, 1, DIM, row, (char *)slice.data + r * ph__row_bytes(slice.row_format, DIM));
+        ph__rows_encode(slice.row_format, 1, DIM, row,
+            (char *)slice.data + r * ph__row_bytes(slice.row_format, DIM),
+            slice.low != NULL ? slice.low + r * DIM : NULL);
     }
 }
 
@@ -99,12 +102,13 @@ static double gathered_bytes(const struct lookup *lookup)
     return bytes;
 }
 
-static void check_lookup(enum ph_row_format format)
+static void check_lookup(enum ph_row_format format, enum ph_mode mode, double row_bytes)
 {
     struct lookup lookup;
+    double largest = 0;
     const ph_real *pooled;
     struct ph_shape shape;
-    start(&lookup, format);
+    start(&lookup, format, mode);
     for (size_t f = 0; f < NUM_FEATURES; f++)
         fill_slice(f, ph_store_tensor(lookup.store, f));
     assert_ok(ph_executor_profile(lookup.executor, true, 0));
@@ -114,8 +118,11 @@ static void check_lookup(enum ph_row_format format)
         const size_t d = i % DIM, feature = i / DIM % NUM_FEATURES, sample = i / DIM / NUM_FEATURES;
         const double wanted = number_of(feature, 3 * (feature * NUM_SAMPLES + sample), d);
         assert_near((double)pooled[i], wanted, 1e-3, 4e-3);
+        largest = fmax(largest, fabs((double)pooled[i] - (double)(ph_real)wanted));
     }
-    assert_near(gathered_bytes(&lookup), (double)(NUM_BAGS * ph__row_bytes(format, DIM)), 0, 0);
+    const bool is_exact = row_bytes >= (double)(DIM * sizeof(ph_real));
+    assert_true(is_exact ? largest == 0 : largest > 0);
+    assert_near(gathered_bytes(&lookup), (double)NUM_BAGS * row_bytes, 0, 0);
     stop(&lookup);
 }
 
@@ -123,7 +130,16 @@ static void rows_of_every_format_are_looked_up_at_the_cost_of_their_bytes(void *
 {
     (void)state;
     for (int format = 0; format < PH_ROW_FORMAT_COUNT; format++)
-        check_lookup((enum ph_row_format)format);
+        if (format != PH_ROWS_BF16_SPLIT)
+            check_lookup((enum ph_row_format)format, PH_INFERENCE,
+                (double)ph__row_bytes((enum ph_row_format)format, DIM));
+}
+
+static void training_reads_the_high_words_of_split_rows_and_scoring_all_of_them(void **state)
+{
+    (void)state;
+    check_lookup(PH_ROWS_BF16_SPLIT, PH_TRAINING, 2 * DIM);
+    check_lookup(PH_ROWS_BF16_SPLIT, PH_INFERENCE, 4 * DIM);
 }
 
 static void a_training_program_refuses_rows_that_are_held_for_scoring(void **state)
@@ -135,12 +151,16 @@ static void a_training_program_refuses_rows_that_are_held_for_scoring(void **sta
     struct ph_store *store;
     struct ph_executor *executor;
     table_model_init(&model, &usual);
-    assert_ok(ph_store_create(1, &store));
-    ph__store_set_row_format(store, PH_ROWS_INT4);
-    assert_fails(ph_executor_create(model.program, store, model.state, model.backend, &executor),
-        PH_ERROR_USAGE,
-        "table 'table' is held as int4, for scoring, which operator 'embedding_update' does not read");
-    ph_store_destroy(store);
+    static const enum ph_row_format formats[] = {PH_ROWS_INT4, PH_ROWS_BF16};
+    static const char *const errors[] = {"table 'table' is held as int4, for scoring: it cannot be learnt",
+        "table 'table' is held as bf16, for scoring: it cannot be learnt"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ph_store_create(1, &store));
+        ph__store_set_row_format(store, formats[i]);
+        assert_fails(ph_executor_create(model.program, store, model.state, model.backend, &executor),
+            PH_ERROR_USAGE, errors[i]);
+        ph_store_destroy(store);
+    }
     table_model_fini(&model);
 }
 
@@ -148,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_every_format_are_looked_up_at_the_cost_of_their_bytes),
+        cmocka_unit_test(training_reads_the_high_words_of_split_rows_and_scoring_all_of_them),
         cmocka_unit_test(a_training_program_refuses_rows_that_are_held_for_scoring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,13 +21,18 @@ static void run_steps(struct table_model *model, const struct table_case *trial)
     }
 }
 
+static const enum ph_row_format row_formats[] = {
+    PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
+enum { NUM_ROW_FORMATS = sizeof row_formats / sizeof *row_formats };
+
 static void fused_and_unfused_updates_have_the_same_bits(void **state)
 {
     (void)state;
     const size_t dims[] = {1, 5, 16, 64, 67};
-    for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++)
+    for (int kind = 0; kind < PH_OPTIMIZER_COUNT * NUM_ROW_FORMATS; kind++)
         for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
-            struct table_case fused = usual_case((enum ph_optimizer_kind)kind);
+            struct table_case fused = usual_case((enum ph_optimizer_kind)(kind / NUM_ROW_FORMATS));
+            fused.row_format = row_formats[kind % NUM_ROW_FORMATS];
             fused.num_samples = 150;
             fused.dim = dims[i];
             fused.is_mean = i % 2 == 0;
@@ -48,9 +53,10 @@ static void fused_and_unfused_updates_have_the_same_bits(void **state)
 static void bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++)
+    for (int kind = 0; kind < PH_OPTIMIZER_COUNT * NUM_ROW_FORMATS; kind++)
         for (int variant = 0; variant < 4; variant++) {
-            struct table_case trial = usual_case((enum ph_optimizer_kind)kind);
+            struct table_case trial = usual_case((enum ph_optimizer_kind)(kind / NUM_ROW_FORMATS));
+            trial.row_format = row_formats[kind % NUM_ROW_FORMATS];
             trial.optimizer.is_whole_table = variant == 1;
             trial.max_norm = variant == 2 ? 0.001 : 0;
             trial.reads_gradient = variant == 3;
@@ -126,10 +132,11 @@ static void an_empty_batch_changes_nothing_that_is_touched(void **state)
     }
 }
 
-/* Of one step on the same batch for every optimizer. */
-static double updated_bytes(enum ph_optimizer_kind kind)
+/* Of one step on the same batch for every optimizer and format. */
+static double updated_bytes(enum ph_optimizer_kind kind, enum ph_row_format row_format)
 {
     struct table_case trial = usual_case(kind);
+    trial.row_format = row_format;
     struct table_model model;
     double bytes = 0;
     table_model_init(&model, &trial);
@@ -145,10 +152,20 @@ static double updated_bytes(enum ph_optimizer_kind kind)
 static void the_cost_counts_one_sum_a_row_for_rowwise_adagrad(void **state)
 {
     (void)state;
-    const double weights = updated_bytes(PH_SGD);
+    const double weights = updated_bytes(PH_SGD, PH_ROWS_FP32);
     assert_true(weights > 0);
-    assert_true(updated_bytes(PH_ADAGRAD) == 2 * weights);
-    assert_true(updated_bytes(PH_ROWWISE_ADAGRAD) == weights + weights / (double)usual_case(PH_SGD).dim);
+    assert_true(updated_bytes(PH_ADAGRAD, PH_ROWS_FP32) == 2 * weights);
+    assert_true(updated_bytes(PH_ROWWISE_ADAGRAD, PH_ROWS_FP32) ==
+                weights + weights / (double)usual_case(PH_SGD).dim);
+}
+
+static void the_cost_counts_the_bytes_of_the_format(void **state)
+{
+    (void)state;
+    const double weights = updated_bytes(PH_SGD, PH_ROWS_FP32);
+    assert_true(updated_bytes(PH_SGD, PH_ROWS_BF16) == weights / 2);
+    assert_true(updated_bytes(PH_SGD, PH_ROWS_BF16_SPLIT) == weights);
+    assert_true(updated_bytes(PH_ADAGRAD, PH_ROWS_FP16) == 1.5 * weights);
 }
 
 int main(void)
@@ -160,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_whole_table_that_stays_put_is_fused),
         cmocka_unit_test(an_empty_batch_changes_nothing_that_is_touched),
         cmocka_unit_test(the_cost_counts_one_sum_a_row_for_rowwise_adagrad),
+        cmocka_unit_test(the_cost_counts_the_bytes_of_the_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

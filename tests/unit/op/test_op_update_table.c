@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "tensor/float16.h"
+
 static struct table_case small_case(enum ph_optimizer_kind kind)
 {
     return (struct table_case){.num_features = 1,
@@ -104,6 +106,37 @@ static void whole_table_decay_reaches_untouched_rows(void **state)
     table_model_fini(&model);
 }
 
+/* Steps of nothing but decay, clipped: the norm reads the rows, too. Split rows are those of fp32 in two parts. */
+static void decay_of_split_rows_is_that_of_fp32(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++) {
+        struct table_case trial = small_case((enum ph_optimizer_kind)kind);
+        trial.num_rows = 4000;
+        trial.num_samples = 0;
+        trial.max_norm = 1e-3;
+        trial.optimizer.l2 = 0.5;
+        trial.optimizer.is_whole_table = true;
+        struct table_case split_trial = trial;
+        split_trial.row_format = PH_ROWS_BF16_SPLIT;
+        struct table_model whole, split;
+        table_model_init(&whole, &trial);
+        table_model_init(&split, &split_trial);
+        for (uint64_t step = 1; step < 4; step++) {
+            table_model_next_batch(&whole);
+            table_model_next_batch(&split);
+            assert_ok(table_model_run(&whole, step));
+            assert_ok(table_model_run(&split, step));
+            for (size_t i = 0; i < whole.table->elements; i++) {
+                const uint16_t high = ((const uint16_t *)split.table->memory)[i];
+                assert_true(ph__join_float(high, split.table->low[i]) == (float)whole.table->data[i]);
+            }
+        }
+        table_model_fini(&whole);
+        table_model_fini(&split);
+    }
+}
+
 /* A program whose loss does not read the table: only a whole-table decay has anything to do. */
 static size_t updates_without_gradient(const struct ph_optimizer *optimizer)
 {
@@ -138,6 +171,7 @@ int main(void)
         cmocka_unit_test(duplicates_are_merged_before_one_update),
         cmocka_unit_test(rows_that_the_batch_does_not_touch_stay_put),
         cmocka_unit_test(whole_table_decay_reaches_untouched_rows),
+        cmocka_unit_test(decay_of_split_rows_is_that_of_fp32),
         cmocka_unit_test(a_table_without_gradient_is_updated_only_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

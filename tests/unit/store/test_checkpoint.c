@@ -359,10 +359,12 @@ static void check_loaded_as(enum ph_row_format format)
     ph__store_set_row_format(other.store, format);
     const struct ph_parameter *loaded = add_large_table(other.store);
     unsigned char *wanted = malloc(loaded->bytes);
+    const size_t num_low = loaded->low != NULL ? loaded->elements : 0;
     assert_non_null(wanted);
     assert_ok(ph_checkpoint_load(saved(&model), other.store, other.state));
-    ph__rows_encode(format, 100020, 5, whole->data, wanted);
-    assert_int_equal(loaded->bytes, 100020 * ph__row_bytes(format, 5));
+    uint16_t *low = num_low > 0 ? (uint16_t *)(void *)wanted + num_low : NULL;
+    ph__rows_encode(format, 100020, 5, whole->data, wanted, low);
+    assert_int_equal(loaded->bytes, 100020 * ph__row_bytes(format, 5) + num_low * sizeof *low);
     assert_memory_equal(loaded->memory, wanted, loaded->bytes);
     free(wanted);
     destroy_model(&model);
@@ -384,11 +386,104 @@ static void a_store_for_scoring_is_not_saved(void **state)
     ph__store_set_row_format(model.store, PH_ROWS_BF16);
     add_dense(&model, "deep.weight", 3, 4);
     add_table(&model);
-    const char *wanted = "table 'embedding.user' is held as bf16, for scoring: it cannot be saved";
+    const char *wanted = "table 'embedding' is held as bf16, for scoring: it cannot be saved";
     assert_fails(ph_checkpoint_save(path_of("none.safetensors"), model.store, model.state, NULL),
         PH_ERROR_USAGE, wanted);
     assert_fails(ph_checkpoint_digest(model.store, model.state, digest), PH_ERROR_USAGE, wanted);
     destroy_model(&model);
+}
+
+/* ---- rows that are learnt in fewer bytes --------------------------------------------------------------------- */
+
+static struct model learning_model(uint64_t seed, enum ph_row_format format)
+{
+    struct model model = empty_model(seed);
+    ph__store_learn_rows(model.store, format);
+    add_dense(&model, "deep.weight", 3, 4);
+    add_table(&model);
+    return model;
+}
+
+static enum ph_dtype dtype_in(const char *path, const char *name)
+{
+    struct ph_safetensors *file;
+    assert_ok(ph__safetensors_open(path, &file));
+    const enum ph_dtype dtype = ph__safetensors_tensor(file, ph__safetensors_find(file, name)).dtype;
+    ph__safetensors_close(file);
+    return dtype;
+}
+
+static const struct ph_parameter *table_of(const struct model *model)
+{
+    return ph__store_parameter(model->store, 1);
+}
+
+static void rows_of_16_bits_are_saved_as_they_are_and_split_ones_as_the_numbers_that_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ph_row_format format;
+        enum ph_dtype dtype;
+        size_t bytes; /* of a number */
+    } cases[] = {{PH_ROWS_FP16, PH_F16, 2}, {PH_ROWS_BF16, PH_BF16, 2}, {PH_ROWS_BF16_SPLIT, PH_REAL, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model model = learning_model(1, cases[i].format), other = learning_model(2, cases[i].format);
+        const char *path = saved(&model);
+        assert_int_equal(dtype_in(path, "embedding.item"), cases[i].dtype);
+        assert_int_equal(dtype_in(path, "deep.weight"), PH_REAL);
+        assert_int_equal(ph_store_parameter_bytes(model.store), 12 * 4 + 36 * cases[i].bytes);
+        assert_string_not_equal(digest_of(&model), digest_of(&other));
+        assert_ok(ph_checkpoint_load(path, other.store, other.state));
+        assert_string_equal(digest_of(&model), digest_of(&other));
+        assert_memory_equal(table_of(&model)->memory, table_of(&other)->memory, table_of(&model)->bytes);
+        destroy_model(&model);
+        destroy_model(&other);
+    }
+}
+
+static void a_split_model_has_the_file_and_the_digest_of_the_same_numbers_in_fp32(void **state)
+{
+    (void)state;
+    struct model split = learning_model(1, PH_ROWS_BF16_SPLIT), whole = learning_model(1, PH_ROWS_FP32);
+    assert_string_equal(digest_of(&split), digest_of(&whole));
+    memset(table_of(&whole)->memory, 0, table_of(&whole)->bytes);
+    assert_ok(ph_checkpoint_load(saved(&split), whole.store, whole.state));
+    assert_string_equal(digest_of(&split), digest_of(&whole));
+    destroy_model(&split);
+    destroy_model(&whole);
+}
+
+/* Any of the formats that files have, into any that a store has. */
+static void check_converted(enum ph_row_format from, enum ph_row_format to)
+{
+    struct model model = learning_model(1, from), wide = learning_model(2, PH_ROWS_FP32),
+                 other = empty_model(3);
+    ph__store_set_row_format(other.store, to);
+    add_dense(&other, "deep.weight", 3, 4);
+    add_table(&other);
+    const char *path = saved(&model);
+    assert_ok(ph_checkpoint_load(path, wide.store, wide.state));
+    assert_ok(ph_checkpoint_load(path, other.store, other.state));
+    const ph_real *numbers = table_of(&wide)->data;
+    const struct ph_parameter *loaded = table_of(&other);
+    unsigned char wanted[36 * sizeof(ph_real)];
+    ph__rows_encode(loaded->row_format, 12, 3, numbers, wanted, NULL);
+    assert_memory_equal(loaded->memory, wanted, 12 * ph__row_bytes(loaded->row_format, 3));
+    if (from == PH_ROWS_FP16 || from == PH_ROWS_BF16)
+        for (size_t i = 0; i < 36; i++)
+            assert_true(numbers[i] == ph__row_number(from, 36, table_of(&model)->memory, i));
+    destroy_model(&model);
+    destroy_model(&wide);
+    destroy_model(&other);
+}
+
+static void what_was_learnt_in_fewer_bytes_is_loaded_into_every_format(void **state)
+{
+    (void)state;
+    static const enum ph_row_format learnt[] = {PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
+    for (size_t i = 0; i < 3; i++)
+        for (int to = 0; to < PH_ROW_FORMAT_COUNT; to++)
+            check_converted(learnt[i], (enum ph_row_format)to);
 }
 
 static void a_model_without_state_is_saved_and_loaded(void **state)
@@ -423,6 +518,9 @@ int main(void)
         cmocka_unit_test(a_failed_save_keeps_the_former_checkpoint),
         cmocka_unit_test(a_store_for_scoring_converts_the_rows_that_it_loads),
         cmocka_unit_test(a_store_for_scoring_is_not_saved),
+        cmocka_unit_test(rows_of_16_bits_are_saved_as_they_are_and_split_ones_as_the_numbers_that_they_are),
+        cmocka_unit_test(a_split_model_has_the_file_and_the_digest_of_the_same_numbers_in_fp32),
+        cmocka_unit_test(what_was_learnt_in_fewer_bytes_is_loaded_into_every_format),
         cmocka_unit_test(a_model_without_state_is_saved_and_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

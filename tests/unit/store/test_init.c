@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "support/test_support.h"
+#include "tensor/float16.h"
+#include "tensor/row_format.h"
 
 enum { ROWS = 4001, COLUMNS = 23 };
 
@@ -12,9 +14,39 @@ static ph_real *fill(struct ph_init init, const char *name, size_t rows, size_t 
 {
     ph_real *data = calloc(rows * columns + 1, sizeof *data);
     assert_non_null(data);
-    const struct ph_init_target target = {name, rows, columns, data};
+    const struct ph_init_target target = {.name = name, .rows = rows, .columns = columns, .data = data};
     ph__init_fill(&init, test_seed(), &target, team);
     return data;
+}
+
+static void rows_in_fewer_bytes_begin_with_the_nearest_of_the_same_values(void **state)
+{
+    (void)state;
+    enum { WIDE = 700 };
+    const struct ph_init inits[] = {{PH_INIT_NORMAL, 0.3}, {PH_INIT_CONSTANT, 0.7}};
+    static const enum ph_row_format formats[] = {PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
+    uint16_t *words = calloc((size_t)20 * WIDE, sizeof *words), *low = calloc((size_t)20 * WIDE, sizeof *low);
+    uint16_t *wanted = calloc((size_t)20 * WIDE, sizeof *wanted);
+    assert_true(words != NULL && low != NULL && wanted != NULL);
+    for (size_t i = 0; i < 6; i++) {
+        const struct ph_init init = inits[i / 3];
+        const struct ph_init_target target = {.name = "t",
+            .rows = 20,
+            .columns = WIDE,
+            .row_format = formats[i % 3],
+            .data = words,
+            .low = formats[i % 3] == PH_ROWS_BF16_SPLIT ? low : NULL};
+        ph_real *numbers = fill(init, "t", 20, WIDE, NULL);
+        ph__init_fill(&init, test_seed(), &target, NULL);
+        ph__rows_encode(formats[i % 3], 20, WIDE, numbers, wanted, NULL);
+        assert_memory_equal(words, wanted, (size_t)20 * WIDE * sizeof *words);
+        for (size_t k = 0; target.low != NULL && k < (size_t)20 * WIDE; k++)
+            assert_true(ph__join_float(words[k], low[k]) == (float)numbers[k]);
+        free(numbers);
+    }
+    free(words);
+    free(low);
+    free(wanted);
 }
 
 struct moments {
@@ -168,6 +200,7 @@ static void shapes_are_seen_as_matrices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_in_fewer_bytes_begin_with_the_nearest_of_the_same_values),
         cmocka_unit_test(normal_has_the_moments_of_a_normal),
         cmocka_unit_test(normal_has_the_quantiles_of_a_normal),
         cmocka_unit_test(neighbours_are_uncorrelated),

@@ -136,7 +136,7 @@ static void a_tensor_that_contradicts_itself_is_refused(void **state)
     static const struct {
         const char *dtype, *shape, *offsets, *part;
     } cases[] = {
-        {"\"F16\"", "[2]", "[0,4]", "unknown dtype 'F16'"},
+        {"\"F8_E4M3\"", "[4]", "[0,4]", "unknown dtype 'F8_E4M3'"},
         {"4", "[4]", "[0,4]", "no dtype"},
         {"\"U8\"", "4", "[0,4]", "no shape"},
         {"\"U8\"", "[1,1,1,2,2]", "[0,4]", "no shape"},

@@ -106,12 +106,43 @@ static void number_that_is_not_finite_is_found_with_its_tensor(void **state)
     ph_store_destroy(model.store);
 }
 
+static void words_that_are_not_finite_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ph_row_format format;
+        uint16_t largest, infinite, nan;
+    } cases[] = {{PH_ROWS_FP16, 0x7bff, 0xfc00, 0x7e01}, {PH_ROWS_BF16, 0x7f7f, 0xff80, 0x7fc0},
+        {PH_ROWS_BF16_SPLIT, 0x7f7f, 0xff80, 0x7fc0}};
+    const struct ph_declaration table = {
+        .name = "embedding", .is_table = true, .shape = {2, {12, 3}}, .num_slices = 2, .slices = slices};
+    for (size_t i = 0; i < 3; i++) {
+        struct ph_store *store;
+        struct ph_parameter *parameter;
+        struct ph__tensor_list list = {0};
+        assert_ok(ph_store_create(1, &store));
+        ph__store_learn_rows(store, cases[i].format);
+        assert_ok(ph__store_add(store, &table, NULL, &parameter));
+        assert_ok(ph__tensor_list_add_store(&list, store));
+        uint16_t *word = (uint16_t *)parameter->memory + 35;
+        *word = cases[i].largest;
+        assert_ok(ph__tensor_list_check_finite(&list));
+        *word = cases[i].infinite;
+        assert_fails(ph__tensor_list_check_finite(&list), PH_ERROR_DATA, "'embedding.item'");
+        *word = cases[i].nan;
+        assert_fails(ph__tensor_list_check_finite(&list), PH_ERROR_DATA, "'embedding.item'");
+        ph__tensor_list_fini(&list);
+        ph_store_destroy(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_are_listed_by_logical_name_and_cut_as_their_tensors),
         cmocka_unit_test(what_was_saved_is_loaded_slots_and_all),
         cmocka_unit_test(number_that_is_not_finite_is_found_with_its_tensor),
+        cmocka_unit_test(words_that_are_not_finite_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

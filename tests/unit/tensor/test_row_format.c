@@ -11,7 +11,7 @@
 enum { MOST_DIM = 70, MOST_BYTES = MOST_DIM * (int)sizeof(ph_real) };
 
 static const enum ph_row_format formats[] = {
-    PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_INT8, PH_ROWS_INT4};
+    PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT, PH_ROWS_INT8, PH_ROWS_INT4};
 enum { NUM_FORMATS = sizeof formats / sizeof *formats };
 
 /* The row of these numbers as it is read, its bytes unaligned and none written beyond them. */
@@ -20,7 +20,7 @@ static void read_back(enum ph_row_format format, size_t dim, const ph_real *numb
     unsigned char bytes[MOST_BYTES + 3];
     const size_t row_bytes = ph__row_bytes(format, dim);
     memset(bytes, 0xa5, sizeof bytes);
-    ph__rows_encode(format, 1, dim, numbers, bytes + 1);
+    ph__rows_encode(format, 1, dim, numbers, bytes + 1, NULL);
     assert_int_equal(bytes[0], 0xa5);
     assert_int_equal(bytes[1 + row_bytes], 0xa5);
     for (size_t d = 0; d < dim; d++)
@@ -39,7 +39,7 @@ static void rows_have_the_bytes_of_their_layout(void **state)
     (void)state;
     static const size_t dims[] = {1, 5, 64};
     static const size_t wanted[NUM_FORMATS][3] = {
-        {4, 20, 256}, {2, 10, 128}, {2, 10, 128}, {9, 13, 72}, {5, 7, 36}};
+        {4, 20, 256}, {2, 10, 128}, {2, 10, 128}, {2, 10, 128}, {9, 13, 72}, {5, 7, 36}};
     for (size_t i = 0; i < NUM_FORMATS; i++)
         for (size_t k = 0; k < 3; k++)
             assert_int_equal(ph__row_bytes(formats[i], dims[k]), wanted[i][k]);
@@ -85,7 +85,7 @@ static void the_ends_of_the_range_of_16_bits(void **state)
     assert_true(read_one(PH_ROWS_FP16, 0x1p-25) == 0 && read_one(PH_ROWS_FP16, 0x1.004p-25) == 0x1p-24);
     assert_true(read_one(PH_ROWS_FP16, 0x1p-40) == 0 && signbit(read_one(PH_ROWS_FP16, -0.0)));
     assert_true(read_one(PH_ROWS_BF16, 3.38e38) == 0x1.fcp127 && isinf(read_one(PH_ROWS_BF16, 3.4e38)));
-    for (size_t i = 1; i <= 2; i++) {
+    for (size_t i = 1; i <= 3; i++) {
         assert_true(isnan(read_one(formats[i], NAN)));
         assert_true(read_one(formats[i], INFINITY) == INFINITY);
         assert_true(read_one(formats[i], -INFINITY) == -INFINITY);
@@ -94,6 +94,7 @@ static void the_ends_of_the_range_of_16_bits(void **state)
     float number;
     memcpy(&number, &bits, sizeof number);
     assert_true(isnan(read_one(PH_ROWS_BF16, (double)number)));
+    assert_true(isnan(read_one(PH_ROWS_BF16_SPLIT, (double)number)));
 }
 
 /* Numbers in [low, low + span). */
@@ -174,7 +175,7 @@ static void check_row_with(enum ph_row_format format, double bad)
     for (size_t i = 0; i < 10; i++)
         numbers[i] = (ph_real)i;
     numbers[3] = (ph_real)bad;
-    ph__rows_encode(format, 2, 5, numbers, bytes);
+    ph__rows_encode(format, 2, 5, numbers, bytes, NULL);
     for (size_t d = 0; d < 5; d++) {
         const double of_first = (double)ph__row_number(format, 5, bytes, d);
         const double of_second = (double)ph__row_number(format, 5, bytes + row_bytes, d);
@@ -229,7 +230,7 @@ static void names_are_read_back(void **state)
     assert_int_equal(NUM_FORMATS, PH_ROW_FORMAT_COUNT);
     assert_string_equal(ph_row_format_name(PH_ROW_FORMAT_COUNT), "unknown");
     assert_fails(ph__row_format_parse("--row-format", "int2", &format), PH_ERROR_USAGE,
-        "--row-format 'int2' is none of fp32 fp16 bf16 int8 int4");
+        "--row-format 'int2' is none of fp32 fp16 bf16 bf16_split int8 int4");
 }
 
 int main(void)

@@ -43,6 +43,69 @@ static void bf16_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
     }
 }
 
+/* With two threads, and with a stop in an epoch. */
+static void expect_same_bits_otherwise(struct setup *setup, const char *checkpoint_sha256)
+{
+    struct ph_train_summary resumed;
+    setup->job.num_threads = 2;
+    assert_string_equal(train(setup).checkpoint_sha256, checkpoint_sha256);
+    setup->train.max_steps = 17;
+    train(setup);
+    setup->train.max_steps = 0;
+    setup->job.is_resumed = true;
+    assert_ok(ph_train(&setup->job, &resumed));
+    setup->job.is_resumed = false;
+    assert_int_equal(resumed.resumed_step, 17);
+    assert_string_equal(resumed.checkpoint_sha256, checkpoint_sha256);
+}
+
+static void expect_learnt_as_fp32(
+    struct setup *setup, enum ph_row_format format, const struct ph_train_summary *wanted)
+{
+    setup->train.row_format = (int)format;
+    setup->job.num_threads = 1;
+    struct ph_train_summary one = train(setup);
+    const double distance = fabs(one.test.logloss - wanted->test.logloss);
+    print_message("%s %s: %.2g from fp32's %g\n", ph_model_name(setup->model.kind),
+        ph_row_format_name(format), distance, wanted->test.logloss);
+    assert_true(distance <= 0.01); /* of the .13 and more that the model has learnt */
+    assert_string_not_equal(one.checkpoint_sha256, wanted->checkpoint_sha256);
+    expect_same_bits_otherwise(setup, one.checkpoint_sha256);
+    const uint64_t bytes = one.memory.parameter_bytes, of_fp32 = wanted->memory.parameter_bytes;
+    assert_true(format == PH_ROWS_BF16_SPLIT ? bytes == of_fp32 : bytes < of_fp32);
+    assert_int_equal(one.memory.slot_bytes, wanted->memory.slot_bytes);
+}
+
+static void tables_are_learnt_in_every_format_nearly_as_in_fp32(void **state)
+{
+    (void)state;
+    static const enum ph_row_format formats[] = {PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
+    for (size_t kind = 0; kind < ph_model_count(); kind++) {
+        const char *model = ph_model_name((int)kind);
+        struct setup *setup = set_up(model, "formats");
+        if (kind % 2 == 0) { /* Adagrad on touched rows; Adam on whole tables, clipped, elsewhere */
+            setup->optimizer.embedding_kind = 1 + PH_ADAGRAD;
+            setup->optimizer.embedding_scope = PH_SCOPE_TOUCHED;
+            setup->train.max_gradient_norm = 0;
+        }
+        struct ph_train_summary wanted = train(setup);
+        for (size_t i = 0; i < COUNT(formats); i++)
+            expect_learnt_as_fp32(setup, formats[i], &wanted);
+        free(setup);
+    }
+}
+
+static void format_that_is_not_learnt_is_refused_by_its_key(void **state)
+{
+    (void)state;
+    struct ph_train_summary summary;
+    struct setup *setup = set_up("fm", "levels");
+    setup->train.row_format = PH_ROWS_INT8;
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG,
+        "train.row_format is int8: tables are learnt as fp32, fp16, bf16 or bf16_split");
+    free(setup);
+}
+
 static void folder_holds_what_the_contract_names(void **state)
 {
     (void)state;
@@ -307,6 +370,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_learns_and_ends_in_the_same_bits_for_any_threads),
         cmocka_unit_test(bf16_learns_and_ends_in_the_same_bits_for_any_threads),
+        cmocka_unit_test(tables_are_learnt_in_every_format_nearly_as_in_fp32),
+        cmocka_unit_test(format_that_is_not_learnt_is_refused_by_its_key),
         cmocka_unit_test(folder_holds_what_the_contract_names),
         cmocka_unit_test(saved_model_scores_as_the_trained_one_did),
         cmocka_unit_test(training_ends_at_max_steps_and_still_evaluates),

@@ -202,6 +202,10 @@ static void file_of_another_job_is_refused_and_changes_nothing(void **state)
     setups[1]->train.batch_size++;
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another batch size");
     setups[1]->train.batch_size--;
+    setups[1]->train.row_format = PH_ROWS_BF16_SPLIT;
+    assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT,
+        "of a training with train.row_format fp32, not bf16_split");
+    setups[1]->train.row_format = PH_ROWS_FP32;
     const char *identity = read->identity;
     read->identity = "model.kind=dnn\n";
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT,
@@ -244,9 +248,28 @@ static void foreign_file_is_refused(void **state)
     destroy(trainer, setup);
 }
 
+static void announced_bytes_are_those_of_the_store_in_every_format(void **state)
+{
+    (void)state;
+    static const enum ph_row_format formats[] = {
+        PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        struct ph__trainer *trainer;
+        struct setup *setup = set_up("wide_deep", "announced");
+        setup->train.row_format = (int)formats[i];
+        remove_folder(setup);
+        assert_ok(ph__trainer_create(&setup->job, &trainer));
+        const struct ph_train_memory *memory = &trainer->summary.memory;
+        assert_int_equal(memory->parameter_bytes, ph_store_parameter_bytes(trainer->store));
+        assert_int_equal(memory->slot_bytes, ph_store_slot_bytes(trainer->store));
+        destroy(trainer, setup);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(announced_bytes_are_those_of_the_store_in_every_format),
         cmocka_unit_test(everything_carried_comes_back_bit_for_bit),
         cmocka_unit_test(slots_have_the_names_of_logical_tensors),
         cmocka_unit_test(file_of_another_job_is_refused_and_changes_nothing),
