@@ -135,25 +135,40 @@ size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, const struct ph
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* n numbers of an operand from index `first` on, as reals. */
-static void read_reals(const struct weight_job *job, const void *data, size_t first, size_t n, ph_real *reals)
+/* n bf16 numbers from index `first` on, as reals. */
+static void widen(const struct weight_job *job, const void *data, size_t first, size_t n, ph_real *reals)
 {
-    if (job->is_bf16)
-        job->gemm->kernels->bf16_widen(n, (const uint16_t *)data + first, reals);
-    else
-        memcpy(reals, (const ph_real *)data + first, n * sizeof *reals);
+    job->gemm->kernels->bf16_widen(n, (const uint16_t *)data + first, reals);
+}
+
+/* One sample of columns [first, first + width) of B, a panel's width to each panel. */
+static void pack_reals(const ph_real *from, size_t width, ph_real *to)
+{
+    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
+    size_t done = 0;
+    for (; done + panel <= width; done += panel, to += PANEL_REALS)
+        memcpy(to, from + done, panel * sizeof *to); /* of constant size: no call */
+    memcpy(to, from + done, (width - done) * sizeof *to);
+}
+
+static void pack_bf16(const struct weight_job *job, size_t from, size_t width, ph_real *to)
+{
+    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
+    for (size_t done = 0; done < width; done += panel, to += PANEL_REALS)
+        widen(job, job->b.data, from + done, min_size(panel, width - done), to);
 }
 
 /* A chunk's samples of columns [first, first + width) of B in panels. */
 static void pack(const struct weight_job *job, size_t first_sample, size_t samples, size_t first,
     size_t width, ph_real *panels)
 {
-    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
     for (size_t m = 0; m < samples; m++) {
         const size_t from = (first_sample + m) * job->b.width + first;
-        ph_real *to = panels + m * panel;
-        for (size_t done = 0; done < width; done += panel, to += PANEL_REALS)
-            read_reals(job, job->b.data, from + done, min_size(panel, width - done), to);
+        ph_real *to = panels + m * PH_WEIGHT_PANEL_COLUMNS;
+        if (job->is_bf16)
+            pack_bf16(job, from, width, to);
+        else
+            pack_reals((const ph_real *)job->b.data + from, width, to);
     }
 }
 
@@ -166,7 +181,7 @@ static const ph_real *place(const struct weight_job *job, size_t first_sample, s
     if (!job->is_bf16)
         return (const ph_real *)job->a.data + from;
     for (size_t m = 0; m < samples; m++)
-        read_reals(job, job->a.data, from + m * job->a.width, width, reals + m * width);
+        widen(job, job->a.data, from + m * job->a.width, width, reals + m * width);
     return reals;
 }
 
@@ -317,7 +332,7 @@ static void sum_bias(const struct weight_job *job, size_t first, size_t width)
     ph_real row[LIBRARY_ROWS];
     memset(job->db + first, 0, width * sizeof *job->db);
     for (size_t m = 0; m < job->samples; m++) {
-        read_reals(job, job->dy, m * job->out_features + first, width, row);
+        widen(job, job->dy, m * job->out_features + first, width, row);
         add_columns(job->gemm->kernels, 1, width, row, width, job->db + first);
     }
 }
