@@ -6,8 +6,8 @@
  * its column, dW^T (K,N), which is then transposed. A task makes one tile of C, small enough for the second cache. It goes
  * through the samples in chunks, whose part of B it copies into panels: one of them lies in the first cache while all of A
  * passes. Tiles above each other copy the same B, those side by side read the same A; so they are cut to read as little as
- * possible. Where a tile has so few rows that all of them are summed at once, B is read where it stands. The bias gradient
- * is summed on the way.
+ * possible. B is read where it stands instead where a tile has so few rows that all of them are summed at once, and where
+ * its lines come to lie in all sets of the first cache as they are. The bias gradient is summed on the way.
  *
  * Arrays of bf16 are widened chunk by chunk, unless the library has instructions for them: then each tile is one product of
  * the library, and tiles are cut by shape alone.
@@ -25,8 +25,10 @@ enum {
     MAX_TILE_REALS = 5 << 15,                 /* of C: 640 KiB */
     MAX_CUT = 64,                             /* tiles in a row or a column of them */
     TRANSPOSED_ROWS = 16,                     /* of dW for one task: one cache line of dW^T */
-    THIN_CHUNK = 16,                          /* samples, where B is read in place */
-    LIBRARY_ROWS = 64,                        /* of dW for one product of the library */
+    THIN_CHUNK = 16,                          /* samples, where all rows of C are summed at once */
+    LINE_REALS = 64 / sizeof(ph_real),
+    CROWDED_REALS = 512, /* rows of B so far apart, or a multiple, share the sets of the first cache */
+    LIBRARY_ROWS = 64,   /* of dW for one product of the library */
 };
 
 static size_t min_size(size_t a, size_t b)
@@ -57,7 +59,8 @@ struct weight_job {
     const void *x, *dy; /* reals or bf16 */
     ph_real *dw, *db;   /* db NULL: not wanted */
     bool is_transposed; /* C is dW^T */
-    bool is_thin;       /* all rows of C are summed at once, and B is read in place */
+    bool is_thin;       /* all rows of C are summed at once */
+    bool is_in_place;   /* B is read where it stands */
     struct operand a, b;
     size_t row_tiles, column_tiles;
     size_t panel_reals;  /* for a tile's chunk of B in panels */
@@ -112,8 +115,10 @@ static void plan(struct weight_job *job)
         job->b = a;
     }
     job->is_thin = job->a.width <= PH_WEIGHT_MOST_ROWS && !job->is_bf16;
+    job->is_in_place = job->is_thin ||
+                       (!job->is_bf16 && job->b.width % LINE_REALS == 0 && job->b.width % CROWDED_REALS != 0);
     cut_tiles(job);
-    job->panel_reals = job->is_thin ? 0 : job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
+    job->panel_reals = job->is_in_place ? 0 : job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
     job->worker_reals = job->panel_reals + (job->is_bf16 ? CHUNK * job->a.tile : 0);
 }
 
@@ -198,7 +203,7 @@ static void add_bias(const struct weight_job *job, const struct ph_weight_produc
     size_t rows, size_t column, size_t columns)
 {
     const struct ph_kernels *kernels = job->gemm->kernels;
-    const size_t width = job->is_thin ? columns : PH_WEIGHT_PANEL_COLUMNS;
+    const size_t width = job->is_in_place ? columns : PH_WEIGHT_PANEL_COLUMNS;
     ph_real *sums = job->db + (job->is_transposed ? column : row);
     if (!args->is_added)
         memset(sums, 0, (job->is_transposed ? columns : rows) * sizeof *sums);
@@ -226,7 +231,7 @@ static void multiply_chunk(
             job->gemm->kernels->weight_product(&args);
             args.a += PH_WEIGHT_PANEL_ROWS;
         }
-        args.b += PANEL_REALS;
+        args.b += job->is_in_place ? PH_WEIGHT_PANEL_COLUMNS : PANEL_REALS;
     }
 }
 
@@ -243,13 +248,13 @@ static void tile_task(void *argument, size_t task, size_t worker)
     struct ph_weight_product_args args = {.rows = rows,
         .columns = columns,
         .b = panels,
-        .b_stride = job->is_thin ? job->b.width : PH_WEIGHT_PANEL_COLUMNS,
+        .b_stride = job->is_in_place ? job->b.width : PH_WEIGHT_PANEL_COLUMNS,
         .c = job->c + row * job->b.width + column,
         .c_stride = job->b.width};
     for (size_t m = 0; m < job->samples; m += chunk) {
         args.inner = min_size(chunk, job->samples - m);
         args.is_added = m > 0;
-        if (job->is_thin)
+        if (job->is_in_place)
             args.b = (const ph_real *)job->b.data + m * job->b.width + column;
         else
             pack(job, m, args.inner, column, columns, panels);
