@@ -3,7 +3,7 @@
 # build/bench/<room>.json, and reports on all rooms that are there in build/bench/report.md.
 # Called at the root of the tree, after the build.
 #
-# usage: bench.sh [ROOM] [--base FILE]... [ARGUMENTS OF THE ROOM'S PROGRAMS...]; without a room, all of them
+# usage: bench.sh [ROOM [PROGRAM]] [--base FILE]... [ARGUMENTS OF THE PROGRAMS...]; without a room or a program, all of them
 # --base names figures of an earlier run, a build/bench/<room>.json: what has become worse is printed, and ends with 1.
 # Where there is python3, programs start what they compare themselves with from bench/peers/.
 set -eu
@@ -34,16 +34,24 @@ find_peer_allocator() {
     [ -z "$tcmalloc" ] || export PHLOEM_BENCH_PEER_ALLOCATOR="${PHLOEM_BENCH_PEER_ALLOCATOR:-$tcmalloc}"
 }
 
-# bench_room ROOM ARGUMENTS...
+# bench_room ROOM [PROGRAM] ARGUMENTS...
 bench_room() {
     room=$1
     shift
+    programs='bench_*'
+    case "${1:-}" in
+    bench_*)
+        [ -x "$built/$room/$1" ] || fail "there is no $1 among the benchmarks of $room: $(ls "$built/$room" | xargs)"
+        programs=$1
+        shift
+        ;;
+    esac
     gathered=''
     mkdir -p "$results/$room"
     if command -v "${PHLOEM_BENCH_PYTHON:-python3}" >/dev/null; then
         set -- --peers bench/peers "$@"
     fi
-    for program in "$built/$room"/bench_*; do
+    for program in "$built/$room"/$programs; do
         part=$results/$room/$(basename "$program").json
         "$program" --json "$part" "$@"
         # The items of the array, without its brackets.

@@ -77,6 +77,17 @@ ended 0 stdout '4 figures compared with the base, 0 worse'
 contains train.arguments '--rounds 3'
 [ "$(cat machine.arguments)" != "$(cat train.arguments)" ] || complain 'another room was measured'
 
+# One program of a room, which alone gets the arguments.
+touch bench/train/bench_other.c
+printf '#!/bin/sh\nexit 9\n' >build/release/bench/train/bench_other
+chmod +x build/release/bench/train/bench_other
+bench train bench_train --case small
+ended 0 stdout 'build/bench/train.json'
+contains train.arguments '--case small'
+bench train bench_none
+ended 2 stderr 'there is no bench_none among the benchmarks of train: bench_other bench_train'
+rm build/release/bench/train/bench_other bench/train/bench_other.c
+
 # worse ROOM EXPRESSION: the room's figures changed by sed, compared with those before.
 worse() {
     cp "$1.figures" former
