@@ -1,14 +1,15 @@
 /* Stable sort of slots: radix sort, least significant digit first, on exactly the bits that the range needs.
  *
  * A slot and its position travel as one 64-bit item, slot in the high half. Few slots are sorted by
- * insertion; a range of one digit is counted and scattered straight into the output. Serial, and any thread
- * may call it. */
+ * insertion; a range that is narrow, for the second cache and beside the number of slots, is counted and scattered straight
+ * into the output. Serial, and any thread may call it. */
 #include <assert.h>
 #include <string.h>
 
 #include "kernel/kernel.h"
 
 enum { MAX_DIGIT_BITS = 11, MAX_DIGITS = 3, BUCKETS = 1 << MAX_DIGIT_BITS, FEW = 48 };
+enum { MAX_COUNTED = 1 << 17, COUNTED_A_SLOT = 3 /* at most: what is counted lies in the scratch */ };
 
 static uint64_t item_of(const uint32_t *slots, size_t i, uint32_t base, uint32_t first_position)
 {
@@ -45,25 +46,23 @@ static void insertion_sort(uint64_t *items, size_t count)
     }
 }
 
-/* Range of at most BUCKETS: the histogram is the list of runs. */
+/* The histogram next (range) is the list of runs. While a slot is left, the next run's place in unique and starts is free:
+ * it is written for every slot of the range, as in emit_runs. */
 static size_t counting_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
-    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts)
+    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, uint32_t *next)
 {
-    uint32_t next[BUCKETS];
     memset(next, 0, range * sizeof *next);
     for (size_t i = 0; i < count; i++)
         next[slots[i] - base]++;
 
     size_t runs = 0;
     uint32_t start = 0;
-    for (uint32_t slot = 0; slot < range; slot++) {
+    for (uint32_t slot = 0; start < count; slot++) {
         const uint32_t length = next[slot];
         next[slot] = start;
-        if (length == 0)
-            continue;
         unique[runs] = base + slot;
         starts[runs] = start;
-        runs++;
+        runs += length != 0;
         start += length;
     }
     for (size_t i = 0; i < count; i++)
@@ -117,8 +116,12 @@ size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_
     uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch)
 {
     assert(count <= UINT32_MAX && (uintptr_t)scratch % sizeof(uint64_t) == 0);
-    if (range <= BUCKETS && count > FEW)
-        return counting_sort(slots, count, base, range, first_position, order, unique, starts);
+    if (range <= BUCKETS && count > FEW) {
+        uint32_t next[BUCKETS];
+        return counting_sort(slots, count, base, range, first_position, order, unique, starts, next);
+    }
+    if (range <= MAX_COUNTED && range <= COUNTED_A_SLOT * count)
+        return counting_sort(slots, count, base, range, first_position, order, unique, starts, scratch);
 
     uint64_t *items = scratch;
     if (count <= FEW) {
