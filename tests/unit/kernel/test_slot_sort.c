@@ -63,9 +63,9 @@ static void check_random(size_t count, uint32_t base, uint32_t range)
 static void slots_are_sorted_stably_for_any_count_and_range(void **state)
 {
     (void)state;
-    const size_t counts[] = {0, 1, 2, 47, 48, 49, 50, 1000, 4099};
-    const uint32_t ranges[] = {
-        1, 2, 3, 2047, 2048, 2049, 4096, 100000, 1u << 22, (1u << 22) + 1, 1u << 31, UINT32_MAX};
+    const size_t counts[] = {0, 1, 2, 47, 48, 49, 50, 1000, 4099, 45000};
+    const uint32_t ranges[] = {1, 2, 3, 2047, 2048, 2049, 4096, 100000, 1u << 17, (1u << 17) + 1, 1u << 22,
+        (1u << 22) + 1, 1u << 31, UINT32_MAX};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
             check_random(counts[c], 0, ranges[r]);
