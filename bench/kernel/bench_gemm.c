@@ -194,24 +194,36 @@ static void report(struct ph_json *results, const struct layer *layer, enum prod
     append(results, name, r->deterministic, r->fast, r->ratio, r->deterministic / r->peak);
 }
 
+/* Of a step; fast_s by the ratios of the rounds. */
 struct total {
     double flops, deterministic_s, fast_s, peak_s;
 };
 
-static void report_total(
-    struct ph_json *results, const char *model, size_t threads, const struct total *total)
+static void add_to_total(struct total *total, double flops, const struct result *result)
 {
-    const double cost = total->deterministic_s / total->fast_s - 1;
-    printf("  %s, all products of a step: deterministic %.2f ms, fast %.2f ms: determinism costs %.1f%%\n",
-        model, 1e3 * total->deterministic_s, 1e3 * total->fast_s, 100 * cost);
+    const double seconds = flops / result->deterministic * 1e-9;
+    total->flops += flops;
+    total->deterministic_s += seconds;
+    total->fast_s += seconds * result->ratio;
+    total->peak_s += flops / result->peak * 1e-9;
+}
+
+/* Of products of one kind, or of all: product NUM_PRODUCTS. */
+static void report_total(
+    struct ph_json *results, const char *model, int product, size_t threads, const struct total *total)
+{
+    const char *of = product == NUM_PRODUCTS ? "all products" : product_names[product];
+    printf("  %s, %s of a step: deterministic %.2f ms at %.0f%% of the fast mode's speed\n", model, of,
+        1e3 * total->deterministic_s, 100 * total->fast_s / total->deterministic_s);
     char name[64];
-    snprintf(name, sizeof name, "kernel.gemm.%s.%zuthreads", model, threads);
+    snprintf(name, sizeof name, "kernel.gemm.%s.%s%s%zuthreads", model,
+        product == NUM_PRODUCTS ? "" : product_names[product], product == NUM_PRODUCTS ? "" : ".", threads);
     append(results, name, total->flops / total->deterministic_s * 1e-9, total->flops / total->fast_s * 1e-9,
         total->fast_s / total->deterministic_s, total->peak_s / total->deterministic_s);
 }
 
 static void measure_layer(const struct layer *layer, struct ph_team *team, struct bench_limits *limits,
-    size_t rounds, struct ph_json *results, struct total *total)
+    size_t rounds, struct ph_json *results, struct total totals[NUM_PRODUCTS + 1])
 {
     const struct operands operands = make_operands(layer);
     const struct mode modes[2] = {
@@ -221,10 +233,8 @@ static void measure_layer(const struct layer *layer, struct ph_team *team, struc
     for (int product = 0; product < NUM_PRODUCTS; product++) {
         const struct result result = measure(layer, (enum product)product, limits, modes, &operands, rounds);
         report(results, layer, (enum product)product, ph__team_num_threads(team), &result);
-        total->flops += flops;
-        total->deterministic_s += flops / result.deterministic * 1e-9;
-        total->fast_s += flops / result.fast * 1e-9;
-        total->peak_s += flops / result.peak * 1e-9;
+        add_to_total(&totals[product], flops, &result);
+        add_to_total(&totals[NUM_PRODUCTS], flops, &result);
     }
 }
 
@@ -235,13 +245,14 @@ static void measure_threads(size_t threads, size_t rounds, struct ph_json *resul
     struct bench_limits *limits = bench_limits_create(team);
     printf("%s, %zu thread%s, GFLOP/s: deterministic, fast, ratio, share of %.0f (peak)\n",
         ph__gemm_library(), threads, threads == 1 ? "" : "s", bench_peak_fp32(limits) * 1e-9);
-    struct total total = {0};
+    struct total totals[NUM_PRODUCTS + 1] = {{0}};
     for (size_t i = 0; i < NUM_LAYERS; i++) {
-        measure_layer(&layers[i], team, limits, rounds, results, &total);
-        if (i + 1 == NUM_LAYERS || strcmp(layers[i + 1].model, layers[i].model) != 0) {
-            report_total(results, layers[i].model, threads, &total);
-            total = (struct total){0};
-        }
+        measure_layer(&layers[i], team, limits, rounds, results, totals);
+        if (i + 1 < NUM_LAYERS && strcmp(layers[i + 1].model, layers[i].model) == 0)
+            continue;
+        for (int product = 0; product <= NUM_PRODUCTS; product++)
+            report_total(results, layers[i].model, product, threads, &totals[product]);
+        memset(totals, 0, sizeof totals);
     }
     bench_limits_destroy(limits);
     ph__team_destroy(team);

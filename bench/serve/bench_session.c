@@ -316,9 +316,11 @@ static void run_model(const struct options *options, struct peer *peer, const st
     static const size_t batches[] = {1, 16, 64};
     struct ph_arena arena = {0};
     struct ph_session *session = NULL;
-    char folder[] = "/tmp/bench_session_XXXXXX";
-    if (mkdtemp(folder) == NULL)
-        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be made", folder));
+    const char *temporary = getenv("TMPDIR");
+    char *folder = ph__arena_printf(
+        &arena, "%s/bench_session_XXXXXX", temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
+    if (folder == NULL || mkdtemp(folder) == NULL)
+        bench_check(ph_fail(PH_ERROR_DISK, "a folder for the model cannot be made in $TMPDIR or /tmp"));
     make_folder(&arena, folder, dim);
     if (peer_is_there(peer))
         prepare_peer(&arena, folder, rows);
