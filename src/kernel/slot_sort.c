@@ -81,6 +81,22 @@ static void sum_lengths(uint32_t *lengths, uint32_t buckets)
     }
 }
 
+/* How often each value of each digit occurs. The number of digits is a constant, or this would take as long as the passes. */
+static inline void count_digits(const uint32_t *slots, size_t count, uint32_t base, unsigned digits,
+    unsigned digit_bits, uint32_t lengths[MAX_DIGITS][BUCKETS])
+{
+    const uint32_t mask = ((uint32_t)1 << digit_bits) - 1;
+    for (unsigned digit = 0; digit < digits; digit++)
+        memset(lengths[digit], 0, (mask + 1) * sizeof lengths[digit][0]);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t slot = slots[i] - base;
+        lengths[0][slot & mask]++;
+        lengths[1][slot >> digit_bits & mask]++;
+        if (digits == MAX_DIGITS)
+            lengths[2][slot >> 2 * digit_bits]++;
+    }
+}
+
 /* Sorts by the low `bits` bits of slot - base; returns whichever of the two arrays of items holds the result. The first
  * pass makes the items. */
 static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t first_position,
@@ -91,11 +107,10 @@ static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, 
     const unsigned digit_bits = (bits + digits - 1) / digits;
     const uint32_t buckets = (uint32_t)1 << digit_bits, mask = buckets - 1;
 
-    for (unsigned digit = 0; digit < digits; digit++)
-        memset(next[digit], 0, buckets * sizeof next[digit][0]);
-    for (size_t i = 0; i < count; i++)
-        for (unsigned digit = 0; digit < digits; digit++)
-            next[digit][(slots[i] - base) >> digit * digit_bits & mask]++;
+    if (digits == 2)
+        count_digits(slots, count, base, 2, digit_bits, next);
+    else
+        count_digits(slots, count, base, MAX_DIGITS, digit_bits, next);
     for (unsigned digit = 0; digit < digits; digit++)
         sum_lengths(next[digit], buckets);
 
