@@ -187,7 +187,9 @@ struct ph_train_summary {
     uint64_t epochs, best_epoch, steps, skipped_steps, samples;
     size_t num_threads;
     double train_seconds,
-        samples_per_s;       /* of the steps and their data, without evaluations and checkpoints */
+        samples_per_s; /* of the steps and their data, without evaluations and checkpoints */
+    double
+        reader_wait_share; /* of this process's part of train_seconds: what steps waited for their batches */
     double flops_per_sample; /* forward, backward and update, by the operators' cost rules */
     uint64_t parameters;     /* weights learnt */
     uint64_t peak_rss_bytes;

@@ -3,7 +3,8 @@
  * Results must not depend on who runs a task: callers cut work into tasks by shape alone, never by the number
  * of threads, and never reduce across tasks except in task order. Backends, chosen in the build:
  * parallel_openmp.c (libgomp, the runtime that oneDNN uses), parallel_pthread.c, parallel_serial.c.
- * Only one thread at a time may call ph__parallel_for on a team; a task must not call it (it would deadlock). */
+ * Only one thread at a time may call ph__parallel_for on a team; a task may call it on another team of one thread, and on
+ * no other (it would deadlock). */
 #ifndef PH_BASE_PARALLEL_H
 #define PH_BASE_PARALLEL_H
 

@@ -95,9 +95,12 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
         printf("nothing is left to do: %s holds a finished training\n", folder);
     else if (summary->resumed_step > 0)
         printf("resumed at step %llu\n", (unsigned long long)summary->resumed_step);
-    printf("trained %llu steps in %.1f s, %.0f samples/s, %llu parameters; best epoch %llu\n",
-        (unsigned long long)summary->steps, summary->train_seconds, summary->samples_per_s,
-        (unsigned long long)summary->parameters, (unsigned long long)summary->best_epoch);
+    printf(
+        "trained %llu steps in %.1f s (%.1f%% waiting for data), %.0f samples/s, %llu parameters; best epoch "
+        "%llu\n",
+        (unsigned long long)summary->steps, summary->train_seconds, 100 * summary->reader_wait_share,
+        summary->samples_per_s, (unsigned long long)summary->parameters,
+        (unsigned long long)summary->best_epoch);
     if (summary->skipped_steps > 0)
         printf("skipped %llu steps whose loss or gradients were not finite\n",
             (unsigned long long)summary->skipped_steps);

@@ -22,6 +22,8 @@ struct ph_executor {
     struct ph_trace *trace;          /* NULL: none */
 };
 
+struct ph_wave_crew;
+
 struct ph_workspace {
     struct ph_executor *executor;
     struct ph_memory_plan plan;
@@ -33,12 +35,22 @@ struct ph_workspace {
     double *scalars;                                 /* by value */
     struct ph_operand *values;                       /* by value: where its data stands */
     struct ph_operand operands[2 * PH_MAX_OPERANDS]; /* of the call that runs */
-    uint64_t *versions; /* by node: 1 + the versions that a kept result was made from; 0: never */
+    uint64_t *versions;        /* by node: 1 + the versions that a kept result was made from; 0: never */
+    uint32_t *wave_ends;       /* by node (graph/wave.h) */
+    struct ph_wave_crew *crew; /* NULL: nodes run one after the other */
     struct ph_run run;
     bool is_bound;
 };
 
+/* A node's call with these values of the symbols, by the executor's backend. */
+void ph__workspace_call(struct ph_workspace *workspace, size_t node, uint64_t *extents,
+    struct ph_operand operands[2 * PH_MAX_OPERANDS], struct ph_call *call_out);
+/* Runs a node of the batch that is bound, on the thread of that number of the executor's team. Threads may do so beside
+ * each other with operands and a backend of their own, and nodes that form a wave. */
+ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
+    const struct ph_backend *backend, struct ph_operand operands[2 * PH_MAX_OPERANDS], size_t thread);
+
 /* Runs a node's call and adds it to the profile (and trace) of the executor. */
-ph_status ph__profile_call(struct ph_executor *executor, size_t node, struct ph_call *call);
+ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph_call *call);
 
 #endif

@@ -150,7 +150,9 @@ ph_value ph__graph_root(const struct ph_graph *graph, ph_value value);
 struct ph_memory_plan {
     size_t *data_offset;    /* by value: byte offset in the workspace of its data */
     size_t *index_offset;   /* by value: of offsets or slots; SIZE_MAX: none */
+    size_t *value_bytes;    /* by value: from data_offset on, offsets or slots included */
     size_t *scratch_offset; /* by node */
+    size_t *scratch_bytes;  /* by node */
     struct ph_memory_report report;
 };
 /* capacities by symbol. backend for output_bytes. */

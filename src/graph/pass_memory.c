@@ -201,19 +201,24 @@ static uint64_t most_live_bytes(const struct planner *planner)
     return most;
 }
 
-static void write_offsets(struct planner *planner)
+static void write_places(struct planner *planner)
 {
     const struct ph_graph *graph = &planner->program->graph;
+    struct ph_memory_plan *plan = planner->plan;
     for (ph_value value = 1; value < graph->num_values; value++) {
         if (planner->buffer_of[value] == SIZE_MAX)
             continue;
-        size_t offset = planner->buffers[planner->buffer_of[value]].offset;
-        planner->plan->data_offset[value] = offset;
-        planner->plan->index_offset[value] = offset + planner->data_bytes[value];
+        const struct buffer *buffer = &planner->buffers[planner->buffer_of[value]];
+        plan->data_offset[value] = buffer->offset;
+        plan->index_offset[value] = buffer->offset + planner->data_bytes[value];
+        plan->value_bytes[value] = buffer->size;
     }
-    for (size_t i = 0; i < graph->num_nodes; i++)
-        if (planner->scratch_buffer[i] != SIZE_MAX)
-            planner->plan->scratch_offset[i] = planner->buffers[planner->scratch_buffer[i]].offset;
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        if (planner->scratch_buffer[i] == SIZE_MAX)
+            continue;
+        plan->scratch_offset[i] = planner->buffers[planner->scratch_buffer[i]].offset;
+        plan->scratch_bytes[i] = planner->buffers[planner->scratch_buffer[i]].size;
+    }
 }
 
 static ph_status plan_buffers(struct planner *planner)
@@ -228,7 +233,7 @@ static ph_status plan_buffers(struct planner *planner)
         PH_TRY(add_node_buffers(planner, i));
     PH_TRY(place_buffers(planner));
     planner->plan->report.live_bytes = most_live_bytes(planner);
-    write_offsets(planner);
+    write_places(planner);
     return PH_OK;
 }
 
@@ -254,11 +259,14 @@ static ph_status planner_init(struct planner *planner)
     struct ph_memory_plan *plan = planner->plan;
     plan->data_offset = calloc(values, sizeof *plan->data_offset);
     plan->index_offset = calloc(values, sizeof *plan->index_offset);
+    plan->value_bytes = calloc(values, sizeof *plan->value_bytes);
     plan->scratch_offset = calloc(nodes + 1, sizeof *plan->scratch_offset);
-    bool is_complete =
-        planner->buffers != NULL && planner->last_reader != NULL && planner->buffer_of != NULL &&
-        planner->scratch_buffer != NULL && planner->data_bytes != NULL && planner->operands != NULL &&
-        plan->data_offset != NULL && plan->index_offset != NULL && plan->scratch_offset != NULL;
+    plan->scratch_bytes = calloc(nodes + 1, sizeof *plan->scratch_bytes);
+    bool is_complete = planner->buffers != NULL && planner->last_reader != NULL &&
+                       planner->buffer_of != NULL && planner->scratch_buffer != NULL &&
+                       planner->data_bytes != NULL && planner->operands != NULL &&
+                       plan->data_offset != NULL && plan->index_offset != NULL && plan->value_bytes != NULL &&
+                       plan->scratch_offset != NULL && plan->scratch_bytes != NULL;
     return is_complete ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for the memory plan");
 }
 
@@ -284,6 +292,8 @@ void ph__memory_plan_fini(struct ph_memory_plan *plan)
 {
     free(plan->data_offset);
     free(plan->index_offset);
+    free(plan->value_bytes);
     free(plan->scratch_offset);
+    free(plan->scratch_bytes);
     *plan = (struct ph_memory_plan){0};
 }

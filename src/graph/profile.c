@@ -12,7 +12,7 @@ static void refresh_shapes(const struct ph_call *call)
         ph__type_shape(call->outputs[k].type, call->extents, &call->outputs[k].shape);
 }
 
-ph_status ph__profile_call(struct ph_executor *executor, size_t node, struct ph_call *call)
+ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph_call *call)
 {
     uint64_t start = ph__clock_ns();
     PH_TRY(call->node->op->run(call));
@@ -28,7 +28,7 @@ ph_status ph__profile_call(struct ph_executor *executor, size_t node, struct ph_
     profile->cost.gathered_bytes += cost.gathered_bytes;
     profile->cost.revisited_bytes += cost.revisited_bytes;
     profile->cost.updated_bytes += cost.updated_bytes;
-    ph__trace_add(executor->trace, call->node->name, call->node->op->name, 0, start, duration);
+    ph__trace_add(executor->trace, call->node->name, call->node->op->name, (uint32_t)thread, start, duration);
     return PH_OK;
 }
 

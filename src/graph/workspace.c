@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
-#include "graph/executor.h"
+#include "graph/wave.h"
 
 static const struct ph_graph *graph_of(const struct ph_workspace *workspace)
 {
@@ -72,6 +72,7 @@ static void adopt(struct ph_workspace *workspace, const struct ph_memory_plan *p
     for (ph_value value = 1; value < graph->num_values; value++)
         place_value(workspace, value);
     memset(workspace->versions, 0, (graph->num_nodes + 1) * sizeof *workspace->versions);
+    ph__wave_plan(workspace);
     ph__memory_free(old_memory, old_bytes);
 }
 
@@ -108,8 +109,10 @@ ph_status ph_workspace_create(
     workspace->scalars = calloc(graph->num_values, sizeof *workspace->scalars);
     workspace->values = calloc(graph->num_values, sizeof *workspace->values);
     workspace->versions = calloc(graph->num_nodes + 1, sizeof *workspace->versions);
-    ph_status status = PH_OK;
-    if (workspace->scalars == NULL || workspace->values == NULL || workspace->versions == NULL)
+    workspace->wave_ends = calloc(graph->num_nodes + 1, sizeof *workspace->wave_ends);
+    ph_status status = ph__wave_crew_create(executor->backend, &workspace->crew);
+    if (workspace->scalars == NULL || workspace->values == NULL || workspace->versions == NULL ||
+        workspace->wave_ends == NULL)
         status = ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
     if (status == PH_OK) {
         workspace->values[0].type = &graph->values[0].type;
@@ -132,6 +135,8 @@ void ph_workspace_destroy(struct ph_workspace *workspace)
     free(workspace->scalars);
     free(workspace->values);
     free(workspace->versions);
+    free(workspace->wave_ends);
+    ph__wave_crew_destroy(workspace->crew);
     free(workspace);
 }
 
@@ -240,10 +245,32 @@ ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *na
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static void load_operand(const struct ph_workspace *workspace, ph_value value, struct ph_operand *operand_out)
+static void load_operand(const struct ph_workspace *workspace, ph_value value, const uint64_t *extents,
+    struct ph_operand *operand_out)
 {
     *operand_out = workspace->values[value];
-    ph__type_shape(operand_out->type, workspace->extents, &operand_out->shape);
+    ph__type_shape(operand_out->type, extents, &operand_out->shape);
+}
+
+void ph__workspace_call(struct ph_workspace *workspace, size_t index, uint64_t *extents,
+    struct ph_operand operands[2 * PH_MAX_OPERANDS], struct ph_call *call_out)
+{
+    const struct ph_node *node = &graph_of(workspace)->nodes[index];
+    struct ph_operand *operand = operands;
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+        load_operand(workspace, node->inputs[k], extents, operand++);
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+        load_operand(workspace, node->outputs[k], extents, operand++);
+    *call_out = (struct ph_call){.backend = workspace->executor->backend,
+        .node = node,
+        .attributes = node->attributes,
+        .run = &workspace->run,
+        .inputs = operands,
+        .num_inputs = node->num_inputs,
+        .outputs = operands + node->num_inputs,
+        .num_outputs = node->num_outputs,
+        .scratch = (char *)workspace->memory + workspace->plan.scratch_offset[index],
+        .extents = extents};
 }
 
 /* Whether a kept result is still that of the parameters and state it was made from. Versions only grow, so their
@@ -260,30 +287,28 @@ static bool is_current(struct ph_workspace *workspace, size_t index, const struc
     return is_current;
 }
 
-static ph_status run_node(struct ph_workspace *workspace, size_t index)
+ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
+    const struct ph_backend *backend, struct ph_operand operands[2 * PH_MAX_OPERANDS], size_t thread)
 {
     struct ph_executor *executor = workspace->executor;
-    const struct ph_node *node = &graph_of(workspace)->nodes[index];
-    if ((node->op->traits & PH_OP_ALIAS) != 0)
+    const struct ph_op *op = graph_of(workspace)->nodes[index].op;
+    if ((op->traits & PH_OP_ALIAS) != 0)
         return PH_OK;
-    struct ph_operand *operand = workspace->operands;
-    for (uint32_t k = 0; k < node->num_inputs; k++)
-        load_operand(workspace, node->inputs[k], operand++);
-    for (uint32_t k = 0; k < node->num_outputs; k++)
-        load_operand(workspace, node->outputs[k], operand++);
-    struct ph_call call = {.backend = executor->backend,
-        .node = node,
-        .attributes = node->attributes,
-        .run = &workspace->run,
-        .inputs = workspace->operands,
-        .num_inputs = node->num_inputs,
-        .outputs = workspace->operands + node->num_inputs,
-        .num_outputs = node->num_outputs,
-        .scratch = (char *)workspace->memory + workspace->plan.scratch_offset[index],
-        .extents = workspace->extents};
+    struct ph_call call;
+    ph__workspace_call(workspace, index, workspace->extents, operands, &call);
+    call.backend = backend;
     if (is_current(workspace, index, &call))
         return PH_OK;
-    return executor->is_profiling ? ph__profile_call(executor, index, &call) : node->op->run(&call);
+    return executor->is_profiling ? ph__profile_call(executor, index, thread, &call) : op->run(&call);
+}
+
+/* The nodes up to the next wave's or node's begin. */
+static ph_status run_from(struct ph_workspace *workspace, size_t index)
+{
+    const size_t end = workspace->wave_ends[index];
+    if (end > index + 1)
+        return ph__wave_run(workspace, index, end);
+    return ph__workspace_run_node(workspace, index, workspace->executor->backend, workspace->operands, 0);
 }
 
 static ph_status find_entry(const struct ph_graph *graph, const char *name, size_t *entry_out)
@@ -307,8 +332,9 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
     fenv_t former;
     ph__cpu_float_enter(true, &former); /* for this thread and the team's tasks */
     ph_status status = PH_OK;
-    for (size_t node = begin[index]; status == PH_OK && node < begin[index + 1]; node++)
-        status = run_node(workspace, node);
+    for (size_t node = begin[index]; status == PH_OK && node < begin[index + 1];
+         node = workspace->wave_ends[node])
+        status = run_from(workspace, node);
     ph__cpu_float_leave(&former);
     return status;
 }
@@ -336,7 +362,7 @@ ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *
     ph_value value = 0;
     PH_TRY(find_output(workspace, name, &value));
     struct ph_operand operand;
-    load_operand(workspace, value, &operand);
+    load_operand(workspace, value, workspace->extents, &operand);
     if (operand.type->kind != PH_DENSE || operand.type->dtype != PH_REAL)
         return ph_fail(PH_ERROR_USAGE, "output '%s' is no array of reals", name);
     *data_out = operand.data;

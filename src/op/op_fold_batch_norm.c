@@ -71,7 +71,7 @@ static ph_status fold_run(struct ph_call *call)
 
 const struct ph_op ph__op_fold_batch_norm = {
     .name = "fold_batch_norm",
-    .traits = PH_OP_ONCE_PER_VERSION,
+    .traits = PH_OP_ONCE_PER_VERSION | PH_OP_CALLS_LIBRARY,
     .infer = fold_infer,
     .cost = fold_cost,
     .scratch_bytes = fold_scratch_bytes,

@@ -81,6 +81,7 @@ static ph_status linear_run(struct ph_call *call)
 
 const struct ph_op ph__op_linear = {
     .name = "linear",
+    .traits = PH_OP_CALLS_LIBRARY,
     .bf16_operands = 1 << PH_LINEAR_X | 1 << PH_LINEAR_PACKED,
     .bf16_inputs = 1 << PH_LINEAR_X | 1 << PH_LINEAR_PACKED,
     .bf16_outputs = 1,

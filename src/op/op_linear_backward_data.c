@@ -56,6 +56,7 @@ static ph_status backward_data_run(struct ph_call *call)
 
 const struct ph_op ph__op_linear_backward_data = {
     .name = "linear_backward_data",
+    .traits = PH_OP_CALLS_LIBRARY,
     .bf16_operands = 1 << DY | 1 << PACKED,
     .bf16_inputs = 1 << DY | 1 << PACKED | 1 << ACTIVATED,
     .bf16_outputs = 1,

@@ -45,6 +45,7 @@ static ph_status backward_weight_run(struct ph_call *call)
 
 const struct ph_op ph__op_linear_backward_weight = {
     .name = "linear_backward_weight",
+    .traits = PH_OP_CALLS_LIBRARY,
     .bf16_operands = 1 << DY | 1 << X,
     .bf16_inputs = 1 << DY | 1 << X,
     .infer = backward_weight_infer,

@@ -44,7 +44,7 @@ static ph_status pack_run(struct ph_call *call)
 
 const struct ph_op ph__op_pack = {
     .name = "pack",
-    .traits = PH_OP_ONCE_PER_VERSION,
+    .traits = PH_OP_ONCE_PER_VERSION | PH_OP_CALLS_LIBRARY,
     .bf16_outputs = 1,
     .infer = pack_infer,
     .gradient = pack_gradient,

@@ -77,13 +77,22 @@ static void begin_epoch(struct ph__trainer *trainer)
     trainer->is_in_epoch = true;
 }
 
+static ph_status wait_batch(
+    struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch **batch_out)
+{
+    const double began = ph__clock_seconds();
+    const ph_status status = ph_batches_next(batches, batch_out);
+    trainer->reader_wait_seconds += ph__clock_seconds() - began;
+    return status;
+}
+
 /* Until the data end, or the training does. A signal counts for more than what goes wrong with the data behind it: it may
  * have ended the program that they come from. */
 static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *batches, bool *is_stop)
 {
     while (!*is_stop) {
         const struct ph_batch *batch;
-        ph_status status = ph_batches_next(batches, &batch);
+        ph_status status = wait_batch(trainer, batches, &batch);
         if (status != PH_OK && ph__trainer_must_stop(trainer))
             return ph__trainer_stop(trainer);
         PH_TRY(status);
@@ -142,7 +151,9 @@ static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
 static ph_status train_all(struct ph__trainer *trainer)
 {
     bool is_stop = false;
-    if (!trainer->has_checkpoint) {
+    if (trainer->has_checkpoint) {
+        trainer->former_seconds = trainer->summary.train_seconds + trainer->tally.seconds;
+    } else {
         ph__trainer_restart_tally(trainer);
         trainer->saved_seconds = ph__clock_seconds();
     }
@@ -183,6 +194,12 @@ static ph_status write_profile(const struct ph__trainer *trainer)
     return PH_OK;
 }
 
+static double reader_wait_share(const struct ph__trainer *trainer)
+{
+    const double seconds = trainer->summary.train_seconds - trainer->former_seconds;
+    return seconds > 0 ? trainer->reader_wait_seconds / seconds : 0;
+}
+
 static ph_status finish(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
@@ -192,6 +209,7 @@ static ph_status finish(struct ph__trainer *trainer)
     PH_TRY(test_best(trainer));
     PH_TRY(ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
+    summary->reader_wait_share = reader_wait_share(trainer);
     ph__trainer_observe_memory(trainer);
     uint64_t peak_rss_bytes = ph__memory_peak_rss_bytes();
     if (peak_rss_bytes > summary->peak_rss_bytes)

@@ -45,6 +45,7 @@ static const struct ph_json_field summary_fields[] = {
     {"samples", PH_JSON_COUNT, SUMMARY(samples), 0},
     {"train_seconds", PH_JSON_NUMBER, SUMMARY(train_seconds), 0},
     {"samples_per_s", PH_JSON_NUMBER, SUMMARY(samples_per_s), 0},
+    {"reader_wait_share", PH_JSON_NUMBER, SUMMARY(reader_wait_share), 0},
     {"peak_rss_bytes", PH_JSON_COUNT, SUMMARY(peak_rss_bytes), 0},
     {"parameters", PH_JSON_COUNT, SUMMARY(parameters), 0},
     {"flops_per_sample", PH_JSON_NUMBER, SUMMARY(flops_per_sample), 0},

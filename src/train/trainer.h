@@ -69,6 +69,10 @@ struct ph__trainer {
     uint64_t saved_step;  /* of the latest checkpoint, 0: none */
     double saved_seconds; /* ph__clock_seconds at its end */
     struct ph__resumed resumed;
+
+    /* measurements of this process alone */
+    double former_seconds;      /* of training, by those before it */
+    double reader_wait_seconds; /* that steps waited for their batches */
 };
 
 /* Builds the programs, checks that the job fits, and begins or resumes the training in its folder (train_folder.h). */

@@ -108,7 +108,7 @@ waits_for() {
 
 # same_run A B: two run folders agree in all but times, memory and their own names.
 same_run() {
-    measured='"\(train_seconds\|samples_per_s\|[a-z_]*_bytes\|growths\|threads\|backend\|checkpoint\)":'
+    measured='"\(train_seconds\|samples_per_s\|reader_wait_share\|[a-z_]*_bytes\|growths\|threads\|backend\|checkpoint\)":'
     for file in summary.json metrics.jsonl; do
         for folder in "$1" "$2"; do
             sed "s/,\"samples_per_s\":[^,}]*//; /^ *$measured/d" "$folder/$file" >"$folder.compared"

@@ -19,8 +19,8 @@ succeeds train job.yaml --out run --set seed=7 --set "data.train=\$PH_TEST_DATA/
 for file in summary.json metrics.jsonl model.safetensors encoder.json config.yaml; do
     [ -s "run/$file" ] || complain "train left no run/$file"
 done
-for key in model seed world_size threads epochs samples_per_s peak_rss_bytes parameters flops_per_sample valid test \
-    auc logloss ne calibration checkpoint checkpoint_sha256; do
+for key in model seed world_size threads epochs samples_per_s reader_wait_share peak_rss_bytes parameters flops_per_sample \
+    valid test auc logloss ne calibration checkpoint checkpoint_sha256; do
     contains run/summary.json "\"$key\":"
 done
 contains run/summary.json '"model": "dlrm"'

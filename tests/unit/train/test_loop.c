@@ -251,6 +251,19 @@ static void evaluation_tells_what_is_known_and_nothing_else(void **state)
     free(setup);
 }
 
+static void waiting_for_data_is_a_share_of_the_time(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "waiting");
+    static const size_t prefetched[] = {0, 2};
+    for (size_t i = 0; i < COUNT(prefetched); i++) {
+        setup->job.num_prefetched = prefetched[i];
+        const struct ph_train_summary summary = train(setup);
+        assert_true(summary.reader_wait_share > 0 && summary.reader_wait_share < 1);
+    }
+    free(setup);
+}
+
 static void observer_can_end_the_training(void **state)
 {
     (void)state;
@@ -378,6 +391,7 @@ int main(void)
         cmocka_unit_test(without_validation_the_last_model_is_kept),
         cmocka_unit_test(evaluations_come_every_so_many_steps_and_after_epochs),
         cmocka_unit_test(evaluation_tells_what_is_known_and_nothing_else),
+        cmocka_unit_test(waiting_for_data_is_a_share_of_the_time),
         cmocka_unit_test(observer_can_end_the_training),
         cmocka_unit_test(signal_ends_the_training_with_its_status),
         cmocka_unit_test(loss_that_is_not_finite_stops_the_training_by_name),

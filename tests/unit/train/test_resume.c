@@ -272,6 +272,7 @@ static void finished_training_is_left_as_it_is(void **state)
     assert_int_equal(remove(path_in(setup, "summary.json")), 0);
     again = resume(setup);
     assert_false(again.was_finished);
+    assert_true(trained.reader_wait_share > 0 && again.reader_wait_share == 0);
     expect_same_outcome(&again, &trained);
     /* Without its model, which is beside the checkpoint, too, that is put back. */
     assert_int_equal(remove(path_in(setup, "model.safetensors")), 0);

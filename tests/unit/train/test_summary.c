@@ -14,6 +14,7 @@ static const struct ph_train_summary sample = {
     .num_threads = 2,
     .train_seconds = 0.1 + 0.2,
     .samples_per_s = 30000,
+    .reader_wait_share = 0.1 * 0.3,
     .flops_per_sample = 1e6 / 3,
     .parameters = 12345,
     .peak_rss_bytes = 1 << 30,
@@ -55,6 +56,7 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(read.parameters, 12345);
     assert_int_equal(read.peak_rss_bytes, 1 << 30);
     assert_true(read.train_seconds == sample.train_seconds && read.samples_per_s == 30000);
+    assert_true(read.reader_wait_share == sample.reader_wait_share);
     assert_true(read.flops_per_sample == sample.flops_per_sample);
     assert_memory_equal(&read.memory, &sample.memory, sizeof sample.memory);
     assert_true(read.has_valid && !read.has_test);
