@@ -100,3 +100,11 @@ void bench_finish(struct ph_json *figures, const char *path)
         bench_check(ph__json_write(figures, path));
     ph__json_destroy(figures);
 }
+
+void bench_make_folder(const char *name, char *folder_out, size_t size)
+{
+    const char *parent = getenv("TMPDIR");
+    snprintf(folder_out, size, "%s/%s-XXXXXX", parent != NULL && parent[0] != '\0' ? parent : "/tmp", name);
+    if (mkdtemp(folder_out) == NULL)
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot make a folder like %s", name, folder_out));
+}

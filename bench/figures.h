@@ -41,4 +41,7 @@ void bench_record(struct ph_json *figures, const struct bench_figure *figure);
 /* Writes the figures to `path` unless it is NULL, and frees them. */
 void bench_finish(struct ph_json *figures, const char *path);
 
+/* Makes a folder of this name and six letters in $TMPDIR, or /tmp; the caller removes it. */
+void bench_make_folder(const char *name, char *folder_out, size_t size);
+
 #endif

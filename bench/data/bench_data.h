@@ -71,7 +71,6 @@ static inline int bench_remove(const char *path, const struct stat *status, int 
 static inline struct bench bench_begin(int argc, char **argv, const char *name, size_t num_rows)
 {
     struct bench bench = {.name = name, .rounds = 5, .num_rows = num_rows, .results = ph__json_array()};
-    const char *parent = getenv("TMPDIR");
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--json") == 0)
             bench.json_path = argv[i + 1];
@@ -84,11 +83,7 @@ static inline struct bench bench_begin(int argc, char **argv, const char *name, 
         fprintf(stderr, "usage: %s [--rounds N] [--rows N] [--json FILE]\n", name);
         exit(2);
     }
-    snprintf(bench.folder, sizeof bench.folder, "%s/%s-XXXXXX", parent != NULL ? parent : "/tmp", name);
-    if (mkdtemp(bench.folder) == NULL) {
-        fprintf(stderr, "%s: cannot make a folder like %s\n", name, bench.folder);
-        exit(5);
-    }
+    bench_make_folder(name, bench.folder, sizeof bench.folder);
     return bench;
 }
 

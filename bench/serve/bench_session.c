@@ -316,11 +316,8 @@ static void run_model(const struct options *options, struct peer *peer, const st
     static const size_t batches[] = {1, 16, 64};
     struct ph_arena arena = {0};
     struct ph_session *session = NULL;
-    const char *temporary = getenv("TMPDIR");
-    char *folder = ph__arena_printf(
-        &arena, "%s/bench_session_XXXXXX", temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
-    if (folder == NULL || mkdtemp(folder) == NULL)
-        bench_check(ph_fail(PH_ERROR_DISK, "a folder for the model cannot be made in $TMPDIR or /tmp"));
+    char folder[256];
+    bench_make_folder("bench_session", folder, sizeof folder);
     make_folder(&arena, folder, dim);
     if (peer_is_there(peer))
         prepare_peer(&arena, folder, rows);

@@ -3,7 +3,7 @@
  *
  * Determinism: forward and backward-data products are cut by shape alone into tasks; each task is one serial library
  * primitive writing its own part of the output; tasks run on the team. Weight gradients (weight_gradient.c) and layers of
- * few inputs are our own kernels', whose sums have one order. So bits do not depend on the number of threads. The fast
+ * few inputs or outputs are our own kernels', whose sums have one order. So bits do not depend on the number of threads. The fast
  * mode (is_fast) hands the library's products and weight gradients whole to the library's own threading instead.
  *
  * Rows that must not depend on each other: a library chooses its loops by the number of rows, so the bits of a row change

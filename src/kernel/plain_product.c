@@ -1,4 +1,4 @@
-/* Matrix products by plain loops: the reference GEMM, and the layers that are too narrow for a library.
+/* Matrix products by plain loops: the reference GEMM.
  * Every sum has one order, given by the shape alone. The loops are blocked so that what is read again stays in
  * the first or second cache, and written so that a compiler can keep LANES sums side by side. */
 #include "kernel/gemm_library.h"

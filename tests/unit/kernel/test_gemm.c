@@ -1,4 +1,5 @@
 /* Both libraries of matrix products against sums in double, and the same bits whatever the number of threads. */
+#include "strided_sum.h"
 #include "support/test_support.h"
 
 #include <math.h>
@@ -162,25 +163,6 @@ static void run_all(struct ph_gemm *gemm, struct layer *layer)
 }
 
 /* ---- the oracle: element (i,j) of a product, by strides, in double ---- */
-
-struct strided {
-    const ph_real *base;
-    size_t outer, inner; /* strides: of the kept index, of the summed one */
-};
-
-static double sum_of_products(
-    struct strided a, size_t i, struct strided b, size_t j, size_t n, double *size_out)
-{
-    double sum = 0, size = 0;
-    for (size_t l = 0; l < n; l++) {
-        const double term =
-            (double)a.base[i * a.outer + l * a.inner] * (double)b.base[j * b.outer + l * b.inner];
-        sum += term;
-        size += fabs(term);
-    }
-    *size_out = size;
-    return sum;
-}
 
 static double activated(enum ph_activation activation, double z)
 {

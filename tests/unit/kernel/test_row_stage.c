@@ -1,5 +1,6 @@
 /* Products of bf16 against sums in double of the rounded numbers: widened, and by the library's own products of bf16, which
  * it also has (slow ones) where the processor has no instructions for them. */
+#include "strided_sum.h"
 #include "support/test_support.h"
 
 #include <math.h>
@@ -54,25 +55,6 @@ static void free_numbers(struct numbers *numbers)
 {
     free(numbers->words);
     free(numbers->reals);
-}
-
-struct strided {
-    const ph_real *base;
-    size_t outer, inner;
-};
-
-static double sum_of_products(
-    struct strided a, size_t i, struct strided b, size_t j, size_t n, double *size_out)
-{
-    double sum = 0, size = 0;
-    for (size_t l = 0; l < n; l++) {
-        const double term =
-            (double)a.base[i * a.outer + l * a.inner] * (double)b.base[j * b.outer + l * b.inner];
-        sum += term;
-        size += fabs(term);
-    }
-    *size_out = size;
-    return sum;
 }
 
 /* C against A B^T + bias, each number times the derivative of ReLU where `activated` is given; bf16 keeps 8 bits. */
