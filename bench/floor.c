@@ -75,8 +75,8 @@ static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, si
     void *scratch = malloc(ph__slot_sort_scratch_bytes(count));
     if (scratch == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory to sort %zu slots", count));
-    const size_t num_unique =
-        ph__slot_sort(slots, count, 0, (uint32_t)(of->tables * of->rows), 0, order, unique, starts, scratch);
+    const size_t num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), slots, count, 0,
+        (uint32_t)(of->tables * of->rows), 0, order, unique, starts, scratch);
     for (size_t i = 0; i < count; i++) {
         const size_t bag = order[i] / of->pooling; /* (F,B); its row stands at (B,F) */
         const size_t feature = (batch * features + bag / of->batch) % of->tables;

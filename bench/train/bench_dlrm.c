@@ -189,7 +189,8 @@ static void report(
 
 static size_t steps_of_a_sample(struct step *step)
 {
-    step_run(step, 2); /* warm, and whatever a first step allocates */
+    step_run(step,
+        DLRM_NUM_BATCHES); /* every row that is ever updated: the first touch of its page is no part of a step */
     const double once = step_run(step, 1);
     const size_t steps = (size_t)(sample_seconds / once) + 1;
     return steps < MAX_STEPS ? steps : MAX_STEPS;
@@ -227,7 +228,7 @@ static void run_rounds(struct run *run, struct step *step, struct step *fp32, co
     for (size_t p = 0; p < NUM_PEERS; p++)
         run_peer(&peers[p], are_ready[p], 3);
     if (fp32 != NULL)
-        step_run(fp32, 2);
+        step_run(fp32, DLRM_NUM_BATCHES);
     for (size_t round = 0; round < run->rounds; round++) {
         const double before = bench_core_latency();
         run->rates = bench_measure_rates(limits, rows, step_table(step));

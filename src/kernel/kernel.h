@@ -235,6 +235,11 @@ struct ph_kernels {
         const ph_real *mean, const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy,
         const ph_real *mean_dy_xhat, ph_real *dx);
 
+    /* Lengths of runs become where they begin, as far as there are runs: for each slot of lengths (range) that is not 0,
+     * base + slot is appended to unique and its start to starts. count: the sum of lengths; returns how many runs. */
+    size_t (*list_runs)(
+        uint32_t range, size_t count, uint32_t base, uint32_t *lengths, uint32_t *unique, uint32_t *starts);
+
     /* ---- loss: binary cross entropy with logits, elementwise over n ----
      * loss = w (max(z,0) - z y + log(1 + exp(-|z|))), weights NULL: 1 (a mask is multiplied into the weights).
      * Finite for every finite z. Returns the sum in double in a fixed order; adds nothing else. */
@@ -253,13 +258,14 @@ size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, boo
 void ph__row_product_pack(size_t out_features, size_t in_features, bool is_transposed, bool is_bf16,
     const ph_real *weight, void *packed);
 
-/* Stable sort of one run of slots, the heart of merging duplicates. Plain C, the same for every ISA.
+/* Stable sort of one run of slots, the heart of merging duplicates.
  * Sorts count slots in [base, base + range) ascending, ties by position: slots[i] has position first_position + i.
  * Writes the sorted positions to order (count) and, for each distinct slot, its value to unique and the index in
  * `order` where its run starts to starts (count each); returns how many. scratch holds
  * ph__slot_sort_scratch_bytes(count), aligned to 8. The bits sorted are those that range - 1 needs. */
-size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
-    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch);
+size_t ph__slot_sort(const struct ph_kernels *kernels, const uint32_t *slots, size_t count, uint32_t base,
+    uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts,
+    void *scratch);
 size_t ph__slot_sort_scratch_bytes(size_t count);
 
 #endif

@@ -9,6 +9,7 @@
 #include "kernel/kernel.h"
 
 enum { MAX_DIGIT_BITS = 11, MAX_DIGITS = 3, BUCKETS = 1 << MAX_DIGIT_BITS, FEW = 48 };
+enum { LINE_WORDS = 64 / sizeof(uint32_t) };
 enum { MAX_COUNTED = 1 << 17, COUNTED_A_SLOT = 3 /* at most: what is counted lies in the scratch */ };
 
 static uint64_t item_of(const uint32_t *slots, size_t i, uint32_t base, uint32_t first_position)
@@ -46,25 +47,18 @@ static void insertion_sort(uint64_t *items, size_t count)
     }
 }
 
-/* The histogram next (range) is the list of runs. While a slot is left, the next run's place in unique and starts is free:
- * it is written for every slot of the range, as in emit_runs. */
-static size_t counting_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
-    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, uint32_t *next)
+/* The histogram next (range) is the list of runs. */
+static size_t counting_sort(const struct ph_kernels *kernels, const uint32_t *slots, size_t count,
+    uint32_t base, uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique,
+    uint32_t *starts, uint32_t *next)
 {
     memset(next, 0, range * sizeof *next);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i % LINE_WORDS == 0)
+            __builtin_prefetch(order + i, 1); /* to be written here and there */
         next[slots[i] - base]++;
-
-    size_t runs = 0;
-    uint32_t start = 0;
-    for (uint32_t slot = 0; start < count; slot++) {
-        const uint32_t length = next[slot];
-        next[slot] = start;
-        unique[runs] = base + slot;
-        starts[runs] = start;
-        runs += length != 0;
-        start += length;
     }
+    const size_t runs = kernels->list_runs(range, count, base, next, unique, starts);
     for (size_t i = 0; i < count; i++)
         order[next[slots[i] - base]++] = first_position + (uint32_t)i;
     return runs;
@@ -127,16 +121,18 @@ static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, 
     return items;
 }
 
-size_t ph__slot_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t range,
-    uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts, void *scratch)
+size_t ph__slot_sort(const struct ph_kernels *kernels, const uint32_t *slots, size_t count, uint32_t base,
+    uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts,
+    void *scratch)
 {
     assert(count <= UINT32_MAX && (uintptr_t)scratch % sizeof(uint64_t) == 0);
     if (range <= BUCKETS && count > FEW) {
         uint32_t next[BUCKETS];
-        return counting_sort(slots, count, base, range, first_position, order, unique, starts, next);
+        return counting_sort(kernels, slots, count, base, range, first_position, order, unique, starts, next);
     }
     if (range <= MAX_COUNTED && range <= COUNTED_A_SLOT * count)
-        return counting_sort(slots, count, base, range, first_position, order, unique, starts, scratch);
+        return counting_sort(
+            kernels, slots, count, base, range, first_position, order, unique, starts, scratch);
 
     uint64_t *items = scratch;
     if (count <= FEW) {

@@ -3,12 +3,14 @@
  * slots jagged u32 (F*B bags, N), order jagged u32 (U bags, N) of merge, id weights (N) or none
  *   -> rows (N) u32: entry e is position p = order[e]; if that lies in the bag of sample b and feature f, its row of the
  *      lookup's gradient, seen as (B*F, D), is b F + f
- *   -> coefficients (N), unless pooling is a plain sum: weight of p, over the bag's length for mean pooling */
+ *   -> coefficients (N), unless pooling is a plain sum: weight of p, over the bag's length for mean pooling
+ *
+ * Merged slots ascend with the features, so a feature's entries lie where its positions do. One task lists both, while the
+ * rows of its positions are in a cache. */
 #include "op/attributes.h"
 #include "op/op_table.h"
 
 enum { SLOTS, ORDER, WEIGHTS, NUM_INPUTS };
-enum { BLOCK_BAGS = 4096, BLOCK_ENTRIES = 16384 };
 
 static ph_status entries_infer(struct ph_infer *infer)
 {
@@ -29,65 +31,66 @@ static void entries_cost(const struct ph_call *call, struct ph_cost *cost_out)
         cost_out->bytes += 2 * entries * sizeof(ph_real);
 }
 
+struct entries_job {
+    const struct ph_call *call;
+    size_t num_features, num_samples;
+    size_t worker_positions; /* see ph__worker_positions */
+};
+
 /* The row of each position. */
 static size_t entries_scratch_bytes(const struct ph_call *call)
 {
     return call->inputs[SLOTS].shape.dims[1] * sizeof(uint32_t);
 }
 
-static void list_rows(void *argument, size_t first, size_t last, size_t worker)
+static void list_rows(const struct entries_job *job, size_t feature, uint32_t *row_of_position)
 {
-    const struct ph_call *call = argument;
-    const struct ph_operand *slots = &call->inputs[SLOTS];
-    const size_t num_features = slots->type->dims[0].extent,
-                 num_samples = slots->shape.dims[0] / num_features;
-    uint32_t *row_of_position = call->scratch;
-    size_t sample = first % num_samples, feature = first / num_samples;
-    (void)worker;
-    for (size_t bag = first; bag < last; bag++, sample++) {
-        if (sample == num_samples) {
-            sample = 0;
-            feature++;
-        }
-        const uint32_t row = (uint32_t)(sample * num_features + feature);
-        for (uint32_t p = slots->index[bag]; p < slots->index[bag + 1]; p++)
-            row_of_position[p] = row;
+    const uint32_t *offsets = job->call->inputs[SLOTS].index + feature * job->num_samples;
+    for (size_t sample = 0; sample < job->num_samples; sample++) {
+        const uint32_t row = (uint32_t)(sample * job->num_features + feature);
+        for (uint32_t p = offsets[sample]; p < offsets[sample + 1]; p++)
+            row_of_position[p - offsets[0]] = row;
     }
 }
 
-static ph_real coefficient_of(const struct ph_call *call, uint32_t position, uint32_t row)
+static ph_real coefficient_of(const struct entries_job *job, uint32_t position, uint32_t row)
 {
-    const struct ph_embedding_bag_attributes *attributes = call->attributes;
-    const struct ph_operand *slots = &call->inputs[SLOTS];
-    const ph_real *weights = call->inputs[WEIGHTS].data;
+    const struct ph_embedding_bag_attributes *attributes = job->call->attributes;
+    const uint32_t *offsets = job->call->inputs[SLOTS].index;
+    const ph_real *weights = job->call->inputs[WEIGHTS].data;
     const ph_real weight = weights != NULL ? weights[position] : 1;
     if (attributes->pooling != PH_POOL_MEAN)
         return weight;
-    const size_t num_features = slots->type->dims[0].extent,
-                 num_samples = slots->shape.dims[0] / num_features;
-    const size_t bag = row % num_features * num_samples + row / num_features;
-    return weight * (1 / (ph_real)(slots->index[bag + 1] - slots->index[bag]));
+    const size_t bag = row % job->num_features * job->num_samples + row / job->num_features;
+    return weight * (1 / (ph_real)(offsets[bag + 1] - offsets[bag]));
 }
 
-static void list_entries(void *argument, size_t first, size_t last, size_t worker)
+static void list_feature(void *argument, size_t feature, size_t worker)
 {
-    const struct ph_call *call = argument;
-    const uint32_t *order = call->inputs[ORDER].data, *row_of_position = call->scratch;
+    const struct entries_job *job = argument;
+    const struct ph_call *call = job->call;
+    const uint32_t *offsets = call->inputs[SLOTS].index, *order = call->inputs[ORDER].data;
+    const size_t first = offsets[feature * job->num_samples];
+    const size_t last = offsets[(feature + 1) * job->num_samples];
+    uint32_t *row_of_position =
+        (uint32_t *)call->scratch + (job->worker_positions > 0 ? worker * job->worker_positions : first);
     uint32_t *rows = call->outputs[0].data;
     ph_real *coefficients = call->num_outputs > 1 ? call->outputs[1].data : NULL;
-    (void)worker;
+    list_rows(job, feature, row_of_position);
     for (size_t e = first; e < last; e++)
-        rows[e] = row_of_position[order[e]];
+        rows[e] = row_of_position[order[e] - first];
     if (coefficients != NULL)
         for (size_t e = first; e < last; e++)
-            coefficients[e] = coefficient_of(call, order[e], rows[e]);
+            coefficients[e] = coefficient_of(job, order[e], rows[e]);
 }
 
 static ph_status entries_run(struct ph_call *call)
 {
-    const struct ph_shape *slots = &call->inputs[SLOTS].shape;
-    ph__for_blocks(call->backend, slots->dims[0], BLOCK_BAGS, list_rows, call);
-    ph__for_blocks(call->backend, slots->dims[1], BLOCK_ENTRIES, list_entries, call);
+    const struct ph_operand *slots = &call->inputs[SLOTS];
+    struct entries_job job = {.call = call, .num_features = slots->type->dims[0].extent};
+    job.num_samples = slots->shape.dims[0] / job.num_features;
+    job.worker_positions = ph__worker_positions(call->backend, slots);
+    ph__parallel_for(call->backend->team, job.num_features, list_feature, &job);
     return PH_OK;
 }
 

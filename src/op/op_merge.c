@@ -16,9 +16,8 @@ struct merge_job {
     size_t num_features, num_samples;
     uint32_t *unique, *starts; /* (N) each, as sorted: feature f begins where its positions begin */
     uint64_t *items;           /* (2N), of the sorts */
-    size_t
-        worker_positions; /* a worker sorts in its own part of items, so many positions; 0: each feature in its own */
-    size_t *num_unique; /* (F + 1), then where each feature's slots begin in the output */
+    size_t worker_positions;   /* see ph__worker_positions */
+    size_t *num_unique;        /* (F + 1), then where each feature's slots begin in the output */
 };
 
 static ph_status merge_infer(struct ph_infer *infer)
@@ -63,17 +62,6 @@ static size_t merge_scratch_bytes(const struct ph_call *call)
            2 * positions * sizeof(uint32_t);
 }
 
-/* Workers that sort every feature in the same memory find it in a cache; but it must do for the largest feature. */
-static size_t positions_of_a_worker(const struct merge_job *job, size_t positions)
-{
-    const size_t fair = positions / ph__team_num_threads(job->call->backend->team);
-    const uint32_t *offsets = job->call->inputs[0].index;
-    for (size_t feature = 0; feature < job->num_features; feature++)
-        if (offsets[(feature + 1) * job->num_samples] - offsets[feature * job->num_samples] > fair)
-            return 0;
-    return fair;
-}
-
 static struct merge_job make_job(const struct ph_call *call)
 {
     const size_t positions = call->inputs[0].shape.dims[1];
@@ -83,7 +71,7 @@ static struct merge_job make_job(const struct ph_call *call)
     job.num_unique = (size_t *)(void *)((char *)call->scratch + sort_bytes(positions));
     job.unique = (uint32_t *)(void *)(job.num_unique + job.num_features + 1);
     job.starts = job.unique + positions;
-    job.worker_positions = positions_of_a_worker(&job, positions);
+    job.worker_positions = ph__worker_positions(call->backend, &call->inputs[0]);
     return job;
 }
 
@@ -98,10 +86,11 @@ static void sort_feature(void *argument, size_t feature, size_t worker)
     job->num_unique[feature] = 0;
     if (first == last)
         return;
-    job->num_unique[feature] = ph__slot_sort((const uint32_t *)slots->data + first, last - first,
-        (uint32_t)bases[feature], (uint32_t)(bases[feature + 1] - bases[feature]), first,
-        (uint32_t *)job->call->outputs[1].data + first, job->unique + first, job->starts + first,
-        (char *)job->items + ph__slot_sort_scratch_bytes(part));
+    job->num_unique[feature] =
+        ph__slot_sort(job->call->backend->kernels, (const uint32_t *)slots->data + first, last - first,
+            (uint32_t)bases[feature], (uint32_t)(bases[feature + 1] - bases[feature]), first,
+            (uint32_t *)job->call->outputs[1].data + first, job->unique + first, job->starts + first,
+            (char *)job->items + ph__slot_sort_scratch_bytes(part));
 }
 
 /* Counts become offsets; returns their sum. */

@@ -18,6 +18,17 @@ const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_decl
     return bases;
 }
 
+size_t ph__worker_positions(const struct ph_backend *backend, const struct ph_operand *slots)
+{
+    const size_t num_features = slots->type->dims[0].extent;
+    const size_t num_samples = slots->shape.dims[0] / num_features;
+    const size_t fair = slots->shape.dims[1] / ph__team_num_threads(backend->team);
+    for (size_t feature = 0; feature < num_features; feature++)
+        if (slots->index[(feature + 1) * num_samples] - slots->index[feature * num_samples] > fair)
+            return 0;
+    return fair;
+}
+
 struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup)
 {
     const struct ph_operand *gradient = &lookup[PH_LOOKUP_GRADIENT];

@@ -21,6 +21,10 @@ void ph__merge(struct ph_builder *builder, ph_value slots, const struct ph_decla
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
     enum ph_pooling pooling, ph_value *rows_out, ph_value *coefficients_out);
 
+/* Workers that handle every feature in the same part of a scratch of N positions find it in a cache. So many positions each
+ * part has; 0 where the largest feature needs more: then each feature has the part where its positions are. */
+size_t ph__worker_positions(const struct ph_backend *backend, const struct ph_operand *slots);
+
 /* ---- the gradient of a lookup ----------------------------------------------------------------------------- */
 
 /* Inputs of embedding_gradient, and of embedding_update behind those that every update has. */

@@ -119,9 +119,8 @@ struct merge {
 static void run_sort(const struct ph_kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
-    (void)kernels;
-    ph__slot_sort(merge->slots, merge->count, 0, (uint32_t)merge->rows, 0, merge->order, merge->unique,
-        merge->starts, merge->scratch);
+    ph__slot_sort(kernels, merge->slots, merge->count, 0, (uint32_t)merge->rows, 0, merge->order,
+        merge->unique, merge->starts, merge->scratch);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -172,8 +171,8 @@ static void make_merge(
         .table = {.dim = dim, .memory = bench_floats(rows * dim)},
         .row = bench_memory(2 * dim, sizeof(float)),
     };
-    merge->num_unique = ph__slot_sort(merge->slots, count, 0, (uint32_t)rows, 0, merge->order, merge->unique,
-        merge->starts, merge->scratch);
+    merge->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), merge->slots, count, 0, (uint32_t)rows, 0,
+        merge->order, merge->unique, merge->starts, merge->scratch);
     for (size_t i = 0; i < count; i++)
         merge->order[i] /= (uint32_t)pooling; /* positions become the rows of their bags */
     merge->source = (struct ph_embedding_gradient_source){

@@ -50,8 +50,8 @@ static void merge_ids(struct update *update)
     update->order = bench_memory(IDS, sizeof(uint32_t));
     update->unique = bench_memory(IDS, sizeof(uint32_t));
     update->starts = bench_memory(IDS, sizeof(uint32_t));
-    update->num_unique = ph__slot_sort(slots, IDS, 0, ROWS, 0, update->order, update->unique, update->starts,
-        bench_memory(ph__slot_sort_scratch_bytes(IDS), 1));
+    update->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), slots, IDS, 0, ROWS, 0, update->order,
+        update->unique, update->starts, bench_memory(ph__slot_sort_scratch_bytes(IDS), 1));
     for (size_t i = 0; i < SLICES; i++)
         update->slices[i] = (struct ph_row_slice){i, ROWS * (i + 1) / SLICES};
 }

@@ -16,8 +16,8 @@ static void make_problem(struct problem *problem, size_t dim)
     uint64_t scratch[2 * SAMPLES];
     for (uint32_t i = 0; i < SAMPLES; i++)
         problem->slots[i] = BASE + random_word() % (ROWS - BASE);
-    problem->num_unique = ph__slot_sort(problem->slots, SAMPLES, BASE, ROWS - BASE, 0, problem->order,
-        problem->unique, problem->starts, scratch);
+    problem->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), problem->slots, SAMPLES, BASE,
+        ROWS - BASE, 0, problem->order, problem->unique, problem->starts, scratch);
     problem->source = (struct ph_embedding_gradient_source){
         .num_entries = SAMPLES,
         .rows = problem->order,

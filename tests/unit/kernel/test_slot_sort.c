@@ -5,6 +5,8 @@ struct sorted {
     size_t num_unique;
 };
 
+static const struct ph_kernels *tested;
+
 static struct sorted sort(
     const uint32_t *slots, size_t count, uint32_t base, uint32_t range, uint32_t first_position)
 {
@@ -14,8 +16,8 @@ static struct sorted sort(
         .starts = new_array(count, sizeof(uint32_t)),
     };
     void *scratch = (char *)new_array(ph__slot_sort_scratch_bytes(count) / 8, 8);
-    sorted.num_unique = ph__slot_sort(
-        slots, count, base, range, first_position, sorted.order, sorted.unique, sorted.starts, scratch);
+    sorted.num_unique = ph__slot_sort(tested, slots, count, base, range, first_position, sorted.order,
+        sorted.unique, sorted.starts, scratch);
     return sorted;
 }
 
@@ -60,9 +62,9 @@ static void check_random(size_t count, uint32_t base, uint32_t range)
     check_sort(slots, count, base, range);
 }
 
-static void slots_are_sorted_stably_for_any_count_and_range(void **state)
+static void check_counts_and_ranges(const struct ph_kernels *kernels)
 {
-    (void)state;
+    tested = kernels;
     const size_t counts[] = {0, 1, 2, 47, 48, 49, 50, 1000, 4099, 45000};
     const uint32_t ranges[] = {1, 2, 3, 2047, 2048, 2049, 4096, 100000, 1u << 17, (1u << 17) + 1, 1u << 22,
         (1u << 22) + 1, 1u << 31, UINT32_MAX};
@@ -74,9 +76,9 @@ static void slots_are_sorted_stably_for_any_count_and_range(void **state)
     }
 }
 
-static void the_ends_of_the_range_are_sorted_too(void **state)
+static void check_ends(const struct ph_kernels *kernels)
 {
-    (void)state;
+    tested = kernels;
     const uint32_t ranges[] = {1, 2048, 2049, 1u << 22, UINT32_MAX};
     for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
         uint32_t *slots = new_array(200, sizeof *slots);
@@ -86,9 +88,9 @@ static void the_ends_of_the_range_are_sorted_too(void **state)
     }
 }
 
-static void equal_slots_are_one_run_in_order(void **state)
+static void check_equal_slots(const struct ph_kernels *kernels)
 {
-    (void)state;
+    tested = kernels;
     for (size_t count = 1; count <= 3000; count += 2999) {
         uint32_t *slots = new_array(count, sizeof *slots);
         for (size_t i = 0; i < count; i++)
@@ -102,6 +104,57 @@ static void equal_slots_are_one_run_in_order(void **state)
     }
 }
 
+/* Arrays end where the range and the runs do: whatever is written behind them, the address sanitizer sees. */
+static void check_runs(const struct ph_kernels *kernels)
+{
+    for (uint32_t range = 1; range <= 70; range++) {
+        uint32_t *lengths = new_array(range, sizeof *lengths);
+        size_t count = 0, num_runs = 0, begun = 0;
+        for (uint32_t slot = 0; slot < range; slot++) {
+            lengths[slot] = random_word() % 3;
+            count += lengths[slot];
+            num_runs += lengths[slot] != 0;
+        }
+        uint32_t *given = new_array(range, sizeof *given);
+        memcpy(given, lengths, range * sizeof *given);
+        uint32_t *unique = new_array(num_runs, sizeof *unique), *starts = new_array(num_runs, sizeof *starts);
+        assert_int_equal(kernels->list_runs(range, count, 900, lengths, unique, starts), num_runs);
+        for (uint32_t slot = 0, run = 0; slot < range; slot++) {
+            if (given[slot] == 0)
+                continue;
+            assert_int_equal(lengths[slot], begun);
+            assert_int_equal(unique[run], 900 + slot);
+            assert_int_equal(starts[run], begun);
+            begun += given[slot];
+            run++;
+        }
+    }
+}
+
+static void slots_are_sorted_stably_for_any_count_and_range(void **state)
+{
+    (void)state;
+    on_every_isa(check_counts_and_ranges);
+}
+
+static void the_ends_of_the_range_are_sorted_too(void **state)
+{
+    (void)state;
+    on_every_isa(check_ends);
+}
+
+static void equal_slots_are_one_run_in_order(void **state)
+{
+    (void)state;
+    on_every_isa(check_equal_slots);
+}
+
+static void runs_are_listed_for_any_range(void **state)
+{
+    (void)state;
+    on_every_isa(check_runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +162,7 @@ int main(void)
             slots_are_sorted_stably_for_any_count_and_range, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(the_ends_of_the_range_are_sorted_too, reset_arrays, reset_arrays),
         cmocka_unit_test_setup_teardown(equal_slots_are_one_run_in_order, reset_arrays, reset_arrays),
+        cmocka_unit_test_setup_teardown(runs_are_listed_for_any_range, reset_arrays, reset_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
