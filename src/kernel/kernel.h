@@ -117,6 +117,7 @@ struct ph_weight_product_args {
     size_t inner, rows, columns;
     const ph_real *a, *b;
     size_t a_stride, b_stride; /* reals from one sample to the next */
+    size_t fetched_samples;    /* how far ahead b is asked for, if it comes from memory; 0: not at all */
     ph_real *c;
     size_t c_stride; /* reals from one row of C to the next */
     int is_added;

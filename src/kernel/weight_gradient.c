@@ -25,7 +25,7 @@ enum {
     MAX_TILE_REALS = 5 << 15,                 /* of C: 640 KiB */
     MAX_CUT = 64,                             /* tiles in a row or a column of them */
     TRANSPOSED_ROWS = 16,                     /* of dW for one task: one cache line of dW^T */
-    THIN_CHUNK = 16,                          /* samples, where all rows of C are summed at once */
+    THIN_CHUNK = 16, /* samples, where all rows of C are summed at once; B is asked for as far ahead */
     LINE_REALS = 64 / sizeof(ph_real),
     CROWDED_REALS = 512, /* rows of B so far apart, or a multiple, share the sets of the first cache */
     LIBRARY_ROWS = 64,   /* of dW for one product of the library */
@@ -249,6 +249,7 @@ static void tile_task(void *argument, size_t task, size_t worker)
         .columns = columns,
         .b = panels,
         .b_stride = job->is_in_place ? job->b.width : PH_WEIGHT_PANEL_COLUMNS,
+        .fetched_samples = job->is_thin ? THIN_CHUNK : 0,
         .c = job->c + row * job->b.width + column,
         .c_stride = job->b.width};
     for (size_t m = 0; m < job->samples; m += chunk) {
