@@ -2,7 +2,7 @@
  * for ahead, even beyond its end, or not. */
 #include "kernel_test.h"
 
-enum { ROWS = PH_WEIGHT_MOST_ROWS, WIDTH = PH_WEIGHT_PANEL_COLUMNS + 9, STRIDE = WIDTH + 3, MAX_INNER = 70 };
+enum { ROWS = PH_WEIGHT_MOST_ROWS, WIDTH = PH_WEIGHT_WIDE_COLUMNS + 9, STRIDE = WIDTH + 3, MAX_INNER = 70 };
 
 static void check_block(const struct ph_kernels *kernels, size_t inner, size_t rows, size_t columns)
 {
