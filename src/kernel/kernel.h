@@ -108,15 +108,19 @@ struct ph_row_product_args {
 
 /* A block of C = A^T B over `inner` samples: c[n][k] = sum_m a[m][n] b[m][k], continuing what stands in c where is_added.
  * Each number is one sum over ascending samples, so how C and the samples are cut into calls does not change its bits.
- * Blocks of PH_WEIGHT_PANEL_ROWS x PH_WEIGHT_PANEL_COLUMNS are the fastest where B is read again for other rows; up to
- * PH_WEIGHT_MOST_ROWS, of any number of columns, read each number of B once (with AVX-512). */
-#define PH_WEIGHT_PANEL_ROWS 6
-#define PH_WEIGHT_PANEL_COLUMNS 64
+ * Fastest (with AVX-512) are blocks of PH_WEIGHT_PANEL_ROWS x PH_WEIGHT_PANEL_COLUMNS where A and B lie in panels, and of
+ * PH_WEIGHT_FEW_ROWS x PH_WEIGHT_WIDE_COLUMNS where they stand elsewhere; up to PH_WEIGHT_MOST_ROWS, of any number of
+ * columns, read each number of B once. */
+#define PH_WEIGHT_PANEL_ROWS 12
+#define PH_WEIGHT_PANEL_COLUMNS 32
+#define PH_WEIGHT_FEW_ROWS 6
+#define PH_WEIGHT_WIDE_COLUMNS 64
 #define PH_WEIGHT_MOST_ROWS 14
 struct ph_weight_product_args {
     size_t inner, rows, columns;
     const ph_real *a, *b;
     size_t a_stride, b_stride; /* reals from one sample to the next */
+    size_t fetched_samples;    /* how far ahead b is asked for, if it comes from memory; 0: not at all */
     ph_real *c;
     size_t c_stride; /* reals from one row of C to the next */
     int is_added;

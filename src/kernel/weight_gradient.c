@@ -2,15 +2,20 @@
  * follow from nothing but the instruction set, and the work may be cut at will, even by the number of threads; a library
  * sums over blocks of its own choice, which follow its threads.
  *
- * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is shorter than a panel and than
- * its column, dW^T (K,N), which is then transposed. A task makes one tile of C, small enough for the second cache. It goes
- * through the samples in chunks, whose part of B it copies into panels: one of them lies in the first cache while all of A
- * passes. Tiles above each other copy the same B, those side by side read the same A; so they are cut to read as little as
- * possible. B is read where it stands instead where a tile has so few rows that all of them are summed at once, and where
- * its lines come to lie in all sets of the first cache as they are. The bias gradient is summed on the way.
+ * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is short and shorter than its
+ * column, dW^T (K,N), which is then transposed. A task makes one tile of C, going through the samples in chunks: each is
+ * copied into panels of A and B, sample by sample, for memory is read in order. A panel of B lies in the first cache while
+ * all of A's pass from the second; each makes a block of C with it, held in registers, while the next block of C is
+ * fetched. So C passes the caches once a chunk: long chunks make it cheap, and a tile need not fit into the second cache.
+ * Tiles above each other copy the same B, those side by side the same A; so they are cut to copy as little as possible.
  *
- * Arrays of bf16 are widened chunk by chunk, unless the library has instructions for them: then each tile is one product of
- * the library, and tiles are cut by shape alone.
+ * Copying does not pay where C is small, for each copied number then serves few sums. There A is read where it stands, as
+ * is B where its lines come to lie in all sets of the first cache as they are; C stays in the second cache, so that chunks
+ * may be short enough for A and B to stay as well. A C of few rows has all of them summed at once: each number of B is
+ * read once, from memory. The bias gradient is summed on the way.
+ *
+ * Arrays of bf16 are widened row by row, on their way into panels where C is large, unless the library has instructions for
+ * them: then each tile is one product of the library, and tiles are cut by shape alone.
  *
  * The fast mode (ph__gemm_create) leaves the product of reals to the library. */
 #include <stdatomic.h>
@@ -19,21 +24,37 @@
 #include "kernel/gemm_context.h"
 
 enum {
-    CHUNK = 64, /* samples */
-    PANEL_REALS =
-        CHUNK * PH_WEIGHT_PANEL_COLUMNS + 16, /* with a gap: panels begin in other sets of the cache */
-    MAX_TILE_REALS = 5 << 15,                 /* of C: 640 KiB */
-    MAX_CUT = 64,                             /* tiles in a row or a column of them */
-    TRANSPOSED_ROWS = 16,                     /* of dW for one task: one cache line of dW^T */
-    THIN_CHUNK = 16,                          /* samples, where all rows of C are summed at once */
+    MAX_TILE_SIDES = 1088, /* rows and columns: a chunk of both, in panels, fills most of the second cache */
+    MAX_CUT = 64,          /* tiles in a row or a column of them */
+    TRANSPOSED_ROWS = 16,  /* of dW for one task: one cache line of dW^T */
     LINE_REALS = 64 / sizeof(ph_real),
-    CROWDED_REALS = 512, /* rows of B so far apart, or a multiple, share the sets of the first cache */
-    LIBRARY_ROWS = 64,   /* of dW for one product of the library */
+    GAP_REALS = LINE_REALS, /* between panels, which so begin in other sets of the first cache */
+    CROWDED_REALS = 512,    /* rows of B so far apart, or a multiple, share the sets of the first cache */
+    SMALL_REALS = 5 << 14,  /* of C: 320 KiB, which leave room in the second cache */
+    LIBRARY_ROWS = 64,      /* of dW for one product of the library */
 };
+
+/* How a tile is made: in blocks of rows x columns, over a chunk of samples at a time. */
+struct order {
+    size_t chunk, rows, columns;
+    size_t fetched_samples; /* of B, ahead of those that are summed */
+    bool is_c_fetched;      /* a block ahead */
+};
+static const struct order large_order = {
+    .chunk = 192, .rows = PH_WEIGHT_PANEL_ROWS, .columns = PH_WEIGHT_PANEL_COLUMNS, .is_c_fetched = true};
+static const struct order small_order = {
+    .chunk = 64, .rows = PH_WEIGHT_FEW_ROWS, .columns = PH_WEIGHT_WIDE_COLUMNS};
+static const struct order thin_order = {
+    .chunk = 16, .rows = PH_WEIGHT_MOST_ROWS, .columns = PH_WEIGHT_WIDE_COLUMNS, .fetched_samples = 16};
 
 static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
 }
 
 static size_t divide_up(size_t a, size_t b)
@@ -46,10 +67,17 @@ static size_t round_up(size_t a, size_t b)
     return divide_up(a, b) * b;
 }
 
+/* Where blocks read an operand: where it stands, in rows that are widened, or in panels. */
+enum place { IN_PLACE, IN_ROWS, IN_PANELS };
+
 /* A or B: (samples, width) of reals or bf16, of which tiles take `tile` columns each. */
 struct operand {
     const void *data;
     size_t width, tile;
+    enum place place;
+    size_t stride;      /* reals from one sample to the next there; of panels their columns */
+    size_t step;        /* reals from one block's columns to the next's */
+    size_t chunk_reals; /* of scratch: a tile's copy */
 };
 
 struct weight_job {
@@ -60,24 +88,24 @@ struct weight_job {
     ph_real *dw, *db;   /* db NULL: not wanted */
     bool is_transposed; /* C is dW^T */
     bool is_thin;       /* all rows of C are summed at once */
-    bool is_in_place;   /* B is read where it stands */
+    const struct order *order;
     struct operand a, b;
     size_t row_tiles, column_tiles;
-    size_t panel_reals;  /* for a tile's chunk of B in panels */
-    size_t worker_reals; /* of scratch: those and, of bf16, the same chunk of A */
-    ph_real *panels;     /* (workers, worker_reals) */
+    size_t worker_reals; /* of scratch: a chunk of B, one of A and, of bf16 for panels, a row of either */
+    ph_real *copies;     /* (workers, worker_reals) */
     ph_real *c;          /* (rows, columns) = (a.width, b.width) */
 };
 
 /* ---- the plan ------------------------------------------------------------------------------------------------------ */
 
-static size_t tile_width(size_t width, size_t tiles, size_t panel)
+static size_t tile_width(size_t width, size_t tiles, size_t unit)
 {
-    return round_up(divide_up(width, tiles), panel);
+    return round_up(divide_up(width, tiles), unit);
 }
 
-/* The number of tiles in each direction, powers of two, that reads least among those that are many and small enough. Two
- * threads get a tile each; more of them, which powers of two may not suit, two each. */
+/* The number of tiles in each direction, powers of two, that reads least among those that are many and small enough, or
+ * else as many as there may be. Two threads get a tile each, of like size, for which one may end with half a panel of A;
+ * more of them, which powers of two may not suit, two each. */
 static void cut_tiles(struct weight_job *job)
 {
     const size_t num_threads = ph__team_num_threads(job->gemm->team);
@@ -85,13 +113,13 @@ static void cut_tiles(struct weight_job *job)
     size_t least = SIZE_MAX;
     for (size_t row_tiles = 1; row_tiles <= MAX_CUT; row_tiles *= 2) {
         for (size_t column_tiles = 1; column_tiles <= MAX_CUT; column_tiles *= 2) {
-            const size_t rows = tile_width(job->a.width, row_tiles, PH_WEIGHT_PANEL_ROWS);
-            const size_t columns = tile_width(job->b.width, column_tiles, PH_WEIGHT_PANEL_COLUMNS);
+            const size_t rows = tile_width(job->a.width, row_tiles, PH_WEIGHT_FEW_ROWS);
+            const size_t columns = tile_width(job->b.width, column_tiles, job->order->columns);
             const size_t read = row_tiles * job->b.width + column_tiles * job->a.width;
-            const bool is_smallest = rows == PH_WEIGHT_PANEL_ROWS && columns == PH_WEIGHT_PANEL_COLUMNS;
+            const bool is_finest = row_tiles == MAX_CUT && column_tiles == MAX_CUT;
             const bool is_enough =
-                row_tiles * column_tiles >= wanted_tiles && rows * columns <= MAX_TILE_REALS;
-            if ((!is_enough && !is_smallest) || read >= least)
+                row_tiles * column_tiles >= wanted_tiles && rows + columns <= MAX_TILE_SIDES;
+            if ((!is_enough && !is_finest) || read >= least)
                 continue;
             least = read;
             job->a.tile = rows;
@@ -102,11 +130,28 @@ static void cut_tiles(struct weight_job *job)
     job->column_tiles = divide_up(job->b.width, job->b.tile);
 }
 
-/* Everything but where the scratch is. */
-static void plan(struct weight_job *job)
+/* How blocks of `block` columns step through a chunk. Widened rows lie an odd number of lines apart, to come to lie in
+ * all sets of the first cache. */
+static void lay_out(struct operand *operand, size_t chunk, size_t block)
+{
+    operand->step = block;
+    if (operand->place == IN_PLACE) {
+        operand->stride = operand->width;
+    } else if (operand->place == IN_ROWS) {
+        operand->stride = round_up(operand->tile, 2 * LINE_REALS) + LINE_REALS;
+        operand->chunk_reals = chunk * operand->stride;
+    } else {
+        operand->stride = block;
+        operand->step = chunk * block + GAP_REALS;
+        operand->chunk_reals = divide_up(operand->tile, block) * operand->step;
+    }
+}
+
+/* A and B, and in what order they are multiplied. */
+static void choose_order(struct weight_job *job)
 {
     const size_t n = job->out_features, k = job->in_features;
-    job->is_transposed = k < PH_WEIGHT_PANEL_COLUMNS && k < n;
+    job->is_transposed = k < PH_WEIGHT_WIDE_COLUMNS && k < n;
     job->a = (struct operand){.data = job->dy, .width = n};
     job->b = (struct operand){.data = job->x, .width = k};
     if (job->is_transposed) {
@@ -114,12 +159,31 @@ static void plan(struct weight_job *job)
         job->a = job->b;
         job->b = a;
     }
-    job->is_thin = job->a.width <= PH_WEIGHT_MOST_ROWS && !job->is_bf16;
-    job->is_in_place = job->is_thin ||
-                       (!job->is_bf16 && job->b.width % LINE_REALS == 0 && job->b.width % CROWDED_REALS != 0);
+    const size_t rows = job->a.width, columns = job->b.width;
+    const bool is_small = rows * columns <= SMALL_REALS;
+    const bool is_spread = columns % LINE_REALS == 0 && columns % CROWDED_REALS != 0;
+    job->is_thin = rows <= PH_WEIGHT_MOST_ROWS && !job->is_bf16;
+    if (job->is_thin) {
+        job->a.place = job->b.place = IN_PLACE;
+    } else if (is_small && job->is_bf16) {
+        job->a.place = job->b.place = IN_ROWS;
+    } else {
+        job->a.place = is_small ? IN_PLACE : IN_PANELS;
+        job->b.place = is_small && is_spread ? IN_PLACE : IN_PANELS;
+    }
+    job->order = job->is_thin ? &thin_order : is_small ? &small_order : &large_order;
+}
+
+/* Everything but where the scratch is. */
+static void plan(struct weight_job *job)
+{
+    choose_order(job);
     cut_tiles(job);
-    job->panel_reals = job->is_in_place ? 0 : job->b.tile / PH_WEIGHT_PANEL_COLUMNS * PANEL_REALS;
-    job->worker_reals = job->panel_reals + (job->is_bf16 ? CHUNK * job->a.tile : 0);
+    lay_out(&job->a, job->order->chunk, job->order->rows);
+    lay_out(&job->b, job->order->chunk, job->order->columns);
+    job->worker_reals = job->b.chunk_reals + job->a.chunk_reals;
+    if (job->is_bf16 && job->order == &large_order)
+        job->worker_reals += round_up(max_size(job->a.tile, job->b.tile), LINE_REALS);
 }
 
 static struct weight_job job_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
@@ -134,137 +198,143 @@ size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, const struct ph
 {
     struct weight_job job = job_of(gemm, shape);
     plan(&job);
-    const size_t panels = ph__team_num_threads(gemm->team) * job.worker_reals;
-    return (panels + (job.is_transposed ? shape->out_features * shape->in_features : 0)) * sizeof(ph_real);
+    const size_t copies = ph__team_num_threads(gemm->team) * job.worker_reals;
+    return (copies + (job.is_transposed ? shape->out_features * shape->in_features : 0)) * sizeof(ph_real);
 }
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* n bf16 numbers from index `first` on, as reals. */
-static void widen(const struct weight_job *job, const void *data, size_t first, size_t n, ph_real *reals)
-{
-    job->gemm->kernels->bf16_widen(n, (const uint16_t *)data + first, reals);
-}
+/* What a tile takes of A or B: columns [first, first + width) of a chunk's samples. */
+struct part {
+    const struct operand *operand;
+    size_t first, width;
+    ph_real *copy;
+    ph_real *sums; /* (width) += the column sums; NULL: not wanted */
+};
 
-/* One sample of columns [first, first + width) of B, a panel's width to each panel. */
-static void pack_reals(const ph_real *from, size_t width, ph_real *to)
+/* A sample's row, a panel's width to each panel. */
+static void copy_to_panels(const struct part *part, const ph_real *row, size_t panel, ph_real *to)
 {
-    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
     size_t done = 0;
-    for (; done + panel <= width; done += panel, to += PANEL_REALS)
-        memcpy(to, from + done, panel * sizeof *to); /* of constant size: no call */
-    memcpy(to, from + done, (width - done) * sizeof *to);
+    for (; done + panel <= part->width; done += panel, to += part->operand->step)
+        memcpy(to, row + done, panel * sizeof *to); /* of constant size: no call */
+    memcpy(to, row + done, (part->width - done) * sizeof *to);
 }
 
-static void pack_bf16(const struct weight_job *job, size_t from, size_t width, ph_real *to)
+static void copy_row(const struct part *part, const ph_real *row, ph_real *to)
 {
-    const size_t panel = PH_WEIGHT_PANEL_COLUMNS;
-    for (size_t done = 0; done < width; done += panel, to += PANEL_REALS)
-        widen(job, job->b.data, from + done, min_size(panel, width - done), to);
+    if (part->operand->stride == PH_WEIGHT_PANEL_ROWS)
+        copy_to_panels(part, row, PH_WEIGHT_PANEL_ROWS, to);
+    else if (part->operand->stride == PH_WEIGHT_PANEL_COLUMNS)
+        copy_to_panels(part, row, PH_WEIGHT_PANEL_COLUMNS, to);
+    else
+        copy_to_panels(part, row, PH_WEIGHT_WIDE_COLUMNS, to);
 }
 
-/* A chunk's samples of columns [first, first + width) of B in panels. */
-static void pack(const struct weight_job *job, size_t first_sample, size_t samples, size_t first,
-    size_t width, ph_real *panels)
+/* A sample's row as reals: where it stands, or, of bf16, in `widened`. */
+static const ph_real *row_of(
+    const struct weight_job *job, const struct part *part, size_t sample, ph_real *widened)
 {
-    for (size_t m = 0; m < samples; m++) {
-        const size_t from = (first_sample + m) * job->b.width + first;
-        ph_real *to = panels + m * PH_WEIGHT_PANEL_COLUMNS;
-        if (job->is_bf16)
-            pack_bf16(job, from, width, to);
-        else
-            pack_reals((const ph_real *)job->b.data + from, width, to);
-    }
-}
-
-/* A chunk's samples of columns [first, first + width) of A: where they stand, or, of bf16, as reals in `reals`. */
-static const ph_real *place(const struct weight_job *job, size_t first_sample, size_t samples, size_t first,
-    size_t width, ph_real *reals, size_t *stride_out)
-{
-    const size_t from = first_sample * job->a.width + first;
-    *stride_out = job->is_bf16 ? width : job->a.width;
+    const size_t from = sample * part->operand->width + part->first;
     if (!job->is_bf16)
-        return (const ph_real *)job->a.data + from;
-    for (size_t m = 0; m < samples; m++)
-        widen(job, job->a.data, from + m * job->a.width, width, reals + m * width);
-    return reals;
+        return (const ph_real *)part->operand->data + from;
+    job->gemm->kernels->bf16_widen(part->width, (const uint16_t *)part->operand->data + from, widened);
+    return widened;
 }
 
-/* sums (width) += the column sums of a chunk's samples of dY, which stand `stride` apart. */
-static void add_columns(const struct ph_kernels *kernels, size_t samples, size_t width, const ph_real *dy,
-    size_t stride, ph_real *sums)
+/* Where blocks read a chunk of samples: where it stands, or a copy, which is made row by row. */
+static const ph_real *place(const struct weight_job *job, const struct part *part, size_t first_sample,
+    size_t samples, ph_real *widened)
 {
-    for (size_t m = 0; m < samples; m++)
-        kernels->add_rows(1, width, dy + m * stride, sums);
-}
-
-/* A tile's part of the bias gradient: dY is A, or, where C is dW^T, B, which may lie in panels. */
-static void add_bias(const struct weight_job *job, const struct ph_weight_product_args *args, size_t row,
-    size_t rows, size_t column, size_t columns)
-{
-    const struct ph_kernels *kernels = job->gemm->kernels;
-    const size_t width = job->is_in_place ? columns : PH_WEIGHT_PANEL_COLUMNS;
-    ph_real *sums = job->db + (job->is_transposed ? column : row);
-    if (!args->is_added)
-        memset(sums, 0, (job->is_transposed ? columns : rows) * sizeof *sums);
-    if (!job->is_transposed) {
-        add_columns(kernels, args->inner, rows, args->a, args->a_stride, sums);
-        return;
+    const struct operand *operand = part->operand;
+    const bool is_passed = operand->place != IN_PLACE || part->sums != NULL;
+    for (size_t m = 0; is_passed && m < samples; m++) {
+        ph_real *to = part->copy + m * operand->stride;
+        const ph_real *row = row_of(job, part, first_sample + m, operand->place == IN_ROWS ? to : widened);
+        if (part->sums != NULL)
+            job->gemm->kernels->add_rows(1, part->width, row, part->sums);
+        if (operand->place == IN_PANELS)
+            copy_row(part, row, to);
     }
-    const ph_real *dy = args->b;
-    for (size_t done = 0; done < columns; done += width, dy += PANEL_REALS)
-        add_columns(kernels, args->inner, min_size(width, columns - done), dy, args->b_stride, sums + done);
+    return operand->place == IN_PLACE ? row_of(job, part, first_sample, NULL) : part->copy;
 }
 
-/* C (rows, columns) (+)= the chunk's A^T B in blocks, one panel of B after the other. */
-static void multiply_chunk(
-    const struct weight_job *job, struct ph_weight_product_args args, size_t rows, size_t columns)
+/* Asks for a block of C that is to be continued. */
+static void fetch_block(const ph_real *c, size_t rows, size_t columns, size_t stride)
 {
-    const ph_real *a = args.a;
-    ph_real *c = args.c;
-    for (size_t k = 0; k < columns; k += PH_WEIGHT_PANEL_COLUMNS) {
-        args.columns = min_size(PH_WEIGHT_PANEL_COLUMNS, columns - k);
-        args.a = a;
-        for (size_t n = 0; n < rows; n += PH_WEIGHT_PANEL_ROWS) {
-            args.rows = min_size(PH_WEIGHT_PANEL_ROWS, rows - n);
-            args.c = c + n * args.c_stride + k;
-            job->gemm->kernels->weight_product(&args);
-            args.a += PH_WEIGHT_PANEL_ROWS;
+    for (size_t n = 0; n < rows; n++)
+        for (size_t k = 0; k < columns; k += LINE_REALS)
+            __builtin_prefetch(c + n * stride + k, 1, 3);
+}
+
+/* The chunk's A^T B in blocks, one panel of B after the other. */
+static void multiply_chunk(const struct weight_job *job, struct ph_weight_product_args all)
+{
+    const size_t rows = job->order->rows, columns = job->order->columns;
+    struct ph_weight_product_args block = all;
+    for (size_t k = 0; k < all.columns; k += columns, block.b += job->b.step) {
+        block.columns = min_size(columns, all.columns - k);
+        block.a = all.a;
+        block.c = all.c + k;
+        for (size_t n = 0; n < all.rows; n += rows, block.a += job->a.step) {
+            block.rows = min_size(rows, all.rows - n);
+            ph_real *next = block.c + block.rows * block.c_stride;
+            if (job->order->is_c_fetched)
+                fetch_block(next, min_size(rows, all.rows - n - block.rows), block.columns, block.c_stride);
+            job->gemm->kernels->weight_product(&block);
+            block.c = next;
         }
-        args.b += job->is_in_place ? PH_WEIGHT_PANEL_COLUMNS : PANEL_REALS;
     }
+}
+
+struct tile {
+    struct part a, b;
+    ph_real *widened; /* a row of either */
+};
+
+static struct tile tile_of(const struct weight_job *job, size_t task, size_t worker)
+{
+    const size_t row = task / job->column_tiles * job->a.tile,
+                 column = task % job->column_tiles * job->b.tile;
+    const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
+    ph_real *copies = job->copies + worker * job->worker_reals;
+    struct tile tile = {.a = {.operand = &job->a,
+                            .first = row,
+                            .width = min_size(job->a.tile, job->a.width - row),
+                            .copy = copies + job->b.chunk_reals},
+        .b = {.operand = &job->b,
+            .first = column,
+            .width = min_size(job->b.tile, job->b.width - column),
+            .copy = copies},
+        .widened = copies + job->b.chunk_reals + job->a.chunk_reals};
+    struct part *dy = job->is_transposed ? &tile.b : &tile.a;
+    if (job->db != NULL && is_first) {
+        dy->sums = job->db + dy->first;
+        memset(dy->sums, 0, dy->width * sizeof *dy->sums);
+    }
+    return tile;
 }
 
 static void tile_task(void *argument, size_t task, size_t worker)
 {
     const struct weight_job *job = argument;
-    const size_t row = task / job->column_tiles * job->a.tile,
-                 column = task % job->column_tiles * job->b.tile;
-    const size_t rows = min_size(job->a.tile, job->a.width - row);
-    const size_t columns = min_size(job->b.tile, job->b.width - column);
-    const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
-    ph_real *panels = job->panels + worker * job->worker_reals;
-    const size_t chunk = job->is_thin ? THIN_CHUNK : CHUNK;
-    struct ph_weight_product_args args = {.rows = rows,
-        .columns = columns,
-        .b = panels,
-        .b_stride = job->is_in_place ? job->b.width : PH_WEIGHT_PANEL_COLUMNS,
-        .c = job->c + row * job->b.width + column,
+    const struct tile tile = tile_of(job, task, worker);
+    struct ph_weight_product_args args = {.rows = tile.a.width,
+        .columns = tile.b.width,
+        .a_stride = job->a.stride,
+        .b_stride = job->b.stride,
+        .fetched_samples = job->order->fetched_samples,
+        .c = job->c + tile.a.first * job->b.width + tile.b.first,
         .c_stride = job->b.width};
-    for (size_t m = 0; m < job->samples; m += chunk) {
-        args.inner = min_size(chunk, job->samples - m);
+    for (size_t m = 0; m < job->samples; m += job->order->chunk) {
+        args.inner = min_size(job->order->chunk, job->samples - m);
         args.is_added = m > 0;
-        if (job->is_in_place)
-            args.b = (const ph_real *)job->b.data + m * job->b.width + column;
-        else
-            pack(job, m, args.inner, column, columns, panels);
-        args.a = place(job, m, args.inner, row, rows, panels + job->panel_reals, &args.a_stride);
-        if (job->db != NULL && is_first)
-            add_bias(job, &args, row, rows, column, columns);
+        args.b = place(job, &tile.b, m, args.inner, tile.widened);
+        args.a = place(job, &tile.a, m, args.inner, tile.widened);
         if (job->is_thin)
             job->gemm->kernels->weight_product(&args);
         else
-            multiply_chunk(job, args, rows, columns);
+            multiply_chunk(job, args);
     }
 }
 
@@ -282,7 +352,7 @@ static void transpose_task(void *argument, size_t task, size_t worker)
 static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
 {
     struct ph_team *team = job->gemm->team;
-    job->panels = scratch;
+    job->copies = scratch;
     job->c = job->is_transposed ? scratch + ph__team_num_threads(team) * job->worker_reals : job->dw;
     ph__parallel_for(team, job->row_tiles * job->column_tiles, tile_task, job);
     if (job->is_transposed)
@@ -337,8 +407,9 @@ static void sum_bias(const struct weight_job *job, size_t first, size_t width)
     ph_real row[LIBRARY_ROWS];
     memset(job->db + first, 0, width * sizeof *job->db);
     for (size_t m = 0; m < job->samples; m++) {
-        widen(job, job->dy, m * job->out_features + first, width, row);
-        add_columns(job->gemm->kernels, 1, width, row, width, job->db + first);
+        const uint16_t *dy = (const uint16_t *)job->dy + m * job->out_features + first;
+        job->gemm->kernels->bf16_widen(width, dy, row);
+        job->gemm->kernels->add_rows(1, width, row, job->db + first);
     }
 }
 

@@ -13,7 +13,8 @@ struct shape {
     size_t rows, out_features, in_features;
 };
 
-/* Odd sizes, tails of slices, single rows and columns, narrow layers, and the layers of DLRM and Frappe's DNN. */
+/* Odd sizes, tails of slices, single rows and columns, narrow layers, the layers of DLRM and Frappe's DNN, and more
+ * columns than the most tiles of a weight gradient are to have. */
 static const struct shape shapes[] = {
     {1, 1, 1},
     {1, 17, 5},
@@ -41,6 +42,7 @@ static const struct shape shapes[] = {
     {4096, 1, 400},
     {600, 512, 3456},
     {1536, 1030, 24},
+    {3, 2, 80000},
 };
 #define NUM_SHAPES (sizeof shapes / sizeof *shapes)
 

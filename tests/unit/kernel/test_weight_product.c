@@ -1,7 +1,8 @@
-/* Blocks of weight gradients against sums in double, and cut into several calls with the same bits. */
+/* Blocks of weight gradients against sums in double, and cut into several calls with the same bits, whether B is asked
+ * for ahead, even beyond its end, or not. */
 #include "kernel_test.h"
 
-enum { ROWS = PH_WEIGHT_MOST_ROWS, WIDTH = PH_WEIGHT_PANEL_COLUMNS + 9, STRIDE = WIDTH + 3, MAX_INNER = 70 };
+enum { ROWS = PH_WEIGHT_MOST_ROWS, WIDTH = PH_WEIGHT_WIDE_COLUMNS + 9, STRIDE = WIDTH + 3, MAX_INNER = 70 };
 
 static void check_block(const struct ph_kernels *kernels, size_t inner, size_t rows, size_t columns)
 {
@@ -32,6 +33,7 @@ static void check_block(const struct ph_kernels *kernels, size_t inner, size_t r
     args.inner = inner / 3;
     kernels->weight_product(&args);
     args.is_added = 1;
+    args.fetched_samples = 16;
     args.a += inner / 3 * ROWS;
     args.b += inner / 3 * WIDTH;
     args.inner = inner - inner / 3;
