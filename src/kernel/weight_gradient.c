@@ -14,11 +14,8 @@
  * may be short enough for A and B to stay as well. A C of few rows has all of them summed at once: each number of B is
  * read once, from memory. The bias gradient is summed on the way.
  *
- * Arrays of bf16 are widened row by row, on their way into panels where C is large, unless the library has instructions for
- * them: then each tile is one product of the library, and tiles are cut by shape alone.
- *
- * The fast mode (ph__gemm_create) leaves the product of reals to the library. */
-#include <stdatomic.h>
+ * Arrays of bf16 are widened row by row, on their way into panels where C is large. What is left to a library is in
+ * weight_gradient_library.c. */
 #include <string.h>
 
 #include "kernel/gemm_context.h"
@@ -31,7 +28,6 @@ enum {
     GAP_REALS = LINE_REALS, /* between panels, which so begin in other sets of the first cache */
     CROWDED_REALS = 512,    /* rows of B so far apart, or a multiple, share the sets of the first cache */
     SMALL_REALS = 5 << 14,  /* of C: 320 KiB, which leave room in the second cache */
-    LIBRARY_ROWS = 64,      /* of dW for one product of the library */
 };
 
 /* How a tile is made: in blocks of rows x columns, over a chunk of samples at a time. */
@@ -360,88 +356,13 @@ static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
     return PH_OK;
 }
 
-/* ---- the library's products -------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------------------------ */
 
-static struct ph_product whole_product(const struct weight_job *job)
+static bool is_for_library(const struct weight_job *job)
 {
-    return (struct ph_product){.rows = job->out_features,
-        .columns = job->in_features,
-        .inner = job->samples,
-        .a_stride = job->out_features,
-        .b_stride = job->in_features,
-        .c_stride = job->in_features,
-        .flags = PH_PRODUCT_A_TRANSPOSED};
-}
-
-static ph_status refused(void)
-{
-    return ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
-}
-
-/* The fast mode: all of it at once, by the library's threads. */
-static ph_status run_in_library(struct weight_job *job)
-{
-    const struct ph_product_operands operands = {.a = job->dy, .b = job->x, .c = job->dw};
-    struct ph_product product = whole_product(job);
-    struct ph_prepared prepared;
-    product.flags |= PH_PRODUCT_THREADED;
-    PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &prepared));
-    if (prepared.entry == NULL)
-        ph__plain_product(&product, &operands);
-    else if (ph__gemm_library_run(&prepared, 0, &operands) != PH_OK)
-        return refused();
-    if (job->db != NULL)
-        ph__plain_column_sums(job->samples, job->out_features, job->out_features, job->dy, job->db);
-    return PH_OK;
-}
-
-struct library_job {
-    struct weight_job *weight;
-    struct ph_prepared full, rest; /* LIBRARY_ROWS rows of dW, and fewer */
-    _Atomic int status;
-};
-
-/* The bias gradient of columns [first, first + width) of a dY of bf16; width <= LIBRARY_ROWS. */
-static void sum_bias(const struct weight_job *job, size_t first, size_t width)
-{
-    ph_real row[LIBRARY_ROWS];
-    memset(job->db + first, 0, width * sizeof *job->db);
-    for (size_t m = 0; m < job->samples; m++) {
-        const uint16_t *dy = (const uint16_t *)job->dy + m * job->out_features + first;
-        job->gemm->kernels->bf16_widen(width, dy, row);
-        job->gemm->kernels->add_rows(1, width, row, job->db + first);
-    }
-}
-
-static void library_task(void *argument, size_t task, size_t worker)
-{
-    struct library_job *library = argument;
-    const struct weight_job *job = library->weight;
-    const size_t first = task * LIBRARY_ROWS, rows = min_size(LIBRARY_ROWS, job->out_features - first);
-    const struct ph_product_operands operands = {
-        .a = (const uint16_t *)job->dy + first, .b = job->x, .c = job->dw + first * job->in_features};
-    const struct ph_prepared *prepared = rows == LIBRARY_ROWS ? &library->full : &library->rest;
-    const ph_status status = ph__gemm_library_run(prepared, worker, &operands);
-    if (status != PH_OK)
-        atomic_store(&library->status, status);
-    if (job->db != NULL)
-        sum_bias(job, first, rows);
-}
-
-/* bf16 by the library's own instructions. */
-static ph_status run_bf16_in_library(struct weight_job *job)
-{
-    struct library_job library = {.weight = job};
-    struct ph_product product = whole_product(job);
-    product.flags |= PH_PRODUCT_BF16;
-    product.rows = LIBRARY_ROWS;
-    if (job->out_features >= LIBRARY_ROWS)
-        PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &library.full));
-    product.rows = job->out_features % LIBRARY_ROWS;
-    if (product.rows > 0)
-        PH_TRY(ph__gemm_library_prepare(job->gemm->library, &product, NULL, &library.rest));
-    ph__parallel_for(job->gemm->team, divide_up(job->out_features, LIBRARY_ROWS), library_task, &library);
-    return atomic_load(&library.status) == PH_OK ? PH_OK : refused();
+    if (job->is_bf16)
+        return job->gemm->has_bf16 && job->out_features > PH_WEIGHT_MOST_ROWS && !job->is_transposed;
+    return job->gemm->is_fast && !job->is_thin;
 }
 
 ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape,
@@ -461,9 +382,8 @@ ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_we
     job.dw = dw;
     job.db = db;
     plan(&job);
-    if (job.is_bf16)
-        return gemm->has_bf16 && out_features > PH_WEIGHT_MOST_ROWS && !job.is_transposed
-                   ? run_bf16_in_library(&job)
-                   : run_tiles(&job, scratch);
-    return gemm->is_fast && !job.is_thin ? run_in_library(&job) : run_tiles(&job, scratch);
+    if (!is_for_library(&job))
+        return run_tiles(&job, scratch);
+    const struct ph_weight_gradient wanted = {gemm, rows, out_features, in_features, x, dy, dw, db};
+    return job.is_bf16 ? ph__weight_gradient_in_bf16(&wanted) : ph__weight_gradient_threaded(&wanted);
 }
