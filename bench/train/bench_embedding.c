@@ -61,7 +61,7 @@ static const struct sweep {
     size_t offset; /* of the varied member */
     size_t points[MAX_POINTS];
 } sweeps[] = {
-    {"batch", offsetof(struct dlrm_case, batch), {64, 512, 2048, 8192}},
+    {"batch", offsetof(struct dlrm_case, batch), {16, 256, 2048, 16384}},
     {"rows", offsetof(struct dlrm_case, rows), {1000, 10000, 100000, 1000000}},
     {"dim", offsetof(struct dlrm_case, dim), {4, 16, 64, 512}},
     {"pooling", offsetof(struct dlrm_case, pooling), {1, 5, 20, 200}},
