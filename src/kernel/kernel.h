@@ -239,11 +239,6 @@ struct ph_kernels {
         const ph_real *mean, const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy,
         const ph_real *mean_dy_xhat, ph_real *dx);
 
-    /* Lengths of runs become where they begin, as far as there are runs: for each slot of lengths (range) that is not 0,
-     * base + slot is appended to unique and its start to starts. count: the sum of lengths; returns how many runs. */
-    size_t (*list_runs)(
-        uint32_t range, size_t count, uint32_t base, uint32_t *lengths, uint32_t *unique, uint32_t *starts);
-
     /* ---- loss: binary cross entropy with logits, elementwise over n ----
      * loss = w (max(z,0) - z y + log(1 + exp(-|z|))), weights NULL: 1 (a mask is multiplied into the weights).
      * Finite for every finite z. Returns the sum in double in a fixed order; adds nothing else. */
@@ -251,6 +246,12 @@ struct ph_kernels {
     /* dz = scale * w (sigmoid(z) - y) */
     void (*bce_backward)(size_t n, const ph_real *logits, const ph_real *labels, const ph_real *weights,
         ph_real scale, ph_real *dz);
+
+    /* ---- merging slots (see ph__slot_sort) ----
+     * Lengths of runs become where they begin, as far as there are runs: for each slot of lengths (range, at most 2^31) that is
+     * not 0, base + slot is appended to unique and its start to starts. count: the sum of lengths; returns how many runs. */
+    size_t (*list_runs)(
+        uint32_t range, size_t count, uint32_t base, uint32_t *lengths, uint32_t *unique, uint32_t *starts);
 };
 
 /* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */

@@ -238,8 +238,8 @@ static const ph_real *row_of(
     return widened;
 }
 
-/* Where blocks read a chunk of samples: where it stands, or a copy, which is made row by row. */
-static const ph_real *place(const struct weight_job *job, const struct part *part, size_t first_sample,
+/* Brings a chunk of samples to where blocks read it, which is returned: where it stands, or a copy, made row by row. */
+static const ph_real *bring_chunk(const struct weight_job *job, const struct part *part, size_t first_sample,
     size_t samples, ph_real *widened)
 {
     const struct operand *operand = part->operand;
@@ -325,8 +325,8 @@ static void tile_task(void *argument, size_t task, size_t worker)
     for (size_t m = 0; m < job->samples; m += job->order->chunk) {
         args.inner = min_size(job->order->chunk, job->samples - m);
         args.is_added = m > 0;
-        args.b = place(job, &tile.b, m, args.inner, tile.widened);
-        args.a = place(job, &tile.a, m, args.inner, tile.widened);
+        args.b = bring_chunk(job, &tile.b, m, args.inner, tile.widened);
+        args.a = bring_chunk(job, &tile.a, m, args.inner, tile.widened);
         if (job->is_thin)
             job->gemm->kernels->weight_product(&args);
         else
