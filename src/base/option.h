@@ -87,6 +87,10 @@ ph_status ph__config_write_path(struct ph_writer *writer, const char *path);
 ph_status ph__config_compare(
     const struct ph_section *before, const struct ph_section *after, size_t num_sections, const char *rule);
 
+/* Settings of the table at their defaults, lists of mappings empty, in the arena. */
+ph_status ph__config_defaults(
+    const struct ph_option_table *table, struct ph_arena *arena, void **settings_out);
+
 /* The values that are not the defaults, as lines "model.kind=fm": the same for settings that mean the same, whatever keys
  * a later version adds. In the arena. */
 ph_status ph__config_changes(const struct ph_section *section, struct ph_arena *arena, const char **text_out);

@@ -4,8 +4,7 @@
 #include "base/option.h"
 #include "base/option_value.h"
 
-/* Settings at their defaults, as far as these have a text. */
-static ph_status make_defaults(
+ph_status ph__config_defaults(
     const struct ph_option_table *table, struct ph_arena *arena, void **settings_out)
 {
     void *settings = ph__arena_alloc(arena, table->settings_size);
@@ -27,7 +26,7 @@ static ph_status append_values(const struct ph_option_table *table, const char *
     struct ph_arena *arena, const char **text)
 {
     void *defaults = NULL;
-    PH_TRY(make_defaults(table, arena, &defaults));
+    PH_TRY(ph__config_defaults(table, arena, &defaults));
     for (size_t i = 0; i < table->num_options; i++) {
         const struct ph_option *option = &table->options[i];
         if (option->type == PH_OPTION_RECORDS)

@@ -2,7 +2,7 @@
 #include "model/layers.h"
 #include "model/model.h"
 
-ph_value ph__model_deepfm(struct ph_builder *builder, const struct ph_model_settings *settings,
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     ph_value linear = ph__layer_linear_part(builder, settings, features);    /* (B,T) */
@@ -11,3 +11,8 @@ ph_value ph__model_deepfm(struct ph_builder *builder, const struct ph_model_sett
     ph_value deep = ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features);
     return ph_add(builder, ph_add(builder, linear, fm), deep);
 }
+
+const struct ph_model ph__model_deepfm = {
+    .description = "DeepFM: factorisation machine beside a multi-layer perceptron on the same embeddings",
+    .build = build,
+};

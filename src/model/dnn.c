@@ -2,11 +2,14 @@
 #include "model/layers.h"
 #include "model/model.h"
 
-ph_value ph__model_dnn(struct ph_builder *builder, const struct ph_model_settings *settings,
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    ph_value x = ph__layer_flatten(builder, ph__layer_embeddings(builder, settings, features)); /* (B, F*D) */
-    if (features->num_dense > 0)
-        x = ph__layer_beside(builder, x, ph_input_dense(builder, features->num_dense));
+    ph_value x = ph__layer_all_features(builder, settings, features);
     return ph__layer_deep(builder, x, settings, features); /* (B,T) */
 }
+
+const struct ph_model ph__model_dnn = {
+    .description = "multi-layer perceptron over all embeddings side by side",
+    .build = build,
+};

@@ -3,10 +3,15 @@
 #include "model/layers.h"
 #include "model/model.h"
 
-ph_value ph__model_fm(struct ph_builder *builder, const struct ph_model_settings *settings,
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     ph_value linear = ph__layer_linear_part(builder, settings, features);                /* (B,T) */
     ph_value vectors = ph__layer_field_vectors(builder, settings, features);             /* (B,F,D) */
     return ph_add(builder, linear, ph__layer_fm(builder, vectors, features->num_tasks)); /* (B,T) */
 }
+
+const struct ph_model ph__model_fm = {
+    .description = "factorisation machine: logistic regression and second-order products of embeddings",
+    .build = build,
+};

@@ -3,20 +3,27 @@
 
 #include <stdio.h>
 
-static const struct ph_init xavier = {PH_INIT_XAVIER_NORMAL, 1.0};
-static const struct ph_init zeros = {PH_INIT_CONSTANT, 0.0};
-static const struct ph_init ones = {PH_INIT_CONSTANT, 1.0};
+const struct ph_init ph__layer_xavier = {PH_INIT_XAVIER_NORMAL, 1.0};
+const struct ph_init ph__layer_zeros = {PH_INIT_CONSTANT, 0.0};
+const struct ph_init ph__layer_ones = {PH_INIT_CONSTANT, 1.0};
 
-/* The extent of dimension `axis` behind the batch; 1 after an error, when nothing is built any more. */
-static size_t extent(struct ph_builder *builder, ph_value x, size_t axis)
+size_t ph__layer_extent(struct ph_builder *builder, ph_value x, size_t axis)
 {
     return x != 0 ? ph_value_type(builder, x).dims[axis].extent : 1;
 }
 
+void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t index)
+{
+    char scope[64];
+    snprintf(scope, sizeof scope, "%s.%zu", name, index);
+    ph_builder_push_scope(builder, scope);
+}
+
 static ph_value affine(struct ph_builder *builder, ph_value x, size_t units, enum ph_activation activation)
 {
-    ph_value weight = ph_parameter(builder, "weight", 2, (size_t[]){units, extent(builder, x, 1)}, xavier);
-    ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){units}, zeros);
+    ph_value weight = ph_parameter(
+        builder, "weight", 2, (size_t[]){units, ph__layer_extent(builder, x, 1)}, ph__layer_xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){units}, ph__layer_zeros);
     return ph_linear(builder, x, weight, bias, activation);
 }
 
@@ -47,8 +54,8 @@ static ph_value hidden_layer(
     enum ph_activation activation = (enum ph_activation)settings->activation;
     if (settings->batch_norm) {
         x = affine(builder, x, units, PH_IDENTITY);
-        ph_value gamma = ph_parameter(builder, "norm.gamma", 1, &units, ones);
-        ph_value beta = ph_parameter(builder, "norm.beta", 1, &units, zeros);
+        ph_value gamma = ph_parameter(builder, "norm.gamma", 1, &units, ph__layer_ones);
+        ph_value beta = ph_parameter(builder, "norm.beta", 1, &units, ph__layer_zeros);
         struct ph_batch_norm_options options = {.epsilon = 1e-5, .momentum = 0.1};
         x = activate(builder, ph_batch_norm(builder, x, gamma, beta, "norm", options), activation);
     } else {
@@ -60,23 +67,24 @@ static ph_value hidden_layer(
 ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
     size_t num_units, const struct ph_model_settings *settings)
 {
-    ph_builder_push_scope(builder, name);
     for (size_t i = 0; i < num_units; i++) {
-        char index[24];
-        snprintf(index, sizeof index, "%zu", i);
-        ph_builder_push_scope(builder, index);
+        ph__layer_push_index(builder, name, i);
         x = hidden_layer(builder, x, (size_t)units[i], settings);
         ph_builder_pop_scope(builder);
     }
-    ph_builder_pop_scope(builder);
     return x;
+}
+
+ph_value ph__layer_hidden(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    return ph__layer_perceptron(
+        builder, "deep", x, settings->hidden_units, settings->num_hidden_units, settings);
 }
 
 ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    x = ph__layer_perceptron(
-        builder, "deep", x, settings->hidden_units, settings->num_hidden_units, settings);
+    x = ph__layer_hidden(builder, x, settings);
     return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY);
 }
 
@@ -115,15 +123,36 @@ ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_mod
     return sparse == 0 ? dense : ph_concat(builder, 2, (ph_value[]){sparse, dense}, 1);
 }
 
+ph_value ph__layer_all_features(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value x = ph__layer_flatten(builder, ph__layer_embeddings(builder, settings, features)); /* (B, F*D) */
+    if (features->num_dense > 0)
+        x = ph__layer_beside(builder, x, ph_input_dense(builder, features->num_dense));
+    return x;
+}
+
+ph_value ph__layer_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    if (features->num_dense == 0)
+        return 0;
+    ph_value x = ph_input_dense(builder, features->num_dense);
+    x = ph__layer_perceptron(
+        builder, "bottom", x, settings->bottom_units, settings->num_bottom_units, settings);
+    return ph__layer_affine(builder, "bottom.output", x, (size_t)settings->embedding_dim,
+        (enum ph_activation)settings->activation);
+}
+
 ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     size_t num_tasks = features->num_tasks;
     ph_builder_push_scope(builder, "linear_part");
-    ph_value y = ph_parameter(builder, "bias", 1, &num_tasks, zeros);
+    ph_value y = ph_parameter(builder, "bias", 1, &num_tasks, ph__layer_zeros);
     if (features->num_dense > 0) {
         size_t dims[] = {num_tasks, features->num_dense};
-        ph_value weight = ph_parameter(builder, "weight", 2, dims, xavier);
+        ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
         y = ph_linear(builder, ph_input_dense(builder, features->num_dense), weight, y, PH_IDENTITY);
     }
     ph_builder_pop_scope(builder);
@@ -148,7 +177,8 @@ ph_value ph__layer_flatten(struct ph_builder *builder, ph_value x)
 {
     if (x == 0)
         return 0;
-    return ph_reshape(builder, x, 1, (size_t[]){extent(builder, x, 1) * extent(builder, x, 2)});
+    return ph_reshape(
+        builder, x, 1, (size_t[]){ph__layer_extent(builder, x, 1) * ph__layer_extent(builder, x, 2)});
 }
 
 ph_value ph__layer_beside(struct ph_builder *builder, ph_value a, ph_value b)

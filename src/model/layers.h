@@ -6,6 +6,14 @@
 #include "phloem/model.h"
 #include "phloem/op.h"
 
+extern const struct ph_init ph__layer_xavier, ph__layer_zeros, ph__layer_ones; /* weights, biases, scales */
+
+/* The extent of dimension `axis` of x, not the batch's; 1 for no value, when after an error nothing is built any more. */
+size_t ph__layer_extent(struct ph_builder *builder, ph_value x, size_t axis);
+
+/* Begins the scope "<name>.<index>", for ph_builder_pop_scope to end. */
+void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t index);
+
 /* activation(x W^T + b) with x (B,K): (B,units). Parameters "<name>.weight" (units,K), "<name>.bias" (units). */
 ph_value ph__layer_affine(
     struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
@@ -14,6 +22,9 @@ ph_value ph__layer_affine(
  * Layer i's parameters are "<name>.<i>.…". */
 ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
     size_t num_units, const struct ph_model_settings *settings);
+
+/* The hidden layers of settings, "deep.<i>": (B, units of the last). */
+ph_value ph__layer_hidden(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
 /* The hidden layers of settings, then a linear layer to the logits: (B,T). */
 ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
@@ -26,6 +37,15 @@ ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_
 
 /* The same, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */
 ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+/* All embeddings and the dense features side by side: (B, F*D + num_dense). */
+ph_value ph__layer_all_features(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
+/* The dense features through bottom_units and one more layer to D: (B,D), 0 without dense features. Parameters
+ * "bottom.…". */
+ph_value ph__layer_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
 /* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:

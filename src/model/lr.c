@@ -2,8 +2,13 @@
 #include "model/layers.h"
 #include "model/model.h"
 
-ph_value ph__model_lr(struct ph_builder *builder, const struct ph_model_settings *settings,
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     return ph__layer_linear_part(builder, settings, features);
 }
+
+const struct ph_model ph__model_lr = {
+    .description = "logistic regression: one weight an id",
+    .build = build,
+};

@@ -5,40 +5,43 @@
 
 #include "graph/op.h"
 
-struct model {
-    const char *name;
-    const char *description;
-    ph_model_function *build;
-};
-
-static const struct model models[] = {
-#define MODEL(name, description) {#name, description, ph__model_##name},
+static const struct ph_model *const models[PH_NUM_MODELS] = {
+#define MODEL(name) &ph__model_##name,
 #include "model/models.def"
 #undef MODEL
 };
 
-#define NUM_MODELS (sizeof models / sizeof *models)
+static const char *const names[PH_NUM_MODELS] = {
+#define MODEL(name) #name,
+#include "model/models.def"
+#undef MODEL
+};
 
 size_t ph_model_count(void)
 {
-    return NUM_MODELS;
+    return PH_NUM_MODELS;
+}
+
+const struct ph_model *ph__model(int kind)
+{
+    return models[kind];
 }
 
 const char *ph_model_name(int kind)
 {
-    return kind >= 0 && (size_t)kind < NUM_MODELS ? models[kind].name : NULL;
+    return kind >= 0 && kind < PH_NUM_MODELS ? names[kind] : NULL;
 }
 
 const char *ph_model_description(int kind)
 {
-    return kind >= 0 && (size_t)kind < NUM_MODELS ? models[kind].description : NULL;
+    return kind >= 0 && kind < PH_NUM_MODELS ? models[kind]->description : NULL;
 }
 
 int ph_model_find(const char *name)
 {
-    for (size_t i = 0; i < NUM_MODELS; i++)
-        if (strcmp(models[i].name, name) == 0)
-            return (int)i;
+    for (int kind = 0; kind < PH_NUM_MODELS; kind++)
+        if (strcmp(names[kind], name) == 0)
+            return kind;
     return -1;
 }
 
@@ -48,6 +51,22 @@ static bool are_positive(const int64_t *units, size_t num_units)
         if (units[i] <= 0)
             return false;
     return true;
+}
+
+/* With the defaults of the kind's own keys, which nobody has read from a config. */
+static ph_value build_with_defaults(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct ph_model *model = models[settings->kind];
+    struct ph_model_settings whole = *settings;
+    struct ph_arena arena = {0};
+    void *own = NULL;
+    ph_status status = ph__config_defaults(model->keys, &arena, &own);
+    whole.own = own;
+    ph_value logits = status == PH_OK ? model->build(builder, &whole, features)
+                                      : ph__builder_fail(builder, status, "%s", ph_error_text());
+    ph__arena_fini(&arena);
+    return logits;
 }
 
 ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settings *settings,
@@ -65,5 +84,7 @@ ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settin
         !are_positive(settings->bottom_units, settings->num_bottom_units) ||
         !are_positive(settings->top_units, settings->num_top_units))
         return ph__builder_fail(builder, PH_ERROR_CONFIG, "a hidden layer needs at least one unit");
-    return models[settings->kind].build(builder, settings, features);
+    if (models[settings->kind]->keys != NULL && settings->own == NULL)
+        return build_with_defaults(builder, settings, features);
+    return models[settings->kind]->build(builder, settings, features);
 }

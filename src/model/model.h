@@ -2,15 +2,33 @@
 #ifndef PH_MODEL_MODEL_H
 #define PH_MODEL_MODEL_H
 
+#include "base/option.h"
 #include "phloem/model.h"
 
-/* Adds the architecture to the builder and returns its logits (B,T). Features have been checked: at least one
- * dense or sparse feature and one task. */
-typedef ph_value ph_model_function(struct ph_builder *builder, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
+struct ph_model {
+    const char *description; /* one line */
+    /* Keys of its own, section "model.<name>"; NULL: it has none. At most PH_MODEL_KEYS_BYTES of settings. */
+    const struct ph_option_table *keys;
+    /* Adds the architecture to the builder and returns its logits (B,T). The features have been checked: at least one
+     * dense or sparse feature and one task. settings->own are those of `keys`, never NULL where there are any. */
+    ph_value (*build)(struct ph_builder *builder, const struct ph_model_settings *settings,
+        const struct ph_model_features *features);
+};
 
-#define MODEL(name, description) ph_model_function ph__model_##name;
+#define PH_MODEL_KEYS_BYTES 4096
+
+#define MODEL(name) extern const struct ph_model ph__model_##name;
 #include "model/models.def"
 #undef MODEL
+
+enum ph_model_kind {
+#define MODEL(name) PH_MODEL_##name,
+#include "model/models.def"
+#undef MODEL
+    PH_NUM_MODELS
+};
+
+/* Of a kind in [0, PH_NUM_MODELS). */
+const struct ph_model *ph__model(int kind);
 
 #endif

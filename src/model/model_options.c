@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "model/model.h"
 
 #define FIELD(member) offsetof(struct ph_model_section, member)
 #define MAX_UNITS 1048576
 
 /* "lr|fm|…" in the order of the registry */
-#define MODEL(name, description) "|" #name
+#define MODEL(name) "|" #name
 static const char model_words[] =
 #include "model/models.def"
     ;
@@ -21,7 +22,9 @@ static const struct ph_option options[] = {
         .offset = FIELD(settings.kind),
         .default_text = "dlrm",
         .choices = model_words + 1,
-        .help = "The architecture."},
+        .help = "The architecture: `phloem models` says what each is. Those that have keys of their own take "
+                "them "
+                "under model.<kind>; `phloem models KIND` explains these."},
     {.key = "embedding_dim",
         .type = PH_OPTION_INTEGER,
         .offset = FIELD(settings.embedding_dim),
@@ -100,7 +103,51 @@ const struct ph_option_table ph__model_options = {
     .settings_size = sizeof(struct ph_model_section),
 };
 
-void ph__model_section_finish(struct ph_model_section *section)
+/* ---- sections ---------------------------------------------------------------------------------------------- */
+
+static struct ph_section own_section(struct ph_model_section *section, int kind)
+{
+    return (struct ph_section){ph__model(kind)->keys, section->own[kind].bytes};
+}
+
+size_t ph__model_sections(struct ph_model_section *section, struct ph_section *sections_out)
+{
+    size_t count = 0;
+    sections_out[count++] = (struct ph_section){&ph__model_options, section};
+    for (int kind = 0; kind < PH_NUM_MODELS; kind++)
+        if (ph__model(kind)->keys != NULL)
+            sections_out[count++] = own_section(section, kind);
+    return count;
+}
+
+size_t ph__model_used_sections(struct ph_model_section *section, struct ph_section *sections_out)
+{
+    const int kind = section->settings.kind;
+    sections_out[0] = (struct ph_section){&ph__model_options, section};
+    if (ph__model(kind)->keys == NULL)
+        return 1;
+    sections_out[1] = own_section(section, kind);
+    return 2;
+}
+
+/* A key of another kind would be set in vain. */
+static ph_status refuse_others(struct ph_model_section *section, struct ph_arena *arena)
+{
+    const int chosen = section->settings.kind;
+    for (int kind = 0; kind < PH_NUM_MODELS; kind++) {
+        const char *changes = "";
+        if (kind == chosen || ph__model(kind)->keys == NULL)
+            continue;
+        const struct ph_section own = own_section(section, kind);
+        PH_TRY(ph__config_changes(&own, arena, &changes));
+        if (changes[0] != '\0')
+            return ph_fail(PH_ERROR_CONFIG, "%.*s: is a key of model '%s', but model.kind is '%s'",
+                (int)strcspn(changes, "\n"), changes, ph_model_name(kind), ph_model_name(chosen));
+    }
+    return PH_OK;
+}
+
+ph_status ph__model_section_finish(struct ph_model_section *section, struct ph_arena *arena)
 {
     struct ph_model_settings *settings = &section->settings;
     settings->hidden_units = section->hidden_units.items;
@@ -109,7 +156,11 @@ void ph__model_section_finish(struct ph_model_section *section)
     settings->num_bottom_units = section->bottom_units.count;
     settings->top_units = section->top_units.items;
     settings->num_top_units = section->top_units.count;
+    settings->own = ph__model(settings->kind)->keys != NULL ? section->own[settings->kind].bytes : NULL;
+    return refuse_others(section, arena);
 }
+
+/* ---- what differs from the defaults ------------------------------------------------------------------------- */
 
 static ph_status copy_list(struct ph_integer_list *list, const int64_t *items, size_t count)
 {
@@ -128,5 +179,11 @@ ph_status ph__model_changes(
     PH_TRY(copy_list(&section.hidden_units, settings->hidden_units, settings->num_hidden_units));
     PH_TRY(copy_list(&section.bottom_units, settings->bottom_units, settings->num_bottom_units));
     PH_TRY(copy_list(&section.top_units, settings->top_units, settings->num_top_units));
-    return ph__config_changes(&(struct ph_section){&ph__model_options, &section}, arena, text_out);
+    const struct ph_option_table *keys = ph__model(settings->kind)->keys;
+    const char *text = "", *own = "";
+    PH_TRY(ph__config_changes(&(struct ph_section){&ph__model_options, &section}, arena, &text));
+    if (keys != NULL && settings->own != NULL)
+        PH_TRY(ph__config_changes(&(struct ph_section){keys, (void *)settings->own}, arena, &own));
+    *text_out = ph__arena_printf(arena, "%s%s", text, own);
+    return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }

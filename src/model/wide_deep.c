@@ -2,10 +2,15 @@
 #include "model/layers.h"
 #include "model/model.h"
 
-ph_value ph__model_wide_deep(struct ph_builder *builder, const struct ph_model_settings *settings,
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     ph_value wide = ph__layer_linear_part(builder, settings, features); /* (B,T) */
-    ph_value deep = ph__model_dnn(builder, settings, features);         /* (B,T) */
+    ph_value deep = ph__model_dnn.build(builder, settings, features);   /* (B,T) */
     return ph_add(builder, wide, deep);
 }
+
+const struct ph_model ph__model_wide_deep = {
+    .description = "Wide & Deep: logistic regression beside a multi-layer perceptron",
+    .build = build,
+};

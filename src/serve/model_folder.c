@@ -71,16 +71,15 @@ ph_status ph__model_config_read(struct ph__model_config *config, const char *fol
     struct ph__model_origin origin;
     *config = (struct ph__model_config){0};
     struct ph_arena *arena = &config->arena;
-    const struct ph_section sections[] = {
-        {&ph__data_options, &config->data}, {&ph__model_options, &config->model}};
-    const size_t count = sizeof sections / sizeof *sections;
+    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &config->data}};
+    const size_t count = 1 + ph__model_sections(&config->model, sections + 1);
     PH_TRY(ph__model_origin_find(arena, folder, &origin));
     if (origin.config_path != NULL)
         PH_TRY(ph__model_folder_blame(ph__config_read_sections(origin.config_path, sections, count, arena)));
     else
         PH_TRY(ph__config_read(NULL, origin.sets, origin.num_sets, sections, count, arena));
-    ph__model_section_finish(&config->model);
-    return PH_OK;
+    ph_status status = ph__model_section_finish(&config->model, arena);
+    return origin.config_path != NULL ? ph__model_folder_blame(status) : status;
 }
 
 void ph__model_config_fini(struct ph__model_config *config)

@@ -63,12 +63,14 @@ ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_
 {
     struct ph_data_settings data;
     struct ph_model_section model;
-    const struct ph_section sections[] = {{&ph__data_options, &data}, {&ph__model_options, &model}};
+    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &data}};
+    const size_t num_sections = 1 + ph__model_sections(&model, sections + 1);
     const char **lines = NULL;
     size_t count = 0;
     PH_TRY(cut_lines(path, text, arena, &lines, &count));
-    ph_status status =
-        ph__config_read(NULL, lines, count, sections, sizeof sections / sizeof *sections, arena);
+    ph_status status = ph__config_read(NULL, lines, count, sections, num_sections, arena);
+    if (status == PH_OK)
+        status = ph__model_section_finish(&model, arena);
     if (status == PH_ERROR_CONFIG)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: its settings, taken as %s", path, ph_error_text());
     PH_TRY(status);

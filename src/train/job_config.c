@@ -5,8 +5,7 @@
 
 #include "base/parallel.h"
 
-#define NUM_SECTIONS 8
-#define NUM_TRAINING_SECTIONS 6 /* the first ones */
+#define MAX_SECTIONS (7 + PH_NUM_MODEL_SECTIONS)
 
 static const struct ph_option top_options[] = {
     {.key = "seed",
@@ -35,25 +34,34 @@ static const struct ph_option_table top_table = {
     .settings_size = sizeof(struct ph_top_settings),
 };
 
-static void list_sections(struct ph_config *config, struct ph_section sections[NUM_SECTIONS])
+/* The sections that a training takes, in the order of a config that is written: of the models' own keys those of all kinds,
+ * to read by, or those of the chosen one. */
+static size_t list_training_sections(
+    struct ph_config *config, bool has_all_kinds, struct ph_section sections[MAX_SECTIONS])
 {
-    const struct ph_section all[NUM_SECTIONS] = {
-        {&top_table, &config->top},
-        {&ph__data_options, &config->data},
-        {&ph__model_options, &config->model},
-        {&ph__train_options, &config->train},
-        {&ph__optimizer_options, &config->optimizer},
-        {&ph__parallel_options, &config->parallel},
-        {&ph__prepare_options, &config->prepare},
-        {&ph__synth_options, &config->synth},
-    };
-    memcpy(sections, all, sizeof all);
+    size_t count = 0;
+    sections[count++] = (struct ph_section){&top_table, &config->top};
+    sections[count++] = (struct ph_section){&ph__data_options, &config->data};
+    count += (has_all_kinds ? ph__model_sections : ph__model_used_sections)(&config->model, sections + count);
+    sections[count++] = (struct ph_section){&ph__train_options, &config->train};
+    sections[count++] = (struct ph_section){&ph__optimizer_options, &config->optimizer};
+    sections[count++] = (struct ph_section){&ph__parallel_options, &config->parallel};
+    return count;
+}
+
+/* And those of other verbs behind them. */
+static size_t list_sections(struct ph_config *config, struct ph_section sections[MAX_SECTIONS])
+{
+    size_t count = list_training_sections(config, true, sections);
+    sections[count++] = (struct ph_section){&ph__prepare_options, &config->prepare};
+    sections[count++] = (struct ph_section){&ph__synth_options, &config->synth};
+    return count;
 }
 
 /* For those who only read them: a section's settings are one pointer, for readers and writers alike. */
-static void list_const_sections(const struct ph_config *config, struct ph_section sections[NUM_SECTIONS])
+static size_t list_used_sections(const struct ph_config *config, struct ph_section sections[MAX_SECTIONS])
 {
-    list_sections((struct ph_config *)config, sections);
+    return list_training_sections((struct ph_config *)config, false, sections);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
@@ -61,13 +69,12 @@ static void list_const_sections(const struct ph_config *config, struct ph_sectio
 ph_status ph__job_config_parse(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
-    struct ph_section sections[NUM_SECTIONS];
+    struct ph_section sections[MAX_SECTIONS];
     *config = (struct ph_config){0};
-    list_sections(config, sections);
-    PH_TRY(ph__config_read(path, sets, num_sets, sections, NUM_SECTIONS, &config->arena));
-    ph__model_section_finish(&config->model);
+    const size_t count = list_sections(config, sections);
+    PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
     ph__optimizer_section_finish(&config->optimizer);
-    return PH_OK;
+    return ph__model_section_finish(&config->model, &config->arena);
 }
 
 ph_status ph__job_config_read(
@@ -164,12 +171,12 @@ struct ph_train_job ph_config_job(const struct ph_config *config)
 
 ph_status ph_config_write(const struct ph_config *config, const char *path)
 {
-    struct ph_section sections[NUM_SECTIONS];
+    struct ph_section sections[MAX_SECTIONS];
     struct ph_writer *writer;
-    list_const_sections(config, sections);
+    const size_t count = list_used_sections(config, sections);
     bool is_standard = strcmp(path, "-") == 0;
     PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
-    ph_status status = ph__config_write(writer, sections, NUM_TRAINING_SECTIONS);
+    ph_status status = ph__config_write(writer, sections, count);
     if (status == PH_OK)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);
@@ -178,20 +185,25 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
 
 ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after)
 {
-    struct ph_section before_sections[NUM_SECTIONS], after_sections[NUM_SECTIONS];
-    list_const_sections(before, before_sections);
-    list_const_sections(after, after_sections);
-    return ph__config_compare(
-        before_sections, after_sections, NUM_TRAINING_SECTIONS, "may not change on resume");
+    static const char rule[] = "may not change on resume";
+    struct ph_section before_sections[MAX_SECTIONS], after_sections[MAX_SECTIONS];
+    if (before->model.settings.kind != after->model.settings.kind)
+        return ph_fail(PH_ERROR_CONFIG, "model.kind was '%s' and is now '%s', but %s",
+            ph_model_name(before->model.settings.kind), ph_model_name(after->model.settings.kind), rule);
+    const size_t count = list_used_sections(before, before_sections);
+    list_used_sections(after, after_sections);
+    return ph__config_compare(before_sections, after_sections, count, rule);
 }
 
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)
 {
     struct ph_config none = {0};
-    struct ph_section sections[NUM_SECTIONS];
-    const struct ph_option_table *tables[NUM_SECTIONS];
-    list_sections(&none, sections);
-    for (size_t i = 0; i < NUM_SECTIONS; i++)
-        tables[i] = sections[i].table;
-    return ph__config_describe(writer, tables, NUM_SECTIONS, is_markdown);
+    struct ph_section sections[MAX_SECTIONS];
+    const struct ph_option_table *tables[MAX_SECTIONS];
+    size_t count = 0;
+    const size_t num_sections = list_sections(&none, sections);
+    for (size_t i = 0; i < num_sections; i++)
+        if (strncmp(sections[i].table->section, "model.", 6) != 0) /* those are `phloem models`' to explain */
+            tables[count++] = sections[i].table;
+    return ph__config_describe(writer, tables, count, is_markdown);
 }

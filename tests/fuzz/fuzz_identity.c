@@ -11,7 +11,8 @@ static const char *tell_again(const char *text, struct ph_arena *arena)
 {
     struct ph_data_settings data;
     struct ph_model_section model;
-    const struct ph_section sections[] = {{&ph__data_options, &data}, {&ph__model_options, &model}};
+    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &data}};
+    const size_t num_sections = 1 + ph__model_sections(&model, sections + 1);
     const char *const *sets = NULL;
     const char *again = NULL;
     size_t num_sets = 0;
@@ -19,8 +20,8 @@ static const char *tell_again(const char *text, struct ph_arena *arena)
     fuzz_require(status == PH_OK || status == PH_ERROR_CHECKPOINT);
     if (status != PH_OK)
         return NULL;
-    fuzz_require(ph__config_read(NULL, sets, num_sets, sections, 2, arena) == PH_OK);
-    ph__model_section_finish(&model);
+    fuzz_require(ph__config_read(NULL, sets, num_sets, sections, num_sections, arena) == PH_OK);
+    fuzz_require(ph__model_section_finish(&model, arena) == PH_OK);
     fuzz_require(ph__model_identity(&model.settings, data.negative_rate, arena, &again) == PH_OK);
     return again;
 }

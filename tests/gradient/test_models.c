@@ -43,6 +43,7 @@ static void check(const char *model, size_t num_dense, size_t num_tasks, enum ph
         .num_sparse = NUM_SPARSE,
         .num_rows = NUM_ROWS,
         .max_ids = 2,
+        .max_elements = 60,
         .build = build,
     });
 }

@@ -14,7 +14,7 @@ digest() {
     value run/summary.json checkpoint_sha256
 }
 
-models=$(sed -n 's/^MODEL(\([a-z0-9_]*\),.*/\1/p' "$PH_SOURCE_DIR/src/model/models.def")
+models=$(sed -n 's/^MODEL(\([a-z0-9_]*\)).*/\1/p' "$PH_SOURCE_DIR/src/model/models.def")
 [ -n "$models" ] || complain 'no models found'
 for kind in $models; do
     first=$(digest 2 "$kind")

@@ -13,9 +13,10 @@ static const char *identity_of(
 {
     static struct ph_model_section section;
     const char *text = NULL;
-    assert_ok(
-        ph__config_read(NULL, sets, num_sets, &(struct ph_section){&ph__model_options, &section}, 1, arena));
-    ph__model_section_finish(&section);
+    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
+    const size_t count = ph__model_sections(&section, sections);
+    assert_ok(ph__config_read(NULL, sets, num_sets, sections, count, arena));
+    assert_ok(ph__model_section_finish(&section, arena));
     assert_ok(ph__model_identity(&section.settings, negative_rate, arena, &text));
     return text;
 }
