@@ -53,6 +53,11 @@ ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
 ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */
 ph_value ph_multiply(struct ph_builder *builder, ph_value a, ph_value b); /* same shapes */
+ph_value ph_scale(struct ph_builder *builder, ph_value x, double factor);
+/* A cross layer's product: first * w + x elementwise, all of one shape. w is the layer's linear part, W x + b. */
+ph_value ph_cross(struct ph_builder *builder, ph_value first, ph_value w, ph_value x);
+ph_value ph_scale_rows(struct ph_builder *builder, ph_value x, ph_value s); /* x (B,K), s (B,1): s_b x_b */
+ph_value ph_row_dots(struct ph_builder *builder, ph_value a, ph_value b);   /* (B,K) twice: (B,1) */
 ph_value ph_stop_gradient(struct ph_builder *builder, ph_value x);
 
 /* Binary cross entropy with logits, mean over known labels: sum w m l / sum w m; logits, labels (B,T), soft

@@ -210,6 +210,8 @@ struct ph_kernels {
     void (*sigmoid_backward)(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx); /* dy y (1-y) */
     void (*add)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
     void (*multiply)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
+    void (*multiply_add)(
+        size_t n, const ph_real *a, const ph_real *b, const ph_real *c, ph_real *y); /* a b + c */
     void (*scale)(size_t n, ph_real factor, const ph_real *x, ph_real *y);
     /* y += sum over rows of x (rows, n), row after row: a bias gradient of one block */
     void (*add_rows)(size_t rows, size_t n, const ph_real *x, ph_real *y);

@@ -32,6 +32,7 @@
     X(sigmoid_backward, avx2, avx512)         \
     X(add, avx2, avx512)                      \
     X(multiply, avx2, avx512)                 \
+    X(multiply_add, avx2, avx512)             \
     X(scale, avx2, avx512)                    \
     X(add_rows, avx2, avx512)                 \
     X(bf16_narrow, avx2, avx512)              \

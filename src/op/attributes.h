@@ -44,4 +44,8 @@ struct ph_embedding_bag_attributes {
 /* Row bases of a slots node, F + 1: feature f has rows [bases[f], bases[f + 1]) of the table. The program's. */
 const uint64_t *ph__slots_bases(const struct ph_node *node);
 
+struct ph_scale_attributes {
+    double factor;
+};
+
 #endif

@@ -92,6 +92,36 @@ static void multiply(struct ph__onnx_walk *walk, const struct ph_node *node)
     elementwise(walk, node, "Mul");
 }
 
+/* A factor of each row is spread over it, as ONNX spreads what has extent 1. */
+static void scale_rows(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    elementwise(walk, node, "Mul");
+}
+
+static void scale(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_scale_attributes *attributes = node->attributes;
+    const char *factor = ph__onnx_number(walk, node, "factor", (ph_real)attributes->factor);
+    set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(input(walk, node, 0), factor), NULL));
+}
+
+static void cross(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *product = ph__onnx_emit(
+        walk, node, "product", "Mul", PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1)), NULL);
+    set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Add", PH_ONNX_INPUTS(product, input(walk, node, 2)), NULL));
+}
+
+static void row_dots(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *product = ph__onnx_emit(
+        walk, node, "product", "Mul", PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1)), NULL);
+    const char *axis = ph__onnx_integer(walk, node, "axis", 1);
+    set_output(walk, node, reduce_sum(walk, node, "out", product, axis, true));
+}
+
 static void relu(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     elementwise(walk, node, "Relu");
@@ -255,6 +285,10 @@ static const struct {
     {"linear", linear},
     {"add", add},
     {"multiply", multiply},
+    {"scale", scale},
+    {"cross", cross},
+    {"scale_rows", scale_rows},
+    {"row_dots", row_dots},
     {"relu", relu},
     {"sigmoid", sigmoid},
     {"sum_features", sum_features},

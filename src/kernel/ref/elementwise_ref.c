@@ -25,6 +25,12 @@ void ph__multiply_ref(size_t n, const ph_real *a, const ph_real *b, ph_real *y)
         y[i] = a[i] * b[i];
 }
 
+void ph__multiply_add_ref(size_t n, const ph_real *a, const ph_real *b, const ph_real *c, ph_real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] * b[i] + c[i];
+}
+
 void ph__scale_ref(size_t n, ph_real factor, const ph_real *x, ph_real *y)
 {
     for (size_t i = 0; i < n; i++)

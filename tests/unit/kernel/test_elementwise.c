@@ -19,6 +19,12 @@ static void check_lengths(const struct ph_kernels *kernels)
         kernels->multiply(n, a, b, y);
         for (size_t i = 0; i < n; i++)
             assert_true(y[i] == a[i] * b[i]);
+        const float *c = random_floats(n, -1, 1);
+        kernels->multiply_add(n, a, b, c, y);
+        for (size_t i = 0; i < n; i++) {
+            const float product = a[i] * b[i];
+            assert_true(y[i] == product + c[i]);
+        }
         kernels->scale(n, 1.7f, a, y);
         for (size_t i = 0; i < n; i++)
             assert_true(y[i] == 1.7f * a[i]);
