@@ -1,0 +1,104 @@
+/* DCN-V2 (Wang et al., WWW 2021, arXiv 2008.13535): cross layers x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, W whole or of low rank,
+ * W = U V^T; the perceptron stands beside them on the same x_0 (parallel) or on top of them (stacked).
+ *
+ * With bottom_units a bottom perceptron takes the dense features to one more vector of dimension D, as DLRM's does. Stacked and of low
+ * rank this is MLPerf's DLRM-DCNv2. */
+#include "model/layers.h"
+#include "model/model.h"
+
+enum structure { PARALLEL, STACKED };
+
+struct dcn_v2_keys {
+    int64_t layers, rank;
+    int structure;
+};
+
+static const struct ph_option options[] = {
+    {.key = "layers",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct dcn_v2_keys, layers),
+        .default_text = "3",
+        .min = 1,
+        .max = 64,
+        .help = "Cross layers."},
+    {.key = "rank",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct dcn_v2_keys, rank),
+        .default_text = "0",
+        .min = 0,
+        .max = 65536,
+        .help = "Of each cross layer's matrix, W = U V^T; 0: W is whole."},
+    {.key = "structure",
+        .type = PH_OPTION_CHOICE,
+        .offset = offsetof(struct dcn_v2_keys, structure),
+        .default_text = "parallel",
+        .choices = "parallel|stacked",
+        .help = "Where the perceptron of hidden_units stands: beside the cross layers, or on top of them. "
+                "Without "
+                "hidden_units there are cross layers alone."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.dcn_v2",
+    .help = "Keys of DCN-V2. With bottom_units, dense features go through a perceptron to one vector of "
+            "embedding_dim.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct dcn_v2_keys),
+};
+
+/* (B, D of the bottom + F*D), or all features side by side */
+static ph_value first_of(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    if (settings->num_bottom_units == 0 || features->num_dense == 0)
+        return ph__layer_all_features(builder, settings, features);
+    ph_value bottom = ph__layer_bottom(builder, settings, features);
+    return ph__layer_beside(
+        builder, bottom, ph__layer_flatten(builder, ph__layer_embeddings(builder, settings, features)));
+}
+
+/* W x + b, or U (V^T x) + b */
+static ph_value linear_part(struct ph_builder *builder, size_t rank, ph_value x)
+{
+    const size_t width = ph__layer_extent(builder, x, 1);
+    if (rank > 0) {
+        ph_value v = ph_parameter(builder, "v", 2, (size_t[]){rank, width}, ph__layer_xavier);
+        x = ph_linear(builder, x, v, 0, PH_IDENTITY);
+    }
+    ph_value weight = ph_parameter(
+        builder, rank > 0 ? "u" : "weight", 2, (size_t[]){width, rank > 0 ? rank : width}, ph__layer_xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, &width, ph__layer_zeros);
+    return ph_linear(builder, x, weight, bias, PH_IDENTITY);
+}
+
+static ph_value cross_layers(struct ph_builder *builder, const struct dcn_v2_keys *own, ph_value first)
+{
+    ph_value x = first;
+    for (size_t layer = 0; layer < (size_t)own->layers; layer++) {
+        ph__layer_push_index(builder, "cross", layer);
+        x = ph_cross(builder, first, linear_part(builder, (size_t)own->rank, x), x);
+        ph_builder_pop_scope(builder);
+    }
+    return x;
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct dcn_v2_keys *own = settings->own;
+    ph_value first = first_of(builder, settings, features); /* (B,K) */
+    ph_value x = cross_layers(builder, own, first);         /* (B,K) */
+    if (settings->num_hidden_units > 0 && own->structure == STACKED)
+        x = ph__layer_hidden(builder, x, settings);
+    else if (settings->num_hidden_units > 0)
+        x = ph__layer_beside(builder, x, ph__layer_hidden(builder, first, settings));
+    return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
+}
+
+const struct ph_model ph__model_dcn_v2 = {
+    .description =
+        "DCN-V2: cross layers of whole or low-rank matrices, a perceptron beside or on top of them",
+    .keys = &keys,
+    .build = build,
+};
