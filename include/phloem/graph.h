@@ -117,6 +117,12 @@ ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index);
  * ph_workspace_scalar for scalars). */
 void ph_output(struct ph_builder *builder, const char *name, ph_value value);
 
+/* What a model learns beside its labels (a teacher of its own, say): training minimises the loss of the labels plus
+ * `weight` times this scalar, which is an output of that name. Nothing in a builder for inference. */
+void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight);
+size_t ph_builder_num_losses(const struct ph_builder *builder);
+ph_value ph_builder_loss(const struct ph_builder *builder, size_t index, double *weight_out);
+
 /* Reverse-mode differentiation as a pass: appends the operators that compute d loss / d wrt[i] to the current
  * entry. loss is a scalar. gradients_out[i] is 0 where the loss does not depend on wrt[i] (or only through
  * ph_stop_gradient); a table's gradient is a sparse_rows value. */

@@ -32,6 +32,7 @@ ph_value ph_fm(struct ph_builder *builder, ph_value x);
 ph_value ph_dot_interaction(struct ph_builder *builder, ph_value first, ph_value x);
 
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
+ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) -> (B,...) */
 
 /* Joins along dimension `axis` (>= 1); all other dimensions agree. */
 ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value *values, size_t axis);

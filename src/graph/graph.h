@@ -64,6 +64,11 @@ struct ph_named_value {
     ph_value value;
 };
 
+struct ph_added_loss {
+    ph_value loss;
+    double weight;
+};
+
 struct ph_symbol {
     const char *name;
     uint32_t bound; /* symbol whose capacity it takes; itself for the batch's own symbols */
@@ -88,6 +93,8 @@ struct ph_graph {
     size_t num_outputs, outputs_capacity;
     struct ph_named_value *scalar_inputs;
     size_t num_scalar_inputs, scalar_inputs_capacity;
+    struct ph_added_loss *losses;
+    size_t num_losses, losses_capacity;
     struct ph_symbol symbols[PH_MAX_SYMBOLS];
     size_t num_symbols;
     const char *entries[PH_MAX_ENTRIES];

@@ -13,6 +13,7 @@ void ph__graph_fini(struct ph_graph *graph)
     free(graph->states);
     free(graph->outputs);
     free(graph->scalar_inputs);
+    free(graph->losses);
     ph__arena_fini(&graph->arena);
     *graph = (struct ph_graph){0};
 }

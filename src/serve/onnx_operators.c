@@ -132,6 +132,12 @@ static void sigmoid(struct ph__onnx_walk *walk, const struct ph_node *node)
     elementwise(walk, node, "Sigmoid");
 }
 
+static void sum_last(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *axis = ph__onnx_integer(walk, node, "axis", -1);
+    set_output(walk, node, reduce_sum(walk, node, "out", input(walk, node, 0), axis, false));
+}
+
 static void sum_features(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 1);
@@ -292,6 +298,7 @@ static const struct {
     {"relu", relu},
     {"sigmoid", sigmoid},
     {"sum_features", sum_features},
+    {"sum_last", sum_last},
     {"concat", concat},
     {"slice", slice},
     {"fm", fm},

@@ -110,6 +110,18 @@ static double norm_limit(const struct ph_train_settings *settings)
     return settings->non_finite == PH_NON_FINITE_SKIP ? ANY_NORM : 0;
 }
 
+/* The loss of the labels and those that the model has added. */
+static ph_value objective(struct ph_builder *builder, ph_value loss)
+{
+    const size_t num_added = ph_builder_num_losses(builder);
+    for (size_t i = 0; i < num_added; i++) {
+        double factors[2] = {1, 0};
+        const ph_value losses[2] = {loss, ph_builder_loss(builder, i, &factors[1])};
+        loss = ph_weighted_sum(builder, 2, losses, factors);
+    }
+    return loss;
+}
+
 static ph_status build(struct ph_builder *builder, const struct ph_train_job *job,
     const struct ph_model_features *features, struct ph__training_program *program_out)
 {
@@ -121,7 +133,7 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     ph_output(builder, "logits", logits);
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
-    PH_TRY(add_learning(builder, job, loss, max_norm));
+    PH_TRY(add_learning(builder, job, objective(builder, loss), max_norm));
     struct ph__training_program program = {.has_clip = max_norm > 0,
         .parameter_bytes = learnt_bytes(builder, (enum ph_row_format)job->train->row_format)};
     PH_TRY(ph_builder_finish(builder, &program.program));

@@ -31,6 +31,11 @@ static ph_value row_dots_of_one(struct ph_builder *builder, ph_value x)
     return ph_row_dots(builder, x, x);
 }
 
+static ph_value sum_last(struct ph_builder *builder, ph_value x)
+{
+    return ph_sum_last(builder, ph_reshape(builder, x, 2, (size_t[]){2, 4}));
+}
+
 static void crosses_have_the_gradients_of_differences(void **state)
 {
     (void)state;
@@ -41,6 +46,7 @@ static void crosses_have_the_gradients_of_differences(void **state)
         {.op = "scale_rows", .build = scale_rows},
         {.op = "row_dots", .build = row_dots},
         {.op = "row_dots", .build = row_dots_of_one},
+        {.op = "sum_last", .build = sum_last},
     };
     const size_t batches[] = {0, 1, 5};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -1,0 +1,114 @@
+/* Sums over the last dimension: x (...,K) -> (...), a rank of at least 3. dx repeats each number of dy K times. */
+#include "op/operator.h"
+
+static ph_status sum_last_infer(struct ph_infer *infer)
+{
+    const struct ph_type *x = &infer->inputs[0];
+    if (!ph__type_is_real(x) || x->rank < 3)
+        return ph__infer_fail(infer, "x (B,...,K)");
+    infer->outputs[0] = ph__dense_type(x->rank - 1, x->dims);
+    return PH_OK;
+}
+
+/* The backward operator takes its shape from x, which it does not read. */
+static void sum_last_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
+    const size_t columns = x.dims[x.rank - 1].extent;
+    gradient->input_gradients[0] = ph__emit1(gradient->builder, &ph__op_sum_last_backward, NULL, &columns,
+        sizeof columns, 1, &gradient->output_gradients[0]);
+}
+
+static void sum_last_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const struct ph_shape *x = &call->inputs[0].shape;
+    ph__cost_elementwise(call, (double)x->dims[x->rank - 1], cost_out);
+}
+
+struct last_call {
+    const struct ph_kernels *kernels;
+    size_t columns;
+    const ph_real *from, *ones;
+    ph_real *to;
+};
+
+static size_t sum_last_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_shape *x = &call->inputs[0].shape;
+    return x->dims[x->rank - 1] * sizeof(ph_real);
+}
+
+/* A sum is the product with ones, for which there is a kernel. */
+static void sum_last_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct last_call *sum = argument;
+    sum->kernels->narrow_product(
+        last - first, sum->columns, 1, sum->from + first * sum->columns, sum->ones, NULL, sum->to + first);
+}
+
+static ph_status sum_last_run(struct ph_call *call)
+{
+    const struct ph_shape *x = &call->inputs[0].shape;
+    const size_t columns = x->dims[x->rank - 1];
+    ph_real *ones = call->scratch;
+    for (size_t i = 0; i < columns; i++)
+        ones[i] = 1;
+    struct last_call sum = {
+        call->backend->kernels, columns, call->inputs[0].data, ones, call->outputs[0].data};
+    ph__for_blocks(
+        call->backend, ph__elements(&call->outputs[0]), ph__block_rows(columns), sum_last_block, &sum);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_sum_last = {
+    .name = "sum_last",
+    .infer = sum_last_infer,
+    .gradient = sum_last_gradient,
+    .cost = sum_last_cost,
+    .scratch_bytes = sum_last_scratch_bytes,
+    .run = sum_last_run,
+};
+
+static ph_status sum_last_backward_infer(struct ph_infer *infer)
+{
+    const struct ph_type *dy = &infer->inputs[0];
+    const size_t *columns = infer->attributes;
+    if (!ph__type_is_real(dy) || dy->rank == PH_MAX_RANK)
+        return ph__infer_fail(infer, "dy (B,...)");
+    struct ph_type dx = *dy;
+    dx.dims[dx.rank++] = ph__dim(*columns);
+    infer->outputs[0] = dx;
+    return PH_OK;
+}
+
+static void repeat_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct last_call *repeat = argument;
+    for (size_t i = first; i < last; i++)
+        for (size_t column = 0; column < repeat->columns; column++)
+            repeat->to[i * repeat->columns + column] = repeat->from[i];
+}
+
+static ph_status sum_last_backward_run(struct ph_call *call)
+{
+    const size_t *columns = call->attributes;
+    struct last_call repeat = {
+        .columns = *columns, .from = call->inputs[0].data, .to = call->outputs[0].data};
+    ph__for_blocks(
+        call->backend, ph__elements(&call->inputs[0]), ph__block_rows(*columns), repeat_block, &repeat);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_sum_last_backward = {
+    .name = "sum_last_backward",
+    .infer = sum_last_backward_infer,
+    .cost = ph__cost_copy,
+    .run = sum_last_backward_run,
+};
+
+ph_value ph_sum_last(struct ph_builder *builder, ph_value x)
+{
+    return ph__emit1(builder, &ph__op_sum_last, NULL, NULL, 0, 1, &x);
+}
