@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* activation(x W^T + bias): x (B,K), weight parameter (M,K), bias parameter (M) or 0; (B,M). */
+/* activation(x W^T + bias): x (...,K) of rank 2 or more, weight parameter (M,K), bias parameter (M) or 0; (...,M). */
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 

@@ -1,7 +1,8 @@
 /* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own node behind
- * the layer becomes the layer's. In inference a sample's row of y does not depend on the batch that it is in (packing
- * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (B,K), W (M,K) packed, bias (M) or absent, y (B,M). The gradient passes the activation first, by y alone:
- *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum_b dy (linear_backward_weight). */
+ * the layer becomes the layer's. In inference a row of y does not depend on the batch that it is in (packing
+ * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of rank 2 or more, whose rows are all
+ * its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the activation first, by y alone:
+ *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum of the rows of dy (linear_backward_weight). */
 #include "op/attributes.h"
 #include "op/operator.h"
 
@@ -11,9 +12,10 @@ static ph_status linear_infer(struct ph_infer *infer)
                          *bias = &infer->inputs[PH_LINEAR_BIAS];
     bool is_bias_right = bias->kind == PH_TOKEN ||
                          (ph__type_is_real_of_rank(bias, 1) && ph__dim_equal(bias->dims[0], weight->dims[0]));
-    if (!ph__type_is_real_of_rank(x, 2) || !ph__dim_equal(x->dims[1], weight->dims[1]) || !is_bias_right)
-        return ph__infer_fail(infer, "x (B,K), weight (M,K), bias (M) or none");
-    infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){x->dims[0], weight->dims[0]});
+    if (!ph__type_is_real(x) || x->rank < 2 || !ph__dim_equal(ph__last_dim(x), weight->dims[1]) ||
+        !is_bias_right)
+        return ph__infer_fail(infer, "x (...,K), weight (M,K), bias (M) or none");
+    infer->outputs[0] = ph__type_with_last(x, weight->dims[0]);
     return PH_OK;
 }
 
@@ -45,7 +47,7 @@ static void linear_gradient(struct ph_gradient *gradient)
     }
 }
 
-/* a multiplication and an addition for each of B K M products */
+/* a multiplication and an addition for each of K M products of a row */
 static void linear_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[PH_LINEAR_PACKED].shape.dims[1], cost_out);
@@ -68,7 +70,7 @@ static ph_status linear_run(struct ph_call *call)
     const struct ph_linear_attributes *attributes = call->attributes;
     const struct ph_operand *x = &call->inputs[PH_LINEAR_X], *y = &call->outputs[0];
     const struct ph_gemm_weight_shape shape = weight_shape(call);
-    const struct ph_gemm_args args = {.rows = ph__rows(x),
+    const struct ph_gemm_args args = {.rows = ph__vectors(x),
         .x = x->data,
         .packed = call->inputs[PH_LINEAR_PACKED].data,
         .bias = call->inputs[PH_LINEAR_BIAS].data,

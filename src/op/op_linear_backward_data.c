@@ -1,5 +1,5 @@
 /* The gradient of a linear operator's input: dx = dy W, and where x is what an activation made, on through that:
- * inputs: dy (B,M), W (M,K) packed transposed, x (B,K) or none; output dx (B,K) = (dy W) * activation'(x). The activation
+ * inputs: dy (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) * activation'(x). The activation
  * comes by its backward operator's fuse rule. */
 #include "op/attributes.h"
 #include "op/operator.h"
@@ -13,10 +13,10 @@ struct backward_data_attributes {
 static ph_status backward_data_infer(struct ph_infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *weight = &infer->inputs[PACKED];
-    if (!ph__type_is_real_of_rank(dy, 2) || !ph__type_is_real_of_rank(weight, 2) ||
-        !ph__dim_equal(dy->dims[1], weight->dims[0]))
-        return ph__infer_fail(infer, "dy (B,M), weight (M,K)");
-    infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){dy->dims[0], weight->dims[1]});
+    if (!ph__type_is_real(dy) || dy->rank < 2 || !ph__type_is_real_of_rank(weight, 2) ||
+        !ph__dim_equal(ph__last_dim(dy), weight->dims[0]))
+        return ph__infer_fail(infer, "dy (...,M), weight (M,K)");
+    infer->outputs[0] = ph__type_with_last(dy, weight->dims[1]);
     return PH_OK;
 }
 
@@ -42,7 +42,7 @@ static ph_status backward_data_run(struct ph_call *call)
     const struct ph_operand *dy = &call->inputs[DY], *activated = &call->inputs[ACTIVATED],
                             *dx = &call->outputs[0];
     const struct ph_gemm_weight_shape shape = weight_shape(call);
-    const struct ph_gemm_args args = {.rows = ph__rows(dy),
+    const struct ph_gemm_args args = {.rows = ph__vectors(dy),
         .x = dy->data,
         .packed = call->inputs[PACKED].data,
         .activation = attributes->activation,

@@ -1,5 +1,5 @@
-/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum_b dy.
- * inputs: dy (B,M), x (B,K); outputs: dW (M,K) and, if there is a bias, db (M). */
+/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy.
+ * inputs: dy (...,M), x (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db (M). */
 #include "op/operator.h"
 
 enum { DY, X };
@@ -7,25 +7,29 @@ enum { DY, X };
 static ph_status backward_weight_infer(struct ph_infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[X];
-    if (!ph__type_is_real_of_rank(dy, 2) || !ph__type_is_real_of_rank(x, 2) ||
-        !ph__dim_equal(dy->dims[0], x->dims[0]))
-        return ph__infer_fail(infer, "dy (B,M), x (B,K)");
-    infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){dy->dims[1], x->dims[1]});
+    if (!ph__type_is_real(dy) || !ph__type_is_real(x) || x->rank < 2)
+        return ph__infer_fail(infer, "dy (...,M), x (...,K)");
+    const struct ph_dim last[] = {ph__last_dim(dy), ph__last_dim(x)};
+    const struct ph_type like_dy = ph__type_with_last(x, last[DY]);
+    if (!ph__type_equal(&like_dy, dy))
+        return ph__infer_fail(infer, "dy (...,M), x (...,K)");
+    infer->outputs[0] = ph__dense_type(2, last);
     if (infer->num_outputs > 1)
-        infer->outputs[1] = ph__dense_type(1, &dy->dims[1]);
+        infer->outputs[1] = ph__dense_type(1, &last[DY]);
     return PH_OK;
 }
 
 static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    ph__cost_elementwise(call, 2.0 * (double)ph__rows(&call->inputs[DY]), cost_out);
+    ph__cost_elementwise(call, 2.0 * (double)ph__vectors(&call->inputs[DY]), cost_out);
 }
 
 static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
 {
     const struct ph_operand *dy = &call->inputs[DY], *x = &call->inputs[X];
-    return (struct ph_gemm_weight_shape){
-        .out_features = dy->shape.dims[1], .in_features = x->shape.dims[1], .is_bf16 = ph__is_bf16(dy)};
+    return (struct ph_gemm_weight_shape){.out_features = dy->shape.dims[dy->shape.rank - 1],
+        .in_features = x->shape.dims[x->shape.rank - 1],
+        .is_bf16 = ph__is_bf16(dy)};
 }
 
 static size_t backward_weight_scratch_bytes(const struct ph_call *call)
@@ -39,7 +43,7 @@ static ph_status backward_weight_run(struct ph_call *call)
     const struct ph_operand *dy = &call->inputs[DY], *x = &call->inputs[X];
     const struct ph_gemm_weight_shape shape = weight_shape(call);
     ph_real *db = call->num_outputs > 1 ? call->outputs[1].data : NULL;
-    return ph__gemm_backward_weight(call->backend->gemm, &shape, ph__rows(dy), x->data, dy->data,
+    return ph__gemm_backward_weight(call->backend->gemm, &shape, ph__vectors(dy), x->data, dy->data,
         call->outputs[0].data, db, call->scratch);
 }
 

@@ -13,6 +13,18 @@ bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank)
     return ph__type_is_real(type) && type->rank == rank;
 }
 
+struct ph_dim ph__last_dim(const struct ph_type *type)
+{
+    return type->dims[type->rank - 1];
+}
+
+struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last)
+{
+    struct ph_type changed = *type;
+    changed.dims[type->rank - 1] = last;
+    return changed;
+}
+
 ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants)
 {
     char got[400] = "nothing";
@@ -62,6 +74,14 @@ size_t ph__row_elements(const struct ph_operand *operand)
     for (size_t i = 1; i < operand->shape.rank; i++)
         elements *= operand->shape.dims[i];
     return elements;
+}
+
+size_t ph__vectors(const struct ph_operand *operand)
+{
+    size_t vectors = 1;
+    for (size_t i = 0; i + 1 < operand->shape.rank; i++)
+        vectors *= operand->shape.dims[i];
+    return vectors;
 }
 
 size_t ph__block_rows(size_t row_elements)

@@ -17,6 +17,9 @@
 
 bool ph__type_is_real(const struct ph_type *type); /* dense, of ph_real */
 bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank);
+struct ph_dim ph__last_dim(const struct ph_type *type); /* of a type of rank >= 1 */
+/* The type with another last dimension: (...,K) becomes (...,M). */
+struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last);
 /* Fails with "<node>: wants <wants>; got <types of all inputs>". */
 ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants);
 /* All inputs are reals of one type, and so is output 0. */
@@ -29,6 +32,7 @@ bool ph__is_bf16(const struct ph_operand *operand);
 size_t ph__elements(const struct ph_operand *operand);
 size_t ph__rows(const struct ph_operand *operand);         /* dims[0] */
 size_t ph__row_elements(const struct ph_operand *operand); /* product of the other dimensions */
+size_t ph__vectors(const struct ph_operand *operand);      /* product of all dimensions but the last */
 /* Rows of one task where a row has this many elements: about PH_BLOCK_ELEMENTS elements, at least one row. */
 size_t ph__block_rows(size_t row_elements);
 

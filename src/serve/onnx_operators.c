@@ -61,12 +61,22 @@ static void same(struct ph__onnx_walk *walk, const struct ph_node *node)
     set_output(walk, node, input(walk, node, 0));
 }
 
+/* Gemm is for matrices: what has more dimensions goes through MatMul. */
+static const char *product(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const char *x = input(walk, node, 0), *weight = input(walk, node, 1), *bias = input(walk, node, 2);
+    if (type_of(walk, node->inputs[0])->rank == 2)
+        return ph__onnx_emit(
+            walk, node, "product", "Gemm", PH_ONNX_INPUTS(x, weight, bias), PH_ONNX_ATTRIBUTE("transB", 1));
+    const char *turned = ph__onnx_emit(walk, node, "turned", "Transpose", PH_ONNX_INPUTS(weight), NULL);
+    const char *y = ph__onnx_emit(walk, node, "product", "MatMul", PH_ONNX_INPUTS(x, turned), NULL);
+    return bias != NULL ? ph__onnx_emit(walk, node, "biased", "Add", PH_ONNX_INPUTS(y, bias), NULL) : y;
+}
+
 static void linear(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_linear_attributes *attributes = node->attributes;
-    const char *y = ph__onnx_emit(walk, node, "product", "Gemm",
-        PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1), input(walk, node, 2)),
-        PH_ONNX_ATTRIBUTE("transB", 1));
+    const char *y = product(walk, node);
     if (attributes->activation == PH_RELU)
         y = ph__onnx_emit(walk, node, "relu", "Relu", PH_ONNX_INPUTS(y), NULL);
     else if (attributes->activation == PH_SIGMOID)

@@ -37,6 +37,13 @@ static ph_value one_weight_twice(struct ph_builder *builder, ph_value x)
     return ph_linear(builder, x, weight, 0, PH_IDENTITY);
 }
 
+static ph_value deep_layers(struct ph_builder *builder, ph_value x)
+{
+    x = linear(builder, ph_reshape(builder, x, 2, (size_t[]){3, 5}), 5, 7, "a", PH_RELU, true);
+    x = linear(builder, ph_reshape(builder, x, 3, (size_t[]){1, 3, 7}), 7, 4, "b", PH_SIGMOID, true);
+    return linear(builder, x, 4, 2, "c", PH_IDENTITY, false);
+}
+
 static void linear_has_the_gradient_of_differences(void **state)
 {
     (void)state;
@@ -48,6 +55,9 @@ static void linear_has_the_gradient_of_differences(void **state)
         base.build = layer_without_bias;
         check_gradients(&base);
         base.build = three_layers;
+        check_gradients(&base);
+        base.num_dense = 15;
+        base.build = deep_layers;
         check_gradients(&base);
     }
 }

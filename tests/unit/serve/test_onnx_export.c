@@ -83,6 +83,30 @@ static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void 
     ph__arena_fini(&arena);
 }
 
+static void a_linear_layer_over_more_dimensions_becomes_a_matmul(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    const char *names[] = {"a", "b", "c", "d", "e", "f"};
+    struct ph_encoder encoder = {.num_dense = 6, .num_tasks = 2, .dense_names = names};
+    const struct ph_init init = {PH_INIT_NORMAL, 1.0};
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_value x = ph_reshape(builder, ph_input_dense(builder, 6), 2, (size_t[]){2, 3});
+    x = ph_linear(builder, x, ph_parameter(builder, "weight", 2, (size_t[]){1, 3}, init),
+        ph_parameter(builder, "bias", 1, (size_t[]){1}, init), PH_RELU);
+    ph_output(builder, "logits", ph_reshape(builder, x, 1, (size_t[]){2}));
+    open_folder(&folder, builder, &encoder);
+
+    const struct message graph = export_graph(&arena, &folder, "matmul.onnx");
+    const char *operators[] = {"Reshape", "Transpose", "MatMul", "Add", "Relu", "Reshape"};
+    for (size_t i = 0; i < 6; i++)
+        assert_text_field(inner_field(graph, 1, i), 4, 0, operators[i]);
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
 static int64_t constant(struct message graph, size_t index)
 {
     int64_t value;
@@ -176,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_linear_layer_becomes_a_product_an_activation_and_its_weights),
+        cmocka_unit_test(a_linear_layer_over_more_dimensions_becomes_a_matmul),
         cmocka_unit_test(a_slice_names_its_range_and_an_alias_leaves_no_node),
         cmocka_unit_test(a_shift_moves_the_logits_of_the_first_task_alone),
         cmocka_unit_test(an_operator_that_onnx_lacks_is_refused_by_name),
