@@ -31,6 +31,14 @@ ph_value ph_fm(struct ph_builder *builder, ph_value x);
  * (B, P) or, with first, (B, D + P): first followed by the strictly lower triangle in row order. */
 ph_value ph_dot_interaction(struct ph_builder *builder, ph_value first, ph_value x);
 
+/* Products of two matrices of each sample, op(a) op(b) with op transposing where is_..._transposed says so: a (B,p,r) or
+ * (B,r,p), b (B,r,q) or (B,q,r); (B,p,q). */
+ph_value ph_batch_product(
+    struct ph_builder *builder, ph_value a, ph_value b, bool is_a_transposed, bool is_b_transposed);
+/* Vectors as weighted sums of a sample's vectors, W x_b: x (B,n,d), weight parameter (m,n), bias parameter (m), added to
+ * each number of a vector, or 0; (B,m,d). */
+ph_value ph_mix_fields(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias);
+
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
 
 /* Joins along dimension `axis` (>= 1); all other dimensions agree. */
