@@ -39,6 +39,10 @@ ph_value ph_batch_product(
  * each number of a vector, or 0; (B,m,d). */
 ph_value ph_mix_fields(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias);
 
+/* A layer of xDeepFM's compressed interaction network: x (B,h,d), first (B,m,d), which may be x, weight parameter (k,h*m),
+ * bias parameter (k) or 0; (B,k,d) = sum_ij weight[k, i*m + j] x[b,i,:] * first[b,j,:] + bias_k. */
+ph_value ph_cin(struct ph_builder *builder, ph_value x, ph_value first, ph_value weight, ph_value bias);
+
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
 
 /* Joins along dimension `axis` (>= 1); all other dimensions agree. */

@@ -54,6 +54,21 @@ static ph_value mix_without_bias(struct ph_builder *builder, ph_value x)
     return ph_mix_fields(builder, take_columns(builder, x, 0, 2, (size_t[]){1, 16}), weight, 0);
 }
 
+/* x (B,2,3), first (B,4,3) */
+static ph_value cin_with_bias(struct ph_builder *builder, ph_value x)
+{
+    ph_value weight = learnt(builder, "weight", 2, (size_t[]){5, 8});
+    ph_value bias = learnt(builder, "bias", 1, (size_t[]){5});
+    return ph_cin(builder, take_columns(builder, x, 0, 2, (size_t[]){2, 3}),
+        take_columns(builder, x, 6, 2, (size_t[]){4, 3}), weight, bias);
+}
+
+static ph_value cin_with_itself(struct ph_builder *builder, ph_value x)
+{
+    ph_value vectors = take_columns(builder, x, 0, 2, (size_t[]){3, 4});
+    return ph_cin(builder, vectors, vectors, learnt(builder, "weight", 2, (size_t[]){2, 9}), 0);
+}
+
 static void check_cases(size_t num_cases, const struct gradient_case *cases)
 {
     const size_t batches[] = {0, 1, 5};
@@ -78,6 +93,8 @@ static void products_of_vectors_have_the_gradients_of_differences(void **state)
         {.op = "batch_product", .build = product_with_itself},
         {.op = "mix_fields", .build = mix_with_bias},
         {.op = "mix_fields", .build = mix_without_bias},
+        {.op = "cin", .build = cin_with_bias},
+        {.op = "cin", .build = cin_with_itself},
     };
     check_cases(sizeof cases / sizeof cases[0], cases);
 }
@@ -88,6 +105,8 @@ static void a_weight_gradient_of_many_samples_is_that_of_differences(void **stat
     (void)state;
     check_gradients(&(struct gradient_case){
         .op = "mix_fields", .num_dense = 18, .num_samples = 150, .build = mix_with_bias});
+    check_gradients(
+        &(struct gradient_case){.op = "cin", .num_dense = 18, .num_samples = 70, .build = cin_with_bias});
 }
 
 int main(void)
