@@ -31,6 +31,18 @@ ph_value ph_fm(struct ph_builder *builder, ph_value x);
  * (B, P) or, with first, (B, D + P): first followed by the strictly lower triangle in row order. */
 ph_value ph_dot_interaction(struct ph_builder *builder, ph_value first, ph_value x);
 
+/* Products of two matrices of each sample, op(a) op(b) with op transposing where is_..._transposed says so: a (B,p,r) or
+ * (B,r,p), b (B,r,q) or (B,q,r); (B,p,q). */
+ph_value ph_batch_product(
+    struct ph_builder *builder, ph_value a, ph_value b, bool is_a_transposed, bool is_b_transposed);
+/* Vectors as weighted sums of a sample's vectors, W x_b: x (B,n,d), weight parameter (m,n), bias parameter (m), added to
+ * each number of a vector, or 0; (B,m,d). */
+ph_value ph_mix_fields(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias);
+
+/* A layer of xDeepFM's compressed interaction network: x (B,h,d), first (B,m,d), which may be x, weight parameter (k,h*m),
+ * bias parameter (k) or 0; (B,k,d) = sum_ij weight[k, i*m + j] x[b,i,:] * first[b,j,:] + bias_k. */
+ph_value ph_cin(struct ph_builder *builder, ph_value x, ph_value first, ph_value weight, ph_value bias);
+
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
 ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) -> (B,...) */
 

@@ -126,6 +126,34 @@ struct ph_weight_product_args {
     int is_added;
 };
 
+/* ---- small products: of a sample's vectors, among themselves or with a weight ------------------------------------ */
+
+/* C = A B + bias of `count` pairs of matrices, continuing what stands in C where is_added. A (rows, inner) may lie any way:
+ * its number (r, k) is a[r * a_row_stride + k * a_inner_stride], so a transposed one costs nothing. The columns of B (inner,
+ * columns) and C (rows, columns) lie side by side. Each number is one sum over ascending k, beginning with bias[r] (NULL: 0)
+ * or what is continued, so how C and k are cut into calls does not change its bits. */
+struct ph_small_product_args {
+    size_t count, rows, inner, columns;
+    const ph_real *a, *b;
+    size_t a_row_stride, a_inner_stride, b_stride;
+    const ph_real *bias; /* (rows), not where is_added */
+    ph_real *c;
+    size_t c_stride;
+    size_t a_step, b_step,
+        c_step; /* reals from a pair's matrix to the next pair's; 0: the same one, not of C */
+    bool is_added;
+};
+
+/* Products of `rows` rows of n numbers each: y_r = a_r b_r, or += where is_added. A stride of 0 takes the same row again and
+ * again; of y, which is then added to, it sums the products in the order of the rows. */
+struct ph_multiply_rows_args {
+    size_t rows, n;
+    const ph_real *a, *b;
+    ph_real *y;
+    size_t a_stride, b_stride, y_stride;
+    bool is_added;
+};
+
 /* ---- optimizers ------------------------------------------------------------------------------------------- */
 
 /* Formulas, g = gradient * gradient_scale + l2 * w:
@@ -172,6 +200,13 @@ struct ph_kernels {
     void (*narrow_product)(size_t rows, size_t in_features, size_t out_features, const ph_real *x,
         const ph_real *weight, const ph_real *bias, ph_real *y);
     void (*weight_product)(const struct ph_weight_product_args *args);
+
+    void (*small_product)(const struct ph_small_product_args *args);
+    void (*multiply_rows)(const struct ph_multiply_rows_args *args);
+    /* `count` matrices, one after the other: y (columns, rows) = x (rows, columns)^T of each. */
+    void (*transpose)(size_t count, size_t rows, size_t columns, const ph_real *x, ph_real *y);
+    /* The first two dimensions change places: y (b, a, n) of x (a, b, n). */
+    void (*interchange)(size_t a, size_t b, size_t n, const ph_real *x, ph_real *y);
 
     /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
      * Adam's v; NULL where the optimizer has none. Not for ROWWISE_ADAGRAD. */

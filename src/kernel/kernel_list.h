@@ -19,6 +19,10 @@
     X(row_product, avx2, avx512)              \
     X(narrow_product, avx2, avx512)           \
     X(weight_product, avx2, avx512)           \
+    X(small_product, avx2, avx512)            \
+    X(multiply_rows, avx2, avx512)            \
+    X(transpose, avx2, avx512)                \
+    X(interchange, avx2, avx512)              \
     X(optimizer_update, avx2, avx2)           \
     X(rowwise_adagrad_update, avx2, avx512)   \
     X(sum_of_squares, avx2, avx512)           \

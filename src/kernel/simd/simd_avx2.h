@@ -179,6 +179,19 @@ static inline void vf_transpose_fours(vf x[VF_WIDTH / 4]) /* 2x2 here */
     x[0] = a;
 }
 
+/* In every 128-bit lane the 4x4 matrix of numbers is transposed. */
+static inline void vf_interleave(vf x[4])
+{
+    const vf a = _mm256_unpacklo_ps(x[0], x[1]);
+    const vf b = _mm256_unpackhi_ps(x[0], x[1]);
+    const vf c = _mm256_unpacklo_ps(x[2], x[3]);
+    const vf d = _mm256_unpackhi_ps(x[2], x[3]);
+    x[0] = _mm256_shuffle_ps(a, c, 0x44);
+    x[1] = _mm256_shuffle_ps(a, c, 0xEE);
+    x[2] = _mm256_shuffle_ps(b, d, 0x44);
+    x[3] = _mm256_shuffle_ps(b, d, 0xEE);
+}
+
 /* Lane 2 k + l: the sum of the four numbers in 128-bit lane l of x[k], for k < count <= 4, a constant. */
 static inline vf vf_sums_of_fours(const vf *x, size_t count)
 {

@@ -195,6 +195,19 @@ static inline void vf_transpose_fours(vf x[VF_WIDTH / 4])
     x[3] = _mm512_shuffle_f32x4(b, d, 0xDD);
 }
 
+/* In every 128-bit lane the 4x4 matrix of numbers is transposed. */
+static inline void vf_interleave(vf x[4])
+{
+    const vf a = _mm512_unpacklo_ps(x[0], x[1]);
+    const vf b = _mm512_unpackhi_ps(x[0], x[1]);
+    const vf c = _mm512_unpacklo_ps(x[2], x[3]);
+    const vf d = _mm512_unpackhi_ps(x[2], x[3]);
+    x[0] = _mm512_shuffle_ps(a, c, 0x44);
+    x[1] = _mm512_shuffle_ps(a, c, 0xEE);
+    x[2] = _mm512_shuffle_ps(b, d, 0x44);
+    x[3] = _mm512_shuffle_ps(b, d, 0xEE);
+}
+
 /* Lane 4 k + l: the sum of the four numbers in 128-bit lane l of x[k], for k < count <= 4, a constant. */
 static inline vf vf_sums_of_fours(const vf *x, size_t count)
 {

@@ -1,0 +1,69 @@
+/* Products of a weight with what an operator makes of each sample.
+ *
+ *   Y_b (K,P) = W (K,R) Z_b + bias
+ *
+ * Z_b (R,P), the sample's expansion, is made of the operator's inputs when it is needed, some rows at a time, and never
+ * lies in memory for a whole batch: x itself, the products of all pairs of vectors, the windows of a convolution.
+ *
+ * Rows of one sample may be short (10 numbers), so some samples are taken together: they become a block in which row r has
+ * all samples' numbers one behind the other, and the weight is read once for all of them. Each number of Y is one sum over
+ * ascending rows, whatever samples stand beside it; the weight's gradient is summed over blocks of the batch that its
+ * shape gives, then over the blocks in order. */
+#ifndef PH_OP_EXPANSION_H
+#define PH_OP_EXPANSION_H
+
+#include "op/operator.h"
+
+/* Samples [first, first + count) in the hands of one worker. */
+struct ph__sample_block {
+    size_t first, count;
+    ph_real *kept; /* (samples, kept_reals): what begin leaves for the others */
+    ph_real *room; /* (chunk_rows, count, width) */
+};
+
+struct ph__expansion {
+    const struct ph_kernels *kernels;
+    const void *source; /* the operator's */
+    size_t rows, width; /* R, P */
+    size_t chunk_rows;  /* made at a time; the last chunk may have fewer */
+    size_t samples;     /* taken together: ph__expansion_samples(width), or 1 */
+    size_t kept_reals;  /* of a sample */
+    /* Called before the block's other functions; NULL: nothing to do. */
+    void (*begin)(const struct ph__expansion *expansion, const struct ph__sample_block *block);
+    /* Rows [row, row + num_rows) of the block's expansion (num_rows, count, width): in block->room, or where they stand. */
+    const ph_real *(*make)(const struct ph__expansion *expansion, const struct ph__sample_block *block,
+        size_t row, size_t num_rows);
+    /* backward data: takes the gradient of these rows, which are all given in ascending order; then `end`, NULL: nothing
+     * to do, has them all. */
+    void (*take)(const struct ph__expansion *expansion, const struct ph__sample_block *block, size_t row,
+        size_t num_rows, const ph_real *gradient);
+    void (*end)(const struct ph__expansion *expansion, const struct ph__sample_block *block);
+};
+
+struct ph__expanded_product {
+    struct ph__expansion expansion;
+    size_t num_samples, outputs; /* B, K */
+    const ph_real *weight;       /* number (k, r) is weight[k * output_stride + r * row_stride] */
+    size_t output_stride, row_stride;
+    const ph_real *bias; /* (K) or NULL */
+    ph_real *y;          /* (B,K,P) */
+    const ph_real *dy;   /* (B,K,P) */
+    ph_real *dw, *db;    /* (K,R), and (K) or NULL */
+    void *scratch;
+};
+
+/* How many samples of so many numbers a row fill the vectors of a product: a power of two. */
+size_t ph__expansion_samples(size_t width);
+
+/* Each pass and the scratch it needs, which the shapes give; memory of less than `num_samples` samples is enough for none. */
+size_t ph__expanded_scratch_bytes(
+    const struct ph_backend *backend, const struct ph__expanded_product *product);
+void ph__expanded_forward(const struct ph_backend *backend, const struct ph__expanded_product *product);
+/* Of dy, what `take` and `end` of the expansion write. */
+void ph__expanded_backward_data(const struct ph_backend *backend, const struct ph__expanded_product *product);
+size_t ph__expanded_weight_scratch_bytes(
+    const struct ph_backend *backend, const struct ph__expanded_product *product);
+void ph__expanded_backward_weight(
+    const struct ph_backend *backend, const struct ph__expanded_product *product);
+
+#endif
