@@ -78,6 +78,10 @@ enum ph_mode ph_builder_mode(const struct ph_builder *builder);
 /* fp32 unless it is set otherwise before the first operator is added. */
 void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
 ph_status ph_builder_status(const struct ph_builder *builder);
+/* Makes the builder fail with this status and reason (as printf's) unless it has failed before: for a model that cannot be
+ * built on what it was given. Returns 0, so that the model's function can return it. */
+ph_value ph_builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
+    PH_PRINTF(3, 4);
 
 /* Following operators belong to this entry. Entries run in the order in which they were begun; values of an
  * earlier entry may be read by a later one. A builder starts in entry "forward". */

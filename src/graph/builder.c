@@ -66,7 +66,7 @@ static void keep_error(struct ph_builder *builder, ph_status status)
     strncpy(builder->error, ph_error_text(), sizeof builder->error - 1);
 }
 
-ph_value ph__builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
+ph_value ph_builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
 {
     if (builder->status != PH_OK)
         return 0;

@@ -130,10 +130,7 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
 ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const char *name,
     const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs);
 
-/* Records a builder error (as ph_fail) unless one is there already; returns 0 for `return
- * ph__builder_fail(...)`. */
-ph_value ph__builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
-    PH_PRINTF(3, 4);
+#define ph__builder_fail ph_builder_fail
 
 /* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
  * are no more than the ids of the batch and the rows of the table. */

@@ -36,9 +36,9 @@ ph_value ph__layer_affine(
     return y;
 }
 
-static ph_value activate(struct ph_builder *builder, ph_value x, enum ph_activation activation)
+ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
-    switch (activation) {
+    switch ((enum ph_activation)settings->activation) {
     case PH_RELU:
         return ph_relu(builder, x);
     case PH_SIGMOID:
@@ -48,20 +48,30 @@ static ph_value activate(struct ph_builder *builder, ph_value x, enum ph_activat
     }
 }
 
-static ph_value hidden_layer(
-    struct ph_builder *builder, ph_value x, size_t units, const struct ph_model_settings *settings)
+ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
-    enum ph_activation activation = (enum ph_activation)settings->activation;
+    return settings->dropout > 0 ? ph_dropout(builder, x, settings->dropout) : x;
+}
+
+ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
     if (settings->batch_norm) {
-        x = affine(builder, x, units, PH_IDENTITY);
+        const size_t units = ph__layer_extent(builder, x, 1);
         ph_value gamma = ph_parameter(builder, "norm.gamma", 1, &units, ph__layer_ones);
         ph_value beta = ph_parameter(builder, "norm.beta", 1, &units, ph__layer_zeros);
         struct ph_batch_norm_options options = {.epsilon = 1e-5, .momentum = 0.1};
-        x = activate(builder, ph_batch_norm(builder, x, gamma, beta, "norm", options), activation);
-    } else {
-        x = affine(builder, x, units, activation);
+        x = ph_batch_norm(builder, x, gamma, beta, "norm", options);
     }
-    return settings->dropout > 0 ? ph_dropout(builder, x, settings->dropout) : x;
+    return ph__layer_drop(builder, ph__layer_rectify(builder, x, settings), settings);
+}
+
+static ph_value hidden_layer(
+    struct ph_builder *builder, ph_value x, size_t units, const struct ph_model_settings *settings)
+{
+    if (settings->batch_norm)
+        return ph__layer_activate(builder, affine(builder, x, units, PH_IDENTITY), settings);
+    x = affine(builder, x, units, (enum ph_activation)settings->activation);
+    return ph__layer_drop(builder, x, settings);
 }
 
 ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
@@ -144,6 +154,17 @@ ph_value ph__layer_bottom(struct ph_builder *builder, const struct ph_model_sett
         (enum ph_activation)settings->activation);
 }
 
+ph_value ph__layer_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value vectors = ph__layer_embeddings(builder, settings, features);
+    if (features->num_dense == 0)
+        return vectors;
+    ph_value bottom = ph__layer_bottom(builder, settings, features);
+    bottom = ph_reshape(builder, bottom, 2, (size_t[]){1, (size_t)settings->embedding_dim});
+    return ph__layer_beside(builder, vectors, bottom);
+}
+
 ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
@@ -164,9 +185,14 @@ ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model
     return ph_add(builder, ph_sum_features(builder, weights), y);
 }
 
-ph_value ph__layer_fm(struct ph_builder *builder, ph_value x, size_t num_tasks)
+ph_value ph__layer_mix(struct ph_builder *builder, const char *name, ph_value x, size_t rows)
 {
-    ph_value y = ph_fm(builder, x);
+    const size_t dims[] = {rows, ph__layer_extent(builder, x, 1)};
+    return ph_mix_fields(builder, x, ph_parameter(builder, name, 2, dims, ph__layer_xavier), 0);
+}
+
+ph_value ph__layer_copies(struct ph_builder *builder, ph_value y, size_t num_tasks)
+{
     ph_value copies = y;
     for (size_t task = 1; task < num_tasks; task++)
         copies = ph_concat(builder, 2, (ph_value[]){copies, y}, 1);

@@ -18,6 +18,17 @@ void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t i
 ph_value ph__layer_affine(
     struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
 
+/* The settings' activation of x, and their dropout: shapes stay. */
+ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
+ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
+
+/* What follows a linear layer: batch norm as the settings say, activation, dropout. x (B,K). Parameters "norm.…" of the current
+ * scope. */
+ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
+
+/* Layer norm over the last dimension, with parameters "<name>.gamma", "<name>.beta". */
+ph_value ph__layer_norm(struct ph_builder *builder, const char *name, ph_value x);
+
 /* Hidden layers, each linear -> batch norm -> activation -> dropout as the settings say: (B, units of the last).
  * Layer i's parameters are "<name>.<i>.…". */
 ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
@@ -48,19 +59,26 @@ ph_value ph__layer_all_features(struct ph_builder *builder, const struct ph_mode
 ph_value ph__layer_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
+/* The embeddings and, with dense features, the bottom's vector behind them: (B, F or F + 1, D). */
+ph_value ph__layer_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features);
+
 /* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:
  * (B,T). Parameters "linear.<feature>", "linear_part.weight", "linear_part.bias": scopes apart, so that a feature may
  * have any name. */
 ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
-/* Second-order products of x (B,F,D), the same for each task: (B,T). */
-ph_value ph__layer_fm(struct ph_builder *builder, ph_value x, size_t num_tasks);
+/* W x, vector by vector: x (B,n,D), W the parameter `name` (rows,n); (B,rows,D). */
+ph_value ph__layer_mix(struct ph_builder *builder, const char *name, ph_value x, size_t rows);
+
+/* y (B,1), the same for each task: (B,T). */
+ph_value ph__layer_copies(struct ph_builder *builder, ph_value y, size_t num_tasks);
 
 /* (B,F,D) -> (B, F*D). */
 ph_value ph__layer_flatten(struct ph_builder *builder, ph_value x);
 
-/* Side by side, where either may be 0: (B, K of a + K of b). */
+/* Side by side along dimension 1, where either may be 0: (B, K of a + K of b), (B, F of a + F of b, D). */
 ph_value ph__layer_beside(struct ph_builder *builder, ph_value a, ph_value b);
 
 #endif
