@@ -242,6 +242,7 @@ int main(int argc, char **argv)
     bench_update_formats(&bench);
     bench_optimizer(&bench);
     bench_interaction(&bench);
+    bench_attention(&bench);
     bench_product(&bench);
     bench_elementwise(&bench);
     bench_finish(bench.results, json);

@@ -61,6 +61,22 @@ struct ph_batch_norm_options {
 ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
     const char *name, struct ph_batch_norm_options options);
 
+/* Layer norm over the last dimension: x (...,K) of rank 2 or more, gamma and beta parameters (K); of x's shape. epsilon > 0
+ * is added to the variance. */
+ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta, double epsilon);
+
+/* Multi-head attention, for each sample and each of H heads softmax(scale q k^T) v. The heads' columns stand side by side:
+ * K and M are multiples of H.
+ * bags 0: q (B,n,K), k (B,m,K), v (B,m,M); the result is (B,n,M).
+ * bags jagged, B bags of N items: k (N,K), v (N,M), and sample b attends to the rows of bag b; q (B,n,K) gives (B,n,M), and
+ * q (N,K), each history attending to itself, (N,M). An empty bag gives zeros. */
+struct ph_attention_options {
+    size_t num_heads; /* H */
+    double scale;     /* 0: 1 / sqrt(K / H) */
+};
+ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_value v, ph_value bags,
+    struct ph_attention_options options);
+
 ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate); /* inverted; rate in [0,1) */
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);

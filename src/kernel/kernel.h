@@ -175,6 +175,28 @@ struct ph_optimizer_step {
     ph_real bias_correction1, bias_correction2; /* c1, c2 */
 };
 
+/* ---- attention --------------------------------------------------------------------------------------------- */
+
+/* Scaled dot-product attention of one sample: n queries over m keys, in each of H heads. Head h has the columns
+ * [h key_dim, (h + 1) key_dim) of q and k, and [h value_dim, (h + 1) value_dim) of v and y:
+ *   s_ij = scale <q_i, k_j>,  L_i = log sum_j exp(s_ij),  p_ij = exp(s_ij - L_i),  y_i = sum_j p_ij v_j
+ * Nothing overflows for finite scores. Backward makes p from L, so that nothing of n m numbers is kept between the two
+ * (FlashAttention, Dao et al., arXiv:2205.14135, section 3.1):
+ *   ds_ij = p_ij (<dy_i, v_j> - sum_j' p_ij' <dy_i, v_j'>)
+ *   dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i p_ij dy_i
+ * Without keys y and dq are 0, without queries dk and dv. */
+struct ph_attention_args {
+    size_t num_queries, num_keys; /* n, m */
+    size_t num_heads;             /* H */
+    size_t key_dim, value_dim;    /* of a head */
+    ph_real scale;
+    const ph_real *q, *k, *v; /* (n, H key_dim), (m, H key_dim), (m, H value_dim) */
+    ph_real *log_sum;         /* (H, n) L: forward writes it, unless it is NULL, and backward reads it */
+    ph_real *y;               /* forward: (n, H value_dim) */
+    const ph_real *dy;        /* backward: as y */
+    ph_real *dq, *dk, *dv;    /* backward: as q, k and v */
+};
+
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 struct ph_kernels {
@@ -275,6 +297,19 @@ struct ph_kernels {
     void (*batch_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
         const ph_real *mean, const ph_real *inv_std, const ph_real *gamma, const ph_real *mean_dy,
         const ph_real *mean_dy_xhat, ph_real *dx);
+
+    /* ---- layer norm over the n numbers of each row ----
+     * y = (x - mean) inv_std gamma + beta with the row's mean and inv_std = 1 / sqrt(variance + epsilon); statistics
+     * (rows, 2) gets mean and inv_std, unless it is NULL. y may be x. n > 0 */
+    void (*layer_norm)(size_t rows, size_t n, const ph_real *x, const ph_real *gamma, const ph_real *beta,
+        double epsilon, ph_real *y, ph_real *statistics);
+    /* With xhat = (x - mean) inv_std and g = dy gamma: dx = inv_std (g - mean of g - xhat mean of g xhat), means over the
+     * row; adds sum_r dy xhat to d_gamma and sum_r dy to d_beta, (n) each. dx may be dy. n > 0 */
+    void (*layer_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
+        const ph_real *statistics, const ph_real *gamma, ph_real *dx, ph_real *d_gamma, ph_real *d_beta);
+
+    void (*attention_forward)(const struct ph_attention_args *args);
+    void (*attention_backward)(const struct ph_attention_args *args);
 
     /* ---- loss: binary cross entropy with logits, elementwise over n ----
      * loss = w (max(z,0) - z y + log(1 + exp(-|z|))), weights NULL: 1 (a mask is multiplied into the weights).

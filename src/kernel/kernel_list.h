@@ -47,6 +47,10 @@
     X(batch_norm_apply, avx2, avx512)         \
     X(batch_norm_gradient_sums, avx2, avx512) \
     X(batch_norm_backward, avx2, avx512)      \
+    X(layer_norm, avx2, avx512)               \
+    X(layer_norm_backward, avx2, avx512)      \
+    X(attention_forward, avx2, avx512)        \
+    X(attention_backward, avx2, avx512)       \
     X(list_runs, ref, avx512)                 \
     X(bce, avx2, avx512)                      \
     X(bce_backward, avx2, avx512)

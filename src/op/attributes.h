@@ -27,6 +27,10 @@ ph_value ph__linear_backward_data(struct ph_builder *builder, ph_value dy, ph_va
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *node,
     const struct ph_node *producer, enum ph_activation activation);
 
+struct ph_layer_norm_attributes {
+    double epsilon;
+};
+
 struct ph_concat_attributes {
     size_t axis;
 };

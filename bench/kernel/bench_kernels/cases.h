@@ -28,6 +28,7 @@ void bench_measure(struct bench *bench, const struct bench_case *bench_case);
 void bench_embedding(struct bench *bench);
 void bench_update_formats(struct bench *bench);
 void bench_interaction(struct bench *bench);
+void bench_attention(struct bench *bench);
 void bench_elementwise(struct bench *bench);
 void bench_optimizer(struct bench *bench);
 void bench_product(struct bench *bench);

@@ -72,16 +72,6 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n) /* as b
 
 /* ---- words of rows that are learnt -------------------------------------------------------------------------- */
 
-static inline vu vu_bits(vf x)
-{
-    return _mm256_castps_si256(x);
-}
-
-static inline vf vf_of_bits(vu x)
-{
-    return _mm256_castsi256_ps(x);
-}
-
 static inline vu vu_load_words(const uint16_t *p)
 {
     return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));

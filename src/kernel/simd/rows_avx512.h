@@ -70,16 +70,6 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n)
 
 /* ---- words of rows that are learnt: 16 bits in lanes of 32 ------------------------------------------------- */
 
-static inline vu vu_bits(vf x)
-{
-    return _mm512_castps_si512(x);
-}
-
-static inline vf vf_of_bits(vu x)
-{
-    return _mm512_castsi512_ps(x);
-}
-
 static inline vu vu_load_words(const uint16_t *p)
 {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));

@@ -146,6 +146,18 @@ static inline vf vf_exp2_integer(vf k) /* 2^k for integral k of a normal result 
         _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127)), 23));
 }
 
+static inline vf vf_exponent(vf x)
+{
+    const __m256i exponent = _mm256_srli_epi32(_mm256_castps_si256(x), 23);
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(exponent, _mm256_set1_epi32(127)));
+}
+
+static inline vf vf_mantissa(vf x)
+{
+    const __m256i fraction = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7fffff));
+    return _mm256_castsi256_ps(_mm256_or_si256(fraction, _mm256_set1_epi32(0x3f800000)));
+}
+
 static inline vf vf_where_negative(vf x, vf yes, vf no) /* x < 0 ? yes : no */
 {
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ));
@@ -216,6 +228,13 @@ static inline float vf_sum(vf x)
     return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
 }
 
+static inline float vf_largest(vf x)
+{
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 pair = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(pair, _mm_movehdup_ps(pair)));
+}
+
 static inline vd vd_zero(void)
 {
     return _mm256_setzero_pd();
@@ -280,6 +299,16 @@ static inline vu vu_set1(uint32_t x)
 static inline vu vu_load(const uint32_t *p)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+static inline vu vu_bits(vf x)
+{
+    return _mm256_castps_si256(x);
+}
+
+static inline vf vf_of_bits(vu x)
+{
+    return _mm256_castsi256_ps(x);
 }
 
 static inline vf vf_low_bf16(vu words)

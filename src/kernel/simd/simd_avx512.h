@@ -147,6 +147,17 @@ static inline vf vf_exp2_integer(vf k) /* 2^k for integral k of a normal result 
         _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(k), _mm512_set1_epi32(127)), 23));
 }
 
+/* x = mantissa * 2^exponent with 1 <= mantissa < 2, for normal x > 0 */
+static inline vf vf_exponent(vf x)
+{
+    return _mm512_getexp_ps(x);
+}
+
+static inline vf vf_mantissa(vf x)
+{
+    return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+}
+
 static inline vf vf_where_negative(vf x, vf yes, vf no) /* x < 0 ? yes : no */
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), no, yes);
@@ -232,6 +243,14 @@ static inline float vf_sum(vf x)
     return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
 }
 
+static inline float vf_largest(vf x) /* of its lanes */
+{
+    const __m256 half = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(pair, _mm_movehdup_ps(pair)));
+}
+
 static inline vd vd_zero(void)
 {
     return _mm512_setzero_pd();
@@ -297,6 +316,16 @@ static inline vu vu_set1(uint32_t x)
 static inline vu vu_load(const uint32_t *p)
 {
     return _mm512_loadu_si512(p);
+}
+
+static inline vu vu_bits(vf x)
+{
+    return _mm512_castps_si512(x);
+}
+
+static inline vf vf_of_bits(vu x)
+{
+    return _mm512_castsi512_ps(x);
 }
 
 static inline vf vf_low_bf16(vu words) /* of pairs of bf16, those in the low halves */

@@ -44,4 +44,12 @@ PH_INLINE vf vf_log1p_unit(vf e)
     return vf_fma(vf_mul(q, t), twice, twice);
 }
 
+/* log(x) for normal x >= 1, within 3 ulp. log(2^k m) = k ln 2 + log(1 + (m - 1)) */
+PH_INLINE vf vf_log_from_one(vf x)
+{
+    const vf k = vf_exponent(x);
+    const vf rest = vf_fma(k, vf_set1(-2.12194440e-4F), vf_log1p_unit(vf_sub(vf_mantissa(x), vf_set1(1))));
+    return vf_fma(k, vf_set1(0.693359375F), rest);
+}
+
 #endif
