@@ -16,10 +16,28 @@ ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 
 /* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F slices (feature f reads
- * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros.
+ * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. Of selected ids
+ * (ph_select_features) the S features that were selected are looked up: (B,S,D).
  * Gradients flow into the table alone: differentiating to id_weights is PH_ERROR_CONFIG. */
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights);
+
+/* ---- histories: M items in B bags, M counted when a batch runs ---- */
+
+/* Some features' ids: the S*B bags of `features`, which ascend, and their M items, out of a batch's ids (F*B bags). So a
+ * model that looks a history up item by item pools the other features alone. */
+ph_value ph_select_features(
+    struct ph_builder *builder, ph_value ids, size_t num_features, const size_t *features);
+ph_value ph_feature_bags(struct ph_builder *builder, ph_value ids, size_t feature); /* of one: B bags */
+/* The embedding of each item of a feature's bags, not pooled: (M,D), row i the table's row of item i, in slice `feature`,
+ * times its weight where id_weights (N, of the whole batch) is not 0. Gradients as ph_embedding_bag's; a table may be looked
+ * up in both ways. */
+ph_value ph_embedding_rows(
+    struct ph_builder *builder, ph_value bags, ph_value table, size_t feature, ph_value id_weights);
+/* x (B,K), a row a sample: (M,K), each sample's row once for each item of its bag. */
+ph_value ph_repeat_rows(struct ph_builder *builder, ph_value x, ph_value bags);
+/* x (M,K), weights (M,1) or 0: (B,K), the sum over each bag of weight * row. An empty bag is all zeros. */
+ph_value ph_pool_rows(struct ph_builder *builder, ph_value x, ph_value bags, ph_value weights);
 
 /* x (B,F) dense features, vectors parameter (F,D): (B,F,D) with row f = x_f * vectors_f. */
 ph_value ph_dense_embedding(struct ph_builder *builder, ph_value x, ph_value vectors);

@@ -1,4 +1,5 @@
 /* The two operators that differentiation itself needs; all others live in src/op/. */
+#include <assert.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -27,16 +28,45 @@ const struct ph_op ph__op_seed = {.name = "seed", .infer = seed_infer, .cost = n
 
 /* ---- accumulate: a + b --------------------------------------------------------------------------------- */
 
+enum { BLOCK_ELEMENTS = 16384 };
+
+static size_t sum_of_limits(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+/* A symbol as a multiple of what comes with the batch. */
+static struct ph_symbol bound_of(const struct ph_graph *graph, uint32_t symbol)
+{
+    struct ph_symbol bound = graph->symbols[symbol];
+    while (bound.bound > PH_SYMBOL_IDS) {
+        bound.factor *= graph->symbols[bound.bound].factor;
+        bound.bound = graph->symbols[bound.bound].bound;
+    }
+    return bound;
+}
+
+/* The slots of a and of b are no more than so many times the batch's ids each, and their union no more than both. */
+static ph_status union_infer(struct ph_infer *infer)
+{
+    const struct ph_type *types = infer->inputs;
+    struct ph_symbol bounds[2];
+    for (size_t i = 0; i < 2; i++)
+        bounds[i] = bound_of(&infer->builder->graph, types[i].dims[0].symbol);
+    assert(bounds[0].bound == bounds[1].bound);
+    const uint32_t symbol = ph__builder_symbol(infer->builder, "union", bounds[0].bound,
+        bounds[0].factor + bounds[1].factor, sum_of_limits(bounds[0].limit, bounds[1].limit));
+    infer->outputs[0] = types[0];
+    infer->outputs[0].dims[0] = ph__dim_of(1, symbol);
+    return ph_builder_status(infer->builder);
+}
+
 static ph_status accumulate_infer(struct ph_infer *infer)
 {
     const struct ph_type *a = &infer->inputs[0], *b = &infer->inputs[1];
+    if (a->kind == PH_SPARSE_ROWS && b->kind == PH_SPARSE_ROWS && ph__dim_equal(a->dims[1], b->dims[1]))
+        return union_infer(infer);
     infer->outputs[0] = *a;
-    if (a->kind == PH_SPARSE_ROWS && b->kind == PH_SPARSE_ROWS && ph__dim_equal(a->dims[1], b->dims[1])) {
-        size_t factor = 2; /* both are bounded by the ids of the batch, so their union by twice that */
-        uint32_t symbol = ph__builder_symbol(infer->builder, "union", a->dims[0].symbol, factor, SIZE_MAX);
-        infer->outputs[0].dims[0] = ph__dim_of(1, symbol);
-        return ph_builder_status(infer->builder);
-    }
     if (ph__type_equal(a, b) && (a->kind == PH_DENSE || a->kind == PH_SCALAR))
         return PH_OK;
     char text_a[96], text_b[96];
@@ -58,27 +88,111 @@ static void add_block(void *argument, size_t first, size_t last, size_t worker)
     call->backend->kernels->add(last - first, a + first, b + first, (ph_real *)call->outputs[0].data + first);
 }
 
-/* Merge of two ascending lists of slots; equal slots add their rows. */
+/* Sparse rows: two ascending lists of slots are merged, and equal slots add their rows. The merged sequence, a's slot before
+ * b's equal one, is cut into blocks, each of which finds its own parts of both lists (merge path: Odeh, Green, Mwassi, Shmueli,
+ * Birk, "Merge path: parallel merging made simple", 2012). A first sweep counts the distinct slots of each block, so that
+ * the second knows where its rows begin. */
+struct union_job {
+    const struct ph_call *call;
+    size_t block;
+    size_t *begins; /* by block: its distinct slots, then where they begin */
+};
+
+/* Positions in a and in b. */
+struct cut {
+    size_t a, b;
+};
+
+/* So many of the merged sequence's first slots, and one more where that would part equal ones. */
+static struct cut cut_at(const struct ph_operand *a, const struct ph_operand *b, size_t count)
+{
+    const size_t num_a = a->shape.dims[0], num_b = b->shape.dims[0];
+    size_t first = count > num_b ? count - num_b : 0, last = count < num_a ? count : num_a;
+    while (first < last) {
+        const size_t middle = first + (last - first) / 2;
+        if (a->index[middle] <= b->index[count - 1 - middle])
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    struct cut cut = {first, count - first};
+    cut.b += cut.a > 0 && cut.b < num_b && a->index[cut.a - 1] == b->index[cut.b];
+    return cut;
+}
+
+static size_t row_elements(const struct ph_call *call)
+{
+    return call->outputs[0].shape.dims[1];
+}
+
+/* Merges the slots from `at` to `end`, and their rows where `writes`: from row `row` on. Returns how many. */
+static size_t merge_rows(const struct ph_call *call, struct cut at, struct cut end, bool writes, size_t row)
+{
+    const struct ph_operand *a = &call->inputs[0], *b = &call->inputs[1], *sum = &call->outputs[0];
+    const size_t dim = row_elements(call), begin = row;
+    for (; at.a < end.a || at.b < end.b; row++) {
+        const bool has_a = at.a < end.a && (at.b == end.b || a->index[at.a] <= b->index[at.b]);
+        const bool has_b = at.b < end.b && (at.a == end.a || b->index[at.b] <= a->index[at.a]);
+        const ph_real *row_a = (const ph_real *)a->data + at.a * dim,
+                      *row_b = (const ph_real *)b->data + at.b * dim;
+        ph_real *target = (ph_real *)sum->data + row * dim;
+        if (writes)
+            sum->index[row] = has_a ? a->index[at.a] : b->index[at.b];
+        if (writes && has_a && has_b)
+            call->backend->kernels->add(dim, row_a, row_b, target);
+        else if (writes)
+            memcpy(target, has_a ? row_a : row_b, dim * sizeof *target);
+        at.a += has_a;
+        at.b += has_b;
+    }
+    return row - begin;
+}
+
+static void count_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct union_job *job = argument;
+    const struct ph_operand *a = &job->call->inputs[0], *b = &job->call->inputs[1];
+    (void)worker;
+    job->begins[first / job->block] =
+        merge_rows(job->call, cut_at(a, b, first), cut_at(a, b, last), false, 0);
+}
+
+static void write_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct union_job *job = argument;
+    const struct ph_operand *a = &job->call->inputs[0], *b = &job->call->inputs[1];
+    (void)worker;
+    merge_rows(job->call, cut_at(a, b, first), cut_at(a, b, last), true, job->begins[first / job->block]);
+}
+
+static size_t block_rows(const struct ph_call *call)
+{
+    return BLOCK_ELEMENTS / (row_elements(call) + 1) + 1;
+}
+
+static size_t num_slots(const struct ph_call *call)
+{
+    return call->inputs[0].shape.dims[0] + call->inputs[1].shape.dims[0];
+}
+
+static size_t accumulate_scratch_bytes(const struct ph_call *call)
+{
+    const bool is_sparse = call->outputs[0].type->kind == PH_SPARSE_ROWS;
+    return is_sparse ? (num_slots(call) / block_rows(call) + 1) * sizeof(size_t) : 0;
+}
+
 static void add_sparse_rows(struct ph_call *call)
 {
-    const struct ph_operand *a = &call->inputs[0], *b = &call->inputs[1];
-    struct ph_operand *sum = &call->outputs[0];
-    size_t dim = a->shape.dims[1], i = 0, j = 0, count = 0;
-    while (i < a->shape.dims[0] || j < b->shape.dims[0]) {
-        bool has_a = i < a->shape.dims[0] && (j == b->shape.dims[0] || a->index[i] <= b->index[j]);
-        bool has_b = j < b->shape.dims[0] && (i == a->shape.dims[0] || b->index[j] <= a->index[i]);
-        const ph_real *row_a = (const ph_real *)a->data + i * dim,
-                      *row_b = (const ph_real *)b->data + j * dim;
-        ph_real *row = (ph_real *)sum->data + count * dim;
-        sum->index[count++] = has_a ? a->index[i] : b->index[j];
-        if (has_a && has_b)
-            call->backend->kernels->add(dim, row_a, row_b, row);
-        else
-            memcpy(row, has_a ? row_a : row_b, dim * sizeof *row);
-        i += has_a;
-        j += has_b;
+    struct union_job job = {call, block_rows(call), call->scratch};
+    size_t count = 0;
+    ph__for_blocks(call->backend, num_slots(call), job.block, count_block, &job);
+    for (size_t i = 0; i * job.block < num_slots(call); i++) {
+        const size_t here = job.begins[i];
+        job.begins[i] = count;
+        count += here;
     }
-    call->extents[sum->type->dims[0].symbol] = count;
+    ph__for_blocks(call->backend, num_slots(call), job.block, write_block, &job);
+    call->extents[call->outputs[0].type->dims[0].symbol] = count;
 }
 
 static ph_status accumulate_run(struct ph_call *call)
@@ -88,9 +202,15 @@ static ph_status accumulate_run(struct ph_call *call)
     else if (call->outputs[0].type->kind == PH_SPARSE_ROWS)
         add_sparse_rows(call);
     else
-        ph__for_blocks(call->backend, ph_shape_elements(&call->outputs[0].shape), 16384, add_block, call);
+        ph__for_blocks(
+            call->backend, ph_shape_elements(&call->outputs[0].shape), BLOCK_ELEMENTS, add_block, call);
     return PH_OK;
 }
 
 const struct ph_op ph__op_accumulate = {
-    .name = "accumulate", .infer = accumulate_infer, .cost = accumulate_cost, .run = accumulate_run};
+    .name = "accumulate",
+    .infer = accumulate_infer,
+    .cost = accumulate_cost,
+    .scratch_bytes = accumulate_scratch_bytes,
+    .run = accumulate_run,
+};

@@ -45,8 +45,12 @@ struct ph_embedding_bag_attributes {
     int reads_all; /* of split rows: scoring reads all of a number, training its high word */
 };
 
-/* Row bases of a slots node, F + 1: feature f has rows [bases[f], bases[f + 1]) of the table. The program's. */
-const uint64_t *ph__slots_bases(const struct ph_node *node);
+/* The rows of a table that a feature's ids name. */
+struct ph_slot_range {
+    uint64_t first_row, num_rows;
+};
+/* Of a slots node, by feature. The program's. */
+const struct ph_slot_range *ph__slots_ranges(const struct ph_node *node);
 
 struct ph_scale_attributes {
     double factor;

@@ -10,10 +10,10 @@
 static ph_status embedding_gradient_infer(struct ph_infer *infer)
 {
     const struct ph_type *unique = &infer->inputs[PH_LOOKUP_UNIQUE], *dy = &infer->inputs[PH_LOOKUP_GRADIENT];
-    if (!ph__type_is_real_of_rank(dy, 3))
-        return ph__infer_fail(infer, "merged slots and the gradient (B,F,D) of their lookup");
+    if (!ph__type_is_real(dy) || dy->rank < 2)
+        return ph__infer_fail(infer, "merged slots and the gradient (B,F,D) or (N,D) of their lookup");
     infer->outputs[0] = (struct ph_type){
-        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {unique->dims[0], dy->dims[2]}};
+        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {unique->dims[0], ph__last_dim(dy)}};
     return PH_OK;
 }
 
@@ -60,3 +60,21 @@ const struct ph_op ph__op_embedding_gradient = {
     .cost = embedding_gradient_cost,
     .run = embedding_gradient_run,
 };
+
+void ph__embedding_gradient(struct ph_gradient *gradient, enum ph_lookup_shape shape)
+{
+    struct ph_builder *builder = gradient->builder;
+    const struct ph_node node = *gradient->node;
+    const ph_value slots = node.inputs[PH_EMBEDDING_SLOTS];
+    if (gradient->is_wanted[PH_EMBEDDING_WEIGHTS])
+        ph__builder_fail(
+            builder, PH_ERROR_CONFIG, "'%s': no gradient flows into the weights of ids", node.name);
+    if (!gradient->is_wanted[PH_EMBEDDING_TABLE])
+        return;
+    ph_value lookup[PH_LOOKUP_INPUTS] = {[PH_LOOKUP_GRADIENT] = gradient->output_gradients[0]};
+    ph__merge(builder, slots, &lookup[PH_LOOKUP_UNIQUE], &lookup[PH_LOOKUP_ORDER]);
+    ph__entries(builder, slots, lookup[PH_LOOKUP_ORDER], node.inputs[PH_EMBEDDING_WEIGHTS], shape,
+        &lookup[PH_LOOKUP_ROWS], &lookup[PH_LOOKUP_COEFFICIENTS]);
+    gradient->input_gradients[PH_EMBEDDING_TABLE] =
+        ph__emit1(builder, &ph__op_embedding_gradient, NULL, NULL, 0, PH_LOOKUP_INPUTS, lookup);
+}

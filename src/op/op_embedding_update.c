@@ -19,7 +19,7 @@ static ph_status embedding_update_infer(struct ph_infer *infer)
 static void embedding_update_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
     const struct ph_operand *lookup = &call->inputs[LOOKUP];
-    const double dim = (double)lookup[PH_LOOKUP_GRADIENT].shape.dims[2];
+    const double dim = (double)ph__row_width(&lookup[PH_LOOKUP_GRADIENT]);
     const double unique = (double)ph__rows(&lookup[PH_LOOKUP_UNIQUE]);
     const double positions = (double)lookup[PH_LOOKUP_ORDER].shape.dims[1];
     ph__update_cost(call, unique * dim, cost_out);
@@ -39,7 +39,7 @@ static size_t row_bytes(size_t dim)
 
 static size_t embedding_update_scratch_bytes(const struct ph_call *call)
 {
-    const size_t dim = call->inputs[LOOKUP + PH_LOOKUP_GRADIENT].shape.dims[2];
+    const size_t dim = ph__row_width(&call->inputs[LOOKUP + PH_LOOKUP_GRADIENT]);
     return ph__team_num_threads(call->backend->team) * row_bytes(dim);
 }
 

@@ -2,8 +2,8 @@
  *
  * slots jagged u32 (F*B bags, N), order jagged u32 (U bags, N) of merge, id weights (N) or none
  *   -> rows (N) u32: entry e is position p = order[e]; if that lies in the bag of sample b and feature f, its row of the
- *      lookup's gradient, seen as (B*F, D), is b F + f
- *   -> coefficients (N), unless pooling is a plain sum: weight of p, over the bag's length for mean pooling
+ *      lookup's gradient, seen as (B*F, D), is b F + f; of a lookup of items, whose gradient is (N,D), it is p
+ *   -> coefficients (N), unless all are one: weight of p, over the bag's length for mean pooling
  *
  * Merged slots ascend with the features, so a feature's entries lie where its positions do. One task lists both, while the
  * rows of its positions are in a cache. */
@@ -11,6 +11,10 @@
 #include "op/op_table.h"
 
 enum { SLOTS, ORDER, WEIGHTS, NUM_INPUTS };
+
+struct entries_attributes {
+    enum ph_lookup_shape shape;
+};
 
 static ph_status entries_infer(struct ph_infer *infer)
 {
@@ -33,6 +37,7 @@ static void entries_cost(const struct ph_call *call, struct ph_cost *cost_out)
 
 struct entries_job {
     const struct ph_call *call;
+    enum ph_lookup_shape shape;
     size_t num_features, num_samples;
     size_t worker_positions; /* see ph__worker_positions */
 };
@@ -55,11 +60,10 @@ static void list_rows(const struct entries_job *job, size_t feature, uint32_t *r
 
 static ph_real coefficient_of(const struct entries_job *job, uint32_t position, uint32_t row)
 {
-    const struct ph_embedding_bag_attributes *attributes = job->call->attributes;
     const uint32_t *offsets = job->call->inputs[SLOTS].index;
     const ph_real *weights = job->call->inputs[WEIGHTS].data;
     const ph_real weight = weights != NULL ? weights[position] : 1;
-    if (attributes->pooling != PH_POOL_MEAN)
+    if (job->shape != PH_LOOKUP_MEANS)
         return weight;
     const size_t bag = row % job->num_features * job->num_samples + row / job->num_features;
     return weight * (1 / (ph_real)(offsets[bag + 1] - offsets[bag]));
@@ -76,9 +80,10 @@ static void list_feature(void *argument, size_t feature, size_t worker)
         (uint32_t *)call->scratch + (job->worker_positions > 0 ? worker * job->worker_positions : first);
     uint32_t *rows = call->outputs[0].data;
     ph_real *coefficients = call->num_outputs > 1 ? call->outputs[1].data : NULL;
-    list_rows(job, feature, row_of_position);
+    if (job->shape != PH_LOOKUP_ITEMS)
+        list_rows(job, feature, row_of_position);
     for (size_t e = first; e < last; e++)
-        rows[e] = row_of_position[order[e] - first];
+        rows[e] = job->shape == PH_LOOKUP_ITEMS ? order[e] : row_of_position[order[e] - first];
     if (coefficients != NULL)
         for (size_t e = first; e < last; e++)
             coefficients[e] = coefficient_of(job, order[e], rows[e]);
@@ -86,8 +91,10 @@ static void list_feature(void *argument, size_t feature, size_t worker)
 
 static ph_status entries_run(struct ph_call *call)
 {
+    const struct entries_attributes *attributes = call->attributes;
     const struct ph_operand *slots = &call->inputs[SLOTS];
-    struct entries_job job = {.call = call, .num_features = slots->type->dims[0].extent};
+    struct entries_job job = {
+        .call = call, .shape = attributes->shape, .num_features = slots->type->dims[0].extent};
     job.num_samples = slots->shape.dims[0] / job.num_features;
     job.worker_positions = ph__worker_positions(call->backend, slots);
     ph__parallel_for(call->backend->team, job.num_features, list_feature, &job);
@@ -103,11 +110,11 @@ const struct ph_op ph__op_entries = {
 };
 
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
-    enum ph_pooling pooling, ph_value *rows_out, ph_value *coefficients_out)
+    enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out)
 {
-    const struct ph_embedding_bag_attributes attributes = {.pooling = pooling};
+    const struct entries_attributes attributes = {shape};
     const ph_value inputs[NUM_INPUTS] = {slots, order, weights};
-    const size_t num_outputs = pooling == PH_POOL_SUM && weights == 0 ? 1 : 2;
+    const size_t num_outputs = shape != PH_LOOKUP_MEANS && weights == 0 ? 1 : 2;
     ph_value outputs[2] = {0, 0};
     for (size_t i = 0; i < num_outputs; i++)
         outputs[i] =

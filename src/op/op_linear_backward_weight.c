@@ -27,9 +27,8 @@ static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cos
 static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
 {
     const struct ph_operand *dy = &call->inputs[DY], *x = &call->inputs[X];
-    return (struct ph_gemm_weight_shape){.out_features = dy->shape.dims[dy->shape.rank - 1],
-        .in_features = x->shape.dims[x->shape.rank - 1],
-        .is_bf16 = ph__is_bf16(dy)};
+    return (struct ph_gemm_weight_shape){
+        .out_features = ph__row_width(dy), .in_features = ph__row_width(x), .is_bf16 = ph__is_bf16(dy)};
 }
 
 static size_t backward_weight_scratch_bytes(const struct ph_call *call)

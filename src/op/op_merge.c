@@ -9,7 +9,7 @@
 
 #include "op/op_table.h"
 
-/* Attributes: F + 1 row bases. */
+/* Attributes: F ranges of rows. */
 
 struct merge_job {
     const struct ph_call *call;
@@ -23,10 +23,11 @@ struct merge_job {
 static ph_status merge_infer(struct ph_infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[0];
-    const uint64_t *bases = infer->attributes;
-    const size_t table_rows = (size_t)bases[slots->dims[0].extent];
-    const uint32_t symbol =
-        ph__builder_symbol(infer->builder, "unique", slots->dims[1].symbol, 1, table_rows);
+    const struct ph_slot_range *ranges = infer->attributes;
+    size_t most = 0;
+    for (size_t feature = 0; feature < slots->dims[0].extent; feature++)
+        most += (size_t)ranges[feature].num_rows;
+    const uint32_t symbol = ph__builder_symbol(infer->builder, "unique", slots->dims[1].symbol, 1, most);
     if (symbol == 0)
         return ph_builder_status(infer->builder);
     const struct ph_dim unique = ph__dim_of(1, symbol);
@@ -79,18 +80,17 @@ static void sort_feature(void *argument, size_t feature, size_t worker)
 {
     const struct merge_job *job = argument;
     const struct ph_operand *slots = &job->call->inputs[0];
-    const uint64_t *bases = job->call->attributes;
+    const struct ph_slot_range range = ((const struct ph_slot_range *)job->call->attributes)[feature];
     const uint32_t first = slots->index[feature * job->num_samples];
     const uint32_t last = slots->index[(feature + 1) * job->num_samples];
     const size_t part = job->worker_positions > 0 ? worker * job->worker_positions : first;
     job->num_unique[feature] = 0;
     if (first == last)
         return;
-    job->num_unique[feature] =
-        ph__slot_sort(job->call->backend->kernels, (const uint32_t *)slots->data + first, last - first,
-            (uint32_t)bases[feature], (uint32_t)(bases[feature + 1] - bases[feature]), first,
-            (uint32_t *)job->call->outputs[1].data + first, job->unique + first, job->starts + first,
-            (char *)job->items + ph__slot_sort_scratch_bytes(part));
+    job->num_unique[feature] = ph__slot_sort(job->call->backend->kernels,
+        (const uint32_t *)slots->data + first, last - first, (uint32_t)range.first_row,
+        (uint32_t)range.num_rows, first, (uint32_t *)job->call->outputs[1].data + first, job->unique + first,
+        job->starts + first, (char *)job->items + ph__slot_sort_scratch_bytes(part));
 }
 
 /* Counts become offsets; returns their sum. */
@@ -137,17 +137,16 @@ const struct ph_op ph__op_merge = {
     .run = merge_run,
 };
 
-void ph__merge(struct ph_builder *builder, ph_value slots, const struct ph_declaration *table,
-    ph_value *unique_out, ph_value *order_out)
+void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out)
 {
     ph_value outputs[2] = {0};
-    const uint64_t *bases = ph__table_bases(builder, table);
-    const size_t size = (table->num_slices + 1) * sizeof *bases;
-    if (bases != NULL) {
-        outputs[0] = ph__builder_find(builder, &ph__op_merge, bases, size, 1, &slots, 0);
-        outputs[1] = ph__builder_find(builder, &ph__op_merge, bases, size, 1, &slots, 1);
+    if (ph_builder_status(builder) == PH_OK) {
+        const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
+        const size_t size = ph_value_type(builder, slots).dims[0].extent * sizeof *ranges;
+        outputs[0] = ph__builder_find(builder, &ph__op_merge, ranges, size, 1, &slots, 0);
+        outputs[1] = ph__builder_find(builder, &ph__op_merge, ranges, size, 1, &slots, 1);
         if (outputs[0] == 0)
-            ph__emit(builder, &ph__op_merge, NULL, bases, size, 1, &slots, 2, outputs);
+            ph__emit(builder, &ph__op_merge, NULL, ranges, size, 1, &slots, 2, outputs);
     }
     *unique_out = outputs[0];
     *order_out = outputs[1];

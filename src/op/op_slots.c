@@ -9,7 +9,7 @@
 
 enum { BLOCK_SAMPLES = 1024 };
 
-/* Attributes: F + 1 row bases, then the features' names, each with its NUL. They are compared as bytes, so that tables
+/* Attributes: F ranges of rows, then the features' names, each with its NUL. They are compared as bytes, so that tables
  * whose slices have equal rows and end in equal names ("linear.user", "embedding.user") share one node. */
 static size_t num_features(const struct ph_type *ids)
 {
@@ -19,7 +19,7 @@ static size_t num_features(const struct ph_type *ids)
 static const char *feature_name(const struct ph_call *call, size_t feature)
 {
     const char *name =
-        (const char *)((const uint64_t *)call->attributes + num_features(call->inputs[0].type) + 1);
+        (const char *)((const struct ph_slot_range *)call->attributes + num_features(call->inputs[0].type));
     for (; feature > 0; feature--)
         name += strlen(name) + 1;
     return name;
@@ -60,16 +60,15 @@ static void slots_task(void *argument, size_t task, size_t worker)
     const size_t feature = task % features, first = task / features * BLOCK_SAMPLES;
     const size_t last = first + BLOCK_SAMPLES < num_samples ? first + BLOCK_SAMPLES : num_samples;
     const uint32_t *offsets = input->index + feature * num_samples;
-    const uint64_t *bases = call->attributes;
-    const uint64_t base = bases[feature], num_rows = bases[feature + 1] - base;
+    const struct ph_slot_range range = ((const struct ph_slot_range *)call->attributes)[feature];
     const int64_t *ids = input->data;
     uint32_t *slots = call->outputs[0].data;
     (void)worker;
 
     bool is_bad = false;
     for (size_t p = offsets[first]; p < offsets[last]; p++) {
-        is_bad |= (uint64_t)ids[p] >= num_rows;
-        slots[p] = (uint32_t)(base + (uint64_t)ids[p]);
+        is_bad |= (uint64_t)ids[p] >= range.num_rows;
+        slots[p] = (uint32_t)(range.first_row + (uint64_t)ids[p]);
     }
     memcpy(call->outputs[0].index + feature * num_samples + first, offsets + first,
         (last - first) * sizeof *offsets);
@@ -83,8 +82,7 @@ static ph_status report_bad_id(const struct ph_call *call, size_t task)
     const size_t features = num_features(input->type), num_samples = input->shape.dims[0] / features;
     const size_t feature = task % features;
     const uint32_t *offsets = input->index + feature * num_samples;
-    const uint64_t *bases = call->attributes;
-    const uint64_t num_rows = bases[feature + 1] - bases[feature];
+    const uint64_t num_rows = ((const struct ph_slot_range *)call->attributes)[feature].num_rows;
     const int64_t *ids = input->data;
     size_t sample = task / features * BLOCK_SAMPLES;
     size_t p = offsets[sample];
@@ -117,7 +115,7 @@ const struct ph_op ph__op_slots = {
     .run = slots_run,
 };
 
-const uint64_t *ph__slots_bases(const struct ph_node *node)
+const struct ph_slot_range *ph__slots_ranges(const struct ph_node *node)
 {
     return node->attributes;
 }
@@ -129,30 +127,42 @@ static const char *last_word(const char *name)
     return dot != NULL ? dot + 1 : name;
 }
 
-static void *make_attributes(struct ph_builder *builder, const struct ph_declaration *table, size_t *size_out)
+static struct ph_slot_range range_of(const struct ph_declaration *table, size_t slice)
 {
-    const uint64_t *bases = ph__table_bases(builder, table);
-    const size_t bases_size = (table->num_slices + 1) * sizeof *bases;
-    size_t size = bases_size;
-    for (size_t i = 0; i < table->num_slices; i++)
-        size += strlen(last_word(table->slices[i].name)) + 1;
-    char *attributes = ph__arena_alloc(&builder->graph.arena, size);
-    if (bases == NULL || attributes == NULL) {
+    struct ph_slot_range range = {0, table->slices[slice].num_rows};
+    for (size_t i = 0; i < slice; i++)
+        range.first_row += table->slices[i].num_rows;
+    return range;
+}
+
+/* slices[f] is that of feature f; NULL: slice f. */
+static void *make_attributes(struct ph_builder *builder, const struct ph_declaration *table, size_t count,
+    const size_t *slices, size_t *size_out)
+{
+    size_t size = count * sizeof(struct ph_slot_range);
+    for (size_t i = 0; i < count; i++)
+        size += strlen(last_word(table->slices[slices != NULL ? slices[i] : i].name)) + 1;
+    struct ph_slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
+    if (ranges == NULL) {
         ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
         return NULL;
     }
-    memcpy(attributes, bases, bases_size);
-    char *next = attributes + bases_size;
-    for (size_t i = 0; i < table->num_slices; i++)
-        next = stpcpy(next, last_word(table->slices[i].name)) + 1;
+    char *next = (char *)(ranges + count);
+    for (size_t i = 0; i < count; i++) {
+        const size_t slice = slices != NULL ? slices[i] : i;
+        ranges[i] = range_of(table, slice);
+        next = stpcpy(next, last_word(table->slices[slice].name)) + 1;
+    }
     *size_out = size;
-    return attributes;
+    return ranges;
 }
 
-ph_value ph__slots(struct ph_builder *builder, ph_value ids, const struct ph_declaration *table)
+ph_value ph__slots(
+    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *slices)
 {
+    const size_t count = ph_value_type(builder, ids).dims[0].extent;
     size_t size;
-    void *attributes = make_attributes(builder, table, &size);
+    void *attributes = make_attributes(builder, table, count, slices, &size);
     if (attributes == NULL)
         return 0;
     const ph_value known = ph__builder_find(builder, &ph__op_slots, attributes, size, 1, &ids, 0);

@@ -1,21 +1,82 @@
-/* Helpers of the table operators: row bases, the kernel's view of a lookup, walks over rows. */
+/* Helpers of the table operators: checks, the kernel's view of a lookup, walks over rows. */
 #include "op/op_table.h"
 
 #include "base/memory.h"
 #include "store/init.h"
+#include "tensor/row_format.h"
 
 enum { BLOCK_POSITIONS = 2048 };
 
-const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_declaration *table)
+const struct ph_declaration *ph__lookup_table(
+    struct ph_builder *builder, const char *operator_name, ph_value ids, ph_value table)
 {
-    uint64_t *bases = ph__arena_alloc_array(&builder->graph.arena, table->num_slices + 1, sizeof *bases);
-    if (bases == NULL) {
-        ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
+    if (ph_builder_status(builder) != PH_OK)
+        return NULL;
+    const struct ph_type type = ph_value_type(builder, ids);
+    const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
+    if (type.kind != PH_JAGGED || type.dtype != PH_I64) {
+        ph__builder_fail(builder, PH_ERROR_CONFIG, "%s: '%s' is not jagged ids", operator_name,
+            ph_value_name(builder, ids));
         return NULL;
     }
-    for (size_t i = 0; i < table->num_slices; i++)
-        bases[i + 1] = bases[i] + table->slices[i].num_rows;
-    return bases;
+    if (declaration == NULL || !declaration->is_table) {
+        ph__builder_fail(
+            builder, PH_ERROR_CONFIG, "%s: '%s' is no table", operator_name, ph_value_name(builder, table));
+        return NULL;
+    }
+    return declaration;
+}
+
+/* ---- lookups ------------------------------------------------------------------------------------------------- */
+
+ph_status ph__embedding_check(const struct ph_infer *infer)
+{
+    const struct ph_type *slots = &infer->inputs[PH_EMBEDDING_SLOTS],
+                         *table = &infer->inputs[PH_EMBEDDING_TABLE],
+                         *weights = &infer->inputs[PH_EMBEDDING_WEIGHTS];
+    const bool are_weights_right =
+        weights->kind == PH_TOKEN ||
+        (ph__type_is_real_of_rank(weights, 1) && ph__dim_equal(weights->dims[0], slots->dims[1]));
+    if (slots->kind != PH_JAGGED || slots->dtype != PH_U32 || !ph__type_is_real_of_rank(table, 2) ||
+        !are_weights_right)
+        return ph__infer_fail(infer, "slots, a table (rows,D), weights (N) or none");
+    return PH_OK;
+}
+
+/* The low words that are read; NULL: none. */
+static const uint16_t *low_words(const struct ph_call *call)
+{
+    const struct ph_embedding_bag_attributes *attributes = call->attributes;
+    return attributes->reads_all ? call->inputs[PH_EMBEDDING_TABLE].parameter->low : NULL;
+}
+
+struct ph_embedding_bag_args ph__embedding_args(const struct ph_call *call)
+{
+    const struct ph_operand *table = &call->inputs[PH_EMBEDDING_TABLE];
+    return (struct ph_embedding_bag_args){.table = table->data,
+        .format = table->parameter->row_format,
+        .low = low_words(call),
+        .dim = table->shape.dims[1],
+        .slots = call->inputs[PH_EMBEDDING_SLOTS].data,
+        .weights = call->inputs[PH_EMBEDDING_WEIGHTS].data};
+}
+
+/* a multiplication and an addition for each number of each row that is read */
+void ph__embedding_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const struct ph_operand *table = &call->inputs[PH_EMBEDDING_TABLE];
+    const struct ph_shape *slots = &call->inputs[PH_EMBEDDING_SLOTS].shape;
+    const enum ph_row_format format = table->parameter->row_format;
+    const size_t dim = table->shape.dims[1];
+    const size_t row_bytes =
+        low_words(call) != NULL ? ph__table_bytes(format, 1, dim) : ph__row_bytes(format, dim);
+    const double positions = (double)slots->dims[1];
+    const double weights = call->inputs[PH_EMBEDDING_WEIGHTS].data != NULL ? positions : 0;
+    cost_out->flops = 2 * positions * (double)dim;
+    cost_out->gathered_bytes = positions * (double)row_bytes;
+    cost_out->bytes = cost_out->gathered_bytes +
+                      (weights + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real) +
+                      (positions + (double)slots->dims[0]) * sizeof(uint32_t);
 }
 
 size_t ph__worker_positions(const struct ph_backend *backend, const struct ph_operand *slots)
@@ -37,7 +98,7 @@ struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand 
         .rows = lookup[PH_LOOKUP_ROWS].data,
         .coefficients = lookup[PH_LOOKUP_COEFFICIENTS].data,
         .grad = gradient->data,
-        .dim = gradient->shape.dims[2],
+        .dim = ph__row_width(gradient),
     };
 }
 

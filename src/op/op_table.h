@@ -1,29 +1,53 @@
 /* What the operators of embedding tables share.
  *
- * A lookup is slots -> embedding_bag; its gradient is merge and entries -> embedding_gradient, a sparse_rows value; and
+ * A lookup is slots -> embedding_bag or embedding_rows; its gradient is merge and entries -> embedding_gradient, a sparse_rows value; and
  * that value flows into update_table, or becomes one sweep with it: embedding_update. */
 #ifndef PH_OP_OP_TABLE_H
 #define PH_OP_OP_TABLE_H
 
-#include "op/operator.h"
+#include "op/attributes.h"
 
 /* ---- from ids to merged slots ----------------------------------------------------------------------------- */
 
-/* Row bases of the table's slices, num_slices + 1, in the program's memory; NULL after failure. */
-const uint64_t *ph__table_bases(struct ph_builder *builder, const struct ph_declaration *table);
+/* The declaration of `table`, to look jagged i64 `ids` up in; NULL after failure, which names the operator. */
+const struct ph_declaration *ph__lookup_table(
+    struct ph_builder *builder, const char *operator_name, ph_value ids, ph_value table);
 
-/* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. */
-ph_value ph__slots(struct ph_builder *builder, ph_value ids, const struct ph_declaration *table);
+/* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. Feature f of
+ * the ids has slice slices[f] of the table; NULL: slice f. */
+ph_value ph__slots(
+    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *slices);
 /* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
-void ph__merge(struct ph_builder *builder, ph_value slots, const struct ph_declaration *table,
-    ph_value *unique_out, ph_value *order_out);
+void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out);
+
+/* How the rows of a lookup become its output: those of a bag as one, or each by itself. */
+enum ph_lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
 /* Of each merged position: its row of the lookup's gradient, and its coefficient (0: all are one). weights may be 0. */
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
-    enum ph_pooling pooling, ph_value *rows_out, ph_value *coefficients_out);
+    enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out);
 
 /* Workers that handle every feature in the same part of a scratch of N positions find it in a cache. So many positions each
  * part has; 0 where the largest feature needs more: then each feature has the part where its positions are. */
 size_t ph__worker_positions(const struct ph_backend *backend, const struct ph_operand *slots);
+
+/* ---- lookups ---------------------------------------------------------------------------------------------- */
+
+/* Which features jagged ids belong to. */
+struct ph_feature_list {
+    size_t num_features;    /* of the batch */
+    const size_t *selected; /* those that ph_select_features chose, ascending, the program's; NULL: all */
+};
+struct ph_feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids);
+/* The weights of these ids, which may be selected ones, out of those of the batch; 0 stays 0. */
+ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value weights);
+
+/* Inputs and attributes of embedding_bag and embedding_rows. The table's rows may be in any row format
+ * (tensor/row_format.h). Of bf16_split a training program reads the high words alone, an inference program all of a number:
+ * what is measured in training is then what the saved model scores. */
+enum { PH_EMBEDDING_SLOTS, PH_EMBEDDING_TABLE, PH_EMBEDDING_WEIGHTS, PH_EMBEDDING_INPUTS };
+ph_status ph__embedding_check(const struct ph_infer *infer);
+struct ph_embedding_bag_args ph__embedding_args(const struct ph_call *call); /* but for bags and output */
+void ph__embedding_cost(const struct ph_call *call, struct ph_cost *cost_out);
 
 /* ---- the gradient of a lookup ----------------------------------------------------------------------------- */
 
@@ -33,9 +57,12 @@ enum {
     PH_LOOKUP_ORDER,
     PH_LOOKUP_ROWS,
     PH_LOOKUP_COEFFICIENTS, /* 0: all are one */
-    PH_LOOKUP_GRADIENT,     /* (B,F,D), of the lookup's output */
+    PH_LOOKUP_GRADIENT,     /* (B,F,D) or, of items, (N,D): of the lookup's output */
     PH_LOOKUP_INPUTS
 };
+
+/* The gradient rule of both lookups: that by the table, sparse_rows. */
+void ph__embedding_gradient(struct ph_gradient *gradient, enum ph_lookup_shape shape);
 
 /* The kernel's view of these inputs. */
 struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup);

@@ -84,6 +84,11 @@ size_t ph__vectors(const struct ph_operand *operand)
     return vectors;
 }
 
+size_t ph__row_width(const struct ph_operand *operand)
+{
+    return operand->shape.dims[operand->shape.rank - 1];
+}
+
 size_t ph__block_rows(size_t row_elements)
 {
     if (row_elements >= PH_BLOCK_ELEMENTS)

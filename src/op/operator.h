@@ -33,6 +33,7 @@ size_t ph__elements(const struct ph_operand *operand);
 size_t ph__rows(const struct ph_operand *operand);         /* dims[0] */
 size_t ph__row_elements(const struct ph_operand *operand); /* product of the other dimensions */
 size_t ph__vectors(const struct ph_operand *operand);      /* product of all dimensions but the last */
+size_t ph__row_width(const struct ph_operand *operand);    /* the last dimension */
 /* Rows of one task where a row has this many elements: about PH_BLOCK_ELEMENTS elements, at least one row. */
 size_t ph__block_rows(size_t row_elements);
 

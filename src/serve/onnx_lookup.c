@@ -66,7 +66,7 @@ void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights)
 static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_encoder *encoder = walk->encoder;
-    const uint64_t *bases = ph__slots_bases(node);
+    const struct ph_slot_range *ranges = ph__slots_ranges(node);
     int64_t *offsets = ph__arena_alloc_array(&walk->model->arena, num_single(encoder) + 1, sizeof *offsets);
     if (offsets == NULL) {
         ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
@@ -75,7 +75,7 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *n
     size_t count = 0;
     for (size_t feature = 0; feature < encoder->num_sparse; feature++)
         if (!encoder->sparse_columns[feature]->is_list)
-            offsets[count++] = (int64_t)bases[feature];
+            offsets[count++] = (int64_t)ranges[feature].first_row;
     const char *constant =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "offsets"), count, offsets);
     ph__onnx_emit(walk, node, "single", "Add", PH_ONNX_INPUTS("ids", constant), NULL);
@@ -84,7 +84,7 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *n
 /* A padded position has slot 0 of its feature, and the mask 0. */
 static void add_list_slots(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
 {
-    const int64_t base = (int64_t)ph__slots_bases(node)[feature];
+    const int64_t base = (int64_t)ph__slots_ranges(node)[feature].first_row;
     const char *ids = ph__onnx_model_text(walk->model, "ids.%s", feature_name(walk->encoder, feature));
     const char *zero = list_integer(walk, node, feature, "zero", 0);
     const char *offset = list_integer(walk, node, feature, "offset", base);

@@ -2,6 +2,9 @@
 #include "toy_ops.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
 
 static const struct ph_init ones = {PH_INIT_CONSTANT, 1};
 
@@ -114,39 +117,100 @@ static void loss_must_be_a_scalar(void **state)
 
 /* ---- the union of two sparse gradients ----------------------------------------------------------------------- */
 
-static struct ph_operand sparse_operand(
-    const struct ph_type *type, size_t rows, uint32_t *slots, ph_real *data)
+enum { MOST_SLOTS = 40000, DIM = 2 };
+
+/* Some of the slots below num_slots, `share` of them, each with a row of its own. */
+struct rows {
+    size_t count;
+    uint32_t slots[MOST_SLOTS];
+    ph_real data[MOST_SLOTS * DIM];
+};
+
+static void fill_rows(struct rows *rows, struct ph_rng_sequence *random, uint32_t num_slots, double share)
 {
-    return (struct ph_operand){
-        .type = type, .shape = {.rank = 2, .dims = {rows, 2}}, .data = data, .index = slots};
+    rows->count = 0;
+    for (uint32_t slot = 0; slot < num_slots; slot++) {
+        if (ph__rng_next_uniform(random) >= share)
+            continue;
+        rows->slots[rows->count] = slot;
+        for (size_t d = 0; d < DIM; d++)
+            rows->data[rows->count * DIM + d] = (ph_real)ph__rng_below(random, 1000);
+        rows->count++;
+    }
 }
 
-static void sparse_gradients_merge_by_slot(void **state)
+static struct ph_operand rows_operand(const struct ph_type *type, struct rows *rows)
 {
-    (void)state;
-    struct ph_backend *backend = NULL;
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
-    struct ph_type type = {.kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {{1, 3}, {2, 0}}};
-    uint32_t a_slots[] = {1, 4, 9}, b_slots[] = {0, 4, 10, 11}, slots[7];
-    ph_real a[] = {1, 1, 2, 2, 3, 3}, b[] = {10, 10, 20, 20, 30, 30, 40, 40}, sum[14];
-    struct ph_operand inputs[] = {sparse_operand(&type, 3, a_slots, a), sparse_operand(&type, 4, b_slots, b)};
-    struct ph_operand output = sparse_operand(&type, 7, slots, sum);
+    return (struct ph_operand){.type = type,
+        .shape = {.rank = 2, .dims = {rows->count, DIM}},
+        .data = rows->data,
+        .index = rows->slots};
+}
+
+/* The sum by slot, row after row. */
+static void check_union(struct ph_backend *backend, struct rows *a, struct rows *b)
+{
+    static struct rows sum;
+    static ph_real dense[MOST_SLOTS * DIM];
+    static size_t begins[MOST_SLOTS];
+    static bool is_there[MOST_SLOTS];
+    const struct ph_type type = {
+        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {{1, 3}, {DIM, 0}}};
+    struct ph_operand inputs[] = {rows_operand(&type, a), rows_operand(&type, b)};
+    struct ph_operand output = rows_operand(&type, &sum);
     uint64_t extents[PH_MAX_SYMBOLS] = {0};
+    output.shape.dims[1] = DIM;
     struct ph_call call = {.backend = backend,
         .inputs = inputs,
         .num_inputs = 2,
         .outputs = &output,
         .num_outputs = 1,
+        .scratch = begins,
         .extents = extents};
+    assert_true(ph__op_accumulate.scratch_bytes(&call) <= sizeof begins);
     assert_ok(ph__op_accumulate.run(&call));
-    assert_int_equal(extents[3], 6);
-    const uint32_t expected_slots[] = {0, 1, 4, 9, 10, 11};
-    const ph_real expected[] = {10, 1, 22, 3, 30, 40};
-    for (size_t i = 0; i < 6; i++) {
-        assert_int_equal(slots[i], expected_slots[i]);
-        assert_near(sum[2 * i + 1], expected[i], 0, 0);
+    memset(dense, 0, sizeof dense);
+    memset(is_there, 0, sizeof is_there);
+    for (int i = 0; i < 2; i++) {
+        const struct rows *rows = i == 0 ? a : b;
+        for (size_t j = 0; j < rows->count; j++) {
+            is_there[rows->slots[j]] = true;
+            for (size_t d = 0; d < DIM; d++)
+                dense[rows->slots[j] * DIM + d] += rows->data[j * DIM + d];
+        }
     }
-    ph_backend_destroy(backend);
+    size_t count = 0;
+    for (uint32_t slot = 0; slot < MOST_SLOTS; slot++) {
+        if (!is_there[slot])
+            continue;
+        assert_true(count < extents[3] && sum.slots[count] == slot);
+        assert_memory_equal(&sum.data[count * DIM], &dense[slot * DIM], DIM * sizeof(ph_real));
+        count++;
+    }
+    assert_int_equal(extents[3], count);
+}
+
+/* Lists of any lengths, and so many slots that they are merged in several blocks. */
+static void sparse_gradients_merge_by_slot(void **state)
+{
+    (void)state;
+    static struct rows a, b;
+    static const struct {
+        uint32_t num_slots;
+        double share_a, share_b;
+    } cases[] = {{0, 1, 1}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {12, 0.5, 0.5}, {MOST_SLOTS, 0.9, 0.8},
+        {MOST_SLOTS, 1, 1}, {MOST_SLOTS, 0.5, 0.001}, {MOST_SLOTS, 0.001, 0.5}, {MOST_SLOTS, 0, 0.5}};
+    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    for (size_t threads = 1; threads <= 3; threads += 2) {
+        struct ph_backend *backend = NULL;
+        assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &backend));
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            fill_rows(&a, &random, cases[i].num_slots, cases[i].share_a);
+            fill_rows(&b, &random, cases[i].num_slots, cases[i].share_b);
+            check_union(backend, &a, &b);
+        }
+        ph_backend_destroy(backend);
+    }
 }
 
 int main(void)

@@ -26,6 +26,8 @@ struct table_case {
     bool reads_gradient; /* the table's gradient is an output, so that nothing is fused */
     size_t num_threads;
     enum ph_row_format row_format;
+    /* How (B,F,D) is looked up; NULL: pooled, all features at once. */
+    ph_value (*look_up)(struct ph_builder *builder, ph_value ids, ph_value table);
 };
 
 struct table_model {
@@ -55,9 +57,11 @@ static inline ph_value table_model_loss(struct ph_builder *builder, const struct
     ph_value vectors =
         ph_parameter(builder, "vectors", 2, (size_t[]){trial->num_features, trial->dim}, normal);
     ph_value bias = ph_parameter(builder, "bias", 1, &width, normal);
-    ph_value pooled = ph_embedding_bag(builder, ph_input_ids(builder, trial->num_features), table,
-        trial->is_mean ? PH_POOL_MEAN : PH_POOL_SUM,
-        trial->has_id_weights ? ph_input_id_weights(builder) : 0);
+    ph_value ids = ph_input_ids(builder, trial->num_features);
+    ph_value pooled = trial->look_up != NULL
+                          ? trial->look_up(builder, ids, table)
+                          : ph_embedding_bag(builder, ids, table, trial->is_mean ? PH_POOL_MEAN : PH_POOL_SUM,
+                                trial->has_id_weights ? ph_input_id_weights(builder) : 0);
     ph_value scaled = ph_dense_embedding(builder, ph_input_dense(builder, trial->num_features), vectors);
     ph_value sum = ph_reshape(builder, ph_add(builder, pooled, scaled), 1, &width);
     return ph_bce_with_logits(builder, ph_add(builder, sum, bias), ph_input_labels(builder, width), 0, 0);

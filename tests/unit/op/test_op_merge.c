@@ -23,9 +23,9 @@ static void build_merge(struct merged *merged, const struct table_case *trial)
     ph_value table =
         ph_table(builder, "t", trial->num_features, slices, 1, (struct ph_init){PH_INIT_CONSTANT, 0});
     const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
-    ph_value slots = ph__slots(builder, ph_input_ids(builder, trial->num_features), declaration);
-    ph__merge(builder, slots, declaration, &merged->unique, &merged->order);
-    ph__entries(builder, slots, merged->order, 0, PH_POOL_MEAN, &merged->rows, &merged->coefficients);
+    ph_value slots = ph__slots(builder, ph_input_ids(builder, trial->num_features), declaration, NULL);
+    ph__merge(builder, slots, &merged->unique, &merged->order);
+    ph__entries(builder, slots, merged->order, 0, PH_LOOKUP_MEANS, &merged->rows, &merged->coefficients);
     ph_output(builder, "unique", merged->unique);
     ph_output(builder, "order", merged->order);
     ph_output(builder, "rows", merged->rows);
