@@ -22,6 +22,7 @@ enum {
         1 << 4, /* reads only parameters and state: results are kept and made anew when one has changed */
     PH_OP_READS_ROW_FORMATS = 1 << 5, /* reads tables in any row format, as parameter->row_format says */
     PH_OP_CALLS_LIBRARY = 1 << 6,     /* run calls backend->gemm, so no other node may run beside it */
+    PH_OP_STOPS_GRADIENT = 1 << 7,    /* for differentiation, its outputs depend on nothing */
 };
 
 /* Machine under the graph, the same for all operators of an executor. */

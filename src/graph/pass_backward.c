@@ -17,6 +17,8 @@ static void mark_wanted(const struct ph_graph *graph, struct differentiation *wo
     for (size_t i = 0; i < work->num_nodes; i++) {
         const struct ph_node *node = &graph->nodes[i];
         bool depends = false;
+        if ((node->op->traits & PH_OP_STOPS_GRADIENT) != 0)
+            continue;
         for (uint32_t k = 0; k < node->num_inputs; k++)
             depends = depends || work->is_wanted[node->inputs[k]];
         for (uint32_t k = 0; depends && k < node->num_outputs; k++)

@@ -53,6 +53,18 @@ ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_
     return settings->dropout > 0 ? ph_dropout(builder, x, settings->dropout) : x;
 }
 
+ph_value ph__layer_norm(struct ph_builder *builder, const char *name, ph_value x)
+{
+    const struct ph_type type = ph_value_type(builder, x);
+    const size_t width = ph__layer_extent(builder, x, type.rank - 1);
+    ph_builder_push_scope(builder, name);
+    ph_value gamma = ph_parameter(builder, "gamma", 1, &width, ph__layer_ones);
+    ph_value beta = ph_parameter(builder, "beta", 1, &width, ph__layer_zeros);
+    x = ph_layer_norm(builder, x, gamma, beta, 1e-5);
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
 ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
     if (settings->batch_norm) {

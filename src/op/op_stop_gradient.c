@@ -22,7 +22,7 @@ static void stop_gradient_cost(const struct ph_call *call, struct ph_cost *cost_
 
 const struct ph_op ph__op_stop_gradient = {
     .name = "stop_gradient",
-    .traits = PH_OP_ALIAS,
+    .traits = PH_OP_ALIAS | PH_OP_STOPS_GRADIENT,
     .infer = stop_gradient_infer,
     .gradient = stop_gradient_gradient,
     .cost = stop_gradient_cost,

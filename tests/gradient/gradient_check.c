@@ -176,11 +176,12 @@ static void free_batch(struct ph_batch *batch)
 
 static void randomise_store(struct fixture *fixture)
 {
+    const double scale = fixture->gradient_case->parameter_scale;
     for (size_t i = 0; i < ph_store_num_tensors(fixture->store); i++) {
         struct ph_tensor tensor = ph_store_tensor(fixture->store, i);
         ph_real *values = tensor.data;
         for (size_t j = 0; j < ph_shape_elements(&tensor.shape); j++)
-            values[j] = (ph_real)ph__rng_next_normal(&fixture->random);
+            values[j] = (ph_real)((scale > 0 ? scale : 1) * ph__rng_next_normal(&fixture->random));
     }
     ph_store_touch(fixture->store);
 }
@@ -222,15 +223,22 @@ static double loss_now(struct fixture *fixture)
     return loss;
 }
 
-static double difference(struct fixture *fixture, ph_real *value)
+static double loss_at(struct fixture *fixture, ph_real *value, double at)
 {
     const ph_real kept = *value;
-    *value = (ph_real)(kept + STEP);
-    double above = loss_now(fixture);
-    *value = (ph_real)(kept - STEP);
-    double below = loss_now(fixture);
+    *value = (ph_real)at;
+    const double loss = loss_now(fixture);
     *value = kept;
-    return (above - below) / (2 * STEP);
+    return loss;
+}
+
+/* (8 (f(+h) - f(-h)) - (f(+2h) - f(-2h))) / 12h: exact for polynomials of the fourth degree */
+static double difference(struct fixture *fixture, ph_real *value)
+{
+    const double at = (double)*value;
+    const double near = loss_at(fixture, value, at + STEP) - loss_at(fixture, value, at - STEP);
+    const double far = loss_at(fixture, value, at + 2 * STEP) - loss_at(fixture, value, at - 2 * STEP);
+    return (8 * near - far) / (12 * STEP);
 }
 
 static size_t variable_data(struct fixture *fixture, const struct variable *variable, ph_real **data_out)

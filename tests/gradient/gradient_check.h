@@ -22,6 +22,7 @@ struct gradient_case {
     size_t max_ids;     /* a bag has 0 .. max_ids ids */
     size_t
         max_elements; /* of a larger variable so many elements, chosen at random, are moved; 0: all of them */
+    double parameter_scale;                     /* standard deviation of parameters and tables; 0: 1 */
     bool has_mask, has_weights, has_id_weights; /* in the batch: else NULL */
     /* Adds operators behind x (B,num_dense; 0 when num_dense is 0) and returns the loss, or an array (B,...) of
      * which a cross entropy against random labels is made. */

@@ -48,12 +48,31 @@ static void a_weighted_sum_of_losses_has_the_gradient_of_differences(void **stat
         &(struct gradient_case){.op = "weighted_sum", .num_samples = 4, .num_dense = 3, .build = two_losses});
 }
 
+/* The second half of x says what the first half is to learn, and learns nothing itself. */
+static ph_value loss_of_a_teacher(struct ph_builder *builder, ph_value x)
+{
+    ph_value teacher = ph_sigmoid(builder, ph_slice(builder, x, 1, 3, 3));
+    return ph_bce_with_logits(
+        builder, ph_slice(builder, x, 1, 0, 3), ph_stop_gradient(builder, teacher), 0, 0);
+}
+
+static void labels_that_depend_on_x_may_stop_the_gradient(void **state)
+{
+    (void)state;
+    check_gradients(&(struct gradient_case){.op = "bce_with_logits",
+        .num_samples = 5,
+        .num_dense = 6,
+        .num_frozen = 3,
+        .build = loss_of_a_teacher});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cross_entropy_has_the_gradient_of_differences),
         cmocka_unit_test(masks_and_weights_scale_the_gradient_of_cross_entropy),
         cmocka_unit_test(a_weighted_sum_of_losses_has_the_gradient_of_differences),
+        cmocka_unit_test(labels_that_depend_on_x_may_stop_the_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
