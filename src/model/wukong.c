@@ -1,0 +1,139 @@
+/* Wukong (Zhang et al., arXiv 2403.02545): layers of a factorisation machine block and a linear compression block over the fields'
+ * vectors, X (n,D) in, (n_F + n_L, D) out:
+ *   X' = LN([FMB(X), LCB(X)] + R X),   FMB(X) = relu(MLP(LN(X (X^T Y)))) as n_F vectors,   LCB(X) = W_L X,
+ * with Y (n,k) learnt, so that the products cost O(n k D), or made of X itself (attentive projection); R is the identity where the numbers of
+ * rows agree. The orders of interaction double from layer to layer. Dense features are one more vector, behind a perceptron. */
+#include "model/layers.h"
+#include "model/model.h"
+
+struct wukong_keys {
+    int64_t layers, fm_outputs, compressed_outputs, rank, attentive_inputs;
+    struct ph_integer_list fm_units;
+};
+
+#define FIELD(member) offsetof(struct wukong_keys, member)
+
+static const struct ph_option options[] = {
+    {.key = "layers",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(layers),
+        .default_text = "3",
+        .min = 1,
+        .max = 64,
+        .help = "Wukong layers. hidden_units are those of the perceptron over the last one."},
+    {.key = "fm_outputs",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(fm_outputs),
+        .default_text = "8",
+        .min = 1,
+        .max = 65536,
+        .help = "Vectors that a layer's factorisation machine block makes, n_F."},
+    {.key = "compressed_outputs",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(compressed_outputs),
+        .default_text = "8",
+        .min = 1,
+        .max = 65536,
+        .help = "Vectors that a layer's linear compression block makes, n_L."},
+    {.key = "rank",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(rank),
+        .default_text = "8",
+        .min = 0,
+        .max = 65536,
+        .help = "Columns k of the projection Y in X (X^T Y); 0: all pairs of vectors, X X^T."},
+    {.key = "attentive_inputs",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(attentive_inputs),
+        .default_text = "0",
+        .min = 0,
+        .max = 65536,
+        .help = "Y is made of the layer's own input, compressed to so many vectors, by one hidden layer as "
+                "wide as the first "
+                "of fm_units; 0: Y is learnt."},
+    {.key = "fm_units",
+        .type = PH_OPTION_INTEGERS,
+        .offset = FIELD(fm_units),
+        .default_text = "32",
+        .min = 1,
+        .max = 1048576,
+        .help = "Widths of the hidden layers of a factorisation machine block's perceptron."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.wukong",
+    .help = "Keys of Wukong.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct wukong_keys),
+};
+
+/* Y^T X with a Y that the input makes: (B,k,D) */
+static ph_value attentive_projection(
+    struct ph_builder *builder, const struct wukong_keys *own, ph_value x, size_t rank)
+{
+    const size_t n = ph__layer_extent(builder, x, 1);
+    const size_t units = own->fm_units.count > 0 ? (size_t)own->fm_units.items[0] : rank;
+    ph_value y = ph__layer_mix(builder, "attentive.weight", x, (size_t)own->attentive_inputs);
+    y = ph__layer_affine(builder, "attentive.0", ph__layer_flatten(builder, y), units, PH_RELU);
+    y = ph__layer_affine(builder, "attentive.1", y, rank * n, PH_IDENTITY);
+    return ph_batch_product(builder, ph_reshape(builder, y, 2, (size_t[]){rank, n}), x, false, false);
+}
+
+/* The products of all rows of x with those of the projection, side by side: (B, n * k) */
+static ph_value products(struct ph_builder *builder, const struct wukong_keys *own, ph_value x)
+{
+    const size_t rank = (size_t)own->rank;
+    ph_value projection = x; /* (B,n,D) */
+    if (rank > 0 && own->attentive_inputs > 0)
+        projection = attentive_projection(builder, own, x, rank);
+    else if (rank > 0)
+        projection = ph__layer_mix(builder, "projection", x, rank);
+    return ph__layer_flatten(builder, ph_batch_product(builder, x, projection, false, true));
+}
+
+/* (B,n,D) -> (B,fm_outputs,D) */
+static ph_value fm_block(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct wukong_keys *own = settings->own;
+    const size_t dims[] = {(size_t)own->fm_outputs, ph__layer_extent(builder, x, 2)};
+    ph_builder_push_scope(builder, "fm");
+    struct ph_model_settings plain = *settings; /* layer norm is the block's own */
+    plain.batch_norm = false;
+    ph_value y = ph__layer_norm(builder, "norm", products(builder, own, x));
+    y = ph__layer_perceptron(builder, "hidden", y, own->fm_units.items, own->fm_units.count, &plain);
+    y = ph__layer_affine(builder, "output", y, dims[0] * dims[1], (enum ph_activation)settings->activation);
+    ph_builder_pop_scope(builder);
+    return ph_reshape(builder, y, 2, dims);
+}
+
+static ph_value wukong_layer(
+    struct ph_builder *builder, size_t layer, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct wukong_keys *own = settings->own;
+    ph__layer_push_index(builder, "layer", layer);
+    ph_value y = ph__layer_beside(builder, fm_block(builder, x, settings),
+        ph__layer_mix(builder, "compressed", x, (size_t)own->compressed_outputs));
+    const size_t rows = ph__layer_extent(builder, y, 1);
+    ph_value residual =
+        ph__layer_extent(builder, x, 1) == rows ? x : ph__layer_mix(builder, "residual", x, rows);
+    x = ph__layer_norm(builder, "norm", ph_add(builder, y, residual));
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct wukong_keys *own = settings->own;
+    ph_value x = ph__layer_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
+    for (size_t layer = 0; layer < (size_t)own->layers; layer++)
+        x = wukong_layer(builder, layer, x, settings);
+    return ph__layer_deep(builder, ph__layer_flatten(builder, x), settings, features); /* (B,T) */
+}
+
+const struct ph_model ph__model_wukong = {
+    .description = "Wukong: stacked factorisation machines with linear compression, orders doubling by layer",
+    .keys = &keys,
+    .build = build,
+};
