@@ -1,0 +1,74 @@
+/* xDeepFM (Lian et al., KDD 2018, arXiv 1803.05170): logistic regression, a compressed interaction network over the fields' vectors and
+ * a perceptron. Each CIN layer mixes the products of its input's vectors with the first ones, dimension by dimension; what each
+ * layer makes is summed over the dimensions, and one linear layer over all layers' sums gives the CIN's logits. */
+#include "model/layers.h"
+#include "model/model.h"
+
+struct xdeepfm_keys {
+    struct ph_integer_list cin_units;
+};
+
+static const struct ph_option options[] = {
+    {.key = "cin_units",
+        .type = PH_OPTION_INTEGERS,
+        .offset = offsetof(struct xdeepfm_keys, cin_units),
+        .default_text = "16,16,16",
+        .min = 1,
+        .max = 65536,
+        .help = "Vectors that each layer of the compressed interaction network makes. hidden_units are the "
+                "perceptron's; "
+                "none: there is no perceptron."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.xdeepfm",
+    .help = "Keys of xDeepFM.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct xdeepfm_keys),
+};
+
+/* x (B,H,D), first (B,F,D) -> (B,units,D) */
+static ph_value cin_layer(struct ph_builder *builder, size_t layer, ph_value x, ph_value first, size_t units)
+{
+    ph__layer_push_index(builder, "cin", layer);
+    const size_t pairs = ph__layer_extent(builder, x, 1) * ph__layer_extent(builder, first, 1);
+    ph_value weight = ph_parameter(builder, "weight", 2, (size_t[]){units, pairs}, ph__layer_xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, &units, ph__layer_zeros);
+    x = ph_cin(builder, x, first, weight, bias);
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+/* (B,F,D) -> (B,T) */
+static ph_value cin(
+    struct ph_builder *builder, const struct ph_integer_list *units, ph_value first, size_t num_tasks)
+{
+    ph_value x = first, sums = 0;
+    for (size_t i = 0; i < units->count; i++) {
+        x = cin_layer(builder, i, x, first, (size_t)units->items[i]);
+        sums = ph__layer_beside(builder, sums, ph_sum_last(builder, x));
+    }
+    return ph__layer_affine(builder, "cin.output", sums, num_tasks, PH_IDENTITY);
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct xdeepfm_keys *own = settings->own;
+    ph_value logits = ph__layer_linear_part(builder, settings, features);    /* (B,T) */
+    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    if (own->cin_units.count > 0)
+        logits = ph_add(builder, logits, cin(builder, &own->cin_units, vectors, features->num_tasks));
+    if (settings->num_hidden_units > 0)
+        logits = ph_add(builder, logits,
+            ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features));
+    return logits;
+}
+
+const struct ph_model ph__model_xdeepfm = {
+    .description =
+        "xDeepFM: logistic regression, compressed interaction network and perceptron on shared embeddings",
+    .keys = &keys,
+    .build = build,
+};
