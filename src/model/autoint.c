@@ -1,0 +1,123 @@
+/* AutoInt (Song et al., CIKM 2019, arXiv 1810.11921): multi-head self-attention over the fields' vectors, layer upon layer,
+ *   x_{l+1} = relu(LN(attention(x_l W_q, x_l W_k, x_l W_v) + x_l W_r)),
+ * and one linear layer over all of them. With hidden_units a perceptron stands beside it: AutoInt+. */
+#include "model/layers.h"
+#include "model/model.h"
+
+struct autoint_keys {
+    int64_t layers, attention_dim, heads;
+    bool has_scale, has_residual, has_norm, has_linear_part;
+};
+
+#define FIELD(member) offsetof(struct autoint_keys, member)
+
+static const struct ph_option options[] = {
+    {.key = "layers",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(layers),
+        .default_text = "2",
+        .min = 1,
+        .max = 64,
+        .help =
+            "Attention layers. hidden_units are those of the perceptron beside them; none: attention alone."},
+    {.key = "attention_dim",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(attention_dim),
+        .default_text = "32",
+        .min = 1,
+        .max = 65536,
+        .help = "Width of a field's vector behind a layer, all heads together."},
+    {.key = "heads",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(heads),
+        .default_text = "2",
+        .min = 1,
+        .max = 1024,
+        .help = "Attention heads; attention_dim is a multiple of it."},
+    {.key = "scale",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(has_scale),
+        .default_text = "true",
+        .help = "Products of queries and keys are divided by the root of a head's width."},
+    {.key = "residual",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(has_residual),
+        .default_text = "true",
+        .help = "A layer's input is added to its output, through a matrix where the widths differ."},
+    {.key = "layer_norm",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(has_norm),
+        .default_text = "true",
+        .help = "Layer norm behind each layer, before the rectifier."},
+    {.key = "linear_part",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(has_linear_part),
+        .default_text = "false",
+        .help = "Logistic regression beside the rest."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.autoint",
+    .help = "Keys of AutoInt.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct autoint_keys),
+};
+
+/* x (B,F,K) W^T: (B,F,width) */
+static ph_value projected(struct ph_builder *builder, const char *name, ph_value x, size_t width)
+{
+    const size_t dims[] = {width, ph__layer_extent(builder, x, 2)};
+    return ph_linear(builder, x, ph_parameter(builder, name, 2, dims, ph__layer_xavier), 0, PH_IDENTITY);
+}
+
+/* (B,F,K) -> (B,F,attention_dim) */
+static ph_value attention_layer(
+    struct ph_builder *builder, size_t layer, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct autoint_keys *own = settings->own;
+    const size_t width = (size_t)own->attention_dim;
+    ph__layer_push_index(builder, "attention", layer);
+    const struct ph_attention_options options_of = {
+        .num_heads = (size_t)own->heads, .scale = own->has_scale ? 0 : 1};
+    ph_value y = ph_attention(builder, projected(builder, "query", x, width),
+        projected(builder, "key", x, width), projected(builder, "value", x, width), 0, options_of);
+    y = ph__layer_drop(builder, y, settings);
+    if (own->has_residual)
+        y = ph_add(builder, y,
+            ph__layer_extent(builder, x, 2) == width ? x : projected(builder, "residual", x, width));
+    if (own->has_norm)
+        y = ph__layer_norm(builder, "norm", y);
+    y = ph_relu(builder, y);
+    ph_builder_pop_scope(builder);
+    return y;
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct autoint_keys *own = settings->own;
+    if (own->attention_dim % own->heads != 0)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.autoint: attention_dim %lld is no multiple of %lld heads", (long long)own->attention_dim,
+            (long long)own->heads);
+    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value x = vectors;
+    for (size_t layer = 0; layer < (size_t)own->layers; layer++)
+        x = attention_layer(builder, layer, x, settings);
+    ph_value logits = ph__layer_affine(builder, "attention.output", ph__layer_flatten(builder, x),
+        features->num_tasks, PH_IDENTITY); /* (B,T) */
+    if (settings->num_hidden_units > 0)
+        logits = ph_add(builder, logits,
+            ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features));
+    if (own->has_linear_part)
+        logits = ph_add(builder, logits, ph__layer_linear_part(builder, settings, features));
+    return logits;
+}
+
+const struct ph_model ph__model_autoint = {
+    .description =
+        "AutoInt: multi-head self-attention over fields, with hidden_units a perceptron beside it (AutoInt+)",
+    .keys = &keys,
+    .build = build,
+};
