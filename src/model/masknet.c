@@ -1,0 +1,137 @@
+/* MaskNet (Wang et al., DLP-KDD 2021, arXiv 2102.07619): blocks that multiply their input by a mask made of the embeddings,
+ *   block(v) = dropout(activation(LN(W (mask(e) * v)))),  mask(e) = W_2 relu(W_1 e + b_1) + b_2.
+ * Serial: each block's input is the former one's output. Parallel: all blocks read the embeddings, a perceptron their outputs. */
+#include "model/layers.h"
+#include "model/model.h"
+
+enum structure { PARALLEL, SERIAL };
+
+struct masknet_keys {
+    int structure;
+    int64_t blocks, block_units;
+    double reduction;
+    bool has_embedding_norm;
+};
+
+static const struct ph_option options[] = {
+    {.key = "structure",
+        .type = PH_OPTION_CHOICE,
+        .offset = offsetof(struct masknet_keys, structure),
+        .default_text = "parallel",
+        .choices = "parallel|serial",
+        .help = "parallel: blocks side by side and the perceptron of hidden_units on top of them; serial: "
+                "one block for "
+                "each of hidden_units, one behind the other."},
+    {.key = "blocks",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct masknet_keys, blocks),
+        .default_text = "3",
+        .min = 1,
+        .max = 64,
+        .help = "parallel: how many blocks."},
+    {.key = "block_units",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct masknet_keys, block_units),
+        .default_text = "64",
+        .min = 1,
+        .max = 1048576,
+        .help = "parallel: width of a block's output."},
+    {.key = "reduction",
+        .type = PH_OPTION_NUMBER,
+        .offset = offsetof(struct masknet_keys, reduction),
+        .default_text = "2",
+        .min = 0.001,
+        .max = 1000,
+        .help = "Width of the layer that makes a mask, as a multiple of the mask's."},
+    {.key = "embedding_norm",
+        .type = PH_OPTION_BOOL,
+        .offset = offsetof(struct masknet_keys, has_embedding_norm),
+        .default_text = "true",
+        .help = "What the blocks multiply are the fields' vectors behind a layer norm, one for each field; "
+                "the masks are "
+                "made of the vectors themselves."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.masknet",
+    .help = "Keys of MaskNet.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct masknet_keys),
+};
+
+/* mask(e) * v: (B,K) */
+static ph_value masked(struct ph_builder *builder, double reduction, ph_value embeddings, ph_value v)
+{
+    const size_t width = ph__layer_extent(builder, v, 1);
+    const double inner = reduction * (double)width;
+    ph_value mask = ph__layer_affine(builder, "mask.0", embeddings, inner >= 1 ? (size_t)inner : 1, PH_RELU);
+    return ph_multiply(builder, ph__layer_affine(builder, "mask.1", mask, width, PH_IDENTITY), v);
+}
+
+/* (B,units) */
+static ph_value block(struct ph_builder *builder, size_t index, ph_value embeddings, ph_value v, size_t units,
+    const struct ph_model_settings *settings)
+{
+    const struct masknet_keys *own = settings->own;
+    ph__layer_push_index(builder, "block", index);
+    v = masked(builder, own->reduction, embeddings, v);
+    const size_t dims[] = {units, ph__layer_extent(builder, v, 1)};
+    ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
+    v = ph__layer_norm(builder, "norm", ph_linear(builder, v, weight, 0, PH_IDENTITY));
+    v = ph__layer_drop(builder, ph__layer_rectify(builder, v, settings), settings);
+    ph_builder_pop_scope(builder);
+    return v;
+}
+
+/* (B,F,D), each field's vectors by a norm of their own */
+static ph_value normed_fields(struct ph_builder *builder, ph_value vectors)
+{
+    const size_t num_fields = ph__layer_extent(builder, vectors, 1);
+    ph_value all = 0;
+    for (size_t field = 0; field < num_fields; field++) {
+        ph__layer_push_index(builder, "embedding_norm", field);
+        ph_value normed = ph__layer_norm(builder, "norm", ph_slice(builder, vectors, 1, field, 1));
+        ph_builder_pop_scope(builder);
+        all = ph__layer_beside(builder, all, normed);
+    }
+    return all;
+}
+
+static ph_value serial(
+    struct ph_builder *builder, ph_value embeddings, ph_value v, const struct ph_model_settings *settings)
+{
+    for (size_t i = 0; i < settings->num_hidden_units; i++)
+        v = block(builder, i, embeddings, v, (size_t)settings->hidden_units[i], settings);
+    return v;
+}
+
+static ph_value parallel(
+    struct ph_builder *builder, ph_value embeddings, ph_value v, const struct ph_model_settings *settings)
+{
+    const struct masknet_keys *own = settings->own;
+    ph_value all = 0;
+    for (size_t i = 0; i < (size_t)own->blocks; i++)
+        all = ph__layer_beside(
+            builder, all, block(builder, i, embeddings, v, (size_t)own->block_units, settings));
+    return ph__layer_hidden(builder, all, settings);
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct masknet_keys *own = settings->own;
+    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value embeddings = ph__layer_flatten(builder, vectors);               /* (B, F*D) */
+    ph_value v = embeddings;
+    if (own->has_embedding_norm)
+        v = ph__layer_flatten(builder, normed_fields(builder, vectors));
+    v = (own->structure == SERIAL ? serial : parallel)(builder, embeddings, v, settings);
+    return ph__layer_affine(builder, "output", v, features->num_tasks, PH_IDENTITY); /* (B,T) */
+}
+
+const struct ph_model ph__model_masknet = {
+    .description = "MaskNet: blocks masked by a function of the embeddings, in series or in parallel",
+    .keys = &keys,
+    .build = build,
+};
