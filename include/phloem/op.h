@@ -61,6 +61,17 @@ ph_value ph_mix_fields(struct ph_builder *builder, ph_value x, ph_value weight, 
  * bias parameter (k) or 0; (B,k,d) = sum_ij weight[k, i*m + j] x[b,i,:] * first[b,j,:] + bias_k. */
 ph_value ph_cin(struct ph_builder *builder, ph_value x, ph_value first, ph_value weight, ph_value bias);
 
+/* 2-d convolution of stride 1, padded with zeros so that it keeps the extent: x (B,c,n,d), weight parameter (k,c,r,s) with odd
+ * r and s, bias parameter (k) or 0; (B,k,n,d). */
+ph_value ph_convolution(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias);
+/* The pairs of a field-aware factorisation machine: x (B,F,F*D), row i holds for each field j the vector v_ij (D) of field
+ * i's feature towards field j; (B,1) = sum over i < j of <v_ij, v_ji>. */
+ph_value ph_field_aware(struct ph_builder *builder, ph_value x);
+/* FinalMLP's head: x (B,K), y (B,M), weight parameter (T,num_heads,K/num_heads,M/num_heads); (B,T) = sum_h x_h^T W_th y_h, x_h
+ * and y_h the h-th of num_heads slices. */
+ph_value ph_bilinear_head(
+    struct ph_builder *builder, ph_value x, ph_value y, ph_value weight, size_t num_heads);
+
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
 ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) -> (B,...) */
 

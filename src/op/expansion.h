@@ -33,10 +33,10 @@ struct ph__expansion {
     /* Rows [row, row + num_rows) of the block's expansion (num_rows, count, width): in block->room, or where they stand. */
     const ph_real *(*make)(const struct ph__expansion *expansion, const struct ph__sample_block *block,
         size_t row, size_t num_rows);
-    /* backward data: takes the gradient of these rows, which are all given in ascending order; then `end`, NULL: nothing
-     * to do, has them all. */
+    /* backward data: takes the gradient of these rows, which are all given in ascending order and may be overwritten; then
+     * `end`, NULL: nothing to do, has them all. */
     void (*take)(const struct ph__expansion *expansion, const struct ph__sample_block *block, size_t row,
-        size_t num_rows, const ph_real *gradient);
+        size_t num_rows, ph_real *gradient);
     void (*end)(const struct ph__expansion *expansion, const struct ph__sample_block *block);
 };
 

@@ -203,7 +203,7 @@ static void begin_gradients(const struct ph__expansion *expansion, const struct 
 
 /* dx_i += sum_j dZ_ij * first_j,  dfirst_j += dZ_ij * x_i */
 static void take_gradients(const struct ph__expansion *expansion, const struct ph__sample_block *block,
-    size_t row, size_t num_rows, const ph_real *gradient)
+    size_t row, size_t num_rows, ph_real *gradient)
 {
     const struct vectors *vectors = expansion->source;
     const struct kept kept = kept_of(vectors, block);

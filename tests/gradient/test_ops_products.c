@@ -69,6 +69,38 @@ static ph_value cin_with_itself(struct ph_builder *builder, ph_value x)
     return ph_cin(builder, vectors, vectors, learnt(builder, "weight", 2, (size_t[]){2, 9}), 0);
 }
 
+/* Images (B,2,3,3), windows of 3 x 5: wider than the image. */
+static ph_value convolution_with_bias(struct ph_builder *builder, ph_value x)
+{
+    ph_value weight = learnt(builder, "weight", 4, (size_t[]){3, 2, 3, 5});
+    ph_value bias = learnt(builder, "bias", 1, (size_t[]){3});
+    return ph_convolution(builder, ph_reshape(builder, x, 3, (size_t[]){2, 3, 3}), weight, bias);
+}
+
+static ph_value convolution_of_a_line(struct ph_builder *builder, ph_value x)
+{
+    ph_value weight = learnt(builder, "weight", 4, (size_t[]){2, 1, 3, 3});
+    return ph_convolution(builder, ph_reshape(builder, x, 3, (size_t[]){1, 1, 18}), weight, 0);
+}
+
+static ph_value pairs_of_three_fields(struct ph_builder *builder, ph_value x)
+{
+    return ph_field_aware(builder, ph_reshape(builder, x, 2, (size_t[]){3, 6}));
+}
+
+/* Two heads of 3 and 5 numbers, for two tasks. */
+static ph_value head_of_two_tasks(struct ph_builder *builder, ph_value x)
+{
+    ph_value weight = learnt(builder, "weight", 4, (size_t[]){2, 2, 3, 5});
+    return ph_bilinear_head(
+        builder, ph_slice(builder, x, 1, 0, 6), ph_slice(builder, x, 1, 6, 10), weight, 2);
+}
+
+static ph_value head_with_itself(struct ph_builder *builder, ph_value x)
+{
+    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 3, 6, 6}), 3);
+}
+
 static void check_cases(size_t num_cases, const struct gradient_case *cases)
 {
     const size_t batches[] = {0, 1, 5};
@@ -95,6 +127,11 @@ static void products_of_vectors_have_the_gradients_of_differences(void **state)
         {.op = "mix_fields", .build = mix_without_bias},
         {.op = "cin", .build = cin_with_bias},
         {.op = "cin", .build = cin_with_itself},
+        {.op = "convolution", .build = convolution_with_bias},
+        {.op = "convolution", .build = convolution_of_a_line},
+        {.op = "field_aware", .build = pairs_of_three_fields},
+        {.op = "bilinear_head", .build = head_of_two_tasks},
+        {.op = "bilinear_head", .build = head_with_itself},
     };
     check_cases(sizeof cases / sizeof cases[0], cases);
 }
