@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "op/attention.h"
 #include "op/attributes.h"
 
 /* ---- small words --------------------------------------------------------------------------------------------- */
@@ -289,6 +290,56 @@ static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph_nod
     set_output(walk, node, ph__onnx_emit(walk, node, "out", "BatchNormalization", inputs, epsilon));
 }
 
+static void layer_norm(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    const struct ph_layer_norm_attributes *attributes = node->attributes;
+    const struct ph__onnx_attribute written[] = {{.name = "axis", .kind = PH_ONNX_INTEGER, .integer = -1},
+        {.name = "epsilon", .kind = PH_ONNX_NUMBER, .number = (float)attributes->epsilon}, {0}};
+    set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "LayerNormalization",
+            PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1), input(walk, node, 2)), written));
+}
+
+/* Input `index` (B,n,H d) as (B,H,n,d), or in another order of (B,n,H,d). */
+static const char *heads_of(struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index,
+    const char *const parts[2], const int64_t order[4])
+{
+    const struct ph_attention_options *options = node->attributes;
+    const size_t columns = type_of(walk, node->inputs[index])->dims[2].extent;
+    const int64_t dims[] = {0, 0, (int64_t)options->num_heads, (int64_t)(columns / options->num_heads)};
+    const char *shape = ph__onnx_model_integers(walk->model,
+        ph__onnx_model_text(walk->model, "%s_shape", ph__onnx_part(walk, node, parts[0])), 4, dims);
+    const char *split =
+        ph__onnx_emit(walk, node, parts[0], "Reshape", PH_ONNX_INPUTS(input(walk, node, index), shape), NULL);
+    return transpose(walk, node, parts[1], split, 4, order);
+}
+
+/* softmax(scale q k^T) v of each head, as batched products */
+static void attention(struct ph__onnx_walk *walk, const struct ph_node *node)
+{
+    static const int64_t by_head[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
+    const struct ph_attention_options *options = node->attributes;
+    if (node->inputs[PH_ATTENTION_BAGS] != 0) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_USAGE,
+            "node '%s' cannot be written as ONNX: operator 'attention' over histories", node->name);
+        set_output(walk, node, "");
+        return;
+    }
+    const char *q = heads_of(walk, node, PH_ATTENTION_Q, (const char *const[]){"q_heads", "q"}, by_head);
+    const char *k = heads_of(walk, node, PH_ATTENTION_K, (const char *const[]){"k_heads", "k"}, turned);
+    const char *v = heads_of(walk, node, PH_ATTENTION_V, (const char *const[]){"v_heads", "v"}, by_head);
+    const char *scale = ph__onnx_number(walk, node, "scale", (ph_real)options->scale);
+    const char *products = ph__onnx_emit(walk, node, "products", "MatMul", PH_ONNX_INPUTS(q, k), NULL);
+    const char *scores = ph__onnx_emit(walk, node, "scores", "Mul", PH_ONNX_INPUTS(products, scale), NULL);
+    const char *weights = ph__onnx_emit(
+        walk, node, "weights", "Softmax", PH_ONNX_INPUTS(scores), PH_ONNX_ATTRIBUTE("axis", -1));
+    const char *means = ph__onnx_emit(walk, node, "means", "MatMul", PH_ONNX_INPUTS(weights, v), NULL);
+    const int64_t dims[] = {0, 0, (int64_t)type_of(walk, node->outputs[0])->dims[2].extent};
+    const char *shape = ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 3, dims);
+    const char *rows = transpose(walk, node, "rows", means, 4, by_head);
+    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(rows, shape), NULL));
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -315,6 +366,8 @@ static const struct {
     {"dot_interaction", dot_interaction},
     {"dense_embedding", dense_embedding},
     {"batch_norm_inference", batch_norm_inference},
+    {"layer_norm", layer_norm},
+    {"attention", attention},
     {"slots", ph__onnx_slots},
     {"embedding_bag", ph__onnx_embedding_bag},
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/test_support.h"
+#include "support/op_trial.h"
 
 enum { NUM_SAMPLES = 1000, NUM_COLUMNS = 37, MAX_OUTPUTS = 16 };
 
@@ -33,12 +33,23 @@ static ph_value normalised(struct ph_builder *builder, ph_value x)
         builder, x, gamma, beta, "norm", (struct ph_batch_norm_options){.epsilon = 1e-5, .momentum = 0.1});
 }
 
+/* Vectors (B,F,D) that have looked at each other. */
+static ph_value attended(struct ph_builder *builder, ph_value x)
+{
+    const size_t columns = ph_value_type(builder, x).dims[2].extent;
+    const struct ph_init init = {PH_INIT_NORMAL, 1};
+    ph_value gamma = ph_parameter(builder, "vector_gamma", 1, &columns, init);
+    ph_value beta = ph_parameter(builder, "vector_beta", 1, &columns, init);
+    ph_value y = ph_attention(builder, x, x, x, 0, (struct ph_attention_options){.num_heads = 2});
+    return ph_layer_norm(builder, ph_add(builder, x, y), gamma, beta, 1e-5);
+}
+
 /* Every kind of loop and reduction once, forward and backward. */
 static ph_value network(struct ph_builder *builder, ph_value x)
 {
     ph_value hidden = layer(builder, "a", x, 72, PH_RELU);
     hidden = ph_dropout(builder, normalised(builder, hidden), 0.2);
-    ph_value cube = ph_reshape(builder, hidden, 2, (size_t[]){9, 8});
+    ph_value cube = attended(builder, ph_reshape(builder, hidden, 2, (size_t[]){9, 8}));
     ph_value dots = ph_dot_interaction(builder, layer(builder, "b", x, 8, PH_SIGMOID), cube);
     ph_value row = ph_parameter(builder, "row", 1, (size_t[]){8}, (struct ph_init){PH_INIT_NORMAL, 1});
     const ph_value parts[] = {
@@ -148,6 +159,87 @@ static void the_bits_do_not_depend_on_the_number_of_threads(void **state)
     free(one.values);
 }
 
+/* relu(x x + x) */
+static ph_value squared(struct ph_builder *builder, ph_value x)
+{
+    return ph_relu(builder, ph_add(builder, ph_multiply(builder, x, x), x));
+}
+
+static ph_value of_two_cubes(struct ph_builder *builder, ph_value x)
+{
+    return squared(builder, ph_reshape(builder, x, 3, (size_t[]){2, 3, 2}));
+}
+
+static ph_value of_items(struct ph_builder *builder, ph_value x)
+{
+    (void)x;
+    return squared(builder, ph_input_id_weights(builder));
+}
+
+static ph_value dropped_cubes(struct ph_builder *builder, ph_value x)
+{
+    return ph_dropout(builder, of_two_cubes(builder, x), 0.5);
+}
+
+static ph_value dropped_items(struct ph_builder *builder, ph_value x)
+{
+    return ph_dropout(builder, of_items(builder, x), 0.5);
+}
+
+enum { NUM_ELEMENTS = 12 * 12 };
+
+/* Zero or twice the value, each for some. */
+static void assert_some_are_dropped(struct ph_workspace *workspace, const struct ph_state *state)
+{
+    const ph_real *y = NULL;
+    struct ph_shape shape;
+    size_t num_kept = 0;
+    (void)state;
+    assert_ok(ph_workspace_output(workspace, "y", &y, &shape));
+    for (size_t i = 0; i < NUM_ELEMENTS; i++) {
+        const ph_real value = dense[i] * dense[i] + dense[i];
+        assert_true(y[i] == 0 || y[i] == 2 * value);
+        num_kept += y[i] != 0;
+    }
+    assert_in_range(num_kept, NUM_ELEMENTS / 4, NUM_ELEMENTS * 3 / 4);
+}
+
+static void elementwise_operators_take_arrays_of_any_rank(void **state)
+{
+    (void)state;
+    static double expected[NUM_ELEMENTS];
+    static const int32_t lengths[12] = {NUM_ELEMENTS};
+    static const int64_t ids[NUM_ELEMENTS];
+    uint32_t offsets[13] = {0};
+    for (size_t i = 0; i < NUM_ELEMENTS; i++) {
+        dense[i] = (ph_real)(i + 1) / 8; /* exact, and so are the squares */
+        expected[i] = (double)(dense[i] * dense[i] + dense[i]);
+    }
+    for (size_t i = 1; i < 13; i++)
+        offsets[i] = NUM_ELEMENTS;
+    struct op_trial trial = {.batch = {.num_samples = 12,
+                                 .num_dense = 12,
+                                 .dense = dense,
+                                 .num_sparse = 1,
+                                 .num_ids = NUM_ELEMENTS,
+                                 .lengths = lengths,
+                                 .offsets = offsets,
+                                 .ids = ids,
+                                 .id_weights = dense},
+        .num_expected = NUM_ELEMENTS,
+        .expected = expected};
+    trial.build = of_two_cubes;
+    check_trial(&trial);
+    trial.build = of_items;
+    check_trial(&trial);
+    trial.tolerance = 10; /* of what is dropped, `check` says more */
+    trial.check = assert_some_are_dropped;
+    trial.build = dropped_cubes;
+    check_trial(&trial);
+    trial.build = dropped_items;
+    check_trial(&trial);
+}
+
 static void a_block_has_at_least_one_row(void **state)
 {
     (void)state;
@@ -161,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bits_do_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(elementwise_operators_take_arrays_of_any_rank),
         cmocka_unit_test(a_block_has_at_least_one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,83 @@ static void a_slice_names_its_range_and_an_alias_leaves_no_node(void **state)
     ph__arena_fini(&arena);
 }
 
+/* Three vectors of 4 that look at each other and are normalised; a head has 2 numbers. */
+static ph_value build_attention(struct ph_builder *builder)
+{
+    const struct ph_init init = {PH_INIT_NORMAL, 1.0};
+    const size_t columns = 4;
+    ph_value gamma = ph_parameter(builder, "gamma", 1, &columns, init);
+    ph_value beta = ph_parameter(builder, "beta", 1, &columns, init);
+    ph_value x = ph_reshape(builder, ph_input_dense(builder, 12), 2, (size_t[]){3, 4});
+    ph_value y =
+        ph_attention(builder, x, x, x, 0, (struct ph_attention_options){.num_heads = 2, .scale = 0.25});
+    return ph_reshape(builder, ph_layer_norm(builder, y, gamma, beta, 0.5), 1, (size_t[]){12});
+}
+
+static const char *twelve_names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
+
+static void attention_becomes_products_of_heads_and_a_softmax(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    struct ph_encoder encoder = {.num_dense = 12, .num_tasks = 12, .dense_names = twelve_names};
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", build_attention(builder));
+    open_folder(&folder, builder, &encoder);
+
+    const struct message graph = export_graph(&arena, &folder, "attention.onnx");
+    const char *operators[] = {"Reshape", "Reshape", "Transpose", "Reshape", "Transpose", "Reshape",
+        "Transpose", "MatMul", "Mul", "Softmax", "MatMul", "Transpose", "Reshape", "LayerNormalization",
+        "Reshape", "Identity", "Sigmoid"};
+    const size_t num_operators = sizeof operators / sizeof *operators;
+    assert_int_equal(num_fields(graph, 1), num_operators);
+    for (size_t i = 0; i < num_operators; i++)
+        assert_text_field(inner_field(graph, 1, i), 4, 0, operators[i]);
+    const struct message norm = inner_field(graph, 1, 13), epsilon = inner_field(norm, 5, 1);
+    float number;
+    assert_text_field(inner_field(norm, 5, 0), 1, 0, "axis");
+    assert_int_equal((int64_t)integer_field(inner_field(norm, 5, 0), 3, 0), -1);
+    assert_text_field(epsilon, 1, 0, "epsilon");
+    memcpy(&number, inner_field(epsilon, 2, 0).bytes, sizeof number);
+    assert_true(number == 0.5F);
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
+/* k and v are layers of the ids' weights. */
+static ph_value build_histories(struct ph_builder *builder)
+{
+    const struct ph_init init = {PH_INIT_NORMAL, 1.0};
+    ph_value weight = ph_parameter(builder, "weight", 2, (size_t[]){4, 1}, init);
+    ph_value ids = ph_reshape(builder, ph_input_id_weights(builder), 1, (size_t[]){1});
+    ph_value rows = ph_linear(builder, ids, weight, 0, PH_IDENTITY);
+    ph_value q = ph_reshape(builder, ph_input_dense(builder, 12), 2, (size_t[]){3, 4});
+    ph_value y = ph_attention(
+        builder, q, rows, rows, ph_input_ids(builder, 1), (struct ph_attention_options){.num_heads = 2});
+    return ph_reshape(builder, y, 1, (size_t[]){12});
+}
+
+static void attention_over_histories_is_refused_by_name(void **state)
+{
+    (void)state;
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    struct ph_encoder encoder = {.num_dense = 12, .num_tasks = 12, .dense_names = twelve_names};
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", build_histories(builder));
+    open_folder(&folder, builder, &encoder);
+
+    const char *path = ph__path_join(&arena, test_folder(), "histories.onnx");
+    assert_fails(ph__onnx_export(&folder, "histories", path), PH_ERROR_USAGE,
+        "cannot be written as ONNX: operator 'attention' over histories");
+    assert_false(ph__file_exists(path));
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
 static void a_shift_moves_the_logits_of_the_first_task_alone(void **state)
 {
     (void)state;
@@ -202,6 +279,8 @@ int main(void)
         cmocka_unit_test(a_linear_layer_becomes_a_product_an_activation_and_its_weights),
         cmocka_unit_test(a_linear_layer_over_more_dimensions_becomes_a_matmul),
         cmocka_unit_test(a_slice_names_its_range_and_an_alias_leaves_no_node),
+        cmocka_unit_test(attention_becomes_products_of_heads_and_a_softmax),
+        cmocka_unit_test(attention_over_histories_is_refused_by_name),
         cmocka_unit_test(a_shift_moves_the_logits_of_the_first_task_alone),
         cmocka_unit_test(an_operator_that_onnx_lacks_is_refused_by_name),
     };
