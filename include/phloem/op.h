@@ -66,7 +66,8 @@ struct ph_batch_norm_options {
 ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
     const char *name, struct ph_batch_norm_options options);
 
-ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate); /* inverted; rate in [0,1) */
+/* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in its bag, too. */
+ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate);
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
 ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */
