@@ -106,7 +106,8 @@ struct ph_attention_options {
 ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_value v, ph_value bags,
     struct ph_attention_options options);
 
-ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate); /* inverted; rate in [0,1) */
+/* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in its bag, too. */
+ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate);
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
 ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */

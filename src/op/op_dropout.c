@@ -1,7 +1,11 @@
 /* Inverted dropout: y = x m / (1 - rate) with m = 0 for a share `rate` of the elements. What is dropped depends on
- * seed, step, the node's name, the sample's place in the epoch and the element alone. In inference programs, and
- * at rate 0, ph_dropout is its input. Elementwise, so the result may take over the input's memory. */
-#include "op/operator.h"
+ * seed, step, the node's name, the sample's place in the epoch and the element alone: of items (M,...) the elements of a
+ * sample are those of its bag, one item behind the other, so that no two items share a mask and a history is dropped alike
+ * whatever batch it is in. In inference programs, and at rate 0, ph_dropout is its input. Elementwise, so the result may
+ * take over the input's memory. */
+#include "op/bags.h"
+
+enum { X, BAGS, NUM_INPUTS }; /* the bags of items; none where rows are samples */
 
 struct dropout_attributes {
     double rate;
@@ -11,6 +15,7 @@ struct dropout_call {
     const struct ph_kernels *kernels;
     struct ph_rng_key key;
     uint64_t first_sample;
+    const uint32_t *offsets; /* of the samples' bags; NULL: rows are samples */
     size_t row_elements;
     double rate;
     const ph_real *x;
@@ -52,19 +57,36 @@ static void dropout_rows(void *argument, size_t first, size_t last, size_t worke
         dropout->mask + offset);
 }
 
+static void dropout_bags(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct dropout_call *dropout = argument;
+    for (size_t sample = first; sample < last; sample++) {
+        const size_t offset = dropout->offsets[sample] * dropout->row_elements;
+        const size_t elements = dropout->offsets[sample + 1] * dropout->row_elements - offset;
+        dropout->kernels->dropout(&dropout->key, dropout->first_sample + sample, 1, elements, dropout->rate,
+            dropout->x + offset, dropout->y + offset, dropout->mask + offset);
+    }
+}
+
 static ph_status dropout_run(struct ph_call *call)
 {
     const struct dropout_attributes *attributes = call->attributes;
-    const struct ph_operand *x = &call->inputs[0];
+    const struct ph_operand *x = &call->inputs[X], *bags = &call->inputs[BAGS];
     struct dropout_call dropout = {.kernels = call->backend->kernels,
         .key = {call->run->seed, call->run->step, call->node->stream},
         .first_sample = call->run->first_sample,
+        .offsets = bags->index,
         .row_elements = ph__row_elements(x),
         .rate = attributes->rate,
         .x = x->data,
         .y = call->outputs[0].data,
         .mask = call->outputs[1].data};
-    ph__for_blocks(call->backend, ph__rows(x), ph__block_rows(dropout.row_elements), dropout_rows, &dropout);
+    if (dropout.offsets != NULL)
+        ph__for_bags(call->backend, bags, dropout.row_elements, dropout_bags, &dropout);
+    else
+        ph__for_blocks(
+            call->backend, ph__rows(x), ph__block_rows(dropout.row_elements), dropout_rows, &dropout);
     return PH_OK;
 }
 
@@ -124,6 +146,9 @@ ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate)
         return ph__builder_fail(builder, PH_ERROR_CONFIG, "dropout: rate %g is not in [0,1)", rate);
     if (rate == 0 || ph_builder_mode(builder) == PH_INFERENCE)
         return x;
-    ph__emit(builder, &ph__op_dropout, NULL, &attributes, sizeof attributes, 1, &x, 2, outputs);
+    const struct ph_type type = ph_value_type(builder, x);
+    const bool is_of_samples = type.dims[0].symbol == PH_SYMBOL_BATCH;
+    const ph_value inputs[NUM_INPUTS] = {x, is_of_samples ? 0 : ph__bags_of(builder, &type)};
+    ph__emit(builder, &ph__op_dropout, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs, 2, outputs);
     return outputs[0];
 }
