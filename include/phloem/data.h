@@ -229,19 +229,30 @@ ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct
 
 struct ph_synth_settings; /* the keys under "synth" of a config: ph_config_synth of phloem/config.h */
 
+#define PH_SYNTH_MAX_STEPS 4
+
+/* How well those models predict whose logit is a number plus multiples of the staircase's parts up to an order: the
+ * multiples with the least expected logloss on these rows. */
+struct ph_synth_order_truth {
+    int64_t order; /* the highest: 1, 2, 4 or 8 */
+    double logloss, ne, expected_logloss, expected_ne;
+};
+
 /* How well the model that drew the labels predicts them: on the labels as drawn, and in expectation over labels for
  * the same rows. No model can be expected to do better. auc is NaN where all labels are equal. */
 struct ph_synth_truth {
     uint64_t num_rows;
     double base_rate, auc, logloss, ne;
     double expected_base_rate, expected_auc, expected_logloss, expected_ne;
+    size_t num_orders; /* of synth.staircase; 0 without one */
+    struct ph_synth_order_truth orders[PH_SYNTH_MAX_STEPS];
 };
 
 enum ph_synth_file { PH_SYNTH_TRAIN, PH_SYNTH_VALID, PH_SYNTH_TEST, PH_SYNTH_FILE_COUNT };
 
 /* Writes train, valid and test into the folder (made if missing), truth.json, and synth.yaml: the "data" section that
  * reads them. truth_out (PH_SYNTH_FILE_COUNT), zero for files that are not written, may be NULL. Needs 16 bytes of
- * memory a row. Errors: PH_ERROR_CONFIG, PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ * memory a row, and 8 more for each order of a staircase. Errors: PH_ERROR_CONFIG, PH_ERROR_DISK, PH_ERROR_MEMORY. */
 ph_status ph_synth_write(
     const struct ph_synth_settings *settings, const char *folder, struct ph_synth_truth *truth_out);
 

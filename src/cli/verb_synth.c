@@ -9,14 +9,23 @@
 #include "data/split.h"
 #include "train/job_config.h"
 
+static void print_orders(const struct ph_synth_truth *truth)
+{
+    for (size_t i = 0; i < truth->num_orders; i++)
+        printf("       orders up to %" PRId64 ": logloss %.5f, ne %.4f\n", truth->orders[i].order,
+            truth->orders[i].logloss, truth->orders[i].ne);
+}
+
 static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
 {
     printf("The true model, which drew the labels, on them:\n");
-    for (size_t i = 0; i < PH_SYNTH_FILE_COUNT; i++)
+    for (size_t i = 0; i < PH_SYNTH_FILE_COUNT; i++) {
         if (truth[i].num_rows > 0)
             printf("%-5s  %" PRIu64 " rows, positives %.4f, auc %.5f, logloss %.5f, ne %.4f\n",
                 ph__split_names[i], truth[i].num_rows, truth[i].base_rate, truth[i].auc, truth[i].logloss,
                 truth[i].ne);
+        print_orders(&truth[i]);
+    }
 }
 
 /* What is written beside the data is called as a config of the user's may be. */

@@ -12,6 +12,7 @@
 #include "base/stream.h"
 #include "data/split.h"
 #include "data/synth_options.h"
+#include "data/synth_orders.h"
 #include "data/synth_teacher.h"
 #include "data/synth_truth.h"
 #include "phloem/data.h"
@@ -27,6 +28,8 @@ struct writing {
     char *line;
     struct ph__mass *masses; /* of the file being written */
     size_t masses_capacity;
+    double *parts; /* (rows, steps) of the staircase, likewise */
+    size_t parts_capacity;
     const char *paths[PH_SYNTH_FILE_COUNT]; /* NULL: not written */
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
 };
@@ -120,13 +123,35 @@ static ph_status write_rows(struct writing *writing, size_t file, struct ph_writ
     uint64_t stream = ph__hash_name(stream_name);
     if (writing->settings->format == PH_SYNTH_TSV)
         PH_TRY(write_header(writing, writer));
+    size_t num_steps = writing->teacher.staircase.num_steps;
     for (uint64_t i = 0; i < rows_of(writing->settings, file); i++) {
         double time = time_of(writing->settings, file, i);
         ph__synth_row_draw(&writing->teacher, stream, i, time, &writing->row);
         writing->masses[i] = (struct ph__mass){writing->row.probability, writing->row.label};
+        for (size_t step = 0; step < num_steps; step++)
+            writing->parts[i * num_steps + step] = writing->row.parts[step];
         PH_TRY(ph__writer_write(writer, writing->line, put_row(writing, writing->line)));
     }
     return ph__writer_finish(writer);
+}
+
+/* Of the orders first, as the truth of all overwrites the rows. */
+static void find_truth(struct writing *writing, size_t num_rows, struct ph_synth_truth *truth_out)
+{
+    const struct ph__staircase *staircase = &writing->teacher.staircase;
+    struct ph_synth_order_truth orders[PH_SYNTH_MAX_STEPS] = {{0}};
+    size_t num_orders = 0;
+    for (size_t step = 0; step < staircase->num_steps; step++) {
+        if (staircase->weights[step] == 0)
+            continue;
+        struct ph_synth_order_truth *order = &orders[num_orders++];
+        order->order = (int64_t)1 << step;
+        ph__synth_order_truth(
+            writing->masses, writing->parts, staircase->num_steps, num_rows, step + 1, order);
+    }
+    ph__synth_truth(writing->masses, num_rows, truth_out);
+    truth_out->num_orders = num_orders;
+    memcpy(truth_out->orders, orders, sizeof orders);
 }
 
 static ph_status write_file(struct writing *writing, size_t file)
@@ -144,12 +169,16 @@ static ph_status write_file(struct writing *writing, size_t file)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__array_reserve(
         (void **)&writing->masses, &writing->masses_capacity, num_rows, sizeof *writing->masses));
+    size_t num_steps = writing->teacher.staircase.num_steps;
+    if (num_steps > 0)
+        PH_TRY(ph__array_reserve((void **)&writing->parts, &writing->parts_capacity, num_rows,
+            num_steps * sizeof *writing->parts));
     struct ph_writer *writer;
     PH_TRY(ph__writer_open(writing->paths[file], &writer));
     ph_status status = write_rows(writing, file, writer);
     ph__writer_close(writer);
     if (status == PH_OK)
-        ph__synth_truth(writing->masses, num_rows, &writing->truth[file]);
+        find_truth(writing, num_rows, &writing->truth[file]);
     return status;
 }
 
@@ -161,6 +190,19 @@ static void set_list(struct ph_json *json, const char *key, const struct ph_inte
     for (size_t i = 0; i < list->count; i++)
         ph__json_append_integer(array, list->items[i]);
     ph__json_set(json, key, array);
+}
+
+static struct ph_json *describe_staircase(const struct ph_synth_settings *settings)
+{
+    const struct ph_synth_step *steps = settings->staircase.items;
+    struct ph_json *array = ph__json_array();
+    for (size_t i = 0; i < settings->staircase.count; i++) {
+        struct ph_json *step = ph__json_object();
+        ph__json_set_integer(step, "order", steps[i].order);
+        ph__json_set_number(step, "weight", steps[i].weight);
+        ph__json_append(array, step);
+    }
+    return array;
 }
 
 static struct ph_json *describe_settings(const struct ph_synth_settings *settings)
@@ -179,7 +221,28 @@ static struct ph_json *describe_settings(const struct ph_synth_settings *setting
     ph__json_set_number(json, "base_rate", settings->base_rate);
     ph__json_set_number(json, "drift", settings->drift);
     ph__json_set_integer(json, "seed", settings->seed);
+    if (settings->staircase.count > 0) {
+        ph__json_set(json, "staircase", describe_staircase(settings));
+        ph__json_set_integer(json, "staircase_rounds", settings->num_rounds);
+    }
     return json;
+}
+
+/* By the highest order that is known. */
+static struct ph_json *describe_orders(const struct ph_synth_truth *truth)
+{
+    struct ph_json *array = ph__json_array();
+    for (size_t i = 0; i < truth->num_orders; i++) {
+        const struct ph_synth_order_truth *order = &truth->orders[i];
+        struct ph_json *json = ph__json_object();
+        ph__json_set_integer(json, "order", order->order);
+        ph__json_set_number(json, "logloss", order->logloss);
+        ph__json_set_number(json, "ne", order->ne);
+        ph__json_set_number(json, "expected_logloss", order->expected_logloss);
+        ph__json_set_number(json, "expected_ne", order->expected_ne);
+        ph__json_append(array, json);
+    }
+    return array;
 }
 
 static struct ph_json *describe_truth(const char *path, const struct ph_synth_truth *truth)
@@ -195,6 +258,8 @@ static struct ph_json *describe_truth(const char *path, const struct ph_synth_tr
     ph__json_set_number(json, "expected_auc", truth->expected_auc);
     ph__json_set_number(json, "expected_logloss", truth->expected_logloss);
     ph__json_set_number(json, "expected_ne", truth->expected_ne);
+    if (truth->num_orders > 0)
+        ph__json_set(json, "orders", describe_orders(truth));
     return json;
 }
 
@@ -286,8 +351,10 @@ ph_status ph_synth_write(
     if (status == PH_OK && truth_out != NULL)
         memcpy(truth_out, writing->truth, sizeof writing->truth);
     ph__synth_row_fini(&writing->row);
+    ph__synth_teacher_fini(&writing->teacher);
     ph__arena_fini(&writing->arena);
     free(writing->masses);
+    free(writing->parts);
     free(writing);
     return status;
 }

@@ -4,7 +4,34 @@
 
 #define SYNTH(member) offsetof(struct ph_synth_settings, member)
 
+#define STEP(member) offsetof(struct ph_synth_step, member)
+
 #define MAX_ROWS 1e10
+
+static const struct ph_option step_options[] = {
+    {.key = "order",
+        .type = PH_OPTION_INTEGER,
+        .offset = STEP(order),
+        .default_text = NULL,
+        .min = 1,
+        .max = PH_SYNTH_MAX_ORDER,
+        .help = "Features that interact: 1, 2, 4 or 8."},
+    {.key = "weight",
+        .type = PH_OPTION_NUMBER,
+        .offset = STEP(weight),
+        .default_text = "1",
+        .min = 1e-6,
+        .max = 1e6,
+        .help = "Standard deviation of this order's part of the logit, in proportion to the others'."},
+};
+
+static const struct ph_option_table step_table = {
+    .section = "synth.staircase",
+    .help = "One order of the staircase.",
+    .options = step_options,
+    .num_options = sizeof step_options / sizeof *step_options,
+    .settings_size = sizeof(struct ph_synth_step),
+};
 
 static const struct ph_option synth_options[] = {
     {.key = "train_rows",
@@ -91,6 +118,24 @@ static const struct ph_option synth_options[] = {
         .min = 1,
         .max = PH_SYNTH_MAX_LATENT_DIM,
         .help = "Length of the hidden vectors whose products interact."},
+    {.key = "staircase",
+        .type = PH_OPTION_RECORDS,
+        .offset = SYNTH(staircase),
+        .default_text = "",
+        .records = &step_table,
+        .help = "In place of synth.order: interactions of exactly these orders, each the product of two of "
+                "half its "
+                "order (docs/DATA.md). Needs planted_dense 0 and a number of planted features that the "
+                "orders divide."},
+    {.key = "staircase_rounds",
+        .type = PH_OPTION_INTEGER,
+        .offset = SYNTH(num_rounds),
+        .default_text = "1",
+        .min = 1,
+        .max = PH_SYNTH_MAX_ROUNDS,
+        .help = "How often the planted features are arranged anew: each arrangement of P gives P/k "
+                "interactions of "
+                "order k."},
     {.key = "scale",
         .type = PH_OPTION_NUMBER,
         .offset = SYNTH(scale),

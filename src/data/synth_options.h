@@ -12,6 +12,13 @@ enum ph_synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };
 #define PH_SYNTH_MAX_ORDER 8
 #define PH_SYNTH_MAX_LATENT_DIM 64
 #define PH_SYNTH_MAX_FIELDS PH_LIST_MAX
+#define PH_SYNTH_MAX_ROUNDS 64
+
+/* An order of synth.staircase and how much of the logit it makes. */
+struct ph_synth_step {
+    int64_t order;
+    double weight;
+};
 
 struct ph_synth_settings {
     int64_t train_rows, valid_rows, test_rows; /* 0: the file is not written */
@@ -21,6 +28,8 @@ struct ph_synth_settings {
     double exponent;                   /* of the power law of ids */
     int64_t num_planted, num_planted_dense;
     int64_t order, latent_dim;
+    struct ph_record_list staircase; /* of struct ph_synth_step; none: interactions of order 2 .. order */
+    int64_t num_rounds;              /* of the staircase */
     double scale, base_rate;
     double drift;    /* of the true model along the training file, in quarter turns */
     int format;      /* ph_synth_format */

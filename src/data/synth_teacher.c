@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/synth_truth.h"
 
 #define MAX_COUNT 1e6
 #define BIAS_ROWS 10000
@@ -32,7 +33,8 @@ static ph_status check(const struct ph_synth_settings *settings)
         return ph_fail(PH_ERROR_CONFIG, "synth.planted: more than synth.sparse");
     if (settings->num_planted_dense > settings->num_dense)
         return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: more than synth.dense");
-    if (settings->num_planted > 0 && settings->order > settings->num_planted)
+    if (settings->staircase.count == 0 && settings->num_planted > 0 &&
+        settings->order > settings->num_planted)
         return ph_fail(PH_ERROR_CONFIG, "synth.order: an interaction of more features than synth.planted");
     if (settings->format != PH_SYNTH_CRITEO)
         return PH_OK;
@@ -196,19 +198,26 @@ static double interaction_part(
     return sum;
 }
 
-static double logit_of(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
+static double staircase_logit(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
 {
+    const struct ph__staircase *staircase = &teacher->staircase;
+    ph__staircase_parts(staircase, row->ids, teacher->bag_sizes, row->parts);
+    double logit = teacher->bias;
+    for (size_t step = 0; step < staircase->num_steps; step++)
+        logit += staircase->weights[step] * row->parts[step];
+    return logit;
+}
+
+static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
+{
+    if (teacher->staircase.num_steps > 0)
+        return staircase_logit(teacher, row);
     double logit = teacher->bias + dense_part(teacher, row) + linear_part(teacher, row);
     if (teacher->settings->order < 2 || teacher->settings->num_planted < 2)
         return logit;
     for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
         logit += interaction_part(teacher, row, d);
     return logit;
-}
-
-static double sigmoid(double logit)
-{
-    return logit >= 0 ? 1 / (1 + exp(-logit)) : exp(logit) / (1 + exp(logit));
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
@@ -250,7 +259,7 @@ void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream
         .key = {.seed = (uint64_t)teacher->settings->seed, .step = index, .stream = stream}};
     draw_features(teacher, &random, row);
     set_time(teacher, time, row);
-    row->probability = sigmoid(logit_of(teacher, row));
+    row->probability = ph__synth_sigmoid(logit_of(teacher, row));
     row->label = ph__rng_next_uniform(&random) < row->probability;
 }
 
@@ -260,7 +269,7 @@ static double mean_probability(const double *logits, size_t count, double bias)
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += sigmoid(logits[i] + bias);
+        sum += ph__synth_sigmoid(logits[i] + bias);
     return sum / (double)count;
 }
 
@@ -305,5 +314,15 @@ ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct
     init_fields(teacher);
     init_dense(teacher);
     init_part_scales(teacher);
-    return find_bias(teacher);
+    if (settings->staircase.count > 0)
+        PH_TRY(ph__staircase_init(&teacher->staircase, settings, teacher->table_rows, teacher->scatter));
+    ph_status status = find_bias(teacher);
+    if (status != PH_OK)
+        ph__synth_teacher_fini(teacher);
+    return status;
+}
+
+void ph__synth_teacher_fini(struct ph__synth_teacher *teacher)
+{
+    ph__staircase_fini(&teacher->staircase);
 }

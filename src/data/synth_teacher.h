@@ -12,7 +12,9 @@
  * mean probability is the base rate. Everything is a function of seed, file, row: rows can be made in any order.
  *
  * With drift, c_j, a_f and v_f are those of a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of two numbers
- * from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly. */
+ * from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly.
+ *
+ * With a staircase (synth_staircase.h) its parts take the place of these, each with its own weight. */
 #ifndef PH_DATA_SYNTH_TEACHER_H
 #define PH_DATA_SYNTH_TEACHER_H
 
@@ -20,6 +22,7 @@
 #include <stdint.h>
 
 #include "data/synth_options.h"
+#include "data/synth_staircase.h"
 #include "data/zipf.h"
 #include "phloem/status.h"
 
@@ -36,19 +39,22 @@ struct ph__synth_teacher {
     double dense_mean, dense_deviation;
     double part_scales[PH_SYNTH_MAX_ORDER + 1]; /* with scale / sqrt(parts) */
     double drift_angle;                         /* from time 0 to 1, in radians */
+    struct ph__staircase staircase;             /* no steps: the parts above */
     double bias;
 };
 
 struct ph__synth_row {
-    uint64_t *counts; /* (num_dense) */
-    uint64_t *ids;    /* (num_ids), field after field, in [0, table_rows) */
-    double mix[2];    /* shares of w0 and w1 in the true model's weights at the row's time */
+    uint64_t *counts;                 /* (num_dense) */
+    uint64_t *ids;                    /* (num_ids), field after field, in [0, table_rows) */
+    double mix[2];                    /* shares of w0 and w1 in the true model's weights at the row's time */
+    double parts[PH_SYNTH_MAX_STEPS]; /* of the staircase: order 2^i in parts[i] */
     double probability;
     int label;
 };
 
-/* PH_ERROR_CONFIG where settings contradict each other. The teacher owns nothing. */
+/* PH_ERROR_CONFIG where settings contradict each other; there is nothing to give back then, nor without a staircase. */
 ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct ph_synth_settings *settings);
+void ph__synth_teacher_fini(struct ph__synth_teacher *teacher);
 
 ph_status ph__synth_row_init(struct ph__synth_row *row, const struct ph__synth_teacher *teacher);
 void ph__synth_row_fini(struct ph__synth_row *row);

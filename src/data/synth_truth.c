@@ -44,7 +44,12 @@ static double cross_entropy(const struct ph__mass *masses, size_t count, double 
     return sum / (double)count;
 }
 
-static double entropy(double rate)
+double ph__synth_sigmoid(double logit)
+{
+    return logit >= 0 ? 1 / (1 + exp(-logit)) : exp(logit) / (1 + exp(logit));
+}
+
+double ph__synth_entropy(double rate)
 {
     return rate <= 0 || rate >= 1 ? (double)NAN : -rate * log(rate) - (1 - rate) * log1p(-rate);
 }
@@ -55,11 +60,11 @@ void ph__synth_truth(struct ph__mass *masses, size_t count, struct ph_synth_trut
     if (count == 0)
         return;
     truth_out->logloss = cross_entropy(masses, count, &truth_out->base_rate);
-    truth_out->ne = truth_out->logloss / entropy(truth_out->base_rate);
+    truth_out->ne = truth_out->logloss / ph__synth_entropy(truth_out->base_rate);
     truth_out->auc = ph__mass_auc(masses, count);
     for (size_t i = 0; i < count; i++)
         masses[i].positive = masses[i].probability;
     truth_out->expected_logloss = cross_entropy(masses, count, &truth_out->expected_base_rate);
-    truth_out->expected_ne = truth_out->expected_logloss / entropy(truth_out->expected_base_rate);
+    truth_out->expected_ne = truth_out->expected_logloss / ph__synth_entropy(truth_out->expected_base_rate);
     truth_out->expected_auc = ph__mass_auc(masses, count);
 }

@@ -18,6 +18,10 @@ struct ph__mass {
  * labels: the expected AUC but for terms that vanish as 1/n. */
 double ph__mass_auc(struct ph__mass *masses, size_t count);
 
+double ph__synth_sigmoid(double logit);
+double ph__synth_entropy(
+    double rate); /* of a label that is 1 at this rate, in nats; NaN where it is certain */
+
 /* Everything about rows with drawn labels; overwrites them. */
 void ph__synth_truth(struct ph__mass *masses, size_t count, struct ph_synth_truth *truth_out);
 
