@@ -17,7 +17,8 @@ ph_value ph_linear(
 
 /* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F slices (feature f reads
  * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. Of selected ids
- * (ph_select_features) the S features that were selected are looked up: (B,S,D).
+ * (ph_select_features) the S features that were selected are looked up, in a table of all features or of these alone:
+ * (B,S,D).
  * Gradients flow into the table alone: differentiating to id_weights is PH_ERROR_CONFIG. */
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights);

@@ -2,6 +2,8 @@
 #include "model/layers.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 const struct ph_init ph__layer_xavier = {PH_INIT_XAVIER_NORMAL, 1.0};
 const struct ph_init ph__layer_zeros = {PH_INIT_CONSTANT, 0.0};
@@ -110,15 +112,27 @@ ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_
     return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY);
 }
 
+/* Some features' ids, and the slices of a table of theirs. */
+struct lookup {
+    ph_value ids;
+    size_t num_features;
+    const struct ph_table_slice *slices;
+};
+
 /* (B,F,dim) from a table of the current scope with a slice a feature. */
-static ph_value embedding_table(struct ph_builder *builder, size_t dim,
-    const struct ph_model_settings *settings, const struct ph_model_features *features)
+static ph_value embedding_table(struct ph_builder *builder, const struct lookup *lookup, size_t dim,
+    const struct ph_model_settings *settings, bool has_id_weights)
 {
     struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
-    ph_value table = ph_table(builder, "table", features->num_sparse, features->sparse, dim, init);
-    ph_value ids = ph_input_ids(builder, features->num_sparse);
-    ph_value weights = features->has_id_weights ? ph_input_id_weights(builder) : 0;
-    return ph_embedding_bag(builder, ids, table, (enum ph_pooling)settings->pooling, weights);
+    ph_value table = ph_table(builder, "table", lookup->num_features, lookup->slices, dim, init);
+    ph_value weights = has_id_weights ? ph_input_id_weights(builder) : 0;
+    return ph_embedding_bag(builder, lookup->ids, table, (enum ph_pooling)settings->pooling, weights);
+}
+
+static struct lookup all_features(struct ph_builder *builder, const struct ph_model_features *features)
+{
+    return (struct lookup){
+        ph_input_ids(builder, features->num_sparse), features->num_sparse, features->sparse};
 }
 
 ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
@@ -127,8 +141,61 @@ ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_
     if (features->num_sparse == 0)
         return 0;
     ph_builder_push_scope(builder, "embedding");
-    ph_value x = embedding_table(builder, (size_t)settings->embedding_dim, settings, features);
+    const struct lookup lookup = all_features(builder, features);
+    ph_value x = embedding_table(
+        builder, &lookup, (size_t)settings->embedding_dim, settings, features->has_id_weights);
     ph_builder_pop_scope(builder);
+    return x;
+}
+
+size_t ph__layer_find_feature(
+    struct ph_builder *builder, const struct ph_model_features *features, const char *name, size_t length)
+{
+    for (size_t i = 0; i < features->num_sparse; i++)
+        if (strncmp(features->sparse[i].name, name, length) == 0 && features->sparse[i].name[length] == '\0')
+            return i;
+    ph_builder_fail(builder, PH_ERROR_CONFIG, "the model wants an id feature '%.*s', and there is none",
+        (int)length, name);
+    return 0;
+}
+
+/* Marks the features of a list of names. */
+static void mark_named(
+    struct ph_builder *builder, const struct ph_model_features *features, const char *names, bool *is_named)
+{
+    static const char between[] = ", ";
+    for (const char *at = names + strspn(names, between); *at != '\0'; at += strspn(at, between)) {
+        const size_t length = strcspn(at, between);
+        is_named[ph__layer_find_feature(builder, features, at, length)] = true;
+        at += length;
+    }
+}
+
+ph_value ph__layer_named_embeddings(struct ph_builder *builder, const char *names,
+    const struct ph_model_settings *settings, const struct ph_model_features *features)
+{
+    bool *is_named = calloc(features->num_sparse + 1, sizeof *is_named);
+    size_t *chosen = calloc(features->num_sparse + 1, sizeof *chosen), count = 0;
+    struct ph_table_slice *slices = calloc(features->num_sparse + 1, sizeof *slices);
+    ph_value x = 0;
+    if (is_named == NULL || chosen == NULL || slices == NULL) {
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);
+    } else {
+        mark_named(builder, features, names, is_named);
+        for (size_t i = 0; i < features->num_sparse; i++)
+            if (is_named[i]) {
+                slices[count] = features->sparse[i];
+                chosen[count++] = i;
+            }
+        ph_value ids =
+            ph_select_features(builder, ph_input_ids(builder, features->num_sparse), count, chosen);
+        const struct lookup lookup = {ids, count, slices};
+        x = embedding_table(
+            builder, &lookup, (size_t)settings->embedding_dim, settings, features->has_id_weights);
+    }
+    free(is_named);
+    free(chosen);
+    free(slices);
     return x;
 }
 
@@ -192,7 +259,9 @@ ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model
     if (features->num_sparse == 0)
         return y;
     ph_builder_push_scope(builder, "linear");
-    ph_value weights = embedding_table(builder, num_tasks, settings, features); /* (B,F,T) */
+    const struct lookup lookup = all_features(builder, features);
+    ph_value weights =
+        embedding_table(builder, &lookup, num_tasks, settings, features->has_id_weights); /* (B,F,T) */
     ph_builder_pop_scope(builder);
     return ph_add(builder, ph_sum_features(builder, weights), y);
 }

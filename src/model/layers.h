@@ -46,7 +46,16 @@ ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_
 ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
-/* The same, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */
+/* The id feature of this name, of `length` characters; without one the builder fails, and it is 0. */
+size_t ph__layer_find_feature(
+    struct ph_builder *builder, const struct ph_model_features *features, const char *name, size_t length);
+
+/* Embeddings of the S features that a list names ("user, item"), in a table of their own in the current scope, in the order of
+ * the features: (B,S,D). */
+ph_value ph__layer_named_embeddings(struct ph_builder *builder, const char *names,
+    const struct ph_model_settings *settings, const struct ph_model_features *features);
+
+/* As ph__layer_embeddings, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */
 ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 

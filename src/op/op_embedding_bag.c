@@ -88,12 +88,15 @@ ph_value ph_embedding_bag(
     if (declaration == NULL)
         return 0;
     const struct ph_feature_list list = ph__feature_list(builder, ids);
-    if (declaration->num_slices == 0 || declaration->num_slices != list.num_features)
+    const size_t num_slices = declaration->num_slices;
+    const bool is_of_selected = num_slices == ph_value_type(builder, ids).dims[0].extent;
+    if (num_slices == 0 || (num_slices != list.num_features && !is_of_selected))
         return ph__builder_fail(builder, PH_ERROR_CONFIG,
-            "embedding_bag: table '%s' has %zu slices for %zu features", declaration->name,
-            declaration->num_slices, list.num_features);
-    const ph_value inputs[PH_EMBEDDING_INPUTS] = {ph__slots(builder, ids, declaration, list.selected), table,
-        ph__selected_weights(builder, ids, id_weights)};
+            "embedding_bag: table '%s' has %zu slices for %zu features", declaration->name, num_slices,
+            list.num_features);
+    const ph_value slots = ph__slots(builder, ids, declaration, is_of_selected ? NULL : list.selected);
+    const ph_value inputs[PH_EMBEDDING_INPUTS] = {
+        slots, table, ph__selected_weights(builder, ids, id_weights)};
     return ph__emit1(
         builder, &ph__op_embedding_bag, NULL, &attributes, sizeof attributes, PH_EMBEDDING_INPUTS, inputs);
 }
