@@ -1,0 +1,263 @@
+/* DHEN (Zhang et al., arXiv 2203.11014): layers that are ensembles of interaction modules. Each module makes l vectors u (l,D) of X (n,D):
+ *   dot          u = W [x_i . x_j for i > j]                      all pairs of vectors; of one, its square
+ *   attention    u = W T(X)                                      T a transformer encoder layer over the vectors
+ *   convolution  u = W [K_1 * X, ..., K_c * X]                   X as an image of one channel
+ *   linear       u = W X
+ *   cross        u = W (X^T X) + b                               X^T X (D,D): the dimensions' second moments
+ * and the layer Y = LN(ensemble(u_1, ..., u_k) + S X), the ensemble one below the other (concat), a sum or a weighted sum, S the identity
+ * where the numbers of vectors agree. Dense features are one more vector, behind a perceptron. */
+#include <string.h>
+
+#include "model/layers.h"
+#include "model/model.h"
+
+enum ensemble { CONCAT, SUM, WEIGHTED };
+
+struct dhen_keys {
+    int64_t layers, outputs, heads, channels, kernel;
+    const char *modules;
+    int ensemble;
+};
+
+#define FIELD(member) offsetof(struct dhen_keys, member)
+
+static const struct ph_option options[] = {
+    {.key = "layers",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(layers),
+        .default_text = "2",
+        .min = 1,
+        .max = 64,
+        .help = "DHEN layers. hidden_units are those of the perceptron over the last one."},
+    {.key = "modules",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(modules),
+        .default_text = "dot,attention,convolution,linear,cross",
+        .help = "Interaction modules of each layer, of dot, attention, convolution, linear and cross, "
+                "separated by commas; "
+                "one may come more than once."},
+    {.key = "ensemble",
+        .type = PH_OPTION_CHOICE,
+        .offset = FIELD(ensemble),
+        .default_text = "concat",
+        .choices = "concat|sum|weighted",
+        .help = "How the modules' vectors become the layer's: one below the other, their sum, or their sum "
+                "with learnt "
+                "weights."},
+    {.key = "outputs",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(outputs),
+        .default_text = "4",
+        .min = 1,
+        .max = 65536,
+        .help = "Vectors that each module makes."},
+    {.key = "heads",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(heads),
+        .default_text = "1",
+        .min = 1,
+        .max = 1024,
+        .help = "attention: heads; embedding_dim is a multiple of it."},
+    {.key = "channels",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(channels),
+        .default_text = "4",
+        .min = 1,
+        .max = 1024,
+        .help = "convolution: kernels."},
+    {.key = "kernel",
+        .type = PH_OPTION_INTEGER,
+        .offset = FIELD(kernel),
+        .default_text = "3",
+        .min = 1,
+        .max = 63,
+        .help = "convolution: extent of a kernel in vectors and in dimensions; odd."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.dhen",
+    .help = "Keys of DHEN.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct dhen_keys),
+};
+
+/* ---- modules: (B,n,D) -> (B,outputs,D) ----------------------------------------------------------------------- */
+
+typedef ph_value module_function(
+    struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
+
+static ph_value dot_module(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct dhen_keys *own = settings->own;
+    const size_t dims[] = {(size_t)own->outputs, ph__layer_extent(builder, x, 2)};
+    ph_value pairs = ph__layer_extent(builder, x, 1) > 1
+                         ? ph_dot_interaction(builder, 0, x)
+                         : ph_row_dots(builder, ph__layer_flatten(builder, x), ph__layer_flatten(builder, x));
+    ph_value u = ph__layer_affine(builder, "mix", pairs, dims[0] * dims[1], PH_IDENTITY);
+    return ph_reshape(builder, u, 2, dims);
+}
+
+/* x (B,n,K) W^T + b: (B,n,width) */
+static ph_value projected(
+    struct ph_builder *builder, const char *name, ph_value x, size_t width, enum ph_activation activation)
+{
+    const size_t dims[] = {width, ph__layer_extent(builder, x, 2)};
+    ph_builder_push_scope(builder, name);
+    ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, &width, ph__layer_zeros);
+    ph_builder_pop_scope(builder);
+    return ph_linear(builder, x, weight, bias, activation);
+}
+
+/* x + attention(x), normed, and that + feed-forward, normed */
+static ph_value attention_module(
+    struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct dhen_keys *own = settings->own;
+    const size_t width = ph__layer_extent(builder, x, 2);
+    if (width % (size_t)own->heads != 0)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.dhen: embedding_dim %zu is no multiple of %lld heads", width, (long long)own->heads);
+    ph_value y = ph_attention(builder, projected(builder, "query", x, width, PH_IDENTITY),
+        projected(builder, "key", x, width, PH_IDENTITY), projected(builder, "value", x, width, PH_IDENTITY),
+        0, (struct ph_attention_options){.num_heads = (size_t)own->heads});
+    y = ph__layer_drop(builder, projected(builder, "output", y, width, PH_IDENTITY), settings);
+    y = ph__layer_norm(builder, "norm.0", ph_add(builder, y, x));
+    ph_value z = projected(builder, "feed.0", y, 2 * width, PH_RELU);
+    z = ph__layer_drop(builder, projected(builder, "feed.1", z, width, PH_IDENTITY), settings);
+    y = ph__layer_norm(builder, "norm.1", ph_add(builder, z, y));
+    return ph__layer_mix(builder, "mix", y, (size_t)own->outputs);
+}
+
+static ph_value convolution_module(
+    struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct dhen_keys *own = settings->own;
+    const size_t n = ph__layer_extent(builder, x, 1), width = ph__layer_extent(builder, x, 2);
+    const size_t channels = (size_t)own->channels, extent = (size_t)own->kernel;
+    ph_value weight =
+        ph_parameter(builder, "kernel", 4, (size_t[]){channels, 1, extent, extent}, ph__layer_xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, &channels, ph__layer_zeros);
+    ph_value image = ph_reshape(builder, x, 3, (size_t[]){1, n, width});
+    ph_value y = ph_convolution(builder, image, weight, bias);
+    y = ph_reshape(builder, y, 2, (size_t[]){channels * n, width});
+    return ph__layer_mix(builder, "mix", y, (size_t)own->outputs);
+}
+
+static ph_value linear_module(
+    struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct dhen_keys *own = settings->own;
+    return ph__layer_mix(builder, "mix", x, (size_t)own->outputs);
+}
+
+static ph_value cross_module(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct dhen_keys *own = settings->own;
+    const size_t width = ph__layer_extent(builder, x, 2), outputs = (size_t)own->outputs;
+    ph_value moments = ph_batch_product(builder, x, x, true, false); /* (B,D,D) */
+    ph_value weight = ph_parameter(builder, "mix", 2, (size_t[]){outputs, width}, ph__layer_xavier);
+    ph_value bias = ph_parameter(builder, "bias", 1, &outputs, ph__layer_zeros);
+    return ph_mix_fields(builder, moments, weight, bias);
+}
+
+static const struct {
+    const char *name;
+    module_function *build;
+} modules[] = {
+    {"dot", dot_module},
+    {"attention", attention_module},
+    {"convolution", convolution_module},
+    {"linear", linear_module},
+    {"cross", cross_module},
+};
+
+static module_function *find_module(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (strlen(modules[i].name) == length && strncmp(modules[i].name, name, length) == 0)
+            return modules[i].build;
+    return NULL;
+}
+
+/* ---- layers ---------------------------------------------------------------------------------------------------- */
+
+/* The modules' vectors, one module's below the other's: (B, count * outputs, D). */
+static ph_value all_modules(
+    struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings, size_t *count_out)
+{
+    const struct dhen_keys *own = settings->own;
+    ph_value all = 0;
+    size_t count = 0;
+    for (const char *at = own->modules + strspn(own->modules, ", "); *at != '\0'; at += strspn(at, ", ")) {
+        const size_t length = strcspn(at, ", ");
+        module_function *module = find_module(at, length);
+        if (module == NULL)
+            return ph_builder_fail(builder, PH_ERROR_CONFIG,
+                "model.dhen.modules: there is no module '%.*s'; there are dot, attention, convolution, "
+                "linear and "
+                "cross",
+                (int)length, at);
+        ph__layer_push_index(builder, "module", count++);
+        all = ph__layer_beside(builder, all, module(builder, x, settings));
+        ph_builder_pop_scope(builder);
+        at += length;
+    }
+    if (count == 0)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.dhen.modules: names no module");
+    *count_out = count;
+    return all;
+}
+
+/* (B, count * outputs, D) -> (B,outputs,D): a mix of the modules, whose weights are all 1 and stay so for a plain sum. */
+static ph_value summed(struct ph_builder *builder, const struct dhen_keys *own, ph_value all, size_t count)
+{
+    const size_t outputs = (size_t)own->outputs, width = ph__layer_extent(builder, all, 2);
+    if (own->ensemble == SUM) {
+        ph_value sum = ph_slice(builder, all, 1, 0, outputs);
+        for (size_t i = 1; i < count; i++)
+            sum = ph_add(builder, sum, ph_slice(builder, all, 1, i * outputs, outputs));
+        return sum;
+    }
+    ph_value rows = ph_reshape(builder, all, 2, (size_t[]){count, outputs * width});
+    ph_value weights = ph_parameter(builder, "ensemble", 2, (size_t[]){1, count}, ph__layer_ones);
+    return ph_reshape(builder, ph_mix_fields(builder, rows, weights, 0), 2, (size_t[]){outputs, width});
+}
+
+static ph_value dhen_layer(
+    struct ph_builder *builder, size_t layer, ph_value x, const struct ph_model_settings *settings)
+{
+    const struct dhen_keys *own = settings->own;
+    size_t count = 1;
+    ph__layer_push_index(builder, "layer", layer);
+    ph_value y = all_modules(builder, x, settings, &count);
+    if (own->ensemble != CONCAT)
+        y = summed(builder, own, y, count);
+    const size_t rows = ph__layer_extent(builder, y, 1);
+    ph_value shortcut =
+        ph__layer_extent(builder, x, 1) == rows ? x : ph__layer_mix(builder, "shortcut", x, rows);
+    x = ph__layer_norm(builder, "norm", ph_add(builder, y, shortcut));
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct dhen_keys *own = settings->own;
+    if (own->kernel % 2 == 0)
+        return ph_builder_fail(
+            builder, PH_ERROR_CONFIG, "model.dhen.kernel: %lld is not odd", (long long)own->kernel);
+    ph_value x = ph__layer_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
+    for (size_t layer = 0; layer < (size_t)own->layers; layer++)
+        x = dhen_layer(builder, layer, x, settings);
+    return ph__layer_deep(builder, ph__layer_flatten(builder, x), settings, features); /* (B,T) */
+}
+
+const struct ph_model ph__model_dhen = {
+    .description =
+        "DHEN: stacked ensembles of interaction modules (dot, attention, convolution, linear, cross)",
+    .keys = &keys,
+    .build = build,
+};
