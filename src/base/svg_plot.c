@@ -1,11 +1,10 @@
 #include "base/svg_plot.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/ticks.h"
 
-#define LEFT_PIXELS 62
+#define LEFT_PIXELS 76
 #define RIGHT_PIXELS 14
 #define TOP_PIXELS 38 /* title or legend */
 #define BOTTOM_PIXELS 46
@@ -130,28 +129,24 @@ static void draw_axes(struct ph_html *html, const struct ph_plot *plot, const st
         (left + right) / 2, bottom + 38);
     ph__html_text(html, plot->x.label);
     ph__html_markup(html,
-        "</text>\n<text class=\"axis\" text-anchor=\"middle\" transform=\"translate(14 %.1f) rotate(-90)\">",
+        "</text>\n<text class=\"axis\" text-anchor=\"middle\" transform=\"translate(13 %.1f) rotate(-90)\">",
         (top + bottom) / 2);
     ph__html_text(html, plot->y.label);
     ph__html_markup(html, "</text>\n");
 }
 
-/* From the right edge leftwards, as wide as its letters may be at most. */
 static void draw_legend(struct ph_html *html, const struct ph_plot *plot, const struct frame *frame)
 {
-    double right = frame->x.to;
-    for (size_t s = plot->num_series; s-- > 0;) {
+    ph__html_markup(html, "<text text-anchor=\"end\" x=\"%.1f\" y=\"18\">", frame->x.to);
+    for (size_t s = 0; s < plot->num_series; s++) {
         const struct ph_plot_series *series = &plot->series[s];
         if (series->name == NULL)
             continue;
-        ph__html_markup(html, "<text text-anchor=\"end\" x=\"%.1f\" y=\"18\">", right);
+        ph__html_markup(html, "<tspan dx=\"14\" class=\"f%zu\">■</tspan><tspan dx=\"5\">", series->color);
         ph__html_text(html, series->name);
-        right -= 6.6 * (double)strlen(series->name) + 14;
-        ph__html_markup(html,
-            "</text><rect class=\"f%zu\" x=\"%.1f\" y=\"9\" width=\"10\" height=\"10\" rx=\"2\"/>\n",
-            series->color, right);
-        right -= 14;
+        ph__html_markup(html, "</tspan>");
     }
+    ph__html_markup(html, "</text>\n");
 }
 
 static void draw_title(struct ph_html *html, const struct ph_plot *plot)
