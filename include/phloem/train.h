@@ -73,6 +73,8 @@ struct ph_train_settings {
     int64_t checkpoints_kept;  /* the latest ones, at least 1 */
     bool progressive; /* rows are scored before they are learnt from; needs rows in order, all, and once */
     int64_t progressive_rows; /* of one window: 1 .. 1000000 */
+    bool report;              /* report.html at the end of each process's part: docs/REPORTS.md */
+    bool tensorboard;         /* events.out.tfevents.* as it goes */
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
@@ -214,7 +216,8 @@ struct ph_train_summary {
 ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
 
 /* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
- * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json. The first two are all that
+ * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a report.html,
+ * which a process that is stopped or fails leaves as well, and with train.tensorboard event files. The first two are all that
  * ph_session_open needs, and phloem eval, predict and export. A config.yaml beside them, which phloem train --resume and
  * inspect want, is the caller's to write, from on_start: ph_config_write.
  *

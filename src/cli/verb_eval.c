@@ -46,7 +46,8 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
     bool is_stopped_ever;
     struct ph_bad_rows bad_rows;
     const struct ph__job_rows rows = {.path = path};
-    ph_status status = ph__scorer_evaluate(scoring->scorer, rows, NULL, &is_stopped_ever, metrics, &bad_rows);
+    ph_status status =
+        ph__scorer_evaluate(scoring->scorer, rows, NULL, &is_stopped_ever, metrics, &bad_rows, NULL);
     if (status == PH_OK && bad_rows.count > 0)
         fprintf(stderr, "phloem: note: left out %" PRIu64 " bad rows; the first: %s\n", bad_rows.count,
             bad_rows.first);

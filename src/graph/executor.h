@@ -52,5 +52,7 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
 
 /* Runs a node's call and adds it to the profile (and trace) of the executor. */
 ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph_call *call);
+/* Forgets what the profile has added up. */
+void ph__profile_clear(struct ph_executor *executor);
 
 #endif

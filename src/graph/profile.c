@@ -32,6 +32,11 @@ ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thr
     return PH_OK;
 }
 
+void ph__profile_clear(struct ph_executor *executor)
+{
+    memset(executor->profile, 0, executor->program->graph.num_nodes * sizeof *executor->profile);
+}
+
 ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events)
 {
     if (is_on && trace_events > 0 && executor->trace == NULL)

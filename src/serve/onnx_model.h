@@ -7,9 +7,9 @@
 #define PH_SERVE_ONNX_MODEL_H
 
 #include "base/arena.h"
+#include "base/protobuf.h"
 #include "phloem/status.h"
 #include "phloem/tensor.h"
-#include "serve/protobuf.h"
 
 /* TensorProto.DataType */
 enum ph__onnx_type { PH_ONNX_FLOAT = 1, PH_ONNX_INT64 = 7, PH_ONNX_DOUBLE = 11 };

@@ -2,14 +2,37 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/stop.h"
 #include "serve/scorer.h"
 #include "train/metrics.h"
 
+static void clear_details(const struct ph__evaluation_details *details)
+{
+    if (details->calibration != NULL)
+        *details->calibration = (struct ph__calibration){0};
+    if (details->coverage != NULL)
+        memset(details->id_counts, 0, details->coverage->num_features * sizeof *details->id_counts);
+}
+
+/* logits (B,T) */
+static void add_details(
+    const struct ph__evaluation_details *details, const struct ph_batch *batch, const ph_real *logits)
+{
+    for (size_t b = 0; details->calibration != NULL && b < batch->num_samples; b++) {
+        size_t at = b * batch->num_tasks;
+        if (batch->label_mask == NULL || batch->label_mask[at] != 0)
+            ph__calibration_add(details->calibration, logits[at], batch->labels[at]);
+    }
+    if (details->coverage != NULL)
+        ph__id_coverage_count(details->coverage, batch, details->id_counts);
+}
+
 /* Until the end of the file or a signal; predictions (T). */
 static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
-    const volatile int *stop_signal, struct ph__predictions *predictions)
+    const volatile int *stop_signal, struct ph__predictions *predictions,
+    const struct ph__evaluation_details *details)
 {
     while (!ph__is_stopped(stop_signal)) {
         const struct ph_batch *batch;
@@ -20,6 +43,8 @@ static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches,
         PH_TRY(ph_scorer_score(scorer, batch, &logits));
         for (size_t task = 0; task < num_tasks; task++)
             PH_TRY(ph__predictions_add(&predictions[task], batch, logits, task));
+        if (details != NULL)
+            add_details(details, batch, logits);
     }
     return PH_OK;
 }
@@ -32,7 +57,8 @@ void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batche
 }
 
 static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, size_t num_tasks,
-    const volatile int *stop_signal, struct ph__predictions *predictions, struct ph_bad_rows *bad_rows)
+    const volatile int *stop_signal, struct ph__predictions *predictions, struct ph_bad_rows *bad_rows,
+    const struct ph__evaluation_details *details)
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
     struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
@@ -42,7 +68,7 @@ static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, 
     struct ph_batches *batches;
     ph_status status = ph__job_rows_open(rows, scorer_options->encoder, &options, &batches);
     if (status == PH_OK) {
-        status = score_all(scorer, batches, num_tasks, stop_signal, predictions);
+        status = score_all(scorer, batches, num_tasks, stop_signal, predictions, details);
         ph__bad_rows_update(bad_rows, batches);
         ph_batches_close(batches);
     }
@@ -51,14 +77,16 @@ static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, 
 
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, bool *is_stopped_out, struct ph_metrics *metrics_out,
-    struct ph_bad_rows *bad_rows_out)
+    struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
 {
     struct ph_bad_rows bad_rows = {0};
     size_t num_tasks = ph_encoder_num_tasks(ph__scorer_options(scorer)->encoder);
     struct ph__predictions *predictions = calloc(num_tasks, sizeof *predictions);
     if (predictions == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    ph_status status = score_rows(scorer, rows, num_tasks, stop_signal, predictions, &bad_rows);
+    if (details != NULL)
+        clear_details(details);
+    ph_status status = score_rows(scorer, rows, num_tasks, stop_signal, predictions, &bad_rows, details);
     bool has_stopped = ph__is_stopped(stop_signal);
     for (size_t task = 0; task < num_tasks; task++) {
         if (status == PH_OK && !has_stopped)
@@ -76,7 +104,7 @@ ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct 
 {
     bool is_stopped_ever;
     struct ph__job_rows rows = {.path = path};
-    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL);
+    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL, NULL);
 }
 
 ph_status ph_scorer_evaluate_dataset(
@@ -84,5 +112,5 @@ ph_status ph_scorer_evaluate_dataset(
 {
     bool is_stopped_ever;
     struct ph__job_rows rows = {.dataset = dataset};
-    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL);
+    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL, NULL);
 }

@@ -2,13 +2,22 @@
 #ifndef PH_TRAIN_EVALUATE_H
 #define PH_TRAIN_EVALUATE_H
 
+#include "train/calibration.h"
+#include "train/id_coverage.h"
 #include "train/job_rows.h"
 
+/* What an evaluation gathers beside the metrics: each is emptied first; NULL: not wanted. */
+struct ph__evaluation_details {
+    struct ph__calibration *calibration; /* of the first task */
+    const struct ph__id_coverage *coverage;
+    struct ph__id_counts *id_counts; /* (F), with coverage */
+};
+
 /* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0; NULL: never. Then metrics_out (T) is as
- * it was. bad_rows_out may be NULL. */
+ * it was. bad_rows_out and details may be NULL. */
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, bool *is_stopped_out, struct ph_metrics *metrics_out,
-    struct ph_bad_rows *bad_rows_out);
+    struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details);
 
 /* Those of a pass so far; the first stays where it is known. */
 void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches);

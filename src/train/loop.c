@@ -3,15 +3,22 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "graph/executor.h"
 #include "train/evaluate.h"
 #include "train/online.h"
 #include "train/reporting.h"
 #include "train/resume.h"
+#include "train/run_report.h"
 #include "train/step.h"
 #include "train/summary.h"
 #include "train/validation.h"
 
 /* ---- steps ------------------------------------------------------------------------------------------------ */
+
+static bool is_profile_wanted(const struct ph__trainer *trainer)
+{
+    return trainer->job->profile_file != NULL || trainer->job->trace_path != NULL;
+}
 
 /* Profiling measures the first step in any case: what a sample costs by the operators' rules. */
 static ph_status first_step_done(struct ph__trainer *trainer)
@@ -20,9 +27,23 @@ static ph_status first_step_done(struct ph__trainer *trainer)
     ph_executor_cost(trainer->executor, &flops, &bytes);
     trainer->summary.flops_per_sample = flops / (double)trainer->summary.samples;
     ph__trainer_observe_memory(trainer);
-    if (trainer->job->profile_file != NULL || trainer->job->trace_path != NULL)
+    if (is_profile_wanted(trainer))
         return PH_OK;
+    ph__profile_clear(trainer->executor);
     return ph_executor_profile(trainer->executor, false, 0);
+}
+
+/* One step, measured operator by operator where the profile is wanted as a whole, or the report samples it. */
+static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    bool is_sampled = !is_profile_wanted(trainer) && ph__run_record_profiles_next(&trainer->record);
+    if (is_sampled)
+        PH_TRY(ph_executor_profile(trainer->executor, true, 0));
+    PH_TRY(ph__trainer_step(trainer, batch));
+    ph__run_record_step(&trainer->record, batch, is_sampled || is_profile_wanted(trainer));
+    if (trainer->summary.steps == 1)
+        PH_TRY(first_step_done(trainer));
+    return is_sampled ? ph_executor_profile(trainer->executor, false, 0) : PH_OK;
 }
 
 /* The training's end by max_steps evaluates a model that a longer one would not have evaluated: its checkpoint is of
@@ -56,11 +77,9 @@ static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
     PH_TRY(ph__trainer_score_ahead(trainer, batch));
-    PH_TRY(ph__trainer_step(trainer, batch));
+    PH_TRY(step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
-    if (trainer->summary.steps == 1)
-        PH_TRY(first_step_done(trainer));
     if (ph__trainer_must_stop(trainer))
         return ph__trainer_stop(trainer);
     PH_TRY(ph__trainer_save_if_due(trainer));
@@ -132,6 +151,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
 /* A training that ends within an epoch evaluates, too. */
 static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
 {
+    bool is_from_start = !trainer->is_in_epoch;
     if (trainer->is_in_epoch)
         PH_TRY(follow_step(trainer, is_stop));
     else
@@ -141,6 +161,8 @@ static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
     if (!*is_stop)
         trainer->steps_per_epoch = trainer->summary.steps - trainer->epoch_first_step;
     bool is_whole = !*is_stop;
+    if (is_whole && is_from_start)
+        ph__run_record_pass(&trainer->record, trainer->job->negative_rate);
     PH_TRY(ph__trainer_evaluate(trainer, is_stop));
     if (!is_whole && ph__trainer_is_out_of_steps(trainer))
         return PH_OK; /* saved before the evaluation */
@@ -175,14 +197,16 @@ static ph_status test_best(struct ph__trainer *trainer)
     if (!summary->has_test)
         return PH_OK;
     bool is_stopped;
+    const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
-        &is_stopped, trainer->metrics, &summary->test_bad_rows));
+        &is_stopped, trainer->metrics, &summary->test_bad_rows, &details));
     if (is_stopped) /* the weights are the best ones now, but the last ones were saved at the training's end */
         return ph__trainer_stop_saved(trainer);
     PH_TRY(ph__trainer_check_scores(trainer, "data.test"));
     summary->test = trainer->metrics[0];
-    return ph__report_metrics(
-        &trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics);
+    PH_TRY(
+        ph__report_metrics(&trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics));
+    return ph__trainer_report_calibration(trainer, "test");
 }
 
 static ph_status write_profile(const struct ph__trainer *trainer)
@@ -215,15 +239,30 @@ static ph_status finish(struct ph__trainer *trainer)
     if (peak_rss_bytes > summary->peak_rss_bytes)
         summary->peak_rss_bytes = peak_rss_bytes;
     ph__trainer_observe_plans(trainer);
+    if (trainer->record.is_on)
+        PH_TRY(ph__run_report_write(trainer, true));
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
     PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), path));
     return write_profile(trainer);
 }
 
+/* What ended the training is what is to be known of it: not that there is no report, either. */
+static void report_as_far_as_it_got(struct ph__trainer *trainer, ph_status status)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", ph_error_text());
+    (void)ph__run_report_write(trainer, false);
+    ph_fail(status, "%s", why);
+}
+
 static ph_status train(struct ph__trainer *trainer)
 {
-    PH_TRY(train_all(trainer));
-    return finish(trainer);
+    ph_status status = train_all(trainer);
+    if (status == PH_OK)
+        status = finish(trainer);
+    if (status != PH_OK && trainer->record.is_on && trainer->summary.steps > 0)
+        report_as_far_as_it_got(trainer, status);
+    return status;
 }
 
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)

@@ -68,7 +68,17 @@ ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_bes
     PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
     PH_TRY(ph__report_metrics(
         &trainer->report, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
+    if (is_best)
+        PH_TRY(ph__trainer_report_calibration(trainer, "valid"));
     return observe(trainer, &progress);
+}
+
+ph_status ph__trainer_report_calibration(struct ph__trainer *trainer, const char *what)
+{
+    if (!trainer->record.is_on)
+        return PH_OK;
+    return ph__report_calibration(
+        &trainer->report, what, trainer->epoch, trainer->summary.steps, &trainer->record.calibration);
 }
 
 void ph__trainer_note(const struct ph__trainer *trainer, const char *text)

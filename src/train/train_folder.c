@@ -87,7 +87,8 @@ static ph_status begin(struct ph__trainer *trainer)
     PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
     PH_TRY(ph__file_sync_name(job->folder));
     PH_TRY(digest_encoder(trainer));
-    return ph__report_open(job->folder, 0, &trainer->report);
+    return ph__report_open(
+        job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->report);
 }
 
 /* The checkpoint's best model, which has been looked at, under its first name: whatever has become of that. */
@@ -114,7 +115,8 @@ static ph_status put_back(struct ph__trainer *trainer)
     if (unlink(path) != 0 && errno != ENOENT)
         return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
     PH_TRY(put_model_back(trainer));
-    return ph__report_open(folder, trainer->report_bytes, &trainer->report);
+    const struct ph__event_place place = {trainer->summary.steps, trainer->report_bytes};
+    return ph__report_open(folder, place, trainer->job->train->tensorboard, &trainer->report);
 }
 
 /* A summary that is lost or damaged is made once more, by a training that has no step left. */

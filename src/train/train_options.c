@@ -186,6 +186,18 @@ static const struct ph_option train_options[] = {
         .min = 1,
         .max = PH_PROGRESSIVE_MAX_ROWS,
         .help = "Rows of one such window, whatever the batch size; the last one may be smaller."},
+    {.key = "report",
+        .type = PH_OPTION_BOOL,
+        .offset = TRAIN(report),
+        .default_text = "true",
+        .help = "Leaves report.html, a page to look at, when training ends or stops: docs/REPORTS.md.",
+        .may_change = true},
+    {.key = "tensorboard",
+        .type = PH_OPTION_BOOL,
+        .offset = TRAIN(tensorboard),
+        .default_text = "true",
+        .help = "Writes what metrics.jsonl gets into event files, too, which TensorBoard shows.",
+        .may_change = true},
 };
 
 const struct ph_option_table ph__train_options = {

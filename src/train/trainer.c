@@ -191,6 +191,8 @@ static ph_status create_all(struct ph__trainer *trainer)
     ph__trainer_observe_plans(trainer);
     PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
+    if (job->train->report)
+        PH_TRY(ph__run_record_init(&trainer->features, &trainer->record));
     if (job->train->progressive)
         PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
     PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));
@@ -220,6 +222,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__state_snapshot_fini(&trainer->snapshot);
     ph__recent_fini(&trainer->recent);
     ph__progressive_fini(&trainer->progressive);
+    ph__run_record_fini(&trainer->record);
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);

@@ -8,6 +8,7 @@
 #include "train/progressive.h"
 #include "train/recent.h"
 #include "train/report.h"
+#include "train/run_record.h"
 #include "train/schedule.h"
 #include "train/state_snapshot.h"
 #include "train/training_program.h"
@@ -73,6 +74,7 @@ struct ph__trainer {
     /* measurements of this process alone */
     double former_seconds;      /* of training, by those before it */
     double reader_wait_seconds; /* that steps waited for their batches */
+    struct ph__run_record record;
 };
 
 /* Builds the programs, checks that the job fits, and begins or resumes the training in its folder (train_folder.h). */

@@ -67,12 +67,13 @@ ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
 static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decision_out)
 {
     const struct ph_train_job *job = trainer->job;
+    const struct ph__evaluation_details details = ph__run_record_valid(&trainer->record);
     bool is_stopped;
     *decision_out = (struct ph__decision){.is_best = true};
     if (!ph__job_rows_exist(ph__job_valid(job)))
         return PH_OK;
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_valid(job), job->stop_signal, &is_stopped,
-        trainer->metrics, &trainer->summary.valid_bad_rows));
+        trainer->metrics, &trainer->summary.valid_bad_rows, &details));
     if (is_stopped)
         return ph__trainer_stop(trainer);
     PH_TRY(ph__trainer_check_scores(trainer, "data.valid"));

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "data/encoder.h"
 #include "phloem/op.h"
-#include "unit/serve/protobuf_reader.h"
+#include "unit/base/protobuf_reader.h"
 
 /* A store with what the program learns, as an executor adds it. */
 static void open_folder(

@@ -2,7 +2,7 @@
 #include "serve/onnx_model.h"
 
 #include "base/file.h"
-#include "unit/serve/protobuf_reader.h"
+#include "unit/base/protobuf_reader.h"
 
 static struct message read_model(struct ph_arena *arena, const char *path)
 {

@@ -1,5 +1,5 @@
 /* Bytes as the protobuf encoding guide gives them, or worked out from it by hand. */
-#include "serve/protobuf.h"
+#include "base/protobuf.h"
 
 #include "support/test_support.h"
 
@@ -53,6 +53,16 @@ static void floats_are_four_bytes_little_endian(void **state)
     struct ph__protobuf message = {0};
     ph__protobuf_float(&message, 2, 1.0f);
     ASSERT_BYTES(&message, 0x15, 0x00, 0x00, 0x80, 0x3f);
+    ph__protobuf_fini(&message);
+}
+
+/* 1.0 is 0x3ff0000000000000. */
+static void doubles_are_eight_bytes_little_endian(void **state)
+{
+    (void)state;
+    struct ph__protobuf message = {0};
+    ph__protobuf_double(&message, 1, 1.0);
+    ASSERT_BYTES(&message, 0x09, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf0, 0x3f);
     ph__protobuf_fini(&message);
 }
 
@@ -111,6 +121,7 @@ int main(void)
         cmocka_unit_test(small_and_largest_integers_take_one_and_ten_bytes),
         cmocka_unit_test(tags_of_large_fields_take_two_bytes),
         cmocka_unit_test(floats_are_four_bytes_little_endian),
+        cmocka_unit_test(doubles_are_eight_bytes_little_endian),
         cmocka_unit_test(texts_carry_their_length),
         cmocka_unit_test(inner_messages_are_emptied_for_the_next),
         cmocka_unit_test(a_prefix_announces_bytes_from_elsewhere),

@@ -1,11 +1,11 @@
-#include "serve/protobuf.h"
+#include "base/protobuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 
-enum wire_type { WIRE_VARINT = 0, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 void ph__protobuf_fini(struct ph__protobuf *message)
 {
@@ -54,6 +54,12 @@ void ph__protobuf_integer(struct ph__protobuf *message, uint32_t field, uint64_t
 void ph__protobuf_float(struct ph__protobuf *message, uint32_t field, float value)
 {
     append_tag(message, field, WIRE_FIXED32);
+    append(message, &value, sizeof value);
+}
+
+void ph__protobuf_double(struct ph__protobuf *message, uint32_t field, double value)
+{
+    append_tag(message, field, WIRE_FIXED64);
     append(message, &value, sizeof value);
 }
 

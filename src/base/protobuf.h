@@ -1,8 +1,8 @@
 /* A writer of the protobuf wire format (protobuf.dev, "Encoding"): just what it takes to write messages whose field
  * numbers are known. A message is a growing buffer; a message inside a message is written into a buffer of its own
  * first. Running out of memory is sticky: later calls do nothing, and has_failed tells. One thread. */
-#ifndef PH_SERVE_PROTOBUF_H
-#define PH_SERVE_PROTOBUF_H
+#ifndef PH_BASE_PROTOBUF_H
+#define PH_BASE_PROTOBUF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,7 @@ void ph__protobuf_fini(struct ph__protobuf *message);
 void ph__protobuf_integer(
     struct ph__protobuf *message, uint32_t field, uint64_t value); /* int64, uint64, enum */
 void ph__protobuf_float(struct ph__protobuf *message, uint32_t field, float value);
+void ph__protobuf_double(struct ph__protobuf *message, uint32_t field, double value);
 void ph__protobuf_bytes(struct ph__protobuf *message, uint32_t field, const void *bytes, size_t size);
 void ph__protobuf_text(struct ph__protobuf *message, uint32_t field, const char *text); /* UTF-8 */
 /* The inner message is emptied, so that its memory serves for the next one; its failure becomes the outer one's. */

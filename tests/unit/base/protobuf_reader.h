@@ -1,4 +1,4 @@
-/* Reads protobuf messages back, written apart from src/serve/protobuf.c: fields are looked up by number. */
+/* Reads protobuf messages back, written apart from src/base/protobuf.c: fields are looked up by number. */
 #ifndef PH_TESTS_PROTOBUF_READER_H
 #define PH_TESTS_PROTOBUF_READER_H
 
@@ -22,7 +22,7 @@ static uint64_t read_varint(struct message *message)
     }
 }
 
-/* How many fields `number` there are; of the index-th, if there is one, the integer or the bytes (texts, messages, floats). */
+/* How many fields `number` there are; of the index-th, if there is one, the integer or the bytes (texts, messages, floats, doubles). */
 static size_t read_fields(
     struct message message, uint64_t number, size_t index, uint64_t *value_out, struct message *inner_out)
 {
@@ -34,8 +34,8 @@ static size_t read_fields(
         if (tag % 8 == 0) {
             value = read_varint(&message);
         } else {
-            const uint64_t size = tag % 8 == 2 ? read_varint(&message) : 4;
-            assert_true(tag % 8 == 2 || tag % 8 == 5);
+            const uint64_t size = tag % 8 == 2 ? read_varint(&message) : tag % 8 == 1 ? 8 : 4;
+            assert_true(tag % 8 == 1 || tag % 8 == 2 || tag % 8 == 5);
             assert_true(size <= (uint64_t)(message.end - message.bytes));
             inner = (struct message){message.bytes, message.bytes + size};
             message.bytes += size;

@@ -1,0 +1,15 @@
+/* DIR/report.html: one page that shows how a training went, made of metrics.jsonl, the summary, the program and its
+ * profile, the store, and what the process has gathered (run_record.h). docs/REPORTS.md says what is on it.
+ *
+ * It is written at the end of each process's part, however that ends: curves and calibration are of the whole training,
+ * operators' times and the coverage of ids of this process's part of it. */
+#ifndef PH_TRAIN_RUN_REPORT_H
+#define PH_TRAIN_RUN_REPORT_H
+
+#include "train/trainer.h"
+
+/* is_finished: the summary is complete. PH_ERROR_DISK, PH_ERROR_MEMORY; PH_ERROR_DATA for a metrics.jsonl that cannot be
+ * read. */
+ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished);
+
+#endif
