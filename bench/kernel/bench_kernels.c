@@ -244,6 +244,7 @@ int main(int argc, char **argv)
     bench_interaction(&bench);
     bench_attention(&bench);
     bench_product(&bench);
+    bench_small_product(&bench);
     bench_elementwise(&bench);
     bench_finish(bench.results, json);
     return 0;

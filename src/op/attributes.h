@@ -40,6 +40,10 @@ struct ph_slice_attributes {
     size_t full; /* extent of x along the axis */
 };
 
+struct ph_batch_product_attributes {
+    int is_a_transposed, is_b_transposed;
+};
+
 struct ph_embedding_bag_attributes {
     enum ph_pooling pooling;
     int reads_all; /* of split rows: scoring reads all of a number, training its high word */

@@ -2,14 +2,10 @@
  * (B,r,p), B (B,r,q) or (B,q,r), C (B,p,q). The gradients are such products again:
  *   d op(A) = dC op(B)^T,  d op(B) = op(A)^T dC
  * The kernel takes A either way; a transposed B is laid the other way first, a few samples at a time, in the cache. */
-#include "op/operator.h"
+#include "op/attributes.h"
 
 enum { A, B, NUM_INPUTS };
 enum { TURNED_REALS = 4096 }; /* of B that a worker lays the other way at a time, if a sample has no more */
-
-struct product_attributes {
-    int is_a_transposed, is_b_transposed;
-};
 
 struct product_call {
     const struct ph_kernels *kernels;
@@ -23,7 +19,7 @@ struct product_call {
 
 static ph_status product_infer(struct ph_infer *infer)
 {
-    const struct product_attributes *attributes = infer->attributes;
+    const struct ph_batch_product_attributes *attributes = infer->attributes;
     const struct ph_type *a = &infer->inputs[A], *b = &infer->inputs[B];
     const char *wants = "a (B,p,r) and b (B,r,q), or either transposed";
     if (!ph__type_is_real_of_rank(a, 3) || !ph__type_is_real_of_rank(b, 3))
@@ -43,7 +39,7 @@ static void product_gradient(struct ph_gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
     const struct ph_node node = *gradient->node;
-    const struct product_attributes *attributes = node.attributes;
+    const struct ph_batch_product_attributes *attributes = node.attributes;
     const bool is_a_turned = attributes->is_a_transposed, is_b_turned = attributes->is_b_transposed;
     const ph_value a = node.inputs[A], b = node.inputs[B], dc = gradient->output_gradients[0];
     if (gradient->is_wanted[A])
@@ -56,7 +52,7 @@ static void product_gradient(struct ph_gradient *gradient)
 
 static struct product_call describe(const struct ph_call *call)
 {
-    const struct product_attributes *attributes = call->attributes;
+    const struct ph_batch_product_attributes *attributes = call->attributes;
     const size_t *a = call->inputs[A].shape.dims, *c = call->outputs[0].shape.dims;
     const bool is_a_transposed = attributes->is_a_transposed, is_b_transposed = attributes->is_b_transposed;
     const size_t inner = a[is_a_transposed ? 1 : 2], b_reals = inner * c[2];
@@ -144,7 +140,7 @@ const struct ph_op ph__op_batch_product = {
 ph_value ph_batch_product(
     struct ph_builder *builder, ph_value a, ph_value b, bool is_a_transposed, bool is_b_transposed)
 {
-    const struct product_attributes attributes = {is_a_transposed, is_b_transposed};
+    const struct ph_batch_product_attributes attributes = {is_a_transposed, is_b_transposed};
     const ph_value inputs[NUM_INPUTS] = {a, b};
     return ph__emit1(
         builder, &ph__op_batch_product, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs);

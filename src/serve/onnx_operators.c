@@ -368,6 +368,12 @@ static const struct {
     {"batch_norm_inference", batch_norm_inference},
     {"layer_norm", layer_norm},
     {"attention", attention},
+    {"batch_product", ph__onnx_batch_product},
+    {"mix_fields", ph__onnx_mix_fields},
+    {"cin", ph__onnx_cin},
+    {"convolution", ph__onnx_convolution},
+    {"field_aware", ph__onnx_field_aware},
+    {"bilinear_head", ph__onnx_bilinear_head},
     {"slots", ph__onnx_slots},
     {"embedding_bag", ph__onnx_embedding_bag},
 };

@@ -49,6 +49,9 @@ const char *ph__onnx_number(
 
 /* Table lookups, in onnx_lookup.c. */
 ph__onnx_operator ph__onnx_slots, ph__onnx_embedding_bag;
+/* Products among vectors, in onnx_products.c. */
+ph__onnx_operator ph__onnx_batch_product, ph__onnx_mix_fields, ph__onnx_cin, ph__onnx_convolution,
+    ph__onnx_field_aware, ph__onnx_bilinear_head;
 
 /* The inputs of the model for the ids of the program: "ids" int64 (batch, features with one id a sample), in their
  * order, and for each feature with lists "ids.<feature>" int64 (batch, length), padded with -1, and where they are

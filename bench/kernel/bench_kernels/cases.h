@@ -32,6 +32,7 @@ void bench_attention(struct bench *bench);
 void bench_elementwise(struct bench *bench);
 void bench_optimizer(struct bench *bench);
 void bench_product(struct bench *bench);
+void bench_small_product(struct bench *bench);
 
 double bench_clock_ns(void); /* processor time of this thread */
 

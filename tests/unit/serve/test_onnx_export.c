@@ -273,6 +273,105 @@ static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
     ph__arena_fini(&arena);
 }
 
+/* ---- products of vectors: 12 dense features as vectors ------------------------------------------------------------- */
+
+static ph_value learnt(struct ph_builder *builder, const char *name, size_t rank, const size_t *dims)
+{
+    return ph_parameter(builder, name, rank, dims, (struct ph_init){PH_INIT_NORMAL, 1.0});
+}
+
+static ph_value flat(struct ph_builder *builder, ph_value x, size_t columns)
+{
+    return ph_reshape(builder, x, 1, &columns);
+}
+
+static ph_value build_batch_product(struct ph_builder *builder, ph_value x)
+{
+    ph_value a = ph_reshape(builder, x, 2, (size_t[]){3, 4});
+    ph_value b = ph_reshape(builder, x, 2, (size_t[]){2, 6});
+    ph_value products = ph_batch_product(builder, a, a, false, true); /* (B,3,3) */
+    products = ph_batch_product(builder, products, a, true, false);   /* (B,3,4) */
+    products = ph_reshape(builder, products, 2, (size_t[]){6, 2});
+    return flat(builder, ph_batch_product(builder, products, b, false, false), 36);
+}
+
+static ph_value build_mix_fields(struct ph_builder *builder, ph_value x)
+{
+    ph_value vectors = ph_reshape(builder, x, 2, (size_t[]){4, 3});
+    ph_value biased = ph_mix_fields(builder, vectors, learnt(builder, "weight", 2, (size_t[]){5, 4}),
+        learnt(builder, "bias", 1, (size_t[]){5}));
+    return flat(builder, ph_mix_fields(builder, biased, learnt(builder, "next", 2, (size_t[]){2, 5}), 0), 6);
+}
+
+static ph_value build_cin(struct ph_builder *builder, ph_value x)
+{
+    ph_value vectors = ph_reshape(builder, x, 2, (size_t[]){4, 3});
+    ph_value y = ph_cin(builder, ph_slice(builder, vectors, 1, 0, 2), vectors,
+        learnt(builder, "weight", 2, (size_t[]){5, 8}), learnt(builder, "bias", 1, (size_t[]){5}));
+    return flat(builder, y, 15);
+}
+
+static ph_value build_convolution(struct ph_builder *builder, ph_value x)
+{
+    ph_value image = ph_reshape(builder, x, 3, (size_t[]){1, 4, 3});
+    ph_value y = ph_convolution(builder, image, learnt(builder, "weight", 4, (size_t[]){2, 1, 3, 5}),
+        learnt(builder, "bias", 1, (size_t[]){2}));
+    return flat(builder, y, 24);
+}
+
+static ph_value build_field_aware(struct ph_builder *builder, ph_value x)
+{
+    return ph_field_aware(builder, ph_reshape(builder, ph_slice(builder, x, 1, 0, 9), 2, (size_t[]){3, 3}));
+}
+
+static ph_value build_bilinear_head(struct ph_builder *builder, ph_value x)
+{
+    return ph_bilinear_head(builder, ph_slice(builder, x, 1, 0, 6), ph_slice(builder, x, 1, 6, 4),
+        learnt(builder, "weight", 4, (size_t[]){2, 2, 3, 2}), 2);
+}
+
+/* The names of a program's nodes in ONNX, one behind the other. */
+static void check_products(
+    ph_value (*build)(struct ph_builder *builder, ph_value x), const char *file, const char *expected)
+{
+    struct ph_arena arena = {0};
+    struct ph__model_folder folder;
+    struct ph_builder *builder;
+    const char *names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
+    struct ph_encoder encoder = {.num_dense = 12, .num_tasks = 1, .dense_names = names};
+    char found[256] = "";
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_output(builder, "logits", build(builder, ph_input_dense(builder, 12)));
+    open_folder(&folder, builder, &encoder);
+    const struct message graph = export_graph(&arena, &folder, file);
+    for (size_t i = 0; i < num_fields(graph, 1); i++) {
+        const struct message name = inner_field(inner_field(graph, 1, i), 4, 0);
+        const size_t used = strlen(found);
+        snprintf(found + used, sizeof found - used, "%.*s ", (int)(name.end - name.bytes),
+            (const char *)name.bytes);
+    }
+    assert_string_equal(found, expected);
+    close_folder(&folder);
+    ph__arena_fini(&arena);
+}
+
+/* That the numbers come out right, too, tests/oracle/onnx_check.py shows on the models made of them. */
+static void products_of_vectors_become_onnx_products(void **state)
+{
+    (void)state;
+    check_products(build_batch_product, "batch_product.onnx",
+        "Reshape Reshape Transpose MatMul Transpose MatMul Reshape MatMul Reshape Identity Sigmoid ");
+    check_products(
+        build_mix_fields, "mix_fields.onnx", "Reshape MatMul Unsqueeze Add MatMul Reshape Identity Sigmoid ");
+    check_products(build_cin, "cin.onnx",
+        "Reshape Slice Unsqueeze Unsqueeze Mul Reshape MatMul Unsqueeze Add Reshape Identity Sigmoid ");
+    check_products(build_convolution, "convolution.onnx", "Reshape Conv Reshape Identity Sigmoid ");
+    check_products(build_field_aware, "field_aware.onnx",
+        "Slice Reshape Reshape Gather Gather Mul ReduceSum ReduceSum Identity Sigmoid ");
+    check_products(build_bilinear_head, "bilinear_head.onnx",
+        "Slice Slice Reshape MatMul Reshape Unsqueeze Mul ReduceSum Identity Sigmoid ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +381,7 @@ int main(void)
         cmocka_unit_test(attention_becomes_products_of_heads_and_a_softmax),
         cmocka_unit_test(attention_over_histories_is_refused_by_name),
         cmocka_unit_test(a_shift_moves_the_logits_of_the_first_task_alone),
+        cmocka_unit_test(products_of_vectors_become_onnx_products),
         cmocka_unit_test(an_operator_that_onnx_lacks_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
