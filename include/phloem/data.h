@@ -30,6 +30,7 @@ struct ph_batches;
 struct ph_sparse_feature {
     const char *name;
     size_t num_rows; /* of its embedding table, the out-of-vocabulary row 0 included */
+    size_t owner;    /* the feature whose rows these are: itself, unless its field shares another's */
 };
 
 /* One cell of a row that a program hands over (a file's cells are text). Everything is borrowed during the call.

@@ -100,11 +100,11 @@ ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks); /* (
 ph_value ph_input_weights(struct ph_builder *builder);                      /* (B), optional */
 ph_value ph_input_scalar(struct ph_builder *builder, const char *name); /* set by ph_workspace_set_scalar */
 
-/* Learnt values, in the store under the scoped name. A table has one slice a feature; slice names are scoped
- * too. */
+/* Learnt values, in the store under the scoped name. A table is given one slice a feature; features whose slices have the
+ * same name, and then the same number of rows, share it. Slice names are scoped too. */
 ph_value ph_parameter(
     struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init);
-ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_slices,
+ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_features,
     const struct ph_table_slice *slices, size_t dim, struct ph_init init);
 /* n reals carried from step to step, in the state under the scoped name; operators that write it say so. */
 ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, double initial);

@@ -45,7 +45,9 @@ struct ph_model_features {
     size_t num_sparse;
     size_t num_tasks;
     const struct ph_table_slice *sparse; /* name and rows of each; borrowed while building */
-    bool has_id_weights;                 /* an id's vector counts by its weight in the batch */
+    const struct ph_table_slice
+        *slices;         /* of each, for ph_table, where features share some; NULL: those are `sparse` */
+    bool has_id_weights; /* an id's vector counts by its weight in the batch */
 };
 
 size_t ph_model_count(void);

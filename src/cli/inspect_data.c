@@ -138,12 +138,14 @@ static void print_features(const struct ph_encoder *encoder)
 {
     size_t num_rows = 0;
     for (size_t f = 0; f < ph_encoder_num_sparse(encoder); f++)
-        num_rows += ph_encoder_sparse(encoder, f)->num_rows;
+        num_rows += ph_encoder_sparse(encoder, f)->owner == f ? ph_encoder_sparse(encoder, f)->num_rows : 0;
     printf("%zu labels, %zu dense features, %zu id features with %zu rows\n", ph_encoder_num_tasks(encoder),
         ph_encoder_num_dense(encoder), ph_encoder_num_sparse(encoder), num_rows);
     for (size_t f = 0; f < ph_encoder_num_sparse(encoder); f++) {
         const struct ph_sparse_feature *feature = ph_encoder_sparse(encoder, f);
-        printf("  %-24s %12zu rows\n", feature->name, feature->num_rows);
+        const bool is_sharing = feature->owner != f;
+        printf("  %-24s %12zu rows%s%s\n", feature->name, feature->num_rows, is_sharing ? ", those of " : "",
+            is_sharing ? ph_encoder_sparse(encoder, feature->owner)->name : "");
     }
 }
 

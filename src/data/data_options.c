@@ -62,6 +62,13 @@ static const struct ph_option field_options[] = {
         .min = -1,
         .max = 9e15,
         .help = "Seed of the hash. -1: data.hash_seed."},
+    {.key = "shares",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(shares),
+        .default_text = "",
+        .help = "Of an id: the id field whose rows of the table it shares, and so encoding, vocabulary, rows "
+                "and hash. An id then has one vector in both, as the items of a history and the item in "
+                "question should, and a vocabulary counts the ids of both."},
     {.key = "list",
         .type = PH_OPTION_BOOL,
         .offset = FIELD(is_list),

@@ -62,6 +62,7 @@ struct ph_field_settings {
     int64_t rows;           /* raw, hash: rows of the table; 0: data.rows */
     int64_t min_count;      /* vocabulary; 0: data.min_count */
     int64_t hash_seed;      /* -1: data.hash_seed */
+    const char *shares;     /* the id field whose rows this one has, and all above but its name; "": none */
     bool is_list;           /* several ids a cell, cut at data.list_separator */
     bool is_weighted;       /* of a list: each id is written id:weight */
     int part;               /* ph_time_part */

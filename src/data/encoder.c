@@ -47,6 +47,13 @@ ph_status ph__encoder_add_column(
     return PH_OK;
 }
 
+ph_status ph__column_share(struct ph__column *column, const char *shares)
+{
+    column->shares = strdup(shares);
+    return column->shares != NULL ? PH_OK
+                                  : ph_fail(PH_ERROR_MEMORY, "encoder: no memory for '%s'", column->name);
+}
+
 /* The first of the columns by_source whose source is not before this name. */
 static size_t first_made_from(const struct ph_encoder *encoder, const char *name)
 {
@@ -109,7 +116,9 @@ static ph_status seal_column(
     }
     if (column->kind == PH_FIELD_ID) {
         column->slot = encoder->num_sparse++;
-        column->num_rows = count_rows(column);
+        column->owner = (size_t)(column - encoder->columns);
+        if (column->shares == NULL)
+            column->num_rows = count_rows(column);
         column->hash_start = ph__text_hash_start(column->hash_seed);
         encoder->num_lists += column->is_list;
         encoder->has_id_weights |= column->is_weighted;
@@ -117,11 +126,45 @@ static ph_status seal_column(
     return PH_OK;
 }
 
+static const struct ph__column *find_id(const struct ph_encoder *encoder, const char *name)
+{
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        if (encoder->columns[i].kind == PH_FIELD_ID && strcmp(encoder->columns[i].name, name) == 0)
+            return &encoder->columns[i];
+    return NULL;
+}
+
+/* What a column takes over from the one whose rows it has. */
+static ph_status share_rows(
+    struct ph_encoder *encoder, struct ph__column *column, const char *where, ph_status status)
+{
+    if (column->kind != PH_FIELD_ID || column->shares == NULL)
+        return PH_OK;
+    const struct ph__column *owner = find_id(encoder, column->shares);
+    if (owner == NULL)
+        return ph_fail(status, "%s: '%s' shares the rows of '%s', which is no id field", where, column->name,
+            column->shares);
+    if (owner->shares != NULL)
+        return ph_fail(status, "%s: '%s' shares the rows of '%s', which has none of its own", where,
+            column->name, column->shares);
+    if (ph__column_is_bucket(owner))
+        return ph_fail(status, "%s: '%s' shares the rows of '%s', whose ids are numbers in buckets", where,
+            column->name, column->shares);
+    column->owner = owner->owner;
+    column->encoding = owner->encoding;
+    column->num_rows = owner->num_rows;
+    column->min_count = owner->min_count;
+    column->hash_seed = owner->hash_seed;
+    column->hash_start = owner->hash_start;
+    return PH_OK;
+}
+
 static void list_sparse(struct ph_encoder *encoder, const struct ph__column *column)
 {
     encoder->sparse_columns[column->slot] = column;
-    encoder->sparse[column->slot] =
-        (struct ph_sparse_feature){.name = column->name, .num_rows = (size_t)column->num_rows};
+    encoder->sparse[column->slot] = (struct ph_sparse_feature){.name = column->name,
+        .num_rows = (size_t)column->num_rows,
+        .owner = encoder->columns[column->owner].slot};
     if (column->is_list)
         encoder->lists[encoder->num_lists++] = column->slot;
 }
@@ -217,6 +260,8 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
     PH_TRY(check_names(encoder, where, status));
     for (size_t i = 0; i < encoder->num_columns; i++)
         PH_TRY(seal_column(encoder, &encoder->columns[i], where, status));
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        PH_TRY(share_rows(encoder, &encoder->columns[i], where, status));
     if (encoder->num_tasks == 0)
         return ph_fail(status, "%s: no column is a label", where);
     if (encoder->num_dense + encoder->num_sparse == 0)
@@ -236,6 +281,7 @@ void ph_encoder_destroy(struct ph_encoder *encoder)
     for (size_t i = 0; i < encoder->num_columns; i++) {
         free(encoder->columns[i].name);
         free(encoder->columns[i].from);
+        free(encoder->columns[i].shares);
         free(encoder->columns[i].boundaries);
         ph__vocabulary_fini(&encoder->columns[i].vocabulary);
     }

@@ -32,6 +32,10 @@ struct ph__column {
     enum ph_field_kind kind;
     size_t slot; /* among the labels, the dense or the sparse features */
     /* id */
+    char *
+        shares; /* the column whose rows it has; NULL: its own. What follows up to the vocabulary is then that column's */
+    size_t
+        owner; /* index of the column whose vocabulary and rows these are: its own, mostly; set by the seal */
     enum ph_field_encoding encoding;
     uint64_t num_rows; /* of the table, row 0 included */
     uint64_t min_count;
@@ -101,6 +105,9 @@ ph_status ph__encoder_new(struct ph_encoder **encoder_out);
 /* Appends a column; the texts are copied. The column is zero but for them; borrowed until the next one. */
 ph_status ph__encoder_add_column(
     struct ph_encoder *encoder, const char *name, const char *from, struct ph__column **column_out);
+
+/* The column has the rows of the id column of that name. PH_ERROR_MEMORY. */
+ph_status ph__column_share(struct ph__column *column, const char *shares);
 
 /* After all columns, and once more when vocabularies or boundaries have changed: gives the slots, lays out the row, fills
  * the tables. `where` names the source in errors, `status` is what a wrong schema gives. */

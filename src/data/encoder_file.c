@@ -8,7 +8,9 @@
 #include "data/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"
-#define FILE_VERSION 2 /* 1 had neither a seal, buckets, statistics nor features of their own names */
+#define FILE_VERSION 3 /* 1 had neither a seal, buckets, statistics nor features of their own names */
+#define PLAIN_VERSION \
+    2 /* which could not share rows: what does not share is still written so, and has the same seal */
 #define MAX_FILE_BYTES ((uint64_t)1 << 32)
 #define MAX_IDS_BYTES (MAX_FILE_BYTES / 2) /* that are saved: room for what JSON escapes */
 
@@ -58,6 +60,11 @@ static void set_list(struct ph_json *json, const struct ph__column *column)
 static ph_status set_id(struct ph_json *json, const struct ph__column *column)
 {
     char word[PH_DATA_WORD_BYTES];
+    if (column->shares != NULL) {
+        ph__json_set_text(json, "shares", column->shares);
+        set_list(json, column);
+        return PH_OK;
+    }
     ph__json_set_text(json, "encoding", ph__data_word(PH_ENCODING_WORDS, (int)column->encoding, word));
     set_list(json, column);
     switch (column->encoding) {
@@ -110,12 +117,20 @@ static ph_status set_column(struct ph_json *json, const struct ph__column *colum
     return column->kind == PH_FIELD_ID ? set_id(json, column) : PH_OK;
 }
 
+static int version_of(const struct ph_encoder *encoder)
+{
+    for (size_t i = 0; i < encoder->num_columns; i++)
+        if (encoder->columns[i].shares != NULL)
+            return FILE_VERSION;
+    return PLAIN_VERSION;
+}
+
 static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *encoder)
 {
     char word[PH_DATA_WORD_BYTES];
     const char separators[][2] = {{encoder->separator, '\0'}, {encoder->list_separator, '\0'}};
     ph__json_set_text(json, "format", FILE_FORMAT);
-    ph__json_set_integer(json, "version", FILE_VERSION);
+    ph__json_set_integer(json, "version", version_of(encoder));
     ph__json_set_text(json, "data_format", ph__data_word(PH_DATA_FORMAT_WORDS, (int)encoder->format, word));
     ph__json_set_text(json, "separator", separators[0]);
     ph__json_set_text(json, "list_separator", separators[1]);
@@ -265,7 +280,12 @@ static ph_status get_list(const struct ph_json *json, const char *path, struct p
 
 static ph_status get_id(const struct ph_json *json, const char *path, struct ph__column *column)
 {
+    const char *shares = ph__json_as_text(ph__json_get(json, "shares"), NULL);
     int encoding = 0;
+    if (shares != NULL) {
+        PH_TRY(ph__column_share(column, shares));
+        return get_list(json, path, column);
+    }
     PH_TRY(get_word(json, path, "encoding", PH_ENCODING_WORDS, &encoding));
     column->encoding = (enum ph_field_encoding)encoding;
     PH_TRY(get_list(json, path, column));
@@ -339,10 +359,10 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
     if (strcmp(format, FILE_FORMAT) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is no encoder of Phloem", path);
     int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
-    if (version != FILE_VERSION)
+    if (version != FILE_VERSION && version != PLAIN_VERSION)
         return ph_fail(PH_ERROR_CHECKPOINT,
-            "%s: version %lld of the encoder's file is not %d, the one known here", path, (long long)version,
-            FILE_VERSION);
+            "%s: version %lld of the encoder's file is neither %d nor %d, which are known here", path,
+            (long long)version, PLAIN_VERSION, FILE_VERSION);
     int data_format = 0;
     PH_TRY(get_word(json, path, "data_format", PH_DATA_FORMAT_WORDS, &data_format));
     encoder->format = (enum ph_data_format)data_format;

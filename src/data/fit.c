@@ -8,7 +8,8 @@
 
 static bool wants_vocabulary(const struct ph__column *column)
 {
-    return column->kind == PH_FIELD_ID && column->encoding == PH_ENCODING_VOCABULARY;
+    return column->kind == PH_FIELD_ID && column->encoding == PH_ENCODING_VOCABULARY &&
+           column->shares == NULL;
 }
 
 static bool wants_quantiles(const struct ph__column *column)

@@ -111,8 +111,8 @@ ph_status ph__encode_bucket(
 static const struct ph__vocabulary *vocabulary_of(
     const struct ph__row_encoder *row, const struct ph__column *column)
 {
-    size_t index = (size_t)(column - row->encoder->columns);
-    return row->fit != NULL ? &row->fit->columns[index].vocabulary : &column->vocabulary;
+    return row->fit != NULL ? &row->fit->columns[column->owner].vocabulary
+                            : &row->encoder->columns[column->owner].vocabulary;
 }
 
 ph_status ph__encode_id(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
@@ -123,10 +123,7 @@ ph_status ph__encode_id(struct ph__row_encoder *row, const struct ph__column *co
     switch (column->encoding) {
     case PH_ENCODING_VOCABULARY:
         return ph__lookups_add(&row->lookups, vocabulary_of(row, column),
-            (struct ph__lookup){.word = word,
-                .length = length,
-                .column = (size_t)(column - row->encoder->columns),
-                .target = target});
+            (struct ph__lookup){.word = word, .length = length, .column = column->owner, .target = target});
     case PH_ENCODING_HASH:
         ph__row_words(row)[target] =
             1 + (uint32_t)ph__text_hash_below(

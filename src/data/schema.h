@@ -39,6 +39,11 @@ static inline bool ph__field_is_derived(const struct ph_field_settings *field)
     return field->from != NULL && field->from[0] != '\0';
 }
 
+static inline bool ph__field_is_sharing(const struct ph_field_settings *field)
+{
+    return field->shares != NULL && field->shares[0] != '\0';
+}
+
 /* PH_ERROR_CONFIG when two entries have one name, and for a key of an entry that its kind or encoding has no use for.
  * Lists: the data itself may say which columns are some. */
 ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool may_be_lists);

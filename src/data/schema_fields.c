@@ -47,6 +47,23 @@ static ph_status check_dense_keys(const struct ph_field_settings *field)
     return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
 }
 
+/* What a field takes over from the one that it shares with. */
+static ph_status check_own_keys(const struct ph_field_settings *field)
+{
+    const bool is_own = !ph__field_is_sharing(field);
+    const char *const user = "fields that share no other's rows";
+    const struct key keys[] = {
+        {"encoding", field->encoding != PH_ENCODING_INHERIT, is_own, user},
+        {"rows", field->rows != 0, is_own, user},
+        {"min_count", field->min_count != 0, is_own, user},
+        {"hash_seed", field->hash_seed >= 0, is_own, user},
+        {"buckets", field->num_buckets != 0, is_own, user},
+        {"boundaries", field->boundaries != NULL && field->boundaries[0] != '\0', is_own, user},
+        {"shares", !is_own, field->kind == PH_FIELD_ID, "ids"},
+    };
+    return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
+}
+
 static ph_status check_id_keys(
     const struct ph_data_settings *settings, const struct ph_field_settings *field, bool may_be_list)
 {
@@ -76,6 +93,7 @@ ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool 
     PH_TRY(check_names(fields, settings->fields.count));
     for (size_t i = 0; i < settings->fields.count; i++) {
         PH_TRY(check_dense_keys(&fields[i]));
+        PH_TRY(check_own_keys(&fields[i]));
         PH_TRY(check_id_keys(settings, &fields[i], may_be_lists));
     }
     return PH_OK;

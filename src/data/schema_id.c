@@ -80,11 +80,15 @@ static ph_status set_list(
 ph_status ph__schema_set_id(
     const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
 {
+    column->is_group = field->is_group;
+    if (ph__field_is_sharing(field)) {
+        PH_TRY(ph__column_share(column, field->shares));
+        return set_list(settings, field, column);
+    }
     column->encoding = (enum ph_field_encoding)(
         field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding);
     column->min_count = (uint64_t)(field->min_count != 0 ? field->min_count : settings->min_count);
     column->hash_seed = (uint64_t)(field->hash_seed >= 0 ? field->hash_seed : settings->hash_seed);
-    column->is_group = field->is_group;
     PH_TRY(set_list(settings, field, column));
     if (column->encoding == PH_ENCODING_RAW || column->encoding == PH_ENCODING_HASH)
         return set_rows(settings, field, column);

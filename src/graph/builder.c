@@ -336,26 +336,58 @@ ph_value ph_parameter(
     return declare(builder, &declaration);
 }
 
-ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_slices,
+/* The slice of this name among the declaration's; their number where there is none. */
+static size_t find_slice(const struct ph_declaration *table, const char *name)
+{
+    size_t slice = 0;
+    while (slice < table->num_slices && strcmp(table->slices[slice].name, name) != 0)
+        slice++;
+    return slice;
+}
+
+/* Gives a feature its slice: a new one, unless an earlier feature's has this name. */
+static ph_status add_slice(struct ph_declaration *table, struct ph_table_slice *slices,
+    struct ph_table_slice given, size_t *slice_out)
+{
+    size_t *rows = &table->shape.dims[0];
+    const size_t slice = find_slice(table, given.name);
+    *slice_out = slice;
+    if (slice < table->num_slices && slices[slice].num_rows != given.num_rows)
+        return ph_fail(PH_ERROR_CONFIG, "table '%s': slice '%s' has %zu rows and %zu", table->name,
+            given.name, slices[slice].num_rows, given.num_rows);
+    if (slice < table->num_slices)
+        return PH_OK;
+    slices[table->num_slices++] = given;
+    if (!ph__size_add(*rows, given.num_rows, rows) || *rows > UINT32_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", table->name);
+    return PH_OK;
+}
+
+ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_features,
     const struct ph_table_slice *slices, size_t dim, struct ph_init init)
 {
     if (builder->status != PH_OK)
         return 0;
-    struct ph_table_slice *copies = ph__arena_alloc_array(&builder->graph.arena, num_slices, sizeof *copies);
-    if (copies == NULL)
+    struct ph_arena *arena = &builder->graph.arena;
+    struct ph_table_slice *copies = ph__arena_alloc_array(arena, num_features, sizeof *copies);
+    size_t *feature_slices = ph__arena_alloc_array(arena, num_features, sizeof *feature_slices);
+    if (copies == NULL || feature_slices == NULL)
         return ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
-    size_t rows = 0;
-    for (size_t i = 0; i < num_slices; i++) {
-        copies[i] = (struct ph_table_slice){ph__builder_scoped(builder, slices[i].name), slices[i].num_rows};
-        if (!ph__size_add(rows, slices[i].num_rows, &rows) || rows > UINT32_MAX)
-            return ph__builder_fail(builder, PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", name);
-    }
     struct ph_declaration declaration = {.name = ph__builder_scoped(builder, name),
         .is_table = true,
-        .shape = {.rank = 2, .dims = {rows, dim}},
+        .shape = {.rank = 2, .dims = {0, dim}},
         .init = init,
-        .num_slices = num_slices,
-        .slices = copies};
+        .slices = copies,
+        .num_features = num_features,
+        .feature_slices = feature_slices};
+    for (size_t i = 0; i < num_features; i++) {
+        const struct ph_table_slice slice = {ph__builder_scoped(builder, slices[i].name), slices[i].num_rows};
+        const ph_status status = add_slice(&declaration, copies, slice, &feature_slices[i]);
+        if (status != PH_OK) {
+            keep_error(builder, status);
+            return 0;
+        }
+    }
     return declare(builder, &declaration);
 }
 

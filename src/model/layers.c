@@ -112,6 +112,11 @@ ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_
     return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY);
 }
 
+const struct ph_table_slice *ph__layer_slices(const struct ph_model_features *features)
+{
+    return features->slices != NULL ? features->slices : features->sparse;
+}
+
 /* Some features' ids, and the slices of a table of theirs. */
 struct lookup {
     ph_value ids;
@@ -132,7 +137,7 @@ static ph_value embedding_table(struct ph_builder *builder, const struct lookup 
 static struct lookup all_features(struct ph_builder *builder, const struct ph_model_features *features)
 {
     return (struct lookup){
-        ph_input_ids(builder, features->num_sparse), features->num_sparse, features->sparse};
+        ph_input_ids(builder, features->num_sparse), features->num_sparse, ph__layer_slices(features)};
 }
 
 ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
@@ -184,7 +189,7 @@ ph_value ph__layer_named_embeddings(struct ph_builder *builder, const char *name
         mark_named(builder, features, names, is_named);
         for (size_t i = 0; i < features->num_sparse; i++)
             if (is_named[i]) {
-                slices[count] = features->sparse[i];
+                slices[count] = ph__layer_slices(features)[i];
                 chosen[count++] = i;
             }
         ph_value ids =

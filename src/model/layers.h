@@ -46,6 +46,9 @@ ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_
 ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
+/* The slices of the features, for a table: features that share rows have one slice. */
+const struct ph_table_slice *ph__layer_slices(const struct ph_model_features *features);
+
 /* The id feature of this name, of `length` characters; without one the builder fails, and it is 0. */
 size_t ph__layer_find_feature(
     struct ph_builder *builder, const struct ph_model_features *features, const char *name, size_t length);

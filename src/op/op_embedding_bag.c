@@ -88,11 +88,11 @@ ph_value ph_embedding_bag(
     if (declaration == NULL)
         return 0;
     const struct ph_feature_list list = ph__feature_list(builder, ids);
-    const size_t num_slices = declaration->num_slices;
-    const bool is_of_selected = num_slices == ph_value_type(builder, ids).dims[0].extent;
-    if (num_slices == 0 || (num_slices != list.num_features && !is_of_selected))
+    const size_t num_features = declaration->num_features;
+    const bool is_of_selected = num_features == ph_value_type(builder, ids).dims[0].extent;
+    if (num_features == 0 || (num_features != list.num_features && !is_of_selected))
         return ph__builder_fail(builder, PH_ERROR_CONFIG,
-            "embedding_bag: table '%s' has %zu slices for %zu features", declaration->name, num_slices,
+            "embedding_bag: table '%s' has %zu slices for %zu features", declaration->name, num_features,
             list.num_features);
     const ph_value slots = ph__slots(builder, ids, declaration, is_of_selected ? NULL : list.selected);
     const ph_value inputs[PH_EMBEDDING_INPUTS] = {

@@ -60,10 +60,10 @@ ph_value ph_embedding_rows(
     if (ph_value_type(builder, bags).dims[0].extent != 1)
         return ph__builder_fail(builder, PH_ERROR_CONFIG,
             "embedding_rows: '%s' is not the bags of one feature", ph_value_name(builder, bags));
-    if (feature >= declaration->num_slices)
+    if (feature >= declaration->num_features)
         return ph__builder_fail(builder, PH_ERROR_CONFIG,
             "embedding_rows: table '%s' has %zu slices, none for feature %zu", declaration->name,
-            declaration->num_slices, feature);
+            declaration->num_features, feature);
     const struct ph_embedding_bag_attributes attributes = {
         .reads_all = ph_builder_mode(builder) == PH_INFERENCE};
     const ph_value inputs[PH_EMBEDDING_INPUTS] = {ph__slots(builder, bags, declaration, &feature), table,

@@ -5,8 +5,9 @@
  *      lookup's gradient, seen as (B*F, D), is b F + f; of a lookup of items, whose gradient is (N,D), it is p
  *   -> coefficients (N), unless all are one: weight of p, over the bag's length for mean pooling
  *
- * Merged slots ascend with the features, so a feature's entries lie where its positions do. One task lists both, while the
- * rows of its positions are in a cache. */
+ * Where the slices of the features ascend, so do merged slots with the features: a feature's entries lie where its positions
+ * do, and one task lists both, while the rows of its positions are in a cache. Where features share a slice, the rows of all
+ * positions are listed before all entries. */
 #include "op/attributes.h"
 #include "op/op_table.h"
 
@@ -14,7 +15,10 @@ enum { SLOTS, ORDER, WEIGHTS, NUM_INPUTS };
 
 struct entries_attributes {
     enum ph_lookup_shape shape;
+    int is_ascending; /* the slices of the features */
 };
+
+enum { BLOCK_ENTRIES = 4096 };
 
 static ph_status entries_infer(struct ph_infer *infer)
 {
@@ -69,24 +73,60 @@ static ph_real coefficient_of(const struct entries_job *job, uint32_t position, 
     return weight * (1 / (ph_real)(offsets[bag + 1] - offsets[bag]));
 }
 
-static void list_feature(void *argument, size_t feature, size_t worker)
+/* Entries [first, last), whose positions have their rows from row_of_position on, position `begin` first. */
+static void list_entries(
+    const struct entries_job *job, size_t first, size_t last, const uint32_t *row_of_position, size_t begin)
 {
-    const struct entries_job *job = argument;
     const struct ph_call *call = job->call;
-    const uint32_t *offsets = call->inputs[SLOTS].index, *order = call->inputs[ORDER].data;
-    const size_t first = offsets[feature * job->num_samples];
-    const size_t last = offsets[(feature + 1) * job->num_samples];
-    uint32_t *row_of_position =
-        (uint32_t *)call->scratch + (job->worker_positions > 0 ? worker * job->worker_positions : first);
+    const uint32_t *order = call->inputs[ORDER].data;
     uint32_t *rows = call->outputs[0].data;
     ph_real *coefficients = call->num_outputs > 1 ? call->outputs[1].data : NULL;
-    if (job->shape != PH_LOOKUP_ITEMS)
-        list_rows(job, feature, row_of_position);
     for (size_t e = first; e < last; e++)
-        rows[e] = job->shape == PH_LOOKUP_ITEMS ? order[e] : row_of_position[order[e] - first];
+        rows[e] = job->shape == PH_LOOKUP_ITEMS ? order[e] : row_of_position[order[e] - begin];
     if (coefficients != NULL)
         for (size_t e = first; e < last; e++)
             coefficients[e] = coefficient_of(job, order[e], rows[e]);
+}
+
+static void list_feature(void *argument, size_t feature, size_t worker)
+{
+    const struct entries_job *job = argument;
+    const uint32_t *offsets = job->call->inputs[SLOTS].index;
+    const size_t first = offsets[feature * job->num_samples];
+    const size_t last = offsets[(feature + 1) * job->num_samples];
+    uint32_t *row_of_position =
+        (uint32_t *)job->call->scratch + (job->worker_positions > 0 ? worker * job->worker_positions : first);
+    if (job->shape != PH_LOOKUP_ITEMS)
+        list_rows(job, feature, row_of_position);
+    list_entries(job, first, last, row_of_position, first);
+}
+
+/* ---- features that share a slice ---- */
+
+static void list_positions(void *argument, size_t feature, size_t worker)
+{
+    const struct entries_job *job = argument;
+    const size_t first = job->call->inputs[SLOTS].index[feature * job->num_samples];
+    (void)worker;
+    list_rows(job, feature, (uint32_t *)job->call->scratch + first);
+}
+
+static void list_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct entries_job *job = argument;
+    (void)worker;
+    list_entries(job, first, last, job->call->scratch, 0);
+}
+
+static size_t largest_feature(const struct entries_job *job)
+{
+    const uint32_t *offsets = job->call->inputs[SLOTS].index;
+    size_t largest = 0;
+    for (size_t feature = 0; feature < job->num_features; feature++) {
+        const size_t here = offsets[(feature + 1) * job->num_samples] - offsets[feature * job->num_samples];
+        largest = here > largest ? here : largest;
+    }
+    return largest;
 }
 
 static ph_status entries_run(struct ph_call *call)
@@ -96,8 +136,14 @@ static ph_status entries_run(struct ph_call *call)
     struct entries_job job = {
         .call = call, .shape = attributes->shape, .num_features = slots->type->dims[0].extent};
     job.num_samples = slots->shape.dims[0] / job.num_features;
-    job.worker_positions = ph__worker_positions(call->backend, slots);
-    ph__parallel_for(call->backend->team, job.num_features, list_feature, &job);
+    if (attributes->is_ascending) {
+        job.worker_positions =
+            ph__worker_positions(call->backend, slots->shape.dims[1], largest_feature(&job));
+        ph__parallel_for(call->backend->team, job.num_features, list_feature, &job);
+        return PH_OK;
+    }
+    ph__parallel_for(call->backend->team, job.num_features, list_positions, &job);
+    ph__for_blocks(call->backend, slots->shape.dims[1], BLOCK_ENTRIES, list_block, &job);
     return PH_OK;
 }
 
@@ -109,10 +155,22 @@ const struct ph_op ph__op_entries = {
     .run = entries_run,
 };
 
+static bool has_ascending_slices(const struct ph_builder *builder, ph_value slots)
+{
+    const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
+    for (size_t i = 1; i < ph_value_type(builder, slots).dims[0].extent; i++)
+        if (ranges[i].first_row <= ranges[i - 1].first_row)
+            return false;
+    return true;
+}
+
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
     enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out)
 {
-    const struct entries_attributes attributes = {shape};
+    *rows_out = *coefficients_out = 0;
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    const struct entries_attributes attributes = {shape, has_ascending_slices(builder, slots)};
     const ph_value inputs[NUM_INPUTS] = {slots, order, weights};
     const size_t num_outputs = shape != PH_LOOKUP_MEANS && weights == 0 ? 1 : 2;
     ph_value outputs[2] = {0, 0};

@@ -135,13 +135,18 @@ static struct ph_slot_range range_of(const struct ph_declaration *table, size_t 
     return range;
 }
 
-/* slices[f] is that of feature f; NULL: slice f. */
+/* The slice of the table's feature features[i]; of feature i where features is NULL. */
+static size_t slice_of(const struct ph_declaration *table, const size_t *features, size_t i)
+{
+    return table->feature_slices[features != NULL ? features[i] : i];
+}
+
 static void *make_attributes(struct ph_builder *builder, const struct ph_declaration *table, size_t count,
-    const size_t *slices, size_t *size_out)
+    const size_t *features, size_t *size_out)
 {
     size_t size = count * sizeof(struct ph_slot_range);
     for (size_t i = 0; i < count; i++)
-        size += strlen(last_word(table->slices[slices != NULL ? slices[i] : i].name)) + 1;
+        size += strlen(last_word(table->slices[slice_of(table, features, i)].name)) + 1;
     struct ph_slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
     if (ranges == NULL) {
         ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
@@ -149,7 +154,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph_declara
     }
     char *next = (char *)(ranges + count);
     for (size_t i = 0; i < count; i++) {
-        const size_t slice = slices != NULL ? slices[i] : i;
+        const size_t slice = slice_of(table, features, i);
         ranges[i] = range_of(table, slice);
         next = stpcpy(next, last_word(table->slices[slice].name)) + 1;
     }
@@ -158,11 +163,11 @@ static void *make_attributes(struct ph_builder *builder, const struct ph_declara
 }
 
 ph_value ph__slots(
-    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *slices)
+    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *features)
 {
     const size_t count = ph_value_type(builder, ids).dims[0].extent;
     size_t size;
-    void *attributes = make_attributes(builder, table, count, slices, &size);
+    void *attributes = make_attributes(builder, table, count, features, &size);
     if (attributes == NULL)
         return 0;
     const ph_value known = ph__builder_find(builder, &ph__op_slots, attributes, size, 1, &ids, 0);

@@ -79,15 +79,10 @@ void ph__embedding_cost(const struct ph_call *call, struct ph_cost *cost_out)
                       (positions + (double)slots->dims[0]) * sizeof(uint32_t);
 }
 
-size_t ph__worker_positions(const struct ph_backend *backend, const struct ph_operand *slots)
+size_t ph__worker_positions(const struct ph_backend *backend, size_t num_positions, size_t largest)
 {
-    const size_t num_features = slots->type->dims[0].extent;
-    const size_t num_samples = slots->shape.dims[0] / num_features;
-    const size_t fair = slots->shape.dims[1] / ph__team_num_threads(backend->team);
-    for (size_t feature = 0; feature < num_features; feature++)
-        if (slots->index[(feature + 1) * num_samples] - slots->index[feature * num_samples] > fair)
-            return 0;
-    return fair;
+    const size_t fair = num_positions / ph__team_num_threads(backend->team);
+    return largest <= fair ? fair : 0;
 }
 
 struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup)

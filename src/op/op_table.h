@@ -14,9 +14,9 @@ const struct ph_declaration *ph__lookup_table(
     struct ph_builder *builder, const char *operator_name, ph_value ids, ph_value table);
 
 /* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. Feature f of
- * the ids has slice slices[f] of the table; NULL: slice f. */
+ * the ids is the table's feature features[f]; NULL: feature f. */
 ph_value ph__slots(
-    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *slices);
+    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *features);
 /* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
 void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out);
 
@@ -26,9 +26,9 @@ enum ph_lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
     enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out);
 
-/* Workers that handle every feature in the same part of a scratch of N positions find it in a cache. So many positions each
- * part has; 0 where the largest feature needs more: then each feature has the part where its positions are. */
-size_t ph__worker_positions(const struct ph_backend *backend, const struct ph_operand *slots);
+/* Workers that handle every task in the same part of a scratch of N positions find it in a cache. So many positions each
+ * part has; 0 where the largest task needs more: then each task has the part where its positions are. */
+size_t ph__worker_positions(const struct ph_backend *backend, size_t num_positions, size_t largest);
 
 /* ---- lookups ---------------------------------------------------------------------------------------------- */
 

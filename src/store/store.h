@@ -16,6 +16,8 @@ struct ph_declaration {
     struct ph_init init;
     size_t num_slices; /* tables only */
     const struct ph_table_slice *slices;
+    size_t num_features;          /* that have their rows in a table */
+    const size_t *feature_slices; /* (num_features) the slice of each: several may have the same */
 };
 
 /* Optimizer memory of a parameter. */

@@ -34,7 +34,8 @@ static void check(const char *model, size_t num_dense, size_t num_tasks, enum ph
         .activation = PH_SIGMOID,
         .interaction = (int)interaction,
     };
-    features = (struct ph_model_features){num_dense, NUM_SPARSE, num_tasks, sparse, false};
+    features = (struct ph_model_features){
+        .num_dense = num_dense, .num_sparse = NUM_SPARSE, .num_tasks = num_tasks, .sparse = sparse};
     check_gradients(&(struct gradient_case){
         .op = "embedding_bag",
         .num_samples = 6,

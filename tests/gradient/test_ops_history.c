@@ -86,6 +86,41 @@ static ph_value rows_of_another_slice(struct ph_builder *builder, ph_value x)
     return ph_concat(builder, 2, parts, 1);
 }
 
+/* The history and feature 2 have one slice: the table has two. */
+static ph_value shared_table(struct ph_builder *builder)
+{
+    const struct ph_table_slice slices[FEATURES] = {{"t.user", ROWS}, {"t.item", ROWS}, {"t.item", ROWS}};
+    return ph_table(builder, "t", FEATURES, slices, DIM, normal);
+}
+
+/* Weights and means, so that an entry of the wrong feature has another coefficient. */
+static ph_value shared_bags(struct ph_builder *builder, ph_value x)
+{
+    (void)x;
+    const ph_value ids = ph_input_ids(builder, FEATURES), table = shared_table(builder);
+    const ph_value rows = ph_embedding_rows(builder, bags_of(builder), table, HISTORY, 0);
+    const ph_value parts[] = {
+        ph_embedding_bag(builder, ids, table, PH_POOL_MEAN, ph_input_id_weights(builder)),
+        ph_embedding_bag(builder, ids, table, PH_POOL_SUM, 0),
+        ph_reshape(builder, ph_pool_rows(builder, rows, bags_of(builder), 0), 2, (size_t[]){1, DIM})};
+    return ph_concat(builder, 3, parts, 1);
+}
+
+/* As DIN looks up: the items of the history, and the target out of the same rows. */
+static ph_value shared_rows(struct ph_builder *builder, ph_value x)
+{
+    (void)x;
+    const ph_value table = shared_table(builder), bags = bags_of(builder);
+    const ph_value others = ph_embedding_bag(builder,
+        ph_select_features(builder, ph_input_ids(builder, FEATURES), 2, (size_t[]){0, 2}), table, PH_POOL_SUM,
+        0);
+    const ph_value target = ph_reshape(builder, ph_slice(builder, others, 1, 1, 1), 1, (size_t[]){DIM});
+    const ph_value rows = ph_embedding_rows(builder, bags, table, HISTORY, 0);
+    const ph_value product = ph_multiply(builder, rows, ph_repeat_rows(builder, target, bags));
+    const ph_value user = ph_reshape(builder, ph_slice(builder, others, 1, 0, 1), 1, (size_t[]){DIM});
+    return ph_add(builder, ph_pool_rows(builder, product, bags, 0), user);
+}
+
 /* Empty bags, duplicates in one bag and across bags; with and without weights of ids. */
 static void check_everywhere(struct gradient_case given)
 {
@@ -103,8 +138,8 @@ static void check_everywhere(struct gradient_case given)
 static void embedding_rows_has_the_gradient_of_differences(void **state)
 {
     (void)state;
-    ph_value (*const builds[])(struct ph_builder *, ph_value) = {
-        rows_alone, weighted_rows, rows_beside_bags, rows_beside_other_bags, rows_of_another_slice};
+    ph_value (*const builds[])(struct ph_builder *, ph_value) = {rows_alone, weighted_rows, rows_beside_bags,
+        rows_beside_other_bags, rows_of_another_slice, shared_bags, shared_rows};
     for (size_t i = 0; i < sizeof builds / sizeof *builds; i++)
         check_everywhere((struct gradient_case){.op = "embedding_rows", .build = builds[i]});
 }

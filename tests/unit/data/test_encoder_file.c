@@ -155,6 +155,8 @@ static void files_that_are_no_encoder_are_refused(void **state)
         {"{", "not valid JSON"},
         {"{\"format\":\"other\"}", "is no encoder"},
         {"{\"format\":\"phloem-encoder\",\"version\":1}", "version 1"},
+        {"{\"format\":\"phloem-encoder\",\"version\":4}",
+            "version 4 of the encoder's file is neither 2 nor 3"},
         {"{\"format\":\"phloem-encoder\",\"version\":2}", "'data_format'"},
         {HEAD "\"list_separator\":\"\"}", "'list_separator'"},
         {HEAD "\"list_separator\":\",\"}", "'list_separator'"},
@@ -164,6 +166,7 @@ static void files_that_are_no_encoder_are_refused(void **state)
         {HEAD TAIL LABEL ID "\"encoding\":\"inherit\"}]}", "'encoding'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":0}]}", "'rows'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":1e30}]}", "'rows'"},
+        {HEAD TAIL LABEL ID "\"shares\":\"b\"}]}", "'a' shares the rows of 'b', which is no id field"},
         {HEAD TAIL LABEL ID "\"encoding\":\"hash\",\"rows\":10}]}", "'hash_seed'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1}]}", "'words'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1,\"words\":\"x\\ny\\nx\"}]}",
@@ -184,6 +187,18 @@ static void files_that_are_no_encoder_are_refused(void **state)
     assert_fails(
         ph_encoder_load("/nowhere/encoder.json", &encoder), PH_ERROR_CHECKPOINT, "/nowhere/encoder.json");
     assert_null(encoder);
+}
+
+static void a_file_from_before_rows_were_shared_is_loaded(void **state)
+{
+    (void)state;
+    struct ph_encoder *encoder = NULL;
+    assert_ok(ph_encoder_load(
+        sealed_file(HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1,\"words\":\"x\\ny\"}]}"),
+        &encoder));
+    assert_int_equal(ph_encoder_sparse(encoder, 0)->num_rows, 3);
+    assert_int_equal(ph_encoder_sparse(encoder, 0)->owner, 0);
+    ph_encoder_destroy(encoder);
 }
 
 /* The bytes of a saved encoder, of one of its files at a time. */
@@ -277,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_loaded_encoder_encodes_as_the_saved_one),
         cmocka_unit_test(saving_twice_writes_the_same_bytes),
         cmocka_unit_test(files_that_are_no_encoder_are_refused),
+        cmocka_unit_test(a_file_from_before_rows_were_shared_is_loaded),
         cmocka_unit_test(a_flip_of_any_byte_is_found),
         cmocka_unit_test(a_cut_at_any_length_and_a_surplus_byte_are_found),
         cmocka_unit_test(vocabulary_ids_must_be_text),

@@ -40,6 +40,9 @@ static void init_fixture(struct fixture *fixture, const char *train, int64_t min
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_BUCKET;
     bucket->num_buckets = 10;
+    struct ph_field_settings *shared = fixture_field(fixture, "item_as_tag", PH_FIELD_ID);
+    shared->from = "item";
+    shared->shares = "tags";
 }
 
 /* The saved encoder as text. */

@@ -87,6 +87,26 @@ static void table_has_the_rows_of_its_slices(void **state)
     ph_builder_destroy(builder);
 }
 
+static void features_of_one_slice_name_share_it(void **state)
+{
+    (void)state;
+    struct ph_builder *builder = new_builder();
+    const struct ph_table_slice slices[] = {{"e.item", 3}, {"e.user", 4}, {"e.item", 3}, {"e.item", 4}};
+    const struct ph_declaration *table =
+        ph__builder_declaration(builder, ph_table(builder, "e", 3, slices, 5, zeros));
+    const size_t expected[] = {0, 1, 0};
+    assert_int_equal(table->shape.dims[0], 7);
+    assert_int_equal(table->num_slices, 2);
+    assert_int_equal(table->num_features, 3);
+    assert_memory_equal(table->feature_slices, expected, sizeof expected);
+    assert_string_equal(table->slices[1].name, "e.user");
+    ph_table(builder, "odd", 4, slices, 5, zeros);
+    struct ph_program *program = NULL;
+    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_CONFIG,
+        "table 'odd': slice 'e.item' has 3 rows and 4");
+    ph_builder_destroy(builder);
+}
+
 static void equal_node_is_found(void **state)
 {
     (void)state;
@@ -171,6 +191,7 @@ int main(void)
         cmocka_unit_test(input_asked_for_twice_is_one_value),
         cmocka_unit_test(second_parameter_of_a_name_is_refused),
         cmocka_unit_test(table_has_the_rows_of_its_slices),
+        cmocka_unit_test(features_of_one_slice_name_share_it),
         cmocka_unit_test(equal_node_is_found),
         cmocka_unit_test(unread_nodes_are_pruned_and_effects_stay),
         cmocka_unit_test(scope_left_open_is_refused),

@@ -26,7 +26,8 @@ static struct ph_model_settings settings_of(const char *model)
 
 static struct ph_model_features features_of(size_t num_dense, size_t num_sparse, size_t num_tasks)
 {
-    return (struct ph_model_features){num_dense, num_sparse, num_tasks, sparse, false};
+    return (struct ph_model_features){
+        .num_dense = num_dense, .num_sparse = num_sparse, .num_tasks = num_tasks, .sparse = sparse};
 }
 
 static size_t elements_of(const struct ph_builder *builder, ph_value value)

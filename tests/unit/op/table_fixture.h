@@ -19,6 +19,7 @@
 
 struct table_case {
     size_t num_features, dim, num_rows; /* rows of each slice */
+    size_t num_slices;                  /* feature f has slice f % num_slices; 0: each its own */
     size_t num_samples, max_ids;
     bool is_mean, has_id_weights;
     struct ph_optimizer optimizer;
@@ -43,6 +44,11 @@ struct table_model {
     struct ph_batch batch;
 };
 
+static inline size_t table_slice_of(const struct table_case *trial, size_t feature)
+{
+    return trial->num_slices > 0 ? feature % trial->num_slices : feature;
+}
+
 static inline ph_value table_model_loss(struct ph_builder *builder, const struct table_case *trial)
 {
     const size_t width = trial->num_features * trial->dim;
@@ -50,7 +56,7 @@ static inline ph_value table_model_loss(struct ph_builder *builder, const struct
     struct ph_table_slice slices[8];
     char names[8][16];
     for (size_t f = 0; f < trial->num_features; f++) {
-        snprintf(names[f], sizeof names[f], "table.f%zu", f % 8);
+        snprintf(names[f], sizeof names[f], "table.f%zu", table_slice_of(trial, f) % 8);
         slices[f] = (struct ph_table_slice){names[f], trial->num_rows};
     }
     ph_value table = ph_table(builder, "table", trial->num_features, slices, trial->dim, normal);

@@ -262,6 +262,30 @@ static void the_gradient_of_rows_alone_melts_into_the_update(void **state)
     }
 }
 
+/* Pooled features that share a slice, in one sweep and by two operators, on one thread and on three. */
+static void features_that_share_a_slice_learn_with_the_same_bits_fused_or_not(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++) {
+        struct table_case fused = usual_case((enum ph_optimizer_kind)kind, false, 0);
+        fused.num_slices = 2;
+        fused.num_samples = 1500;
+        struct table_case plain = fused;
+        plain.reads_gradient = true;
+        plain.num_threads = 3;
+        struct table_model models[2];
+        table_model_init(&models[0], &fused);
+        table_model_init(&models[1], &plain);
+        assert_int_equal(models[0].table->num_slices, 2);
+        assert_int_equal(table_model_count(&models[0], "embedding_update"), 1);
+        train(&models[0], false);
+        train(&models[1], false);
+        assert_same_model(&models[0], &models[1]);
+        table_model_fini(&models[0]);
+        table_model_fini(&models[1]);
+    }
+}
+
 static void threads_do_not_change_a_bit(void **state)
 {
     (void)state;
@@ -310,6 +334,7 @@ int main(void)
         cmocka_unit_test(rows_of_every_format_are_those_of_bags_of_one_id),
         cmocka_unit_test(rows_that_are_pooled_behind_the_lookup_learn_as_those_pooled_in_it),
         cmocka_unit_test(the_gradient_of_rows_alone_melts_into_the_update),
+        cmocka_unit_test(features_that_share_a_slice_learn_with_the_same_bits_fused_or_not),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(rows_are_of_one_feature_that_has_a_slice),
     };

@@ -19,7 +19,7 @@ static void build_merge(struct merged *merged, const struct table_case *trial)
     struct ph_table_slice slices[8];
     static const char *const names[] = {"t.a", "t.b", "t.c", "t.d"};
     for (size_t f = 0; f < trial->num_features; f++)
-        slices[f] = (struct ph_table_slice){names[f], trial->num_rows};
+        slices[f] = (struct ph_table_slice){names[table_slice_of(trial, f)], trial->num_rows};
     ph_value table =
         ph_table(builder, "t", trial->num_features, slices, 1, (struct ph_init){PH_INIT_CONSTANT, 0});
     const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
@@ -68,7 +68,8 @@ static void check_entry(const struct merged *merged, size_t entry, uint32_t slot
     const ph_real *coefficients = value_of(merged, merged->coefficients)->data;
     const size_t p = order[entry], bag = bag_of(batch, p);
     const size_t feature = bag / batch->num_samples, sample = bag % batch->num_samples;
-    assert_int_equal(feature * merged->model.trial->num_rows + (size_t)batch->ids[p], slot);
+    const struct table_case *trial = merged->model.trial;
+    assert_int_equal(table_slice_of(trial, feature) * trial->num_rows + (size_t)batch->ids[p], slot);
     assert_int_equal(rows[entry], sample * batch->num_sparse + feature);
     assert_true(coefficients[entry] == 1 / (ph_real)batch->lengths[bag]);
 }
@@ -105,6 +106,11 @@ static void every_position_is_listed_once_under_its_slot(void **state)
         {.num_features = 2, .num_rows = 3000000, .num_samples = 500, .max_ids = 2},
         {.num_features = 2, .num_rows = 9, .num_samples = 5, .max_ids = 0},
         {.num_features = 2, .num_rows = 9, .num_samples = 0, .max_ids = 1},
+        {.num_features = 4, .num_rows = 9, .num_slices = 2, .num_samples = 0, .max_ids = 1},
+        {.num_features = 2, .num_rows = 4, .num_slices = 1, .num_samples = 5, .max_ids = 2},
+        {.num_features = 3, .num_rows = 9, .num_slices = 2, .num_samples = 40, .max_ids = 3},
+        {.num_features = 4, .num_rows = 100, .num_slices = 3, .num_samples = 1000, .max_ids = 3},
+        {.num_features = 4, .num_rows = 5000, .num_slices = 2, .num_samples = 3000, .max_ids = 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t threads = 1; threads <= 3; threads++) {
