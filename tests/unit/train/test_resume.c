@@ -55,6 +55,7 @@ static struct setup *set_up_all(const char *model, const char *folder)
     setup->train.patience = 0;
     setup->train.report_seconds = 0;
     setup->train.checkpoint_steps = 4;
+    setup->train.report = setup->train.tensorboard = true;
     setup->optimizer.embedding_kind = 1 + PH_ROWWISE_ADAGRAD;
     setup->optimizer.learning_rate = 0.2; /* so large that some evaluations are worse than the one before */
     setup->job.observer = &observer;

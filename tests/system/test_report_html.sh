@@ -1,0 +1,115 @@
+#!/bin/sh
+# report.html of trainings of all sorts: sound by themselves, and as Chromium shows them, light and dark. Screenshots stay
+# in the build folder. Without Chromium the test is skipped once the pages have been looked at as text.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+fixtures=$PH_SOURCE_DIR/tests/fixtures/report_html
+kept=$PH_BINARY_DIR/report_html
+check() { python3 "$PH_SOURCE_DIR/tests/system/page_check.py" "$@" >stdout 2>stderr || complain "page_check $*"; }
+must_fail() {
+    if python3 "$PH_SOURCE_DIR/tests/system/page_check.py" "$@" >stdout 2>stderr; then
+        complain "page_check $* finds nothing wrong"
+    fi
+}
+
+# ---- pages -----------------------------------------------------------------------------------------------------
+make_small_job
+succeeds train job.yaml --out whole --quiet --set train.epochs=3
+succeeds train job.yaml --out bare --quiet --set train.epochs=1 --set data.valid= --set data.test=
+succeeds train job.yaml --out few --quiet --set train.max_steps=1 --set train.report_seconds=1000
+
+begins train job.yaml --out resumed --quiet --set train.epochs=200 --set train.patience=0
+waits_for grep -q '"step":40,' resumed/metrics.jsonl
+kill -s TERM "$process"
+ends 143
+cp resumed/report.html stopped.html
+contains stopped.html 'Not finished: stopped at step'
+steps=$(sed -n 's/.*stopped at step \([0-9]*\),.*/\1/p' stopped.html)
+succeeds train job.yaml --out resumed --quiet --resume --set train.epochs=200 --set train.patience=0 \
+    --set train.max_steps=$((steps + 40))
+contains resumed/report.html "; resumed at step $steps"
+contains resumed/report.html "Finished after $((steps + 40)) steps"
+
+# Two labels; names that would be markup; more tables and features than are shown.
+python3 - <<'END'
+import random
+random.seed(1)
+fields = ["{name: click, kind: label}", "{name: buy, kind: label}"]
+fields += [f"{{name: 'f<{i}>&', kind: id, encoding: raw, rows: 9}}" for i in range(1000)]
+rows = [[random.randint(0, 1), random.randint(0, 1)] + [random.randint(0, 8) for _ in range(1000)] for _ in range(60)]
+names = ["click", "buy"] + [f"f<{i}>&" for i in range(1000)]
+with open("wide.tsv", "w") as file:
+    for row in [names] + rows:
+        print(*row, sep="\t", file=file)
+with open("wide.yaml", "w") as file:
+    print("seed: 1", "threads: 1", f"data: {{train: wide.tsv, valid: wide.tsv, format: tsv, fields: [{', '.join(fields)}]}}",
+          "model: {kind: fm, embedding_dim: 2}", "train: {epochs: 2, batch_size: 20, report_seconds: 0}", sep="\n", file=file)
+END
+succeeds train wide.yaml --out wide --quiet
+contains wide/report.html 'Metrics are those of the first label.'
+contains wide/report.html 'The first 100 of 2000 tables'
+contains wide/report.html 'The first 100 of 1000 features'
+[ "$(grep -c '^<tr>' wide/report.html)" -lt 500 ] || complain 'the page of 1000 tables is not cut'
+
+succeeds train job.yaml --out off --quiet --set train.report=false --set train.tensorboard=false
+[ ! -e off/report.html ] || complain 'train.report=false leaves a report'
+[ -z "$(find off -name 'events.out.*')" ] || complain 'train.tensorboard=false leaves events'
+[ "$(find whole -name 'events.out.tfevents.*' | wc -l)" -eq 1 ] || complain 'a training leaves other than one file of events'
+
+check sound whole/report.html bare/report.html few/report.html stopped.html resumed/report.html wide/report.html
+must_fail sound "$fixtures/not_nested.html"
+contains stdout '</section> closes p'
+must_fail sound "$fixtures/not_alone.html"
+contains stdout 'fetches https://example.org/style.css'
+contains stdout 'the id a is there twice'
+check curve whole/report.html loss-curve 20
+must_fail curve whole/report.html loss-curve 100000
+
+# ---- a browser -------------------------------------------------------------------------------------------------
+command -v chromium >/dev/null || {
+    echo "$name: skipped: no chromium; the pages were looked at as text only"
+    exit 77
+}
+as_root=''
+[ "$(id -u)" -ne 0 ] || as_root=--no-sandbox
+
+# browse ARGUMENTS...: Chromium with nothing kept and nothing asked of the network; what it prints in ./stdout, ./stderr.
+browse() {
+    status=0
+    # shellcheck disable=SC2086 # one word or none
+    timeout 120 chromium --headless $as_root --disable-gpu --no-first-run --disable-background-networking \
+        --user-data-dir="$work/profile" --enable-logging=stderr "$@" >stdout 2>stderr </dev/null || status=$?
+    [ "$status" -eq 0 ] || complain "chromium $* ended with $status"
+}
+
+# is_quiet: nothing has been written to the page's console.
+is_quiet() { ! grep -q ':CONSOLE' stderr; }
+
+# show PAGE CURVE POINTS: the browser has the curve, and no complaint.
+show() {
+    browse --dump-dom "file://$work/$1"
+    is_quiet || complain "$1: $(grep ':CONSOLE' stderr)"
+    cp stdout shown.html
+    [ "$3" -eq 0 ] || check curve shown.html "$2" "$3"
+}
+show whole/report.html loss-curve 20
+check curve shown.html auc-curve 20
+check curve shown.html valid-auc-curve 3
+contains shown.html 'id="model-graph"'
+show bare/report.html loss-curve 10
+show few/report.html loss-curve 0
+show stopped.html loss-curve 30
+show resumed/report.html loss-curve 40
+show wide/report.html loss-curve 3
+browse --dump-dom "file://$fixtures/script_error.html"
+if is_quiet; then complain 'an error in a script is not seen'; fi
+
+mkdir -p "$kept"
+browse --hide-scrollbars --window-size=1160,5200 --blink-settings=preferredColorScheme=1 \
+    --screenshot="$kept/light.png" "file://$work/whole/report.html"
+browse --hide-scrollbars --window-size=1160,5200 --blink-settings=preferredColorScheme=0 \
+    --screenshot="$kept/dark.png" "file://$work/whole/report.html"
+check corner "$kept/light.png" 200 -
+check corner "$kept/dark.png" 60
+echo "screenshots: $kept"

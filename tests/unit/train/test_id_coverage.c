@@ -1,0 +1,128 @@
+/* Rows met and ids counted, against lists of the ids themselves. */
+#include "train/id_coverage.h"
+
+#include <string.h>
+
+#include "support/test_support.h"
+
+enum { NUM_FEATURES = 3, NUM_SAMPLES = 40, MAX_IDS = 3 * NUM_FEATURES * NUM_SAMPLES };
+
+static const struct ph_table_slice slices[NUM_FEATURES] = {{"a", 64}, {"b", 65}, {"c", 1000}};
+static const struct ph_model_features features = {.num_sparse = NUM_FEATURES, .sparse = slices};
+
+struct memory {
+    uint32_t offsets[NUM_FEATURES * NUM_SAMPLES + 1];
+    int64_t ids[MAX_IDS];
+};
+
+/* Bags of none to two ids; the last row of each table is among the first batch's. */
+static struct ph_batch make_batch(struct memory *memory, uint64_t seed)
+{
+    size_t num_ids = 0;
+    for (size_t bag = 0; bag < NUM_FEATURES * NUM_SAMPLES; bag++) {
+        size_t feature = bag / NUM_SAMPLES, length = (bag + seed) % 3;
+        for (size_t i = 0; i < length; i++)
+            memory->ids[num_ids++] = (int64_t)((bag * 7919 + i * 31 + seed * 101) % slices[feature].num_rows);
+        memory->offsets[bag + 1] = (uint32_t)num_ids;
+    }
+    for (size_t f = 0; f < NUM_FEATURES && seed == 1; f++)
+        memory->ids[memory->offsets[f * NUM_SAMPLES + 5]] = (int64_t)slices[f].num_rows - 1;
+    return (struct ph_batch){.num_samples = NUM_SAMPLES,
+        .num_sparse = NUM_FEATURES,
+        .num_ids = num_ids,
+        .offsets = memory->offsets,
+        .ids = memory->ids};
+}
+
+static bool holds(const struct ph_batch *batch, size_t feature, int64_t row)
+{
+    for (uint32_t i = batch->offsets[feature * NUM_SAMPLES]; i < batch->offsets[(feature + 1) * NUM_SAMPLES];
+         i++)
+        if (batch->ids[i] == row)
+            return true;
+    return false;
+}
+
+static void rows_met_and_unmet_are_those_of_the_batches(void **state)
+{
+    (void)state;
+    static struct memory memories[3];
+    struct ph_batch first = make_batch(&memories[0], 1), second = make_batch(&memories[1], 2),
+                    other = make_batch(&memories[2], 77);
+    struct ph__id_coverage coverage = {0};
+    struct ph__id_counts counts[NUM_FEATURES] = {{0}};
+    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, &coverage));
+    ph__id_coverage_learn(&coverage, &first);
+    ph__id_coverage_learn(&coverage, &second);
+    ph__id_coverage_count(&coverage, &other, counts);
+    for (size_t f = 0; f < NUM_FEATURES; f++) {
+        uint64_t rows = 0, unknown = 0, unseen = 0;
+        for (int64_t row = 0; row < (int64_t)slices[f].num_rows; row++)
+            rows += holds(&first, f, row) || holds(&second, f, row);
+        uint32_t begin = other.offsets[f * NUM_SAMPLES], end = other.offsets[(f + 1) * NUM_SAMPLES];
+        for (uint32_t i = begin; i < end; i++) {
+            unknown += other.ids[i] == 0;
+            unseen += !holds(&first, f, other.ids[i]) && !holds(&second, f, other.ids[i]);
+        }
+        assert_true(ph__id_coverage_follows(&coverage, f));
+        assert_int_equal(ph__id_coverage_rows_seen(&coverage, f), rows);
+        assert_int_equal(counts[f].ids, end - begin);
+        assert_int_equal(counts[f].unknown, unknown);
+        assert_int_equal(counts[f].unseen, unseen);
+        assert_true(rows > 0 && rows <= slices[f].num_rows);
+    }
+    ph__id_coverage_fini(&coverage);
+}
+
+static void nothing_is_learnt_behind_a_whole_pass(void **state)
+{
+    (void)state;
+    static struct memory memory;
+    struct ph_batch batch = make_batch(&memory, 1);
+    struct ph__id_coverage coverage = {0};
+    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, &coverage));
+    coverage.is_whole = true;
+    ph__id_coverage_learn(&coverage, &batch);
+    assert_int_equal(ph__id_coverage_rows_seen(&coverage, 0), 0);
+    ph__id_coverage_fini(&coverage);
+}
+
+/* 8 bytes for 64 rows, 16 for 65; what does not fit is not followed, and smaller tables behind it are. */
+static void tables_beyond_the_memory_are_not_followed(void **state)
+{
+    (void)state;
+    static struct memory memory;
+    struct ph_batch batch = make_batch(&memory, 1);
+    struct ph__id_counts counts[NUM_FEATURES] = {{0}};
+    struct ph__id_coverage coverage = {0};
+    assert_ok(ph__id_coverage_init(&features, 24, &coverage));
+    ph__id_coverage_learn(&coverage, &batch);
+    ph__id_coverage_count(&coverage, &batch, counts);
+    assert_true(ph__id_coverage_follows(&coverage, 0) && ph__id_coverage_follows(&coverage, 1));
+    assert_false(ph__id_coverage_follows(&coverage, 2));
+    assert_true(counts[2].ids > 0 && counts[2].unseen == 0);
+    ph__id_coverage_fini(&coverage);
+}
+
+static void a_zeroed_one_counts_nothing(void **state)
+{
+    (void)state;
+    static struct memory memory;
+    struct ph_batch batch = make_batch(&memory, 1);
+    struct ph__id_coverage coverage = {0};
+    ph__id_coverage_learn(&coverage, &batch);
+    ph__id_coverage_count(&coverage, &batch, NULL);
+    assert_false(ph__id_coverage_follows(&coverage, 0));
+    ph__id_coverage_fini(&coverage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_met_and_unmet_are_those_of_the_batches),
+        cmocka_unit_test(nothing_is_learnt_behind_a_whole_pass),
+        cmocka_unit_test(tables_beyond_the_memory_are_not_followed),
+        cmocka_unit_test(a_zeroed_one_counts_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
