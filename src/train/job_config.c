@@ -5,8 +5,8 @@
 
 #include "base/parallel.h"
 
-#define NUM_SECTIONS 8
-#define NUM_TRAINING_SECTIONS 6 /* the first ones */
+#define NUM_SECTIONS 9
+#define NUM_TRAINING_SECTIONS 7 /* the first ones */
 
 static const struct ph_option top_options[] = {
     {.key = "seed",
@@ -44,6 +44,7 @@ static void list_sections(struct ph_config *config, struct ph_section sections[N
         {&ph__train_options, &config->train},
         {&ph__optimizer_options, &config->optimizer},
         {&ph__parallel_options, &config->parallel},
+        {&ph__published_options, &config->published},
         {&ph__prepare_options, &config->prepare},
         {&ph__synth_options, &config->synth},
     };
@@ -183,6 +184,34 @@ ph_status ph__job_config_compare(const struct ph_config *before, const struct ph
     list_const_sections(after, after_sections);
     return ph__config_compare(
         before_sections, after_sections, NUM_TRAINING_SECTIONS, "may not change on resume");
+}
+
+/* Of what may change on resume, epochs, steps, patience and bad rows shape the outcome all the same. */
+static struct ph_config only_outcome(const struct ph_config *config)
+{
+    struct ph_config bare = *config;
+    bare.top = (struct ph_top_settings){0};
+    bare.data.train = bare.data.valid = bare.data.test = bare.data.prepared = NULL;
+    bare.data.num_prefetched = 0;
+    bare.train.report_seconds = bare.train.checkpoint_seconds = 0;
+    bare.train.checkpoint_steps = bare.train.checkpoints_kept = 0;
+    bare.published = (struct ph_published_settings){0};
+    return bare;
+}
+
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_config bare = only_outcome(config);
+    struct ph_section sections[NUM_SECTIONS];
+    const char *text = "", *changes;
+    list_sections(&bare, sections);
+    for (size_t i = 0; i < NUM_TRAINING_SECTIONS && text != NULL; i++) {
+        PH_TRY(ph__config_changes(&sections[i], arena, &changes));
+        text = ph__arena_printf(arena, "%s%s", text, changes);
+    }
+    *text_out = text;
+    return text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)
