@@ -74,15 +74,16 @@ static void write_plot(struct ph_html *html, const struct ph__comparison *compar
 static void write_table(struct ph_html *html, const char *id, const char *title,
     const struct ph_text_table *table, struct ph_arena *arena)
 {
+    const char *table_id = ph__arena_printf(arena, "%s-table", id);
     struct ph_html_column *columns = ph__arena_alloc_array(arena, table->num_columns, sizeof *columns);
-    if (columns == NULL) {
+    if (columns == NULL || table_id == NULL) {
         ph__html_fail(html, PH_ERROR_MEMORY);
         return;
     }
     for (size_t i = 0; i < table->num_columns; i++)
         columns[i] = (struct ph_html_column){table->columns[i].name, table->columns[i].is_number, NULL};
     ph__html_begin_section(html, id, title, NULL);
-    ph__html_begin_table(html, id, columns, table->num_columns);
+    ph__html_begin_table(html, table_id, columns, table->num_columns);
     for (size_t row = 0; row < ph__text_table_num_rows(table); row++) {
         ph__html_begin_row(html);
         for (size_t column = 0; column < table->num_columns; column++)

@@ -19,6 +19,7 @@ static const struct ph_text_column accuracy_columns[] = {
 };
 static const struct ph_text_column published_columns[] = {
     {"config", false},
+    {"source", false},
     {"test AUC", true},
     {"published", true},
     {"difference", true},
@@ -26,7 +27,6 @@ static const struct ph_text_column published_columns[] = {
     {"test logloss", true},
     {"published", true},
     {"difference", true},
-    {"source", false},
 };
 static const struct ph_text_column cost_columns[] = {
     {"config", false},
@@ -98,8 +98,8 @@ static void add_accuracy(struct ph_text_table *table, const struct ph__compariso
     add_difference(table, figures, figures->auc_difference);
     add_spread(table, figures->test_logloss);
     add_difference(table, figures, figures->logloss_difference);
-    add_spread(table, figures->test_ne);
-    add_spread(table, figures->test_calibration);
+    ph__text_table_number(table, "%.4f", figures->test_ne.mean);
+    ph__text_table_number(table, "%.4f", figures->test_calibration.mean);
     add_spread(table, figures->valid_auc);
 }
 
@@ -112,6 +112,7 @@ static void add_published(
     if (has_none)
         return;
     ph__text_table_cell(table, "%s", row->name);
+    ph__text_table_cell(table, "%s", row->config->published.source);
     ph__text_table_number(table, "%.4f", figures->test_auc.mean);
     ph__text_table_number(table, "%.4f", figures->published_auc);
     ph__text_table_number(table, "%+.4f", figures->published_auc_difference);
@@ -122,7 +123,6 @@ static void add_published(
     ph__text_table_number(table, "%.4f", figures->test_logloss.mean);
     ph__text_table_number(table, "%.4f", figures->published_logloss);
     ph__text_table_number(table, "%+.4f", figures->published_logloss_difference);
-    ph__text_table_cell(table, "%s", row->config->published.source);
 }
 
 static void add_cost(
