@@ -154,11 +154,6 @@ static ph_status find_finished(struct ph__comparison *comparison, struct ph__com
     return PH_OK;
 }
 
-static bool is_stop(ph_status status)
-{
-    return status == PH_ERROR_INTERRUPTED || status == PH_ERROR_TERMINATED;
-}
-
 static ph_status note_failure(
     struct ph__comparison *comparison, struct ph__compared_run *run, ph_status status)
 {
@@ -185,7 +180,7 @@ static ph_status train(struct ph__comparison *comparison, const struct ph__compa
     ph_status status = ph__config_run(&training, &run->summary);
     if (status == PH_OK)
         return find_finished(comparison, run);
-    return is_stop(status) ? status : note_failure(comparison, run, status);
+    return ph__is_stop_status(status) ? status : note_failure(comparison, run, status);
 }
 
 static ph_status run_one(
@@ -206,7 +201,7 @@ ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph_
     for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
         for (size_t row = 0; row < comparison->num_rows; row++) {
             ph_status status = run_one(comparison, watcher, row, seed);
-            if (is_stop(status))
+            if (ph__is_stop_status(status))
                 return ph_fail(status,
                     "stopped by a signal with %zu of %zu runs finished; the same command goes on",
                     ph__comparison_num_runs(comparison, PH_RUN_FINISHED),

@@ -1,29 +1,18 @@
 #include "train/comparison_files.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "train/summary.h"
 
-/* ---- CSV: one line a config, by RFC 4180 ------------------------------------------------------------------ */
+/* ---- CSV: one line a config---------------------------------------------------------------------------------- */
 
-static ph_status write_csv_text(struct ph_writer *writer, const char *text)
-{
-    PH_TRY(ph__writer_write(writer, "\"", 1));
-    for (; *text != '\0'; text++)
-        PH_TRY(ph__writer_write(writer, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1));
-    return ph__writer_write(writer, "\"", 1);
-}
-
-/* Behind a comma; nothing where there is no number. */
 static ph_status write_csv_figure(
     struct ph_writer *writer, const struct ph_json_field *field, const struct ph__figures *figures)
 {
     const char *at = (const char *)figures + field->offset;
-    char text[PH_NUMBER_TEXT_BYTES];
     if (field->kind == PH_JSON_COUNT) {
         uint64_t count;
         memcpy(&count, at, sizeof count);
@@ -31,20 +20,21 @@ static ph_status write_csv_figure(
     }
     double number;
     memcpy(&number, at, sizeof number);
-    return ph__writer_printf(writer, ",%s", isfinite(number) ? ph__number_format(number, text) : "");
+    PH_TRY(ph__writer_write(writer, ",", 1));
+    return ph__csv_write_number(writer, number);
 }
 
 static ph_status write_csv_row(
     struct ph_writer *writer, const struct ph__compared *row, const struct ph__figures *figures)
 {
     const char *word = ph__bar_word(figures);
-    PH_TRY(write_csv_text(writer, row->name));
+    PH_TRY(ph__csv_write_text(writer, row->name));
     PH_TRY(ph__writer_write(writer, ",", 1));
-    PH_TRY(write_csv_text(writer, row->path));
+    PH_TRY(ph__csv_write_text(writer, row->path));
     for (size_t i = 0; i < ph__num_figure_fields; i++)
         PH_TRY(write_csv_figure(writer, &ph__figure_fields[i], figures));
     PH_TRY(ph__writer_printf(writer, ",%s,", word != NULL ? word : ""));
-    PH_TRY(write_csv_text(writer, row->config->published.source));
+    PH_TRY(ph__csv_write_text(writer, row->config->published.source));
     return ph__writer_write(writer, "\n", 1);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 
-#define NUM_SECTIONS 9
+#define NUM_SECTIONS 10
 #define NUM_TRAINING_SECTIONS 7 /* the first ones */
 
 static const struct ph_option top_options[] = {
@@ -47,6 +47,7 @@ static void list_sections(struct ph_config *config, struct ph_section sections[N
         {&ph__published_options, &config->published},
         {&ph__prepare_options, &config->prepare},
         {&ph__synth_options, &config->synth},
+        {&ph__tune_options, &config->tune},
     };
     memcpy(sections, all, sizeof all);
 }

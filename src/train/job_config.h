@@ -12,6 +12,7 @@
 #include "phloem/config.h"
 #include "train/published_options.h"
 #include "train/train_options.h"
+#include "train/tune_options.h"
 
 struct ph_top_settings { /* keys without a section */
     int64_t seed;
@@ -30,6 +31,7 @@ struct ph_config {
     struct ph_published_settings published;
     struct ph_prepare_settings prepare;
     struct ph_synth_settings synth;
+    struct ph_tune_settings tune;
 };
 
 /* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
