@@ -4,11 +4,13 @@
  * transparent huge pages apply (first touch is several times faster, and random rows cost fewer TLB misses). */
 #include "base/memory.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
 
@@ -161,4 +163,14 @@ uint64_t ph__memory_anonymous_bytes(void)
 {
     uint64_t bytes = 0;
     return read_kilobytes("/proc/self/status", "RssAnon", &bytes) ? bytes : 0;
+}
+
+void ph__memory_reset_peak_rss(void)
+{
+    int descriptor = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return;
+    ssize_t written = write(descriptor, "5", 1); /* see proc(5) */
+    (void)written;                               /* the former peak is an upper bound */
+    close(descriptor);
 }

@@ -49,25 +49,56 @@ static ph_status begin_records(
     return PH_OK;
 }
 
-static ph_status apply_member(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *text)
+static void *member_place(const struct ph_config_target *target)
+{
+    return ph__option_member(target->inner, ph__config_record(target, target->index));
+}
+
+static void mark_member(const struct ph_config_target *target)
 {
     const struct ph_option_table *records = target->option->records;
     size_t member = (size_t)(target->inner - records->options);
-    void *place = ph__option_member(target->inner, ph__config_record(target, target->index));
-    PH_TRY(ph__option_parse(target->inner, text, reading->arena, place));
     target->state->members_given[target->index * records->num_options + member] = true;
+}
+
+static ph_status apply_member(
+    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *text)
+{
+    PH_TRY(ph__option_parse(target->inner, text, reading->arena, member_place(target)));
+    mark_member(target);
     return PH_OK;
+}
+
+static ph_status apply_item(
+    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *text)
+{
+    if (target->option->type == PH_OPTION_TEXTS)
+        return ph__option_parse_text_item(text, target->index, reading->arena, target->member);
+    return ph__option_parse_item(target->option, text, target->index, target->member);
+}
+
+/* NULL: out of memory. */
+static const char *wanted_by(const struct ph_config_reading *reading, const struct ph_config_target *target)
+{
+    switch (target->kind) {
+    case PH_TARGET_RECORD:
+        return "a mapping";
+    case PH_TARGET_ITEM:
+        return target->option->type == PH_OPTION_INTEGERS ? "an integer" : "a text";
+    case PH_TARGET_MEMBER_ITEM:
+        return "a text";
+    case PH_TARGET_MEMBER:
+        return ph__option_wanted(target->inner, reading->arena);
+    case PH_TARGET_OPTION:
+        break;
+    }
+    return ph__option_wanted(target->option, reading->arena);
 }
 
 static ph_status refuse_target(
     const struct ph_config_reading *reading, const struct ph_config_target *target, const char *what)
 {
-    if (target->kind == PH_TARGET_RECORD)
-        return ph_fail(PH_ERROR_CONFIG, "must be a mapping, not %s", what);
-    const struct ph_option *option = target->kind == PH_TARGET_MEMBER ? target->inner : target->option;
-    const char *wanted =
-        target->kind == PH_TARGET_ITEM ? "an integer" : ph__option_wanted(option, reading->arena);
+    const char *wanted = wanted_by(reading, target);
     return wanted != NULL ? ph_fail(PH_ERROR_CONFIG, "must be %s, not %s", wanted, what) : PH_ERROR_MEMORY;
 }
 
@@ -78,7 +109,9 @@ static ph_status apply_text(
     target->state->is_given = true;
     switch (target->kind) {
     case PH_TARGET_ITEM:
-        return ph__option_parse_item(target->option, text, target->index, target->member);
+        return apply_item(reading, target, text);
+    case PH_TARGET_MEMBER_ITEM:
+        return ph__option_parse_text_item(text, target->item, reading->arena, member_place(target));
     case PH_TARGET_MEMBER:
         return apply_member(reading, target, text);
     case PH_TARGET_RECORD:
@@ -93,17 +126,31 @@ static ph_status apply_text(
     return begin_records(reading, target, 0);
 }
 
+/* Empties the list; its items follow, each a node of its own. */
+static ph_status begin_list(const struct ph_config_reading *reading, const struct ph_config_target *target)
+{
+    const bool is_member = target->kind == PH_TARGET_MEMBER;
+    const struct ph_option *option = is_member ? target->inner : target->option;
+    void *place = is_member ? member_place(target) : target->member;
+    const bool is_list = is_member || target->kind == PH_TARGET_OPTION;
+    if (is_list && option->type == PH_OPTION_TEXTS)
+        ((struct ph_text_list *)place)->count = 0;
+    else if (is_list && option->type == PH_OPTION_INTEGERS)
+        ((struct ph_integer_list *)place)->count = 0;
+    else
+        return refuse_target(reading, target, "a list");
+    if (is_member)
+        mark_member(target);
+    return PH_OK;
+}
+
 static ph_status apply_sequence(
     const struct ph_config_reading *reading, const struct ph_config_target *target, size_t num_items)
 {
     target->state->is_given = true;
-    enum ph_option_type type = target->kind == PH_TARGET_OPTION ? target->option->type : PH_OPTION_TEXT;
-    if (type == PH_OPTION_RECORDS)
+    if (target->kind == PH_TARGET_OPTION && target->option->type == PH_OPTION_RECORDS)
         return begin_records(reading, target, num_items);
-    if (type != PH_OPTION_INTEGERS)
-        return refuse_target(reading, target, "a list");
-    ((struct ph_integer_list *)target->member)->count = 0; /* items follow, each a node of its own */
-    return PH_OK;
+    return begin_list(reading, target);
 }
 
 /* ---- the file ---- */

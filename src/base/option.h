@@ -22,6 +22,11 @@ struct ph_integer_list {
     int64_t items[PH_LIST_MAX];
 };
 
+struct ph_text_list {
+    size_t count;
+    const char *items[PH_LIST_MAX]; /* owned by the arena */
+};
+
 struct ph_record_list {
     size_t count;
     void *items; /* array of the record table's struct, owned by the arena */
@@ -35,6 +40,7 @@ enum ph_option_type {
     PH_OPTION_PATH,     /* const char *, environment variables expanded; "" is NULL */
     PH_OPTION_CHOICE,   /* int, index into choices */
     PH_OPTION_INTEGERS, /* struct ph_integer_list, each in [min, max]; YAML [a, b], text "a,b" */
+    PH_OPTION_TEXTS,    /* struct ph_text_list; YAML [a, b], text "a,b" */
     PH_OPTION_RECORDS,  /* struct ph_record_list, a YAML sequence of mappings, each by `records` */
 };
 

@@ -7,7 +7,7 @@
 static const char *type_name(enum ph_option_type type)
 {
     static const char *const names[] = {"true or false", "integer", "number", "text", "path", "choice",
-        "list of integers", "list of mappings"};
+        "list of integers", "list of texts", "list of mappings"};
     return (size_t)type < sizeof names / sizeof names[0] ? names[type] : "value";
 }
 

@@ -189,12 +189,13 @@ static ph_status resolve_subscript(
 {
     enum ph_option_type type = target->option->type;
     const char *close = strrchr(target->subscript, ']');
-    if (close == NULL || (type != PH_OPTION_INTEGERS && type != PH_OPTION_RECORDS))
+    const bool is_list = type == PH_OPTION_INTEGERS || type == PH_OPTION_TEXTS;
+    if (close == NULL || (!is_list && type != PH_OPTION_RECORDS))
         return fail_unknown_key(reading, key);
     size_t length = (size_t)(close - target->subscript) - 1;
     if (!find_index(target, target->subscript + 1, length, &target->index))
         return ph__config_fail(reading, key, "there is no such item");
-    if (type == PH_OPTION_INTEGERS) {
+    if (is_list) {
         target->kind = PH_TARGET_ITEM;
         return close[1] == '\0' ? PH_OK : fail_unknown_key(reading, key);
     }
@@ -210,10 +211,41 @@ static ph_status resolve_subscript(
     return target->inner != NULL ? PH_OK : fail_unknown_member(reading, key, target->option->records);
 }
 
+/* Where the last subscript of "[2].values[1]" begins; NULL when the subscript is no such thing. */
+static const char *find_member_item(const struct ph_config_target *target)
+{
+    const char *member = strstr(target->subscript, "].");
+    const char *open = member != NULL ? strrchr(member, '[') : NULL;
+    const bool is_last = open != NULL && open[strlen(open) - 1] == ']';
+    return target->option->type == PH_OPTION_RECORDS && is_last ? open : NULL;
+}
+
+/* The member without the subscript first, then the subscript. */
+static ph_status resolve_member_item(const struct ph_config_reading *reading, const char *key,
+    const char *open, struct ph_config_target *target)
+{
+    const char *member = ph__arena_printf(reading->arena, "%.*s", (int)(open - key), key);
+    const char *digits = ph__arena_printf(reading->arena, "%.*s", (int)strlen(open) - 2, open + 1);
+    int64_t item = 0;
+    if (member == NULL || digits == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__config_find(reading, member, target));
+    if (target->kind != PH_TARGET_MEMBER || target->inner->type != PH_OPTION_TEXTS)
+        return fail_unknown_key(reading, key);
+    if (!ph__integer_parse(digits, &item) || item < 0)
+        return ph__config_fail(reading, key, "there is no such item");
+    target->kind = PH_TARGET_MEMBER_ITEM;
+    target->item = (size_t)item;
+    return PH_OK;
+}
+
 ph_status ph__config_find(
     const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out)
 {
     if (!ph__config_find_option(reading, key, target_out))
         return fail_unknown_key(reading, key);
+    const char *item = find_member_item(target_out);
+    if (item != NULL)
+        return resolve_member_item(reading, key, item, target_out);
     return target_out->subscript[0] == '\0' ? PH_OK : resolve_subscript(reading, key, target_out);
 }

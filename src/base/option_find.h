@@ -26,15 +26,22 @@ struct ph_config_reading {
 };
 
 /* What a key leads to. */
-enum ph_target_kind { PH_TARGET_OPTION, PH_TARGET_ITEM, PH_TARGET_RECORD, PH_TARGET_MEMBER };
+enum ph_target_kind {
+    PH_TARGET_OPTION,
+    PH_TARGET_ITEM, /* of a list of integers or texts */
+    PH_TARGET_RECORD,
+    PH_TARGET_MEMBER,
+    PH_TARGET_MEMBER_ITEM /* of a record's list of texts */
+};
 struct ph_config_target {
     enum ph_target_kind kind;
     const struct ph_option *option;
     struct ph_option_state *state;
     void *member;                  /* of the option */
     const char *subscript;         /* behind the option's key, from '[' on */
-    size_t index;                  /* ITEM, RECORD, MEMBER */
-    const struct ph_option *inner; /* MEMBER: the record's option */
+    size_t index;                  /* ITEM, RECORD, MEMBER, MEMBER_ITEM */
+    const struct ph_option *inner; /* MEMBER, MEMBER_ITEM: the record's option */
+    size_t item;                   /* MEMBER_ITEM */
 };
 
 /* PH_ERROR_CONFIG "where: key: reason". */

@@ -34,9 +34,22 @@ static ph_status write_quoted(struct ph_writer *writer, const char *text)
     return ph__writer_write(writer, "\"", 1);
 }
 
+/* ["a", "b"] */
+static ph_status write_texts(struct ph_writer *writer, const struct ph_text_list *list)
+{
+    PH_TRY(ph__writer_write(writer, "[", 1));
+    for (size_t i = 0; i < list->count; i++) {
+        PH_TRY(ph__writer_write(writer, ", ", i > 0 ? 2 : 0));
+        PH_TRY(write_quoted(writer, list->items[i]));
+    }
+    return ph__writer_write(writer, "]", 1);
+}
+
 /* " value" behind the colon; not for RECORDS. */
 static ph_status write_value(struct ph_writer *writer, const struct ph_option *option, void *settings)
 {
+    if (option->type == PH_OPTION_TEXTS)
+        return write_texts(writer, ph__option_member(option, settings));
     struct ph_arena arena = {0};
     const char *text = ph__option_text(option, ph__option_member(option, settings), &arena);
     ph_status status = PH_ERROR_MEMORY;

@@ -87,6 +87,8 @@ const char *ph__option_wanted(const struct ph_option *option, struct ph_arena *a
     }
     case PH_OPTION_INTEGERS:
         return ph__arena_printf(arena, "a list of integers%s%s", from, range);
+    case PH_OPTION_TEXTS:
+        return "a list of texts";
     case PH_OPTION_RECORDS:
         return "a list of mappings";
     }
@@ -148,11 +150,10 @@ static bool parse_integer(const struct ph_option *option, const char *text, int6
     return true;
 }
 
-/* "400, 300": blanks around the commas are fine; "" is the empty list. */
-static ph_status parse_integers(const struct ph_option *option, const char *text, struct ph_arena *arena,
-    struct ph_integer_list *list_out)
+/* "400, 300": blanks around the commas are no part of the items; "" is the empty list. */
+static ph_status split_list(const char *text, struct ph_arena *arena, struct ph_text_list *list_out)
 {
-    struct ph_integer_list list = {0};
+    struct ph_text_list list = {0};
     const char *at = text;
     bool has_more = text[0] != '\0';
     while (has_more) {
@@ -161,17 +162,59 @@ static ph_status parse_integers(const struct ph_option *option, const char *text
         size_t used = length;
         while (used > 0 && at[used - 1] == ' ')
             used--;
-        const char *item = ph__arena_printf(arena, "%.*s", (int)used, at);
-        if (item == NULL)
-            return PH_ERROR_MEMORY;
         if (list.count == PH_LIST_MAX)
-            return ph_fail(PH_ERROR_CONFIG, "holds at most %d integers", PH_LIST_MAX);
-        if (!parse_integer(option, item, &list.items[list.count++]))
-            return refuse(option, text, arena);
+            return ph_fail(PH_ERROR_CONFIG, "holds at most %d items", PH_LIST_MAX);
+        list.items[list.count] = ph__arena_printf(arena, "%.*s", (int)used, at);
+        if (list.items[list.count++] == NULL)
+            return PH_ERROR_MEMORY;
         has_more = at[length] == ',';
         at += length + has_more;
     }
     *list_out = list;
+    return PH_OK;
+}
+
+static ph_status parse_integers(const struct ph_option *option, const char *text, struct ph_arena *arena,
+    struct ph_integer_list *list_out)
+{
+    struct ph_text_list texts;
+    struct ph_integer_list list = {0};
+    PH_TRY(split_list(text, arena, &texts));
+    for (; list.count < texts.count; list.count++)
+        if (!parse_integer(option, texts.items[list.count], &list.items[list.count]))
+            return refuse(option, text, arena);
+    *list_out = list;
+    return PH_OK;
+}
+
+static ph_status parse_texts(const char *text, struct ph_arena *arena, struct ph_text_list *list_out)
+{
+    struct ph_text_list list;
+    PH_TRY(check_text(text));
+    PH_TRY(split_list(text, arena, &list));
+    *list_out = list;
+    return PH_OK;
+}
+
+static ph_status check_place(size_t index, size_t count)
+{
+    if (index > count)
+        return ph_fail(PH_ERROR_CONFIG, "there are only %zu items", count);
+    if (index >= PH_LIST_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "holds at most %d items", PH_LIST_MAX);
+    return PH_OK;
+}
+
+ph_status ph__option_parse_text_item(
+    const char *text, size_t index, struct ph_arena *arena, struct ph_text_list *list)
+{
+    PH_TRY(check_place(index, list->count));
+    PH_TRY(check_text(text));
+    const char *copy = ph__arena_strdup(arena, text);
+    if (copy == NULL)
+        return PH_ERROR_MEMORY;
+    list->items[index] = copy;
+    list->count += index == list->count;
     return PH_OK;
 }
 
@@ -181,15 +224,11 @@ ph_status ph__option_parse_item(
     struct ph_option item = *option;
     item.type = PH_OPTION_INTEGER;
     struct ph_arena arena = {0};
-    ph_status status = PH_OK;
-    if (index > list->count)
-        status = ph_fail(PH_ERROR_CONFIG, "there are only %zu items", list->count);
-    else if (index >= PH_LIST_MAX)
-        status = ph_fail(PH_ERROR_CONFIG, "holds at most %d integers", PH_LIST_MAX);
-    else if (!parse_integer(option, text, &list->items[index]))
+    ph_status status = check_place(index, list->count);
+    if (status == PH_OK && !parse_integer(option, text, &list->items[index]))
         status = refuse(&item, text, &arena);
-    else if (index == list->count)
-        list->count++;
+    else if (status == PH_OK)
+        list->count += index == list->count;
     ph__arena_fini(&arena);
     return status;
 }
@@ -226,6 +265,8 @@ ph_status ph__option_parse(
         return parse_choice(option, text, arena, member);
     case PH_OPTION_INTEGERS:
         return parse_integers(option, text, arena, member);
+    case PH_OPTION_TEXTS:
+        return parse_texts(text, arena, member);
     case PH_OPTION_RECORDS:
         break;
     }
@@ -237,6 +278,14 @@ static const char *integers_text(const struct ph_integer_list *list, struct ph_a
     const char *text = "";
     for (size_t i = 0; i < list->count && text != NULL; i++)
         text = ph__arena_printf(arena, "%s%s%" PRId64, text, i > 0 ? ", " : "", list->items[i]);
+    return text;
+}
+
+static const char *texts_text(const struct ph_text_list *list, struct ph_arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; i < list->count && text != NULL; i++)
+        text = ph__arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "", list->items[i]);
     return text;
 }
 
@@ -282,6 +331,8 @@ const char *ph__option_text(const struct ph_option *option, const void *member, 
     }
     case PH_OPTION_INTEGERS:
         return integers_text(member, arena);
+    case PH_OPTION_TEXTS:
+        return texts_text(member, arena);
     case PH_OPTION_RECORDS:
         break;
     }

@@ -18,6 +18,10 @@ ph_status ph__option_parse(
 ph_status ph__option_parse_item(
     const struct ph_option *option, const char *text, size_t index, struct ph_integer_list *list);
 
+/* The same of TEXTS; the arena owns the item. */
+ph_status ph__option_parse_text_item(
+    const char *text, size_t index, struct ph_arena *arena, struct ph_text_list *list);
+
 /* "an integer from 1 to 8", "one of sum, mean"; in the arena, NULL when out of memory. */
 const char *ph__option_wanted(const struct ph_option *option, struct ph_arena *arena);
 

@@ -13,6 +13,12 @@ static inline bool ph__is_stopped(const volatile int *stop_signal) /* NULL: neve
     return stop_signal != NULL && *stop_signal != 0;
 }
 
+/* Whether something was stopped, by what it ended with. */
+static inline bool ph__is_stop_status(ph_status status)
+{
+    return status == PH_ERROR_INTERRUPTED || status == PH_ERROR_TERMINATED;
+}
+
 /* Of what was stopped: the signal's own exit code. */
 static inline ph_status ph__stop_status(const volatile int *stop_signal)
 {

@@ -9,7 +9,7 @@
 #include "phloem/status.h"
 
 #define PH_CLI_MAX_SETS 256
-#define PH_CLI_MAX_POSITIONAL 4
+#define PH_CLI_MAX_POSITIONAL 256
 
 struct cli_texts { /* zero-initialised is empty; borrowed, mostly from argv */
     size_t count;

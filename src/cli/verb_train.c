@@ -2,13 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "train/kept_config.h"
+#include "train/config_run.h"
 #include "train/memory_check.h"
 
 struct request {
@@ -21,10 +20,7 @@ struct request {
 /* What the functions that watch the training need. */
 struct watch {
     struct cli_progress progress;
-    struct ph_config *config;
-    const char *folder;
-    const char *config_path; /* where the effective config goes */
-    const char *trace;       /* NULL: none */
+    const char *trace; /* NULL: none */
 };
 
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
@@ -118,24 +114,17 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
         summary->checkpoint_path, summary->checkpoint_sha256, folder);
 }
 
+/* The trace is written at the end of a long training, maybe into the folder that is there now. */
+static ph_status try_trace(void *context)
+{
+    const struct watch *watch = context;
+    return watch->trace != NULL ? cli_output_try(watch->trace) : PH_OK;
+}
+
 static ph_status show_progress(void *context, const struct ph_train_progress *progress)
 {
     struct watch *watch = context;
     return cli_progress_show(&watch->progress, progress);
-}
-
-/* The folder is there and locked from now on. Another training may have come and gone in it while the encoder was learnt;
- * the trace is written at the end of a long training, maybe into it. */
-static ph_status start(void *context)
-{
-    struct watch *watch = context;
-    bool has_checkpoint;
-    PH_TRY(ph_train_check_folder(watch->folder, true, &has_checkpoint));
-    if (has_checkpoint)
-        PH_TRY(ph__kept_config_compare(watch->config, watch->config_path));
-    if (watch->trace != NULL)
-        PH_TRY(cli_output_try(watch->trace));
-    return ph_config_write(watch->config, watch->config_path);
 }
 
 static void show_note(void *context, const char *text)
@@ -143,46 +132,6 @@ static void show_note(void *context, const char *text)
     struct watch *watch = context;
     cli_progress_end(&watch->progress);
     fprintf(stderr, "phloem: note: %s\n", text);
-}
-
-static ph_status train(const struct request *request, struct watch *watch, struct ph_encoder *encoder)
-{
-    struct ph_train_observer observer = {
-        .context = watch,
-        .on_progress = request->is_quiet ? NULL : show_progress,
-        .on_start = start,
-        .on_note = show_note,
-    };
-    struct ph_train_job job = ph_config_job(watch->config);
-    job.encoder = encoder;
-    job.folder = request->folder;
-    job.is_resumed = request->is_resumed;
-    job.observer = &observer;
-    job.profile_file = request->has_profile ? stdout : NULL;
-    job.trace_path = request->trace;
-    job.stop_signal = cli_stop_signal();
-    struct ph_train_summary summary;
-    ph_status status = ph_train(&job, &summary);
-    cli_progress_end(&watch->progress);
-    if (status == PH_OK)
-        print_summary(&summary, request->folder);
-    return status;
-}
-
-/* A training that resumes keeps its encoder, whatever has become of the file that it was made from. */
-static ph_status make_encoder(
-    const struct request *request, struct watch *watch, struct ph_encoder **encoder_out)
-{
-    struct ph_config *config = watch->config;
-    bool has_checkpoint;
-    PH_TRY(ph_train_check_folder(request->folder, request->is_resumed, &has_checkpoint));
-    if (!has_checkpoint)
-        return ph_encoder_create(&config->data, encoder_out);
-    const char *path = ph__path_join(&config->arena, request->folder, "encoder.json");
-    if (path == NULL)
-        return PH_ERROR_MEMORY;
-    PH_TRY(ph__kept_config_compare(config, watch->config_path));
-    return ph_encoder_load(path, encoder_out);
 }
 
 static ph_status spare_inputs(const struct request *request, const struct ph_data_settings *data)
@@ -194,22 +143,37 @@ static ph_status spare_inputs(const struct request *request, const struct ph_dat
     return PH_OK;
 }
 
-static ph_status prepare_and_train(struct request *request, struct ph_config *config)
+static ph_status train(const struct request *request, struct ph_config *config)
 {
-    struct ph_encoder *encoder;
-    struct watch watch = {.progress = cli_progress_on(stdout),
+    struct watch watch = {.progress = cli_progress_on(stdout), .trace = request->trace};
+    const struct ph_train_observer observer = {
+        .context = &watch,
+        .on_progress = request->is_quiet ? NULL : show_progress,
+        .on_start = try_trace,
+        .on_note = show_note,
+    };
+    const struct ph__config_run run = {
         .config = config,
         .folder = request->folder,
-        .trace = request->trace};
+        .is_resumed = request->is_resumed,
+        .observer = &observer,
+        .profile_file = request->has_profile ? stdout : NULL,
+        .trace_path = request->trace,
+        .watch_signals = cli_stop_signal,
+    };
+    struct ph_train_summary summary;
+    ph_status status = ph__config_run(&run, &summary);
+    cli_progress_end(&watch.progress);
+    if (status == PH_OK)
+        print_summary(&summary, request->folder);
+    return status;
+}
+
+static ph_status read_and_train(struct request *request, struct ph_config *config)
+{
     PH_TRY(read_config(request, config));
     PH_TRY(spare_inputs(request, &config->data));
-    watch.config_path = ph__path_join(&config->arena, request->folder, "config.yaml");
-    if (watch.config_path == NULL)
-        return PH_ERROR_MEMORY;
-    PH_TRY(make_encoder(request, &watch, &encoder));
-    ph_status status = train(request, &watch, encoder);
-    ph_encoder_destroy(encoder);
-    return status;
+    return train(request, config);
 }
 
 ph_status verb_train(int argc, char **argv)
@@ -220,7 +184,7 @@ ph_status verb_train(int argc, char **argv)
     if (is_done)
         return PH_OK;
     struct ph_config config = {0};
-    ph_status status = prepare_and_train(&request, &config);
+    ph_status status = read_and_train(&request, &config);
     ph__job_config_fini(&config);
     ph__arena_fini(&request.arena);
     return status;

@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 
-#define MAX_SECTIONS (7 + PH_NUM_MODEL_SECTIONS)
+#define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
 
 static const struct ph_option top_options[] = {
     {.key = "seed",
@@ -46,6 +46,7 @@ static size_t list_training_sections(
     sections[count++] = (struct ph_section){&ph__train_options, &config->train};
     sections[count++] = (struct ph_section){&ph__optimizer_options, &config->optimizer};
     sections[count++] = (struct ph_section){&ph__parallel_options, &config->parallel};
+    sections[count++] = (struct ph_section){&ph__published_options, &config->published};
     return count;
 }
 
@@ -55,6 +56,7 @@ static size_t list_sections(struct ph_config *config, struct ph_section sections
     size_t count = list_training_sections(config, true, sections);
     sections[count++] = (struct ph_section){&ph__prepare_options, &config->prepare};
     sections[count++] = (struct ph_section){&ph__synth_options, &config->synth};
+    sections[count++] = (struct ph_section){&ph__tune_options, &config->tune};
     return count;
 }
 
@@ -193,6 +195,34 @@ ph_status ph__job_config_compare(const struct ph_config *before, const struct ph
     const size_t count = list_used_sections(before, before_sections);
     list_used_sections(after, after_sections);
     return ph__config_compare(before_sections, after_sections, count, rule);
+}
+
+/* Of what may change on resume, epochs, steps, patience and bad rows shape the outcome all the same. */
+static struct ph_config only_outcome(const struct ph_config *config)
+{
+    struct ph_config bare = *config;
+    bare.top = (struct ph_top_settings){0};
+    bare.data.train = bare.data.valid = bare.data.test = bare.data.prepared = NULL;
+    bare.data.num_prefetched = 0;
+    bare.train.report_seconds = bare.train.checkpoint_seconds = 0;
+    bare.train.checkpoint_steps = bare.train.checkpoints_kept = 0;
+    bare.published = (struct ph_published_settings){0};
+    return bare;
+}
+
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_config bare = only_outcome(config);
+    struct ph_section sections[MAX_SECTIONS];
+    const char *text = "", *changes;
+    const size_t count = list_used_sections(&bare, sections);
+    for (size_t i = 0; i < count && text != NULL; i++) {
+        PH_TRY(ph__config_changes(&sections[i], arena, &changes));
+        text = ph__arena_printf(arena, "%s%s", text, changes);
+    }
+    *text_out = text;
+    return text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)

@@ -10,7 +10,9 @@
 #include "data/synth_options.h"
 #include "model/model_options.h"
 #include "phloem/config.h"
+#include "train/published_options.h"
 #include "train/train_options.h"
+#include "train/tune_options.h"
 
 struct ph_top_settings { /* keys without a section */
     int64_t seed;
@@ -26,8 +28,10 @@ struct ph_config {
     struct ph_train_settings train;
     struct ph_optimizer_section optimizer;
     struct ph_parallel_settings parallel;
+    struct ph_published_settings published;
     struct ph_prepare_settings prepare;
     struct ph_synth_settings synth;
+    struct ph_tune_settings tune;
 };
 
 /* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
@@ -40,6 +44,11 @@ void ph__job_config_fini(struct ph_config *config);
 
 /* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
 ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after);
+
+/* Every value that the outcome of a training hangs on, but for its seed and where its data are, as lines "train.epochs=3" of
+ * what is not the default: the same for configs that train alike. In the arena. */
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out);
 
 /* Every key: Markdown or plain text. */
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown);

@@ -199,3 +199,16 @@ ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_ou
     ph__arena_fini(&arena);
     return status;
 }
+
+ph_status ph__summary_read_backend(const char *path, char *backend_out, size_t size)
+{
+    struct ph_arena arena = {0};
+    struct ph_json *json = NULL;
+    ph_status status = read_file(path, &arena, &json);
+    if (status == PH_OK)
+        snprintf(backend_out, size, "%s", ph__json_as_text(ph__json_get(json, "backend"), ""));
+    if (json != NULL)
+        ph__json_destroy(json);
+    ph__arena_fini(&arena);
+    return status;
+}

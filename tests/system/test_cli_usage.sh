@@ -7,10 +7,10 @@ succeeds --version
 contains stdout "$(sed -n 's/^project(phloem VERSION \([0-9.]*\).*/\1/p' "$PH_SOURCE_DIR/CMakeLists.txt")"
 
 succeeds --help
-for verb in synth train eval predict inspect config; do
+for verb in synth train compare tune eval predict inspect config; do
     contains stdout "  $verb"
 done
-for verb in synth train eval predict inspect config; do
+for verb in synth train compare eval predict inspect config; do
     succeeds "$verb" --help
     contains stdout "usage: phloem $verb"
 done
@@ -24,7 +24,7 @@ contains stdout 'usage: phloem'
 fails 2 'train' trian
 fails 2 'CONFIG' train
 fails 2 '--out' train nowhere.yaml
-for verb in train prepare synth; do
+for verb in train compare tune prepare synth; do
     fails 2 '--out needs a value' "$verb" nowhere.yaml --out ''
 done
 fails 2 '--out needs a value' predict nowhere nowhere.csv --out=

@@ -1,0 +1,148 @@
+/* phloem compare CONFIG... --out DIR */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/directory.h"
+#include "cli/arguments.h"
+#include "cli/seed_list.h"
+#include "cli/stop_signal.h"
+#include "cli/verb.h"
+#include "train/comparison_files.h"
+
+struct request {
+    struct cli_arguments arguments;
+    const char *folder, *threads, *base, *seeds_text;
+    struct cli_texts sets, variant;
+    struct cli_seeds seeds;
+    struct ph_arena arena; /* of texts in sets that argv does not hold */
+    bool is_quiet;
+};
+
+static ph_status parse(int argc, char **argv, struct request *request)
+{
+    const struct cli_flag flags[] = {
+        {"--out", CLI_TEXT, &request->folder, "DIR", "where runs and tables go (required)"},
+        {"--seeds", CLI_TEXT, &request->seeds_text, "N",
+            "how many, or which: 3, or 1,2,5, or 4-6; without it 3"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of each config's value"},
+        {"--with", CLI_TEXTS, &request->variant, "KEY=VALUE",
+            "each config once more, with this value, compared with itself without"},
+        {"--base", CLI_TEXT, &request->base, "CONFIG",
+            "the config that others are compared with; without it the first"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "only the tables"},
+    };
+    const struct cli_command command = {"compare",
+        "Trains each CONFIG with several seeds and sets the outcomes side by side: tables here, and in\n"
+        "DIR/compare.md, .csv, .json and .html. What DIR holds already is not trained again.",
+        "CONFIG...", 1, PH_CLI_MAX_POSITIONAL, flags, sizeof flags / sizeof *flags};
+    PH_TRY(cli_parse(&command, argc, argv, &request->arguments));
+    if (request->arguments.has_printed_help)
+        return PH_OK;
+    if (request->folder == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall runs and tables go?");
+    PH_TRY(cli_seeds_parse(request->seeds_text != NULL ? request->seeds_text : "3", &request->seeds));
+    return cli_sets_add(&request->sets, &request->arena, "threads", request->threads);
+}
+
+/* "dlrm  seed 1  test auc 0.98460  logloss 0.15000  22 epochs  41.2 s  (3 of 18)" */
+static void print_run(void *context, const struct ph__comparison *comparison, size_t row, size_t seed)
+{
+    const struct request *request = context;
+    const struct ph__compared_run *run = &comparison->rows[row].runs[seed];
+    const struct ph_train_summary *summary = &run->summary;
+    if (request->is_quiet)
+        return;
+    printf("%s  seed %" PRId64 "  ", comparison->rows[row].name, comparison->seeds[seed]);
+    if (run->state == PH_RUN_FAILED)
+        printf("failed: %s", run->failure);
+    else if (summary->has_test)
+        printf("test auc %.5f  logloss %.5f  ", summary->test.auc, summary->test.logloss);
+    else if (summary->has_valid)
+        printf("valid auc %.5f  logloss %.5f  ", summary->valid.auc, summary->valid.logloss);
+    if (run->state == PH_RUN_FINISHED)
+        printf("%" PRIu64 " epochs  %.1f s%s", summary->epochs, summary->train_seconds,
+            run->is_of_before ? "  (finished before)" : "");
+    printf("  [%zu of %zu]\n", seed * comparison->num_rows + row + 1,
+        comparison->num_rows * comparison->num_seeds);
+    fflush(stdout);
+}
+
+static void show_note(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "phloem: note: %s\n", text);
+}
+
+static ph_status print_tables(const struct request *request, const struct ph__comparison_tables *tables)
+{
+    struct ph_writer *writer;
+    printf("%s", request->is_quiet ? "" : "\n");
+    fflush(stdout); /* the writer goes past the stream */
+    PH_TRY(ph__writer_open("-", &writer));
+    ph_status status = ph__comparison_tables_write(tables, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    if (status == PH_OK)
+        printf("\n%s/compare.md, .csv, .json and .html hold this too\n", request->folder);
+    return status;
+}
+
+static ph_status report(const struct request *request, struct ph__comparison *comparison)
+{
+    struct ph__comparison_tables tables;
+    ph_status status = ph__comparison_tables_init(&tables, comparison);
+    if (status == PH_OK)
+        status = ph__comparison_files_write(comparison, &tables, request->folder);
+    if (status == PH_OK)
+        status = print_tables(request, &tables);
+    ph__comparison_tables_fini(&tables);
+    return status;
+}
+
+static ph_status compare(struct request *request, struct ph__comparison *comparison)
+{
+    const struct ph__comparison_plan plan = {
+        .configs = request->arguments.positional,
+        .num_configs = request->arguments.num_positional,
+        .sets = request->sets.items,
+        .num_sets = request->sets.count,
+        .variant = request->variant.items,
+        .num_variant = request->variant.count,
+        .base = request->base,
+        .seeds = request->seeds.items,
+        .num_seeds = request->seeds.count,
+        .folder = request->folder,
+    };
+    const struct ph__comparison_watcher watcher = {
+        .context = request, .on_run = print_run, .on_note = show_note, .watch_signals = cli_stop_signal};
+    PH_TRY(ph__comparison_init(comparison, &plan));
+    PH_TRY(ph__directory_create(request->folder));
+    PH_TRY(ph__comparison_run(comparison, &watcher));
+    PH_TRY(report(request, comparison));
+    return ph__comparison_outcome(comparison);
+}
+
+static ph_status run(int argc, char **argv, struct request *request)
+{
+    struct ph__comparison comparison = {0};
+    PH_TRY(parse(argc, argv, request));
+    if (request->arguments.has_printed_help)
+        return PH_OK;
+    ph_status status = compare(request, &comparison);
+    ph__comparison_fini(&comparison);
+    return status;
+}
+
+ph_status verb_compare(int argc, char **argv)
+{
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a command line");
+    ph_status status = run(argc, argv, request);
+    ph__arena_fini(&request->arena);
+    free(request);
+    return status;
+}

@@ -1,0 +1,142 @@
+/* phloem tune CONFIG --out DIR */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/stop.h"
+#include "cli/arguments.h"
+#include "cli/stop_signal.h"
+#include "cli/verb.h"
+#include "train/tuning_report.h"
+
+struct request {
+    const char *config, *folder, *threads, *runs, *minutes, *seed;
+    struct cli_texts sets;
+    struct ph_arena arena; /* of texts in sets that argv does not hold */
+    bool is_quiet;
+};
+
+static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
+{
+    const struct cli_flag flags[] = {
+        {"--out", CLI_TEXT, &request->folder, "DIR", "where trials and the best config go (required)"},
+        {"--runs", CLI_TEXT, &request->runs, "N", "as --set tune.runs=N"},
+        {"--minutes", CLI_TEXT, &request->minutes, "M", "as --set tune.minutes=M"},
+        {"--seed", CLI_TEXT, &request->seed, "K", "as --set tune.seed=K"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "only the table"},
+    };
+    const struct cli_command command = {"tune",
+        "Searches the ranges that CONFIG's section tune declares for what is best on data.valid, and writes\n"
+        "DIR/best.yaml. The test data are not read. What DIR holds already is not trained again.",
+        "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    *is_done = arguments.has_printed_help;
+    if (*is_done)
+        return PH_OK;
+    if (request->folder == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the trials go?");
+    request->config = arguments.positional[0];
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "tune.runs", request->runs));
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "tune.minutes", request->minutes));
+    return cli_sets_add(&request->sets, &request->arena, "tune.seed", request->seed);
+}
+
+/* "trial 3  seed 1  2 epochs  valid auc 0.98460  logloss 0.15000  4.2 s  optimizer.embedding_l2=0.02" */
+static void print_step(void *context, const struct ph__trial *trial, int64_t seed,
+    const struct ph__tune_step *step, bool is_of_before)
+{
+    const struct request *request = context;
+    if (request->is_quiet)
+        return;
+    printf("trial %" PRIu64 "  seed %" PRId64 "  ", trial->index, seed);
+    if (step->exit_code != 0)
+        printf("failed: %s", step->failure);
+    else
+        printf("%" PRIu64 " epochs  valid auc %.5f  logloss %.5f  %.1f s", step->epochs_trained,
+            step->valid_auc, step->valid_logloss, step->train_seconds);
+    printf("%s ", is_of_before ? "  (finished before)" : "");
+    for (size_t i = 0; i < trial->num_sets; i++)
+        printf(" %s", trial->sets[i]);
+    printf("%s\n", trial->num_sets == 0 ? " the config as it is" : "");
+    fflush(stdout);
+}
+
+static void show_note(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "phloem: note: %s\n", text);
+}
+
+static ph_status write_table(const struct ph_text_table *table)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open("-", &writer));
+    ph_status status = ph__text_table_write(table, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+static ph_status print_table(struct ph__tuning *tuning)
+{
+    struct ph_text_table table;
+    printf("\n");
+    fflush(stdout); /* the writer goes past the stream */
+    ph_status status = ph__tuning_table(tuning, &table);
+    if (status == PH_OK)
+        status = write_table(&table);
+    ph__text_table_fini(&table);
+    return status;
+}
+
+static ph_status print_outcome(const struct request *request, struct ph__tuning *tuning)
+{
+    const struct ph__trial **trials;
+    size_t num_ranked;
+    PH_TRY(ph__tuning_ranking(tuning, &trials, &num_ranked));
+    if (num_ranked > 0) {
+        PH_TRY(print_table(tuning));
+        printf("\nthe best by valid %s: %s/best.yaml; all: %s/trials.csv\n",
+            ph__tuning_is_by_logloss(tuning) ? "logloss" : "AUC", request->folder, request->folder);
+    }
+    if (tuning->is_out_of_time)
+        printf("\nthe time is used up; the same command goes on\n");
+    return PH_OK;
+}
+
+static ph_status search(
+    struct request *request, struct ph__tuning *tuning, const struct ph__tuning_plan *plan)
+{
+    const struct ph__tuning_watcher watcher = {
+        .context = request, .on_step = print_step, .on_note = show_note, .watch_signals = cli_stop_signal};
+    PH_TRY(ph__tuning_init(tuning, plan));
+    ph_status status = ph__tuning_run(tuning, &watcher);
+    if (status != PH_OK && !ph__is_stop_status(status))
+        return status;
+    PH_TRY(ph__tuning_report_write(tuning));
+    if (ph__is_stop_status(status))
+        return ph_fail(status,
+            "stopped by a signal; what is finished is in %s/trials.csv, and the same command goes on",
+            request->folder);
+    return print_outcome(request, tuning);
+}
+
+ph_status verb_tune(int argc, char **argv)
+{
+    struct request request = {0};
+    struct ph__tuning tuning = {0};
+    bool is_done;
+    ph_status status = parse(argc, argv, &request, &is_done);
+    if (status == PH_OK && !is_done) {
+        const struct ph__tuning_plan plan = {
+            request.config, request.sets.items, request.sets.count, request.folder};
+        status = search(&request, &tuning, &plan);
+        ph__tuning_fini(&tuning);
+    }
+    ph__arena_fini(&request.arena);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* The figures of a comparison as people read them: tables of texts, the same on a terminal and in Markdown and HTML. */
+#ifndef PH_TRAIN_COMPARISON_TABLES_H
+#define PH_TRAIN_COMPARISON_TABLES_H
+
+#include "base/text_table.h"
+#include "train/comparison_figures.h"
+
+enum ph__comparison_table_kind {
+    PH_TABLE_ACCURACY,
+    PH_TABLE_PUBLISHED,
+    PH_TABLE_COST,
+    PH_NUM_COMPARISON_TABLES
+};
+
+struct ph__comparison_tables {
+    struct ph__figures *figures; /* (num_rows), in the comparison's arena */
+    const char *about;           /* a sentence or two on what the figures are; in that arena */
+    const char *notes;           /* what is missing and why, a line each, "- ..."; "" when nothing is */
+    const char *titles[PH_NUM_COMPARISON_TABLES];
+    struct ph_text_table
+        tables[PH_NUM_COMPARISON_TABLES]; /* PUBLISHED: without rows where no config names any */
+};
+
+/* To be finished also after a failure. PH_ERROR_MEMORY. */
+ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struct ph__comparison *comparison);
+void ph__comparison_tables_fini(struct ph__comparison_tables *tables);
+
+/* All of them as Markdown. */
+ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph_writer *writer);
+
+#endif

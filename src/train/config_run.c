@@ -1,0 +1,86 @@
+#include "train/config_run.h"
+
+#include "base/file.h"
+#include "train/kept_config.h"
+
+/* What the observer's functions need. */
+struct watch {
+    const struct ph__config_run *run;
+    const char *config_path; /* where the effective config goes */
+};
+
+static ph_status show_progress(void *context, const struct ph_train_progress *progress)
+{
+    const struct watch *watch = context;
+    const struct ph_train_observer *observer = watch->run->observer;
+    return observer != NULL && observer->on_progress != NULL
+               ? observer->on_progress(observer->context, progress)
+               : PH_OK;
+}
+
+static void show_note(void *context, const char *text)
+{
+    const struct watch *watch = context;
+    const struct ph_train_observer *observer = watch->run->observer;
+    if (observer != NULL && observer->on_note != NULL)
+        observer->on_note(observer->context, text);
+}
+
+/* The folder is there and locked from now on. Another training may have come and gone in it while the encoder was learnt. */
+static ph_status start(void *context)
+{
+    const struct watch *watch = context;
+    const struct ph_train_observer *observer = watch->run->observer;
+    bool has_checkpoint;
+    PH_TRY(ph_train_check_folder(watch->run->folder, true, &has_checkpoint));
+    if (has_checkpoint)
+        PH_TRY(ph__kept_config_compare(watch->run->config, watch->config_path));
+    if (observer != NULL && observer->on_start != NULL)
+        PH_TRY(observer->on_start(observer->context));
+    return ph_config_write(watch->run->config, watch->config_path);
+}
+
+/* A training that resumes keeps its encoder, whatever has become of the file that it was made from. */
+static ph_status make_encoder(const struct watch *watch, struct ph_encoder **encoder_out)
+{
+    const struct ph__config_run *run = watch->run;
+    bool has_checkpoint;
+    PH_TRY(ph_train_check_folder(run->folder, run->is_resumed, &has_checkpoint));
+    if (!has_checkpoint)
+        return ph_encoder_create(&run->config->data, encoder_out);
+    const char *path = ph__path_join(&run->config->arena, run->folder, "encoder.json");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__kept_config_compare(run->config, watch->config_path));
+    return ph_encoder_load(path, encoder_out);
+}
+
+static ph_status train(
+    struct watch *watch, const struct ph_encoder *encoder, struct ph_train_summary *summary_out)
+{
+    const struct ph__config_run *run = watch->run;
+    const struct ph_train_observer observer = {
+        .context = watch, .on_progress = show_progress, .on_start = start, .on_note = show_note};
+    struct ph_train_job job = ph_config_job(run->config);
+    job.encoder = encoder;
+    job.folder = run->folder;
+    job.is_resumed = run->is_resumed;
+    job.observer = &observer;
+    job.profile_file = run->profile_file;
+    job.trace_path = run->trace_path;
+    job.stop_signal = run->watch_signals != NULL ? run->watch_signals() : NULL;
+    return ph_train(&job, summary_out);
+}
+
+ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summary *summary_out)
+{
+    struct ph_encoder *encoder;
+    struct watch watch = {
+        .run = run, .config_path = ph__path_join(&run->config->arena, run->folder, "config.yaml")};
+    if (watch.config_path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(make_encoder(&watch, &encoder));
+    ph_status status = train(&watch, encoder, summary_out);
+    ph_encoder_destroy(encoder);
+    return status;
+}

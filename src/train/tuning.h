@@ -1,0 +1,87 @@
+/* A search over the ranges that a config declares: random, or by successive halving.
+ *
+ * A trial is a candidate (candidate.h); a run is one training of it, with one of tune.seeds seeds, in an ordinary training folder,
+ * DIR/trials/NNNN-KEY-seedN, without test data: what decides is data.valid alone. Random search is halving of one rung. A
+ * run that goes on to the next rung is resumed with more epochs, which ends as if it had been asked for them at once
+ * (docs/RESUME.md): the plateau schedule's cuts, patience and the best model are carried.
+ *
+ * Each step, a run to the end of a rung, is put down in DIR/tune.json, so that a search that was stopped decides as it did and
+ * repeats nothing. Folders are known by a key of config, program and data (run_key.h). */
+#ifndef PH_TRAIN_TUNING_H
+#define PH_TRAIN_TUNING_H
+
+#include "train/config_run.h"
+#include "train/halving.h"
+#include "train/run_key.h"
+#include "train/tune_journal.h"
+
+struct ph__trial {
+    uint64_t index;          /* of the candidate */
+    const char *const *sets; /* what it has in place of the config's values */
+    size_t num_sets;
+    const char *name; /* "0003-KEY": its runs' folders go on with "-seedN" */
+    bool is_promoted; /* takes part in the rung at hand */
+    size_t num_rungs; /* that all its runs have finished */
+    int64_t epochs;   /* of the last of them */
+    double valid_auc, auc_deviation, valid_logloss,
+        logloss_deviation; /* then, over its runs; deviations NaN for one run */
+    double train_seconds;  /* of all its runs */
+    const char *failure;   /* NULL: none */
+    int64_t exit_code;
+};
+
+struct ph__tuning { /* zero-initialised may be finished */
+    struct ph_arena arena;
+    const struct ph__tuning_plan *plan;
+    struct ph_config *config; /* candidate 0, with its test data */
+    struct ph__trial *trials;
+    size_t num_trials;
+    struct ph__rung rungs[PH_MAX_RUNGS];
+    size_t num_rungs;
+    struct ph__tune_journal journal;
+    const char *journal_path;
+    int lock;        /* of the folder; -1: none */
+    double deadline; /* ph__clock_seconds; INFINITY: none */
+    bool is_out_of_time;
+};
+
+struct ph__tuning_plan { /* borrowed */
+    const char *config;
+    const char *const *sets;
+    size_t num_sets;
+    const char *folder;
+};
+
+struct ph__tuning_watcher {
+    void *context;
+    /* A step has ended, in this process or (is_of_before) in an earlier one. */
+    void (*on_step)(void *context, const struct ph__trial *trial, int64_t seed,
+        const struct ph__tune_step *step, bool is_of_before);
+    void (*on_note)(void *context, const char *text);
+    const volatile int *(*watch_signals)(void); /* as in struct ph__config_run */
+};
+
+/* Reads the config and tries every range against the tables of keys, before anything runs. PH_ERROR_CONFIG naming range and
+ * reason; PH_ERROR_USAGE while another search works in the folder; PH_ERROR_CHECKPOINT for a damaged journal. To be finished
+ * also after a failure. */
+ph_status ph__tuning_init(struct ph__tuning *tuning, const struct ph__tuning_plan *plan);
+void ph__tuning_fini(struct ph__tuning *tuning);
+
+/* Trains until the search is done or out of time. A candidate whose training fails for its data or settings, as one that
+ * diverges, is out, and the search goes on, but not where the config as it is fails. Other errors: those of ph__config_run;
+ * PH_ERROR_INTERRUPTED, PH_ERROR_TERMINATED: a further call goes on. */
+ph_status ph__tuning_run(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher);
+
+/* The trial's config, whole: also with the test data that it is not chosen by. The caller destroys it. */
+ph_status ph__tuning_read_trial(
+    struct ph__tuning *tuning, const struct ph__trial *trial, struct ph_config **config_out);
+
+/* Whether by logloss; else by AUC. */
+bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);
+
+/* The trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
+ * arena, with those behind them that have not. PH_ERROR_MEMORY. */
+ph_status ph__tuning_ranking(
+    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_ranked_out);
+
+#endif

@@ -1,0 +1,15 @@
+/* What a search leaves in its folder, also when it was stopped: trials.csv and best.yaml. */
+#ifndef PH_TRAIN_TUNING_REPORT_H
+#define PH_TRAIN_TUNING_REPORT_H
+
+#include "base/text_table.h"
+#include "train/tuning.h"
+
+/* DIR/trials.csv, a line a trial, the best first; and, once a trial has finished a rung, DIR/best.yaml: the config with the best
+ * values and its test data, whole. PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ph_status ph__tuning_report_write(struct ph__tuning *tuning);
+
+/* The same for people; the last column is the values. */
+ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph_text_table *table_out);
+
+#endif
