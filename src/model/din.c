@@ -1,0 +1,191 @@
+/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): what a sample's history says of its target. An item h of the history counts by
+ *   a(h, t) = MLP([t, h, t - h, t * h]),
+ * without a softmax, so that a history of much interest weighs more than one of little; sum_h a(h, t) h stands beside the other
+ * features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories), which should share their table's
+ * rows (data.fields[].shares). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/layers.h"
+#include "model/model.h"
+
+struct din_keys {
+    const char *targets, *histories;
+    struct ph_integer_list attention_units;
+};
+
+#define FIELD(member) offsetof(struct din_keys, member)
+
+static const struct ph_option options[] = {
+    {.key = "targets",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(targets),
+        .default_text = "",
+        .help = "Names of id features, separated by commas, each the target of one of the histories."},
+    {.key = "histories",
+        .type = PH_OPTION_TEXT,
+        .offset = FIELD(histories),
+        .default_text = "",
+        .help = "Names of as many id features of lists. None: all features are pooled alike, the paper's "
+                "base model."},
+    {.key = "attention_units",
+        .type = PH_OPTION_INTEGERS,
+        .offset = FIELD(attention_units),
+        .default_text = "32",
+        .min = 1,
+        .max = 1048576,
+        .help = "Widths of the hidden layers that weigh an item. hidden_units are those of the perceptron on "
+                "top."},
+};
+
+static const struct ph_option_table keys = {
+    .section = "model.din",
+    .help = "Keys of DIN.",
+    .options = options,
+    .num_options = sizeof options / sizeof *options,
+    .settings_size = sizeof(struct din_keys),
+};
+
+enum { MAX_PAIRS = 16 };
+
+/* Features by their indices. */
+struct pairs {
+    size_t count;
+    size_t targets[MAX_PAIRS], histories[MAX_PAIRS];
+};
+
+/* The features that a list names. */
+static size_t read_names(struct ph_builder *builder, const struct ph_model_features *features,
+    const char *names, size_t features_out[MAX_PAIRS])
+{
+    static const char between[] = ", ";
+    size_t count = 0;
+    for (const char *at = names + strspn(names, between); *at != '\0'; at += strspn(at, between)) {
+        const size_t length = strcspn(at, between);
+        if (count == MAX_PAIRS) {
+            ph_builder_fail(builder, PH_ERROR_CONFIG, "model.din: more than %d histories", MAX_PAIRS);
+            return count;
+        }
+        features_out[count++] = ph__layer_find_feature(builder, features, at, length);
+        at += length;
+    }
+    return count;
+}
+
+static struct pairs read_pairs(
+    struct ph_builder *builder, const struct din_keys *own, const struct ph_model_features *features)
+{
+    struct pairs pairs = {0};
+    pairs.count = read_names(builder, features, own->histories, pairs.histories);
+    if (read_names(builder, features, own->targets, pairs.targets) != pairs.count)
+        ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.din: targets '%s' and histories '%s' are not as many", own->targets, own->histories);
+    for (size_t i = 0; i < pairs.count; i++)
+        for (size_t j = 0; j < pairs.count; j++)
+            if (pairs.targets[i] == pairs.histories[j])
+                ph_builder_fail(builder, PH_ERROR_CONFIG, "model.din: '%s' is both a target and a history",
+                    features->sparse[pairs.targets[i]].name);
+    return pairs;
+}
+
+static bool is_history(const struct pairs *pairs, size_t feature)
+{
+    for (size_t i = 0; i < pairs->count; i++)
+        if (pairs->histories[i] == feature)
+            return true;
+    return false;
+}
+
+/* h (M,D) by their weights for the target (B,D) of their sample: (M,1) */
+static ph_value weights_of(struct ph_builder *builder, ph_value target, ph_value items, ph_value bags,
+    const struct ph_model_settings *settings)
+{
+    const struct din_keys *own = settings->own;
+    struct ph_model_settings plain =
+        *settings; /* items are no samples: their statistics would be histories' lengths */
+    plain.batch_norm = false;
+    ph_value t = ph_repeat_rows(builder, target, bags);
+    const ph_value parts[] = {
+        t, items, ph_add(builder, t, ph_scale(builder, items, -1)), ph_multiply(builder, t, items)};
+    ph_value x = ph_concat(builder, 4, parts, 1); /* (M,4D) */
+    x = ph__layer_perceptron(
+        builder, "hidden", x, own->attention_units.items, own->attention_units.count, &plain);
+    return ph__layer_affine(builder, "output", x, 1, PH_IDENTITY);
+}
+
+/* What one history says of its target: (B,D). */
+static ph_value interest(struct ph_builder *builder, size_t pair, ph_value table, size_t history,
+    ph_value target, const struct ph_model_settings *settings, const struct ph_model_features *features)
+{
+    ph_value bags = ph_feature_bags(builder, ph_input_ids(builder, features->num_sparse), history);
+    ph_value id_weights = features->has_id_weights ? ph_input_id_weights(builder) : 0;
+    ph_value items = ph_embedding_rows(builder, bags, table, history, id_weights); /* (M,D) */
+    ph__layer_push_index(builder, "attention", pair);
+    ph_value x = ph_pool_rows(builder, items, bags, weights_of(builder, target, items, bags, settings));
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+/* The pooled features that are no histories: (B,S,D); others has room for all features and gets which they are. */
+static ph_value pooled(struct ph_builder *builder, const struct pairs *pairs, ph_value table,
+    const struct ph_model_settings *settings, const struct ph_model_features *features, size_t *others)
+{
+    size_t count = 0;
+    for (size_t feature = 0; feature < features->num_sparse; feature++)
+        if (!is_history(pairs, feature))
+            others[count++] = feature;
+    ph_value ids = ph_select_features(builder, ph_input_ids(builder, features->num_sparse), count, others);
+    ph_value id_weights = features->has_id_weights ? ph_input_id_weights(builder) : 0;
+    return ph_embedding_bag(builder, ids, table, (enum ph_pooling)settings->pooling, id_weights);
+}
+
+/* The vector of one of the pooled features: (B,D). */
+static ph_value vector_of(struct ph_builder *builder, ph_value vectors, const size_t *others, size_t feature)
+{
+    size_t place = 0;
+    while (others[place] != feature)
+        place++;
+    return ph__layer_flatten(builder, ph_slice(builder, vectors, 1, place, 1));
+}
+
+/* All that the perceptron on top sees of the ids: (B, F*D). */
+static ph_value lookups(struct ph_builder *builder, const struct pairs *pairs,
+    const struct ph_model_settings *settings, const struct ph_model_features *features, size_t *others)
+{
+    const struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
+    ph_builder_push_scope(builder, "embedding");
+    ph_value table = ph_table(
+        builder, "table", features->num_sparse, features->sparse, (size_t)settings->embedding_dim, init);
+    ph_builder_pop_scope(builder);
+    ph_value vectors = pooled(builder, pairs, table, settings, features, others);
+    ph_value x = ph__layer_flatten(builder, vectors);
+    for (size_t i = 0; i < pairs->count && x != 0; i++) {
+        ph_value target = vector_of(builder, vectors, others, pairs->targets[i]);
+        x = ph__layer_beside(
+            builder, x, interest(builder, i, table, pairs->histories[i], target, settings, features));
+    }
+    return x;
+}
+
+static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    const struct pairs pairs = read_pairs(builder, settings->own, features);
+    if (pairs.count == 0 || ph_builder_status(builder) != PH_OK)
+        return ph__layer_deep(
+            builder, ph__layer_all_features(builder, settings, features), settings, features);
+    size_t *others = calloc(features->num_sparse, sizeof *others);
+    if (others == NULL)
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);
+    ph_value x = lookups(builder, &pairs, settings, features, others);
+    free(others);
+    if (features->num_dense > 0)
+        x = ph__layer_beside(builder, x, ph_input_dense(builder, features->num_dense));
+    return ph__layer_deep(builder, x, settings, features); /* (B,T) */
+}
+
+const struct ph_model ph__model_din = {
+    .description = "deep interest network: histories weighed by what they say of their target",
+    .keys = &keys,
+    .build = build,
+};
