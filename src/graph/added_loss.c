@@ -9,12 +9,12 @@ void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, do
     if (builder->mode != PH_TRAINING || builder->status != PH_OK)
         return;
     if (loss == 0 || graph->values[loss].type.kind != PH_SCALAR) {
-        ph__builder_fail(builder, PH_ERROR_USAGE, "loss '%s' is no scalar", name);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "loss '%s' is no scalar", name);
         return;
     }
     if (ph__array_reserve((void **)&graph->losses, &graph->losses_capacity, graph->num_losses + 1,
             sizeof *graph->losses) != PH_OK) {
-        ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for loss '%s'", name);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for loss '%s'", name);
         return;
     }
     graph->losses[graph->num_losses++] = (struct ph_added_loss){loss, weight};

@@ -117,12 +117,12 @@ void ph_builder_begin_entry(struct ph_builder *builder, const char *name)
     }
     for (size_t i = 0; i < graph->num_entries; i++) {
         if (strcmp(graph->entries[i], name) == 0) {
-            ph__builder_fail(builder, PH_ERROR_USAGE, "entry '%s' was begun before", name);
+            ph_builder_fail(builder, PH_ERROR_USAGE, "entry '%s' was begun before", name);
             return;
         }
     }
     if (graph->num_entries == PH_MAX_ENTRIES) {
-        ph__builder_fail(
+        ph_builder_fail(
             builder, PH_ERROR_USAGE, "entry '%s': a program has at most %d", name, PH_MAX_ENTRIES);
         return;
     }
@@ -141,7 +141,7 @@ const char *ph__builder_scoped(struct ph_builder *builder, const char *name)
 void ph_builder_push_scope(struct ph_builder *builder, const char *name)
 {
     if (builder->num_scopes == sizeof builder->scopes / sizeof *builder->scopes) {
-        ph__builder_fail(builder, PH_ERROR_USAGE, "scope '%s' is nested too deeply", name);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "scope '%s' is nested too deeply", name);
         return;
     }
     builder->scopes[builder->num_scopes++] = builder->scope;
@@ -155,7 +155,7 @@ void ph_builder_push_scope(struct ph_builder *builder, const char *name)
 void ph_builder_pop_scope(struct ph_builder *builder)
 {
     if (builder->num_scopes == 0)
-        ph__builder_fail(builder, PH_ERROR_USAGE, "a scope was popped that nobody pushed");
+        ph_builder_fail(builder, PH_ERROR_USAGE, "a scope was popped that nobody pushed");
     else
         builder->scope = builder->scopes[--builder->num_scopes];
 }
@@ -165,7 +165,7 @@ uint32_t ph__builder_symbol(
 {
     struct ph_graph *graph = &builder->graph;
     if (graph->num_symbols == PH_MAX_SYMBOLS)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "more than %d run-time dimensions", PH_MAX_SYMBOLS);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "more than %d run-time dimensions", PH_MAX_SYMBOLS);
     assert(bound != 0 && bound < graph->num_symbols && factor > 0);
     graph->symbols[graph->num_symbols] = (struct ph_symbol){copy_text(builder, name), bound, factor, limit};
     return (uint32_t)graph->num_symbols++;
@@ -214,7 +214,7 @@ static ph_value batch_input(
                                         .producer = PH_NO_NODE,
                                         .source = input});
     else if (!ph__type_equal(&builder->graph.values[*known].type, type))
-        return ph__builder_fail(
+        return ph_builder_fail(
             builder, PH_ERROR_USAGE, "input '%s' was asked for with another width before", name);
     return *known;
 }
@@ -302,7 +302,7 @@ static ph_value declare(struct ph_builder *builder, const struct ph_declaration 
         return 0;
     for (size_t i = 0; i < graph->num_declarations; i++)
         if (strcmp(graph->declarations[i].name, declaration->name) == 0)
-            return ph__builder_fail(
+            return ph_builder_fail(
                 builder, PH_ERROR_CONFIG, "parameter '%s' is declared twice", declaration->name);
     size_t count = graph->num_declarations + 1;
     if (!has_room(builder, (void **)&graph->declarations, &graph->declarations_capacity, count,
@@ -327,7 +327,7 @@ ph_value ph_parameter(
     struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init)
 {
     if (rank > PH_MAX_RANK)
-        return ph__builder_fail(
+        return ph_builder_fail(
             builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_RANK);
     struct ph_declaration declaration = {
         .name = ph__builder_scoped(builder, name), .shape = {.rank = rank}, .init = init};
@@ -372,7 +372,7 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
     struct ph_table_slice *copies = ph__arena_alloc_array(arena, num_features, sizeof *copies);
     size_t *feature_slices = ph__arena_alloc_array(arena, num_features, sizeof *feature_slices);
     if (copies == NULL || feature_slices == NULL)
-        return ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
     struct ph_declaration declaration = {.name = ph__builder_scoped(builder, name),
         .is_table = true,
         .shape = {.rank = 2, .dims = {0, dim}},
@@ -419,7 +419,7 @@ ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, 
     const char *scoped = ph__builder_scoped(builder, name);
     for (size_t i = 0; i < graph->num_states; i++)
         if (strcmp(graph->states[i].name, scoped) == 0)
-            return ph__builder_fail(builder, PH_ERROR_CONFIG, "state '%s' is declared twice", scoped);
+            return ph_builder_fail(builder, PH_ERROR_CONFIG, "state '%s' is declared twice", scoped);
     ph_value value =
         add_value(builder, &(struct ph_value_info){.type = ph__dense_type(1, (struct ph_dim[]){ph__dim(n)}),
                                .name = scoped,
@@ -436,7 +436,7 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
     if (builder->status != PH_OK || value == 0)
         return;
     if (find_named(graph->outputs, graph->num_outputs, name) != 0) {
-        ph__builder_fail(builder, PH_ERROR_USAGE, "output '%s' is named twice", name);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "output '%s' is named twice", name);
         return;
     }
     if (!has_room(builder, (void **)&graph->outputs, &graph->outputs_capacity, graph->num_outputs + 1,
@@ -527,7 +527,7 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
     for (size_t i = 0; i < num_outputs; i++)
         outputs[i] = 0;
     if (num_inputs > PH_MAX_OPERANDS || num_outputs > PH_MAX_OPERANDS) {
-        ph__builder_fail(builder, PH_ERROR_USAGE, "%s has more than %d operands", op->name, PH_MAX_OPERANDS);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "%s has more than %d operands", op->name, PH_MAX_OPERANDS);
         return;
     }
     if (builder->status != PH_OK || !has_room(builder, (void **)&graph->nodes, &graph->nodes_capacity,

@@ -18,7 +18,7 @@ static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph
 static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_program **program_out)
 {
     if (builder->status == PH_OK && builder->num_scopes != 0)
-        ph__builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "scope '%s' was pushed and never popped", builder->scope);
     if (builder->status != PH_OK)
         return ph_fail(builder->status, "%s", builder->error);
     struct ph_program *program = calloc(1, sizeof *program);

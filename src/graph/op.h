@@ -131,8 +131,6 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
 ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const char *name,
     const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs);
 
-#define ph__builder_fail ph_builder_fail
-
 /* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
  * are no more than the ids of the batch and the rows of the table. */
 uint32_t ph__builder_symbol(

@@ -62,7 +62,7 @@ static void differentiate_node(struct ph_builder *builder, struct differentiatio
     for (uint32_t k = 0; k < node.num_inputs; k++)
         is_wanted[k] = node.inputs[k] != 0 && work->is_wanted[node.inputs[k]];
     if (node.op->gradient == NULL) {
-        ph__builder_fail(
+        ph_builder_fail(
             builder, PH_ERROR_CONFIG, "'%s': operator %s cannot be differentiated", node.name, node.op->name);
         return;
     }
@@ -96,14 +96,14 @@ void ph_backward(
         return;
     const struct ph_graph *graph = &builder->graph;
     if (graph->values[loss].type.kind != PH_SCALAR) {
-        ph__builder_fail(builder, PH_ERROR_USAGE, "backward: '%s' is no scalar", graph->values[loss].name);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "backward: '%s' is no scalar", graph->values[loss].name);
         return;
     }
     struct differentiation work = {.is_wanted = calloc(graph->num_values, sizeof *work.is_wanted),
         .gradient = calloc(graph->num_values, sizeof *work.gradient),
         .num_nodes = graph->num_nodes};
     if (work.is_wanted == NULL || work.gradient == NULL) {
-        ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory to differentiate");
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory to differentiate");
     } else {
         for (size_t i = 0; i < num_wrt; i++)
             work.is_wanted[wrt[i]] = wrt[i] != 0;

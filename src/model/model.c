@@ -64,7 +64,7 @@ static ph_value build_with_defaults(struct ph_builder *builder, const struct ph_
     ph_status status = ph__config_defaults(model->keys, &arena, &own);
     whole.own = own;
     ph_value logits = status == PH_OK ? model->build(builder, &whole, features)
-                                      : ph__builder_fail(builder, status, "%s", ph_error_text());
+                                      : ph_builder_fail(builder, status, "%s", ph_error_text());
     ph__arena_fini(&arena);
     return logits;
 }
@@ -73,17 +73,17 @@ ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settin
     const struct ph_model_features *features)
 {
     if (ph_model_name(settings->kind) == NULL)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "model.kind: there is no model %d", settings->kind);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.kind: there is no model %d", settings->kind);
     if (features->num_tasks == 0)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "a model needs at least one label");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "a model needs at least one label");
     if (features->num_sparse + features->num_dense == 0)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "a model needs at least one id or dense feature");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "a model needs at least one id or dense feature");
     if (settings->embedding_dim <= 0)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "model.embedding_dim must be at least 1");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.embedding_dim must be at least 1");
     if (!are_positive(settings->hidden_units, settings->num_hidden_units) ||
         !are_positive(settings->bottom_units, settings->num_bottom_units) ||
         !are_positive(settings->top_units, settings->num_top_units))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "a hidden layer needs at least one unit");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "a hidden layer needs at least one unit");
     if (models[settings->kind]->keys != NULL && settings->own == NULL)
         return build_with_defaults(builder, settings, features);
     return models[settings->kind]->build(builder, settings, features);

@@ -106,7 +106,7 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
     const size_t num_outputs = ph_builder_mode(builder) == PH_TRAINING ? NUM_OUTPUTS : 1;
     ph_value outputs[NUM_OUTPUTS] = {0};
     if (options.num_heads == 0 || !(options.scale >= 0 && isfinite(options.scale)))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "attention: %zu heads, scale %g: wants a head, and a finite scale that is not negative",
             options.num_heads, options.scale);
     if (ph_builder_status(builder) != PH_OK)

@@ -114,7 +114,7 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
     const char *name, struct ph_batch_norm_options options)
 {
     if (!(options.epsilon > 0) || !(options.momentum >= 0 && options.momentum <= 1))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "batch norm %s: epsilon %g must be positive and momentum %g in [0,1]", name, options.epsilon,
             options.momentum);
     if (ph_builder_status(builder) != PH_OK)

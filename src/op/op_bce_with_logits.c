@@ -43,7 +43,7 @@ static void bce_gradient(struct ph_gradient *gradient)
 {
     const struct ph_node node = *gradient->node;
     if (gradient->is_wanted[LABELS] || gradient->is_wanted[MASK] || gradient->is_wanted[WEIGHTS]) {
-        ph__builder_fail(gradient->builder, PH_ERROR_CONFIG,
+        ph_builder_fail(gradient->builder, PH_ERROR_CONFIG,
             "%s: only the logits have a gradient; labels, mask and weights want ph_stop_gradient", node.name);
         return;
     }

@@ -418,7 +418,7 @@ ph_value ph_bilinear_head(
     const ph_value inputs[NUM_INPUTS] = {x, y, weight};
     const struct ph_type type = ph_value_type(builder, weight);
     if (weight != 0 && (type.rank != 4 || type.dims[1].extent != num_heads))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "bilinear_head: the weight is not (T,heads,K/heads,M/heads) of %zu heads", num_heads);
     return ph__emit1(builder, &ph__op_bilinear_head, NULL, NULL, 0, NUM_INPUTS, inputs);
 }

@@ -41,7 +41,7 @@ static ph_value add_squares(struct ph_builder *builder, ph_value parameter, ph_v
 {
     const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
     if (declaration == NULL)
-        return ph__builder_fail(
+        return ph_builder_fail(
             builder, PH_ERROR_CONFIG, "clip_factor: '%s' is no parameter", ph_value_name(builder, parameter));
     const struct ph_norm_attributes attributes = {
         .l2 = optimizer->l2,
@@ -62,7 +62,7 @@ ph_value ph_clip_factor(struct ph_builder *builder, size_t num_gradients, const 
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     if (!(max_norm > 0))
-        return ph__builder_fail(
+        return ph_builder_fail(
             builder, PH_ERROR_CONFIG, "clip_factor: a norm of %g is not positive", max_norm);
     ph_value sum = 0;
     for (size_t i = 0; i < num_gradients && ph_builder_status(builder) == PH_OK; i++)

@@ -143,7 +143,7 @@ ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate)
     const struct dropout_attributes attributes = {rate};
     ph_value outputs[2] = {0, 0};
     if (!(rate >= 0 && rate < 1))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "dropout: rate %g is not in [0,1)", rate);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "dropout: rate %g is not in [0,1)", rate);
     if (rate == 0 || ph_builder_mode(builder) == PH_INFERENCE)
         return x;
     const struct ph_type type = ph_value_type(builder, x);

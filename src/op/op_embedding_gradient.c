@@ -67,7 +67,7 @@ void ph__embedding_gradient(struct ph_gradient *gradient, enum ph_lookup_shape s
     const struct ph_node node = *gradient->node;
     const ph_value slots = node.inputs[PH_EMBEDDING_SLOTS];
     if (gradient->is_wanted[PH_EMBEDDING_WEIGHTS])
-        ph__builder_fail(
+        ph_builder_fail(
             builder, PH_ERROR_CONFIG, "'%s': no gradient flows into the weights of ids", node.name);
     if (!gradient->is_wanted[PH_EMBEDDING_TABLE])
         return;

@@ -58,10 +58,10 @@ ph_value ph_embedding_rows(
     if (declaration == NULL)
         return 0;
     if (ph_value_type(builder, bags).dims[0].extent != 1)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "embedding_rows: '%s' is not the bags of one feature", ph_value_name(builder, bags));
     if (feature >= declaration->num_features)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "embedding_rows: table '%s' has %zu slices, none for feature %zu", declaration->name,
             declaration->num_features, feature);
     const struct ph_embedding_bag_attributes attributes = {

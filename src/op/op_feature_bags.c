@@ -103,16 +103,16 @@ ph_value ph_select_features(
         return 0;
     const struct ph_type type = ph_value_type(builder, ids);
     if (type.kind != PH_JAGGED || type.dtype != PH_I64 || ph__feature_list(builder, ids).selected != NULL)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "feature_bags: '%s' is not the ids of a batch",
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "feature_bags: '%s' is not the ids of a batch",
             ph_value_name(builder, ids));
     if (!are_ascending(num_features, features, type.dims[0].extent))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "feature_bags: features must ascend and be some of %zu", type.dims[0].extent);
     struct selection_attributes *attributes;
     const size_t size = sizeof *attributes + num_features * sizeof *features;
     attributes = ph__arena_alloc(&builder->graph.arena, size);
     if (attributes == NULL)
-        return ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", num_features);
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", num_features);
     attributes->count = num_features;
     memcpy(attributes->features, features, num_features * sizeof *features);
     const ph_value known = ph__builder_find(builder, &ph__op_feature_bags, attributes, size, 1, &ids, 0);

@@ -171,7 +171,7 @@ ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
     const size_t num_outputs = ph_builder_mode(builder) == PH_TRAINING ? NUM_OUTPUTS : 1;
     ph_value outputs[NUM_OUTPUTS] = {0};
     if (!(epsilon > 0))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "layer norm: epsilon %g must be positive", epsilon);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "layer norm: epsilon %g must be positive", epsilon);
     ph__emit(builder, &ph__op_layer_norm, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs,
         num_outputs, outputs);
     return outputs[Y];

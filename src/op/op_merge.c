@@ -242,7 +242,7 @@ static struct merge_feature *list_features(struct ph_builder *builder, ph_value 
     const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
     struct merge_feature *features = ph__arena_alloc_array(&builder->graph.arena, count, sizeof *features);
     if (features == NULL) {
-        ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", count);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", count);
         return NULL;
     }
     for (size_t i = 0; i < count; i++)

@@ -55,7 +55,7 @@ ph_value ph_reshape(struct ph_builder *builder, ph_value x, size_t rank, const s
 {
     struct reshape_attributes attributes = {.rank = rank};
     if (rank >= PH_MAX_RANK)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "reshape: at most %d dimensions behind the batch, got %zu", PH_MAX_RANK - 1, rank);
     if (rank > 0)
         memcpy(attributes.dims, dims, rank * sizeof *dims);

@@ -149,7 +149,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph_declara
         size += strlen(last_word(table->slices[slice_of(table, features, i)].name)) + 1;
     struct ph_slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
     if (ranges == NULL) {
-        ph__builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
         return NULL;
     }
     char *next = (char *)(ranges + count);

@@ -15,12 +15,12 @@ const struct ph_declaration *ph__lookup_table(
     const struct ph_type type = ph_value_type(builder, ids);
     const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
     if (type.kind != PH_JAGGED || type.dtype != PH_I64) {
-        ph__builder_fail(builder, PH_ERROR_CONFIG, "%s: '%s' is not jagged ids", operator_name,
+        ph_builder_fail(builder, PH_ERROR_CONFIG, "%s: '%s' is not jagged ids", operator_name,
             ph_value_name(builder, ids));
         return NULL;
     }
     if (declaration == NULL || !declaration->is_table) {
-        ph__builder_fail(
+        ph_builder_fail(
             builder, PH_ERROR_CONFIG, "%s: '%s' is no table", operator_name, ph_value_name(builder, table));
         return NULL;
     }

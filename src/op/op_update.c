@@ -155,10 +155,10 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
     const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
     const char *name = ph_value_name(builder, parameter);
     if (declaration == NULL)
-        return ph__builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is no parameter", name);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is no parameter", name);
     const ph_value inputs[] = {parameter, learning_rate, step, clip_factor, gradient};
     if (!are_scalars(builder, inputs + 1, 2) || (clip_factor != 0 && !are_scalars(builder, inputs + 3, 1)))
-        return ph__builder_fail(builder, PH_ERROR_CONFIG,
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "update of '%s': learning rate, step and clip factor are scalars", name);
     struct ph_optimizer attributes = *optimizer;
     attributes.is_whole_table = ph__optimizer_visits_every_row(optimizer);
