@@ -30,6 +30,12 @@ static size_t round_up(size_t a, size_t b)
     return divide_up(a, b) * b;
 }
 
+bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs)
+{
+    return bias->kind == PH_TOKEN ||
+           (ph__type_is_real_of_rank(bias, 1) && ph__dim_equal(bias->dims[0], outputs));
+}
+
 size_t ph__expansion_samples(size_t width)
 {
     size_t samples = 1;
@@ -204,8 +210,7 @@ static size_t most_parts(size_t num_tiles)
     return max_size(WEIGHT_TASKS / num_tiles, 1);
 }
 
-static struct weight_job describe_weight(
-    const struct ph_backend *backend, const struct ph__expanded_product *product)
+static struct weight_job describe_weight(const struct ph__expanded_product *product)
 {
     const struct ph__expansion *expansion = &product->expansion;
     struct weight_job job = {.product = product,
@@ -215,7 +220,6 @@ static struct weight_job describe_weight(
     job.part_samples =
         round_up(divide_up(product->num_samples, most_parts(job.num_tiles)), expansion->samples);
     job.num_parts = product->num_samples > 0 ? divide_up(product->num_samples, job.part_samples) : 0;
-    job.partials = (ph_real *)product->scratch + ph__team_num_threads(backend->team) * worker_reals(product);
     return job;
 }
 
@@ -223,7 +227,7 @@ static struct weight_job describe_weight(
 size_t ph__expanded_weight_scratch_bytes(
     const struct ph_backend *backend, const struct ph__expanded_product *product)
 {
-    const struct weight_job job = describe_weight(backend, product);
+    const struct weight_job job = describe_weight(product);
     const size_t parts =
         min_size(most_parts(job.num_tiles), divide_up(product->num_samples, product->expansion.samples));
     return ph__expanded_scratch_bytes(backend, product) + parts * job.partial_reals * sizeof(ph_real);
@@ -292,13 +296,14 @@ void ph__expanded_backward_weight(
     const struct ph_backend *backend, const struct ph__expanded_product *product)
 {
     const size_t rows = product->expansion.rows, outputs = product->outputs;
-    struct weight_job job = describe_weight(backend, product);
+    struct weight_job job = describe_weight(product);
     if (job.num_parts == 0) {
         memset(product->dw, 0, rows * outputs * sizeof(ph_real));
         if (product->db != NULL)
             memset(product->db, 0, outputs * sizeof(ph_real));
         return;
     }
+    job.partials = (ph_real *)product->scratch + ph__team_num_threads(backend->team) * worker_reals(product);
     ph__parallel_for(backend->team, job.num_parts * job.num_tiles, weight_task, &job);
     ph__for_blocks(backend, job.partial_reals, PH_BLOCK_ELEMENTS, add_parts, &job);
     product->expansion.kernels->transpose(1, rows, outputs, job.partials, product->dw);

@@ -52,10 +52,13 @@ struct ph__expanded_product {
     void *scratch;
 };
 
+/* A bias is absent, or has a number for each output. */
+bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs);
+
 /* How many samples of so many numbers a row fill the vectors of a product: a power of two. */
 size_t ph__expansion_samples(size_t width);
 
-/* Each pass and the scratch it needs, which the shapes give; memory of less than `num_samples` samples is enough for none. */
+/* Each pass, and the scratch that it needs for num_samples samples or fewer. */
 size_t ph__expanded_scratch_bytes(
     const struct ph_backend *backend, const struct ph__expanded_product *product);
 void ph__expanded_forward(const struct ph_backend *backend, const struct ph__expanded_product *product);

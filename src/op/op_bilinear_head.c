@@ -330,7 +330,6 @@ static struct weight_job describe_weight(const struct ph_call *call)
     job.part_samples = (num_blocks + MOST_PARTS - 1) / MOST_PARTS * BLOCK_SAMPLES;
     job.num_parts = num_blocks > 0 ? (job.num_samples + job.part_samples - 1) / job.part_samples : 0;
     job.numbers = job.head.num_tasks * task_numbers(&job.head);
-    job.partials = job.head.workers + ph__team_num_threads(call->backend->team) * job.head.worker_reals;
     return job;
 }
 
@@ -399,6 +398,7 @@ static ph_status backward_weight_run(struct ph_call *call)
         memset(job.dw, 0, job.numbers * sizeof *job.dw);
         return PH_OK;
     }
+    job.partials = job.head.workers + ph__team_num_threads(call->backend->team) * job.head.worker_reals;
     ph__parallel_for(call->backend->team, job.num_parts, part_task, &job);
     ph__for_blocks(call->backend, job.numbers, PH_BLOCK_ELEMENTS, add_parts, &job);
     return PH_OK;

@@ -22,10 +22,9 @@ static ph_status cin_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *first = &infer->inputs[FIRST],
                          *weight = &infer->inputs[WEIGHT], *bias = &infer->inputs[BIAS];
-    const bool is_bias_right = bias->kind == PH_TOKEN || (ph__type_is_real_of_rank(bias, 1) &&
-                                                             ph__dim_equal(bias->dims[0], weight->dims[0]));
     if (!are_vectors(x, first) || !ph__type_is_real_of_rank(weight, 2) || weight->dims[0].symbol != 0 ||
-        !ph__dim_equal(weight->dims[1], ph__dim(x->dims[1].extent * first->dims[1].extent)) || !is_bias_right)
+        !ph__dim_equal(weight->dims[1], ph__dim(x->dims[1].extent * first->dims[1].extent)) ||
+        !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,h,d), first (B,m,d), weight (k,h*m), bias (k) or none");
     infer->outputs[0] = ph__dense_type(3, (struct ph_dim[]){x->dims[0], weight->dims[0], x->dims[2]});
     return PH_OK;

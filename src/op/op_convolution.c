@@ -24,11 +24,10 @@ static ph_status convolution_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
-    const bool is_bias_right = bias->kind == PH_TOKEN || (ph__type_is_real_of_rank(bias, 1) &&
-                                                             ph__dim_equal(bias->dims[0], weight->dims[0]));
     if (!ph__type_is_real_of_rank(x, 4) || !has_fixed_dims(x, 1) || !ph__type_is_real_of_rank(weight, 4) ||
         !has_fixed_dims(weight, 0) || weight->dims[1].extent != x->dims[1].extent ||
-        weight->dims[2].extent % 2 == 0 || weight->dims[3].extent % 2 == 0 || !is_bias_right)
+        weight->dims[2].extent % 2 == 0 || weight->dims[3].extent % 2 == 0 ||
+        !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,c,n,d), weight (k,c,r,s) with odd r and s, bias (k) or none");
     infer->outputs[0] =
         ph__dense_type(4, (struct ph_dim[]){x->dims[0], weight->dims[0], x->dims[2], x->dims[3]});

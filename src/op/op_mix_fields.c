@@ -13,10 +13,9 @@ static ph_status mix_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
-    const bool is_bias_right = bias->kind == PH_TOKEN || (ph__type_is_real_of_rank(bias, 1) &&
-                                                             ph__dim_equal(bias->dims[0], weight->dims[0]));
     if (!ph__type_is_real_of_rank(x, 3) || x->dims[2].symbol != 0 || !ph__type_is_real_of_rank(weight, 2) ||
-        !ph__dim_equal(x->dims[1], weight->dims[1]) || weight->dims[0].symbol != 0 || !is_bias_right)
+        !ph__dim_equal(x->dims[1], weight->dims[1]) || weight->dims[0].symbol != 0 ||
+        !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,n,d), weight (m,n), bias (m) or none");
     infer->outputs[0] = ph__dense_type(3, (struct ph_dim[]){x->dims[0], weight->dims[0], x->dims[2]});
     return PH_OK;
