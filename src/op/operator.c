@@ -96,8 +96,11 @@ size_t ph__block_rows(size_t row_elements)
     return PH_BLOCK_ELEMENTS / (row_elements > 0 ? row_elements : 1);
 }
 
+/* Of bags, where they begin: which items they have is nothing to operators that count by elements. */
 static double operand_bytes(const struct ph_operand *operand)
 {
+    if (operand->type->kind == PH_JAGGED)
+        return (double)(operand->shape.dims[0] + 1) * sizeof *operand->index;
     if (operand->scalar != NULL)
         return sizeof *operand->scalar;
     if (ph__is_absent(operand))

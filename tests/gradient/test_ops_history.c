@@ -213,6 +213,26 @@ static void a_perceptron_over_items_has_the_gradient_of_differences(void **state
         (struct gradient_case){.op = "pool_rows", .num_dense = DIM, .build = perceptron_over_items});
 }
 
+/* Items look at each other, then a sample's query at them. */
+static ph_value attention_over_items(struct ph_builder *builder, ph_value x)
+{
+    const struct ph_attention_options options = {.num_heads = 2};
+    const ph_value bags = bags_of(builder);
+    ph_value rows = ph_embedding_rows(builder, bags, table_of(builder, "table", DIM), HISTORY, 0);
+    rows = ph_add(builder, rows, ph_attention(builder, rows, rows, rows, bags, options));
+    rows = ph_layer_norm(builder, rows, ph_parameter(builder, "gamma", 1, (size_t[]){DIM}, normal),
+        ph_parameter(builder, "beta", 1, (size_t[]){DIM}, normal), 1e-2);
+    const ph_value query = ph_reshape(builder, x, 2, (size_t[]){1, DIM});
+    return ph_attention(builder, query, rows, rows, bags, options);
+}
+
+static void attention_over_items_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    check_everywhere(
+        (struct gradient_case){.op = "embedding_rows", .num_dense = DIM, .build = attention_over_items});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +240,7 @@ int main(void)
         cmocka_unit_test(repeat_rows_has_the_gradient_of_differences),
         cmocka_unit_test(pool_rows_has_the_gradient_of_differences),
         cmocka_unit_test(a_perceptron_over_items_has_the_gradient_of_differences),
+        cmocka_unit_test(attention_over_items_has_the_gradient_of_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

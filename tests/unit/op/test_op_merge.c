@@ -110,7 +110,7 @@ static void every_position_is_listed_once_under_its_slot(void **state)
         {.num_features = 2, .num_rows = 4, .num_slices = 1, .num_samples = 5, .max_ids = 2},
         {.num_features = 3, .num_rows = 9, .num_slices = 2, .num_samples = 40, .max_ids = 3},
         {.num_features = 4, .num_rows = 100, .num_slices = 3, .num_samples = 1000, .max_ids = 3},
-        {.num_features = 4, .num_rows = 5000, .num_slices = 2, .num_samples = 3000, .max_ids = 4},
+        {.num_features = 4, .num_rows = 5000, .num_slices = 2, .num_samples = 900, .max_ids = 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t threads = 1; threads <= 3; threads++) {

@@ -1,3 +1,5 @@
+#include "op/operator.h"
+
 #include "base/rng.h"
 #include "support/op_trial.h"
 
@@ -53,6 +55,23 @@ static void a_row_stands_once_for_each_item_of_its_bag(void **state)
     }
 }
 
+/* 3 samples of 4 numbers, 5 items: what is read and written once, of the bags where they begin. */
+static void bags_cost_where_they_begin(void **state)
+{
+    (void)state;
+    const struct ph_type dense = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = 2},
+                         jagged = {.kind = PH_JAGGED, .dtype = PH_I64, .rank = 2}, none = {.kind = PH_TOKEN};
+    ph_real data[1];
+    struct ph_operand inputs[] = {{.type = &dense, .shape = {2, {3, 4}}, .data = data},
+        {.type = &jagged, .shape = {2, {3, 5}}, .data = data}, {.type = &none}};
+    struct ph_operand output = {.type = &dense, .shape = {2, {5, 4}}, .data = data};
+    const struct ph_call call = {.inputs = inputs, .num_inputs = 3, .outputs = &output, .num_outputs = 1};
+    struct ph_cost cost = {0};
+    ph__op_repeat_rows.cost(&call, &cost);
+    assert_true(cost.bytes == (3 * 4 + 5 * 4) * sizeof(ph_real) + 4 * sizeof(uint32_t));
+    assert_true(cost.flops == 0);
+}
+
 static ph_value bags_of_two_features(struct ph_builder *builder, ph_value value)
 {
     return ph_repeat_rows(builder, value, ph_input_ids(builder, 2));
@@ -75,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_stands_once_for_each_item_of_its_bag),
+        cmocka_unit_test(bags_cost_where_they_begin),
         cmocka_unit_test(only_rows_of_samples_are_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
