@@ -39,11 +39,10 @@ static const char style[] =
     "dl.figures .value{font-size:22px;font-weight:600;line-height:1.25;font-variant-numeric:tabular-nums;"
     "overflow-wrap:anywhere}\n"
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:12px 20px}\n"
-    ".scroll{overflow-x:auto;margin:8px 0 0}\n"
-    ".high{max-height:640px;overflow:auto}\n"
+    ".scroll{overflow:auto;max-height:560px;margin:8px 0 0}\n"
     "table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}\n"
     "th{text-align:left;color:var(--muted);font-weight:500;border-bottom:1px solid var(--line);"
-    "vertical-align:bottom}\n"
+    "vertical-align:bottom;position:sticky;top:0;z-index:1;background:var(--card)}\n"
     "th,td{padding:5px 10px 5px 0;white-space:nowrap}\n"
     "td{position:relative;border-bottom:1px solid var(--line)}\n"
     "tr:last-child td{border-bottom:0}\n"
@@ -71,7 +70,8 @@ static const char style[] =
     "svg .s4{stroke:var(--c4)}svg .s5{stroke:var(--c5)}svg .s6{stroke:var(--c6)}\n"
     "svg .f1{fill:var(--c1)}svg .f2{fill:var(--c2)}svg .f3{fill:var(--c3)}"
     "svg .f4{fill:var(--c4)}svg .f5{fill:var(--c5)}svg .f6{fill:var(--c6)}\n"
-    "@media print{body{background:#fff}section{break-inside:avoid;border:0;padding:0}}\n";
+    "@media "
+    "print{body{background:#fff}section{border:0;padding:0}.scroll{max-height:none;overflow:visible}}\n";
 
 const char *ph__html_style(void)
 {

@@ -68,7 +68,7 @@ static void draw(
     double width = layout->width + 2 * MARGIN_PIXELS;
     double height = top_of(layout->num_layers) - (LAYER_PIXELS - NODE_PIXELS) + MARGIN_PIXELS;
     ph__html_markup(html,
-        "<figure class=\"scroll high\"><svg id=\"%s\" class=\"whole\" role=\"img\" viewBox=\"0 0 %.0f %.0f\" "
+        "<figure class=\"scroll\"><svg id=\"%s\" class=\"whole\" role=\"img\" viewBox=\"0 0 %.0f %.0f\" "
         "width=\"%.0f\" height=\"%.0f\" data-nodes=\"%zu\">\n",
         drawing->id, width, height, width, height, drawing->num_nodes);
     for (size_t p = 0; p < layout->num_places; p++)

@@ -16,16 +16,16 @@ static void clear_details(const struct ph__evaluation_details *details)
         memset(details->id_counts, 0, details->coverage->num_features * sizeof *details->id_counts);
 }
 
-/* logits (B,T) */
-static void add_details(
-    const struct ph__evaluation_details *details, const struct ph_batch *batch, const ph_real *logits)
+/* logits (B,T). Ids are counted as far as PH_COVERAGE_IDS of them, which is enough for a share. */
+static void add_details(const struct ph__evaluation_details *details, const struct ph_batch *batch,
+    const ph_real *logits, uint64_t num_ids_before)
 {
     for (size_t b = 0; details->calibration != NULL && b < batch->num_samples; b++) {
         size_t at = b * batch->num_tasks;
         if (batch->label_mask == NULL || batch->label_mask[at] != 0)
             ph__calibration_add(details->calibration, logits[at], batch->labels[at]);
     }
-    if (details->coverage != NULL)
+    if (details->coverage != NULL && num_ids_before < PH_COVERAGE_IDS)
         ph__id_coverage_count(details->coverage, batch, details->id_counts);
 }
 
@@ -34,6 +34,7 @@ static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches,
     const volatile int *stop_signal, struct ph__predictions *predictions,
     const struct ph__evaluation_details *details)
 {
+    uint64_t num_ids = 0;
     while (!ph__is_stopped(stop_signal)) {
         const struct ph_batch *batch;
         PH_TRY(ph_batches_next(batches, &batch));
@@ -44,7 +45,8 @@ static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches,
         for (size_t task = 0; task < num_tasks; task++)
             PH_TRY(ph__predictions_add(&predictions[task], batch, logits, task));
         if (details != NULL)
-            add_details(details, batch, logits);
+            add_details(details, batch, logits, num_ids);
+        num_ids += batch->num_ids;
     }
     return PH_OK;
 }

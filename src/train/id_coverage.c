@@ -9,27 +9,40 @@ static size_t num_words(size_t num_rows)
     return (num_rows + WORD_BITS - 1) / WORD_BITS;
 }
 
-ph_status ph__id_coverage_init(
-    const struct ph_model_features *features, size_t max_bytes, struct ph__id_coverage *coverage_out)
+static ph_status follow(struct ph__id_coverage *coverage, size_t max_bytes)
 {
-    struct ph__id_coverage coverage = {.num_features = features->num_sparse, .features = features->sparse};
     size_t words_left = max_bytes / sizeof(uint64_t);
-    coverage.seen = calloc(coverage.num_features + 1, sizeof *coverage.seen);
-    ph_status status = coverage.seen != NULL ? PH_OK : PH_ERROR_MEMORY;
-    for (size_t f = 0; f < coverage.num_features && status == PH_OK; f++) {
-        size_t words = num_words(features->sparse[f].num_rows);
+    for (size_t f = 0; f < coverage->num_features; f++) {
+        size_t words = num_words(coverage->features[f].num_rows);
         if (words > words_left)
             continue;
         words_left -= words;
-        coverage.seen[f] = calloc(words + 1, sizeof **coverage.seen);
-        status = coverage.seen[f] != NULL ? PH_OK : PH_ERROR_MEMORY;
+        coverage->seen[f] = calloc(words + 1, sizeof **coverage->seen);
+        if (coverage->seen[f] == NULL)
+            return PH_ERROR_MEMORY;
+        coverage->is_known[f] = true;
     }
-    if (status != PH_OK) {
-        ph__id_coverage_fini(&coverage);
-        return ph_fail(status, "no memory to mark the rows of %zu tables", features->num_sparse);
-    }
-    *coverage_out = coverage;
     return PH_OK;
+}
+
+ph_status ph__id_coverage_init(const struct ph_model_features *features, size_t max_bytes, uint64_t max_ids,
+    struct ph__id_coverage *coverage_out)
+{
+    size_t count = features->num_sparse;
+    struct ph__id_coverage coverage = {.num_features = count,
+        .features = features->sparse,
+        .seen = calloc(count + 1, sizeof *coverage.seen),
+        .num_seen = calloc(count + 1, sizeof *coverage.num_seen),
+        .is_known = calloc(count + 1, sizeof *coverage.is_known),
+        .ids_left = max_ids};
+    bool has_memory = coverage.seen != NULL && coverage.num_seen != NULL && coverage.is_known != NULL &&
+                      follow(&coverage, max_bytes) == PH_OK;
+    if (has_memory) {
+        *coverage_out = coverage;
+        return PH_OK;
+    }
+    ph__id_coverage_fini(&coverage);
+    return ph_fail(PH_ERROR_MEMORY, "no memory to mark the rows of %zu tables", count);
 }
 
 void ph__id_coverage_fini(struct ph__id_coverage *coverage)
@@ -37,6 +50,8 @@ void ph__id_coverage_fini(struct ph__id_coverage *coverage)
     for (size_t f = 0; coverage->seen != NULL && f < coverage->num_features; f++)
         free(coverage->seen[f]);
     free(coverage->seen);
+    free(coverage->num_seen);
+    free(coverage->is_known);
     *coverage = (struct ph__id_coverage){0};
 }
 
@@ -48,42 +63,92 @@ static const int64_t *ids_of(const struct ph_batch *batch, size_t feature, size_
     return batch->ids + first;
 }
 
+/* Sets the bits of the ids; how many were not set before. */
+static uint64_t mark(uint64_t *seen, const int64_t *ids, size_t count)
+{
+    uint64_t num_new = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *word = &seen[(uint64_t)ids[i] / WORD_BITS], bit = (uint64_t)ids[i] % WORD_BITS;
+        num_new += ~*word >> bit & 1;
+        *word |= (uint64_t)1 << bit;
+    }
+    return num_new;
+}
+
+static bool holds_row_0(const int64_t *ids, size_t count)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < count; i++) /* without a way out: several at once */
+        is_there |= ids[i] == 0;
+    return is_there;
+}
+
+/* Most tables have soon been met as a whole, or all but row 0, which a vocabulary may keep for ids to come. */
+static void learn_feature(struct ph__id_coverage *coverage, const struct ph_batch *batch, size_t feature)
+{
+    uint64_t *seen = coverage->seen[feature];
+    size_t count, num_left = coverage->features[feature].num_rows - coverage->num_seen[feature];
+    const int64_t *ids = ids_of(batch, feature, &count);
+    if (seen == NULL || num_left == 0)
+        return;
+    if (num_left == 1 && (seen[0] & 1) == 0 && !holds_row_0(ids, count))
+        return;
+    coverage->num_seen[feature] += mark(seen, ids, count);
+}
+
 void ph__id_coverage_learn(struct ph__id_coverage *coverage, const struct ph_batch *batch)
 {
-    for (size_t f = 0; f < coverage->num_features && !coverage->is_whole; f++) {
-        uint64_t *seen = coverage->seen[f];
-        size_t count;
-        const int64_t *ids = ids_of(batch, f, &count);
-        for (size_t i = 0; seen != NULL && i < count; i++)
-            seen[(uint64_t)ids[i] / WORD_BITS] |= (uint64_t)1 << (uint64_t)ids[i] % WORD_BITS;
+    if (coverage->is_over)
+        return;
+    if (batch->num_ids > coverage->ids_left) {
+        coverage->is_over = true;
+        ph__id_coverage_miss(coverage);
+        return;
     }
+    coverage->ids_left -= batch->num_ids;
+    for (size_t f = 0; f < coverage->num_features; f++)
+        learn_feature(coverage, batch, f);
+}
+
+void ph__id_coverage_end_pass(struct ph__id_coverage *coverage)
+{
+    if (coverage->is_over)
+        return;
+    coverage->is_over = true;
+    for (size_t f = 0; f < coverage->num_features; f++)
+        coverage->is_known[f] = coverage->seen[f] != NULL;
+}
+
+void ph__id_coverage_miss(struct ph__id_coverage *coverage)
+{
+    for (size_t f = 0; f < coverage->num_features; f++)
+        coverage->is_known[f] = false;
+}
+
+void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size_t row)
+{
+    const int64_t id = (int64_t)row;
+    coverage->num_seen[feature] += mark(coverage->seen[feature], &id, 1);
+}
+
+void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature)
+{
+    coverage->is_known[feature] = true;
 }
 
 void ph__id_coverage_count(
     const struct ph__id_coverage *coverage, const struct ph_batch *batch, struct ph__id_counts *counts)
 {
     for (size_t f = 0; f < coverage->num_features; f++) {
-        const uint64_t *seen = coverage->seen[f];
+        const uint64_t *seen = coverage->is_known[f] ? coverage->seen[f] : NULL;
         size_t count;
         const int64_t *ids = ids_of(batch, f, &count);
         counts[f].ids += count;
+        counts[f].knows_unseen = seen != NULL;
         for (size_t i = 0; i < count; i++) {
             uint64_t id = (uint64_t)ids[i];
             counts[f].unknown += id == 0;
             counts[f].unseen += seen != NULL && (seen[id / WORD_BITS] >> id % WORD_BITS & 1) == 0;
         }
     }
-}
-
-bool ph__id_coverage_follows(const struct ph__id_coverage *coverage, size_t feature)
-{
-    return feature < coverage->num_features && coverage->seen[feature] != NULL;
-}
-
-uint64_t ph__id_coverage_rows_seen(const struct ph__id_coverage *coverage, size_t feature)
-{
-    uint64_t rows = 0;
-    for (size_t w = 0; w < num_words(coverage->features[feature].num_rows); w++)
-        rows += (uint64_t)__builtin_popcountll(coverage->seen[feature][w]);
-    return rows;
 }

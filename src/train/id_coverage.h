@@ -1,7 +1,9 @@
-/* Which rows of the tables training has met, and how many ids of an evaluation name a row that it has not.
+/* Which rows of the tables training has learnt from, and how many ids of an evaluation name a row that it has not.
  *
- * A bit a row, set as batches are learnt from until one whole pass over the data has been seen: later passes bring the
- * same rows. Tables beyond PH_COVERAGE_BYTES of bits together, the last ones, are not followed. One thread at a time. */
+ * A bit a row, set as batches come, until one whole pass over the data has been seen – later passes bring the same rows – or
+ * PH_COVERAGE_IDS ids have been: what that takes is bounded by some tenths of a second a training. What is known behind
+ * that, or in a training that was resumed, the optimizer's slots tell (rows_learnt.h). Tables beyond PH_COVERAGE_BYTES of
+ * bits together, the last ones, are not followed. One thread at a time. */
 #ifndef PH_TRAIN_ID_COVERAGE_H
 #define PH_TRAIN_ID_COVERAGE_H
 
@@ -9,33 +11,43 @@
 #include "phloem/tensor.h"
 
 #define PH_COVERAGE_BYTES ((size_t)16 << 20) /* 134 million rows */
+#define PH_COVERAGE_IDS ((uint64_t)1 << 24)
 
 /* Of one feature in an evaluation. */
 struct ph__id_counts {
     uint64_t ids;
     uint64_t unknown; /* row 0: of a vocabulary, what training had too rarely */
-    uint64_t unseen;  /* rows that training has not met */
+    uint64_t unseen;  /* rows that training has not learnt from, as far as it was known then */
+    bool knows_unseen;
 };
 
 struct ph__id_coverage { /* zero-initialised is of no features: nothing is counted */
     size_t num_features;
     const struct ph_table_slice *features; /* borrowed */
     uint64_t **seen;                       /* by feature: bits; NULL: not followed */
-    bool is_whole;                         /* a whole pass has been seen: nothing is learnt any more */
+    uint64_t *num_seen;                    /* by feature: bits that are set */
+    bool *is_known;                        /* by feature: the bits are those of all that was learnt from */
+    uint64_t ids_left;                     /* to look at */
+    bool is_over;                          /* a whole pass has been seen, or as many ids as are looked at */
 };
 
 /* features: borrowed until fini. PH_ERROR_MEMORY. */
-ph_status ph__id_coverage_init(
-    const struct ph_model_features *features, size_t max_bytes, struct ph__id_coverage *coverage_out);
+ph_status ph__id_coverage_init(const struct ph_model_features *features, size_t max_bytes, uint64_t max_ids,
+    struct ph__id_coverage *coverage_out);
 void ph__id_coverage_fini(struct ph__id_coverage *coverage);
 
 /* Marks the rows of a batch that is learnt from. Allocates nothing. */
 void ph__id_coverage_learn(struct ph__id_coverage *coverage, const struct ph_batch *batch);
+/* All of the training data has been learnt from, from the beginning of a pass to its end. */
+void ph__id_coverage_end_pass(struct ph__id_coverage *coverage);
+/* Something has been learnt from that was not marked. */
+void ph__id_coverage_miss(struct ph__id_coverage *coverage);
+/* Marks one row; and says that all rows of a feature have been, whoever did it. The feature is followed. */
+void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size_t row);
+void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature);
+
 /* Adds a batch's ids to counts, (F). */
 void ph__id_coverage_count(
     const struct ph__id_coverage *coverage, const struct ph_batch *batch, struct ph__id_counts *counts);
-
-bool ph__id_coverage_follows(const struct ph__id_coverage *coverage, size_t feature);
-uint64_t ph__id_coverage_rows_seen(const struct ph__id_coverage *coverage, size_t feature);
 
 #endif

@@ -8,6 +8,7 @@
 #include "train/online.h"
 #include "train/reporting.h"
 #include "train/resume.h"
+#include "train/rows_learnt.h"
 #include "train/run_report.h"
 #include "train/step.h"
 #include "train/summary.h"
@@ -197,6 +198,8 @@ static ph_status test_best(struct ph__trainer *trainer)
     if (!summary->has_test)
         return PH_OK;
     bool is_stopped;
+    if (trainer->record.is_on)
+        ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, &trainer->record.coverage);
     const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
         &is_stopped, trainer->metrics, &summary->test_bad_rows, &details));

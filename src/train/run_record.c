@@ -16,7 +16,7 @@ ph_status ph__run_record_init(const struct ph_model_features *features, struct p
     if (record.valid_ids == NULL || record.test_ids == NULL)
         status = ph_fail(PH_ERROR_MEMORY, "no memory to count the ids of %zu features", features->num_sparse);
     if (status == PH_OK)
-        status = ph__id_coverage_init(features, PH_COVERAGE_BYTES, &record.coverage);
+        status = ph__id_coverage_init(features, PH_COVERAGE_BYTES, PH_COVERAGE_IDS, &record.coverage);
     if (status == PH_OK)
         *record_out = record;
     else
@@ -48,7 +48,8 @@ void ph__run_record_step(struct ph__run_record *record, const struct ph_batch *b
 void ph__run_record_pass(struct ph__run_record *record, double negative_rate)
 {
     bool is_sampled = negative_rate > 0 && negative_rate < 1;
-    record->coverage.is_whole = record->coverage.is_whole || !is_sampled;
+    if (!is_sampled)
+        ph__id_coverage_end_pass(&record->coverage);
 }
 
 static struct ph__evaluation_details details_of(struct ph__run_record *record, struct ph__id_counts *counts)
@@ -60,12 +61,10 @@ static struct ph__evaluation_details details_of(struct ph__run_record *record, s
 
 struct ph__evaluation_details ph__run_record_valid(struct ph__run_record *record)
 {
-    record->has_valid_ids = record->is_on;
     return details_of(record, record->valid_ids);
 }
 
 struct ph__evaluation_details ph__run_record_test(struct ph__run_record *record)
 {
-    record->has_test_ids = record->is_on;
     return details_of(record, record->test_ids);
 }

@@ -9,10 +9,9 @@ struct ph__run_record {
     bool is_on;
     struct ph__id_coverage coverage;
     struct ph__id_counts *valid_ids, *test_ids; /* (F) of the latest evaluation */
-    bool has_valid_ids, has_test_ids;
-    struct ph__calibration calibration; /* of the latest evaluation */
-    uint64_t taken_steps;               /* by this process */
-    uint64_t profiled_steps;            /* of these: what the executor's profile adds up */
+    struct ph__calibration calibration;         /* of the latest evaluation */
+    uint64_t taken_steps;                       /* by this process */
+    uint64_t profiled_steps;                    /* of these: what the executor's profile adds up */
 };
 
 /* features: borrowed until fini. PH_ERROR_MEMORY. */

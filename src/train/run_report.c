@@ -11,6 +11,7 @@
 #include "train/checkpoints.h"
 #include "train/job_rows.h"
 #include "train/memory_check.h"
+#include "train/rows_learnt.h"
 #include "train/run_report_parts.h"
 
 #define MAX_CONFIG_BYTES (1 << 20)
@@ -70,8 +71,8 @@ static void write_state(struct ph_html *html, const struct ph__trainer *trainer,
 {
     const struct ph_train_summary *summary = &trainer->summary;
     if (is_finished)
-        ph__html_textf(
-            html, "Finished after %" PRIu64 " steps in %" PRIu64 " epochs", summary->steps, trainer->epoch);
+        ph__html_textf(html, "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s", summary->steps,
+            trainer->epoch, trainer->epoch == 1 ? "" : "s");
     else
         ph__html_textf(html, "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64, summary->steps,
             trainer->epoch);
@@ -238,6 +239,7 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));
+    ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, &trainer->record.coverage);
     ph_status status = ph__html_open(path, title, &html);
     if (status == PH_OK) {
         write_page(html, trainer, &metrics, is_finished);

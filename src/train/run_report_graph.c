@@ -175,9 +175,10 @@ void ph__run_report_graph(struct ph_html *html, const struct ph__trainer *traine
     struct picture picture;
     ph_status status = picture_init(trainer->learning.program, &picture);
     ph__html_begin_section(html, "graph", "Graph",
-        "The forward pass as it ran, operators fused, down to the loss. Operators of ids, of tables and of "
-        "weights are set off by "
-        "their colours; the preparation of weights is left out. B is the batch, N its ids.");
+        "The forward pass as it ran, operators fused, down to the loss. Coloured are what the batch brings, "
+        "operators that read "
+        "tables, and operators that read weights; the preparation of weights is left out. B is the batch, N "
+        "its ids.");
     if (status == PH_OK)
         draw(html, &picture);
     else

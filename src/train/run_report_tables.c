@@ -109,18 +109,15 @@ static double share_of(bool is_known, uint64_t part, uint64_t whole)
     return is_known && whole > 0 ? 100 * (double)part / (double)whole : (double)NAN;
 }
 
-static void write_counts(
-    struct ph_html *html, const struct ph__trainer *trainer, size_t feature, bool is_unknown)
+static void write_counts(struct ph_html *html, const struct ph__trainer *trainer, size_t feature)
 {
     const struct ph__run_record *record = &trainer->record;
-    bool is_known = is_unknown
-                        ? trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY
-                        : ph__id_coverage_follows(&record->coverage, feature);
     const struct ph__id_counts *valid = &record->valid_ids[feature], *test = &record->test_ids[feature];
-    ph__html_number_cell(html, "%.2f%%",
-        share_of(is_known && record->has_valid_ids, is_unknown ? valid->unknown : valid->unseen, valid->ids));
-    ph__html_number_cell(html, "%.2f%%",
-        share_of(is_known && record->has_test_ids, is_unknown ? test->unknown : test->unseen, test->ids));
+    bool has_unknown = trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY;
+    ph__html_number_cell(html, "%.2f%%", share_of(has_unknown, valid->unknown, valid->ids));
+    ph__html_number_cell(html, "%.2f%%", share_of(has_unknown, test->unknown, test->ids));
+    ph__html_number_cell(html, "%.2f%%", share_of(valid->knows_unseen, valid->unseen, valid->ids));
+    ph__html_number_cell(html, "%.2f%%", share_of(test->knows_unseen, test->unseen, test->ids));
 }
 
 static void write_feature(struct ph_html *html, const struct ph__trainer *trainer, size_t feature)
@@ -131,43 +128,31 @@ static void write_feature(struct ph_html *html, const struct ph__trainer *traine
     ph__html_begin_row(html);
     ph__html_cell(html, "%s", slice->name);
     ph__html_cell(html, "%s", ph__quantity_text((double)slice->num_rows, rows));
-    if (ph__id_coverage_follows(coverage, feature)) {
-        double share = (double)ph__id_coverage_rows_seen(coverage, feature) / (double)slice->num_rows;
+    if (coverage->is_known[feature]) {
+        double share = (double)coverage->num_seen[feature] / (double)slice->num_rows;
         ph__html_bar_cell(html, share, "%.1f%%", 100 * share);
     } else {
-        ph__html_cell(html, "not followed: too large");
+        ph__html_cell(html, "–");
     }
-    write_counts(html, trainer, feature, true);
-    write_counts(html, trainer, feature, false);
+    write_counts(html, trainer, feature);
     ph__html_end_row(html);
-}
-
-static void write_note(struct ph_html *html, const struct ph__trainer *trainer)
-{
-    const struct ph_train_summary *summary = &trainer->summary;
-    ph__html_markup(html, "<p class=\"note\">");
-    ph__html_text(html, "Rows of each table that training has met, and how many ids of the validation and "
-                        "test data are not in the "
-                        "vocabulary, or name a row that training has not met.");
-    if (summary->resumed_step > 0 && !trainer->record.coverage.is_whole)
-        ph__html_textf(html,
-            " Counted since step %" PRIu64 ", at which this process resumed: rows met before may be missing.",
-            summary->resumed_step);
-    ph__html_markup(html, "</p>\n");
 }
 
 void ph__run_report_ids(struct ph_html *html, const struct ph__trainer *trainer)
 {
     static const struct ph_html_column columns[] = {{"feature", false, NULL}, {"rows", true, NULL},
-        {"met in training", false, "share of the table's rows"},
+        {"learnt from", false, "share of the table's rows"},
         {"unknown, validation", true, "ids of row 0: training had them too rarely or never"},
-        {"unknown, test", true, NULL}, {"unmet, validation", true, "ids whose row training has not met"},
-        {"unmet, test", true, NULL}};
+        {"unknown, test", true, NULL},
+        {"unlearnt, validation", true, "ids whose row training has not learnt from"},
+        {"unlearnt, test", true, NULL}};
     size_t count = trainer->record.coverage.num_features;
     if (count == 0)
         return;
-    ph__html_begin_section(html, "ids", "Ids", NULL);
-    write_note(html, trainer);
+    ph__html_begin_section(html, "ids", "Ids",
+        "Rows of each table that training has learnt from, and how many ids of the validation and test data "
+        "are not in "
+        "the vocabulary, or name a row that training has not learnt from. –: not known, or not measured.");
     ph__html_begin_table(html, "id-table", columns, sizeof columns / sizeof *columns);
     for (size_t f = 0; f < count && f < PH_REPORT_MAX_ROWS; f++)
         write_feature(html, trainer, f);

@@ -196,7 +196,10 @@ static ph_status create_all(struct ph__trainer *trainer)
     if (job->train->progressive)
         PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
     PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));
-    return ph__trainer_open_folder(trainer);
+    PH_TRY(ph__trainer_open_folder(trainer));
+    if (trainer->summary.steps > 0)
+        ph__id_coverage_miss(&trainer->record.coverage);
+    return PH_OK;
 }
 
 ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out)

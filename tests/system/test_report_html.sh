@@ -57,6 +57,18 @@ succeeds train job.yaml --out off --quiet --set train.report=false --set train.t
 [ -z "$(find off -name 'events.out.*')" ] || complain 'train.tensorboard=false leaves events'
 [ "$(find whole -name 'events.out.tfevents.*' | wc -l)" -eq 1 ] || complain 'a training leaves other than one file of events'
 
+# A page that cannot be written is an error at the end, and made once it can be; the training is not done again.
+begins train job.yaml --out blocked --quiet --set train.epochs=100 --set train.patience=0
+waits_for [ -e blocked/metrics.jsonl ]
+mkdir blocked/report.html
+ends 5
+contains stderr blocked/report.html
+[ ! -e blocked/summary.json ] || complain 'a training without its page counts as finished'
+rmdir blocked/report.html
+succeeds train job.yaml --out blocked --quiet --resume --set train.epochs=100 --set train.patience=0
+[ -s blocked/report.html ] || complain 'resuming has not made the page'
+contains blocked/report.html 'No step was measured'
+
 check sound whole/report.html bare/report.html few/report.html stopped.html resumed/report.html wide/report.html
 must_fail sound "$fixtures/not_nested.html"
 contains stdout '</section> closes p'

@@ -51,7 +51,7 @@ static void rows_met_and_unmet_are_those_of_the_batches(void **state)
                     other = make_batch(&memories[2], 77);
     struct ph__id_coverage coverage = {0};
     struct ph__id_counts counts[NUM_FEATURES] = {{0}};
-    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, &coverage));
+    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, PH_COVERAGE_IDS, &coverage));
     ph__id_coverage_learn(&coverage, &first);
     ph__id_coverage_learn(&coverage, &second);
     ph__id_coverage_count(&coverage, &other, counts);
@@ -64,8 +64,8 @@ static void rows_met_and_unmet_are_those_of_the_batches(void **state)
             unknown += other.ids[i] == 0;
             unseen += !holds(&first, f, other.ids[i]) && !holds(&second, f, other.ids[i]);
         }
-        assert_true(ph__id_coverage_follows(&coverage, f));
-        assert_int_equal(ph__id_coverage_rows_seen(&coverage, f), rows);
+        assert_true(coverage.is_known[f] && counts[f].knows_unseen);
+        assert_int_equal(coverage.num_seen[f], rows);
         assert_int_equal(counts[f].ids, end - begin);
         assert_int_equal(counts[f].unknown, unknown);
         assert_int_equal(counts[f].unseen, unseen);
@@ -74,16 +74,36 @@ static void rows_met_and_unmet_are_those_of_the_batches(void **state)
     ph__id_coverage_fini(&coverage);
 }
 
+/* One row a batch: the rows met are counted to the last, whichever that is. */
+static void the_last_row_is_met_whichever_it_is(void **state)
+{
+    (void)state;
+    static const uint32_t offsets[] = {0, 1, 2, 3};
+    for (int64_t last = 0; last < 64; last += 21) {
+        struct ph__id_coverage coverage = {0};
+        assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, PH_COVERAGE_IDS, &coverage));
+        for (int64_t row = 0; row < 65; row++) {
+            int64_t met = row < 64 ? (row + last + 1) % 64 : 5; /* all, then one again */
+            const int64_t ids[] = {met, 7, 7};
+            const struct ph_batch batch = {
+                .num_samples = 1, .num_sparse = NUM_FEATURES, .num_ids = 3, .offsets = offsets, .ids = ids};
+            ph__id_coverage_learn(&coverage, &batch);
+            assert_int_equal(coverage.num_seen[0], row < 64 ? row + 1 : 64);
+        }
+        ph__id_coverage_fini(&coverage);
+    }
+}
+
 static void nothing_is_learnt_behind_a_whole_pass(void **state)
 {
     (void)state;
     static struct memory memory;
     struct ph_batch batch = make_batch(&memory, 1);
     struct ph__id_coverage coverage = {0};
-    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, &coverage));
-    coverage.is_whole = true;
+    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, PH_COVERAGE_IDS, &coverage));
+    ph__id_coverage_end_pass(&coverage);
     ph__id_coverage_learn(&coverage, &batch);
-    assert_int_equal(ph__id_coverage_rows_seen(&coverage, 0), 0);
+    assert_int_equal(coverage.num_seen[0], 0);
     ph__id_coverage_fini(&coverage);
 }
 
@@ -95,12 +115,33 @@ static void tables_beyond_the_memory_are_not_followed(void **state)
     struct ph_batch batch = make_batch(&memory, 1);
     struct ph__id_counts counts[NUM_FEATURES] = {{0}};
     struct ph__id_coverage coverage = {0};
-    assert_ok(ph__id_coverage_init(&features, 24, &coverage));
+    assert_ok(ph__id_coverage_init(&features, 24, PH_COVERAGE_IDS, &coverage));
     ph__id_coverage_learn(&coverage, &batch);
     ph__id_coverage_count(&coverage, &batch, counts);
-    assert_true(ph__id_coverage_follows(&coverage, 0) && ph__id_coverage_follows(&coverage, 1));
-    assert_false(ph__id_coverage_follows(&coverage, 2));
-    assert_true(counts[2].ids > 0 && counts[2].unseen == 0);
+    assert_true(coverage.is_known[0] && coverage.is_known[1]);
+    assert_false(coverage.is_known[2]);
+    assert_true(counts[2].ids > 0 && !counts[2].knows_unseen);
+    ph__id_coverage_miss(&coverage);
+    ph__id_coverage_end_pass(&coverage);
+    assert_true(coverage.is_known[0] && !coverage.is_known[2]);
+    ph__id_coverage_fini(&coverage);
+}
+
+/* Two batches are looked at, a third would be more ids than are: what is marked is no longer all. */
+static void rows_are_not_known_once_ids_were_left_out(void **state)
+{
+    (void)state;
+    static struct memory memory;
+    struct ph_batch batch = make_batch(&memory, 1);
+    struct ph__id_coverage coverage = {0};
+    assert_ok(ph__id_coverage_init(&features, PH_COVERAGE_BYTES, 2 * batch.num_ids, &coverage));
+    for (int step = 0; step < 2; step++)
+        ph__id_coverage_learn(&coverage, &batch);
+    assert_true(coverage.is_known[0]);
+    ph__id_coverage_learn(&coverage, &batch);
+    assert_false(coverage.is_known[0]);
+    ph__id_coverage_end_pass(&coverage); /* that was not seen as a whole */
+    assert_false(coverage.is_known[0]);
     ph__id_coverage_fini(&coverage);
 }
 
@@ -112,7 +153,7 @@ static void a_zeroed_one_counts_nothing(void **state)
     struct ph__id_coverage coverage = {0};
     ph__id_coverage_learn(&coverage, &batch);
     ph__id_coverage_count(&coverage, &batch, NULL);
-    assert_false(ph__id_coverage_follows(&coverage, 0));
+    ph__id_coverage_end_pass(&coverage);
     ph__id_coverage_fini(&coverage);
 }
 
@@ -120,8 +161,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_met_and_unmet_are_those_of_the_batches),
+        cmocka_unit_test(the_last_row_is_met_whichever_it_is),
         cmocka_unit_test(nothing_is_learnt_behind_a_whole_pass),
         cmocka_unit_test(tables_beyond_the_memory_are_not_followed),
+        cmocka_unit_test(rows_are_not_known_once_ids_were_left_out),
         cmocka_unit_test(a_zeroed_one_counts_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
