@@ -206,6 +206,7 @@ static struct ph_config only_outcome(const struct ph_config *config)
     bare.data.num_prefetched = 0;
     bare.train.report_seconds = bare.train.checkpoint_seconds = 0;
     bare.train.checkpoint_steps = bare.train.checkpoints_kept = 0;
+    bare.train.report = bare.train.tensorboard = false;
     bare.published = (struct ph_published_settings){0};
     return bare;
 }
