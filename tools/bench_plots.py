@@ -1,4 +1,4 @@
-"""The plots of tools/bench_report.py as SVG text, without a plotting library: they need nothing but Python.
+"""The plots of tools/bench_report.py and tools/scaling.py as SVG text, without a plotting library: they need Python alone.
 
 One hue is ours, one the peer's; text and grid are of a grey that is legible on white and on black, and the ground stays
 transparent. What does not fit as a label is a tooltip.
@@ -13,6 +13,7 @@ LETTER = 7.0  # width of a letter of the labels, about
 MARKS = ("circle", "square", "triangle", "diamond")
 DASHES = ("", "7 4", "2 4", "9 3 2 3")
 MAX_LABELS = 16
+HUES = (OURS, PEER, "#2da44e", "#a371f7")
 
 
 def number(value):
@@ -95,6 +96,25 @@ class Axis:
             if self.low <= value <= self.high and has_room:
                 told.append(value)
         return told
+
+
+class LinearAxis:
+    """The same, evenly; its ticks are round numbers."""
+
+    def __init__(self, values, start, end, margin=0.06):
+        room = margin * ((max(values) - min(values)) or 1)
+        self.low, self.high = min(values) - room, max(values) + room
+        self.start, self.end = start, end
+
+    def place(self, value):
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self, wanted=()):
+        """About five, a step of 1, 2 or 5 times a power of ten apart; or the wanted values."""
+        rough = (self.high - self.low) / 5
+        decade = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= rough)
+        return sorted(wanted) or [step * i for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
 
 
 def axes(across, up, label_across, label_up, ticks_across=()):
@@ -204,3 +224,28 @@ def scaling(title, label_across, label_up, ours, peers):
         legend += [line(LEFT, y, LEFT + 34, y, color, 1.8, dash), mark(LEFT + 17, y, shape, color, words)]
         legend.append(text(LEFT + 44, y + 4, words))
     return picture(title, HEIGHT + 8 + 18 * len(lines), parts + legend)
+
+
+def curves(title, labels, lines, levels, is_logarithmic):
+    """lines: {name: [(at, value)]}, a hue each; levels: (name, value), drawn across. labels: of the axis across, which
+    is logarithmic or has a tick for each place, and of the one up, which is even."""
+    at = {x for points in lines.values() for x, _ in points}
+    across = Axis(at, LEFT, WIDTH - RIGHT) if is_logarithmic else LinearAxis(at, LEFT, WIDTH - RIGHT)
+    values = [y for points in lines.values() for _, y in points] + [value for _, value in levels]
+    up = LinearAxis(values, HEIGHT - BOTTOM, TOP)
+    parts = axes(across, up, *labels, () if is_logarithmic else at)
+    for name, value in levels:
+        y = up.place(value)
+        parts.append(line(LEFT, y, WIDTH - RIGHT, y, LIMIT, 1.2, DASHES[2]))
+        parts.append(text(WIDTH - RIGHT - 4, y + 12, f"{name}: {number(value)}", "end", size=11))
+    for i, (name, points) in enumerate(lines.items()):
+        hue, shape = HUES[i % len(HUES)], MARKS[i % len(MARKS)]
+        places = [(across.place(x), up.place(y), x, y) for x, y in sorted(points)]
+        for former, latter in zip(places, places[1:]):
+            parts.append(line(*former[:2], *latter[:2], hue, 1.8))
+        for x, y, where, value in places:
+            parts.append(mark(x, y, shape, hue, f"{name}: {value:.4f} at {number(where)}"))
+        y = HEIGHT + 4 + 18 * i
+        parts += [line(LEFT, y, LEFT + 34, y, hue, 1.8), mark(LEFT + 17, y, shape, hue, name)]
+        parts.append(text(LEFT + 44, y + 4, name))
+    return picture(title, HEIGHT + 8 + 18 * len(lines), parts)

@@ -8,6 +8,7 @@
 
 struct wukong_keys {
     int64_t layers, fm_outputs, compressed_outputs, rank, attentive_inputs;
+    bool layer_norm;
     struct ph_integer_list fm_units;
 };
 
@@ -58,6 +59,13 @@ static const struct ph_option options[] = {
         .min = 1,
         .max = 1048576,
         .help = "Widths of the hidden layers of a factorisation machine block's perceptron."},
+    {.key = "layer_norm",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(layer_norm),
+        .default_text = "true",
+        .help = "Layer norm of the vectors that a layer gives. Without it, and with activation identity, "
+                "products "
+                "are all that makes a layer more than linear."},
 };
 
 static const struct ph_option_table keys = {
@@ -117,7 +125,8 @@ static ph_value wukong_layer(
     const size_t rows = ph__layer_extent(builder, y, 1);
     ph_value residual =
         ph__layer_extent(builder, x, 1) == rows ? x : ph__layer_mix(builder, "residual", x, rows);
-    x = ph__layer_norm(builder, "norm", ph_add(builder, y, residual));
+    x = ph_add(builder, y, residual);
+    x = own->layer_norm ? ph__layer_norm(builder, "norm", x) : x;
     ph_builder_pop_scope(builder);
     return x;
 }

@@ -72,6 +72,19 @@ static void files_do_not_depend_on_how_many_rows_others_have(void **state)
     ph__arena_fini(&arena);
 }
 
+/* Written before there were staircases. */
+static void the_files_of_a_seed_stay_as_they_are(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph_arena arena = {0};
+    settings.seed = 1;
+    assert_ok(ph_synth_write(&settings, test_path("kept"), NULL));
+    assert_int_equal(ph__hash_name(read_text(test_path("kept/train.tsv"), &arena)), 0x45505873a59fae4bu);
+    assert_null(strstr(read_text(test_path("kept/truth.json"), &arena), "staircase"));
+    ph__arena_fini(&arena);
+}
+
 /* Reads with the schema that synth.yaml states, written out by hand. */
 static struct ph_encoder *encoder_of(const struct ph_synth_settings *settings, const char *train)
 {
@@ -128,6 +141,84 @@ static void the_truth_is_written_beside_the_files(void **state)
         ph__json_as_number(ph__json_get(test, "expected_ne"), 0), truth[PH_SYNTH_TEST].expected_ne, 0, 1e-15);
     ph__json_destroy(json);
     ph__arena_fini(&arena);
+}
+
+static struct ph_synth_step staircase[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
+
+static struct ph_synth_settings staircase_settings(void)
+{
+    struct ph_synth_settings settings = small_settings();
+    settings.num_dense = 0;
+    settings.num_planted_dense = 0;
+    settings.num_sparse = 9;
+    settings.num_planted = 8;
+    settings.table_rows.items[0] = 16;
+    settings.staircase = (struct ph_record_list){4, staircase};
+    settings.num_rounds = 1;
+    settings.base_rate = 0.5;
+    settings.scale = 3;
+    return settings;
+}
+
+/* One order after another makes the model better; the last is the true one. */
+static void a_staircase_tells_what_each_order_is_worth(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = staircase_settings();
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    assert_ok(ph_synth_write(&settings, test_path("staircase"), truth));
+    const struct ph_synth_truth *train = &truth[PH_SYNTH_TRAIN];
+    assert_int_equal(train->num_orders, 4);
+    for (size_t i = 0; i < 4; i++) {
+        double before = i > 0 ? train->orders[i - 1].expected_logloss : log(2);
+        assert_int_equal(train->orders[i].order, 1 << i);
+        assert_true(train->orders[i].expected_logloss + 0.03 < before);
+        assert_near(train->orders[i].logloss, train->orders[i].expected_logloss, 0.03, 0);
+    }
+    assert_near(train->orders[3].expected_logloss, train->expected_logloss, 0, 1e-12);
+    assert_near(train->orders[3].logloss, train->logloss, 0, 1e-9);
+    assert_near(train->orders[3].ne, train->ne, 0, 1e-9);
+}
+
+static void the_orders_of_a_staircase_are_written_beside_the_files(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = staircase_settings();
+    settings.staircase = (struct ph_record_list){2, staircase + 2};
+    struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    assert_ok(ph_synth_write(&settings, test_path("orders"), truth));
+    struct ph_arena arena = {0};
+    struct ph_json *json;
+    const char *text = read_text(test_path("orders/truth.json"), &arena);
+    assert_ok(ph__json_parse(text, strlen(text), "truth.json", PH_ERROR_DATA, &json));
+    const struct ph_json *orders = ph__json_get(ph__json_get(json, "test"), "orders");
+    assert_int_equal(ph__json_size(orders), 2);
+    const struct ph_json *last = ph__json_at(orders, 1);
+    assert_int_equal(ph__json_as_integer(ph__json_get(ph__json_at(orders, 0), "order"), 0), 4);
+    assert_int_equal(ph__json_as_integer(ph__json_get(last, "order"), 0), 8);
+    assert_near(ph__json_as_number(ph__json_get(last, "ne"), 0), truth[PH_SYNTH_TEST].orders[1].ne, 0, 1e-15);
+    ph__json_destroy(json);
+    ph__arena_fini(&arena);
+}
+
+/* The logit is made of the parts that the row keeps. */
+static void a_staircases_logit_is_the_weighted_sum_of_its_parts(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = staircase_settings();
+    struct ph__synth_teacher teacher;
+    assert_ok(ph__synth_teacher_init(&teacher, &settings));
+    for (uint64_t i = 0; i < 50; i++) {
+        struct ph__synth_row row;
+        assert_ok(ph__synth_row_init(&row, &teacher));
+        ph__synth_row_draw(&teacher, 1, i, 0, &row);
+        double logit = teacher.bias;
+        for (size_t step = 0; step < 4; step++)
+            logit += 1.5 * row.parts[step]; /* the scale by the square root of four parts */
+        assert_near(log(row.probability / (1 - row.probability)), logit, 1e-9, 1e-9);
+        ph__synth_row_fini(&row);
+    }
+    ph__synth_teacher_fini(&teacher);
 }
 
 static void measured_figures_scatter_around_the_stated_ones(void **state)
@@ -346,8 +437,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_writes_the_same_files),
         cmocka_unit_test(files_do_not_depend_on_how_many_rows_others_have),
+        cmocka_unit_test(the_files_of_a_seed_stay_as_they_are),
         cmocka_unit_test(the_reader_takes_what_was_written),
         cmocka_unit_test(the_truth_is_written_beside_the_files),
+        cmocka_unit_test(a_staircase_tells_what_each_order_is_worth),
+        cmocka_unit_test(the_orders_of_a_staircase_are_written_beside_the_files),
+        cmocka_unit_test(a_staircases_logit_is_the_weighted_sum_of_its_parts),
         cmocka_unit_test(measured_figures_scatter_around_the_stated_ones),
         cmocka_unit_test(labels_are_drawn_with_the_stated_probability),
         cmocka_unit_test(parts_of_all_orders_have_the_stated_scale),
