@@ -51,6 +51,7 @@ CASES = {
     "dlrm": ("kind: dlrm, bottom_units: [16], top_units: [16]", SINGLE, 3, 1),
     "dlrm of lists": ("kind: dlrm, pooling: mean, bottom_units: [16]", MIXED, 3, 1),
     "dlrm without dense features": ("kind: dlrm", MIXED, 0, 1),
+    "autoint": ("kind: autoint, autoint: {layers: 2, attention_dim: 8, heads: 2, layer_norm: true}", MIXED, 3, 1),
     "dlrm side by side": ("kind: dlrm, interaction: cat", MIXED, 3, 1),
 }
 
