@@ -52,7 +52,9 @@ struct ph_option {
     size_t offset;            /* of the member in the settings struct */
     const char *default_text; /* as it would be written after --set; NULL: required */
     double min, max;          /* INTEGER, NUMBER, INTEGERS: inclusive; both 0: unbounded */
-    const char *choices;      /* CHOICE: words separated by '|', in the order of the enum */
+    const char
+        *range_text;     /* what the documentation says in the place of the range or the words; NULL: these */
+    const char *choices; /* CHOICE: words separated by '|', in the order of the enum */
     const struct ph_option_table *records;
     const char *help; /* one or two sentences, with units */
     bool

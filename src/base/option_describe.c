@@ -24,6 +24,8 @@ static const char *default_name(const struct ph_option *option)
 /* The words of a choice, or the range; "" when there is nothing to say. NULL: out of memory. */
 static const char *range_name(const struct ph_option *option, struct ph_arena *arena)
 {
+    if (option->range_text != NULL)
+        return option->range_text;
     const char *wanted = ph__option_wanted(option, arena);
     if (option->type == PH_OPTION_CHOICE && wanted != NULL)
         return wanted + strlen("one of ");

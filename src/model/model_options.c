@@ -21,6 +21,7 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_CHOICE,
         .offset = FIELD(settings.kind),
         .default_text = "dlrm",
+        .range_text = "those of `phloem models`",
         .choices = model_words + 1,
         .help = "The architecture: `phloem models` says what each is. Those that have keys of their own take "
                 "them "
