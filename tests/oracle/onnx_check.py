@@ -52,6 +52,11 @@ CASES = {
     "dlrm of lists": ("kind: dlrm, pooling: mean, bottom_units: [16]", MIXED, 3, 1),
     "dlrm without dense features": ("kind: dlrm", MIXED, 0, 1),
     "dlrm side by side": ("kind: dlrm, interaction: cat", MIXED, 3, 1),
+    "wukong": ("kind: wukong, wukong: {layers: 2, rank: 3}", MIXED, 3, 1),
+    "xdeepfm": ("kind: xdeepfm, xdeepfm: {cin_units: [7, 5]}", MIXED, 3, 1),
+    "dhen": ("kind: dhen, dhen: {modules: 'dot,attention,convolution,linear,cross'}", MIXED, 3, 1),
+    "ffm": ("kind: ffm", MIXED, 0, 1),
+    "finalmlp": ("kind: finalmlp", MIXED, 3, 1),
 }
 
 
