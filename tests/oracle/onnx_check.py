@@ -53,6 +53,11 @@ CASES = {
     "dlrm without dense features": ("kind: dlrm", MIXED, 0, 1),
     "autoint": ("kind: autoint, autoint: {layers: 2, attention_dim: 8, heads: 2, layer_norm: true}", MIXED, 3, 1),
     "dlrm side by side": ("kind: dlrm, interaction: cat", MIXED, 3, 1),
+    "wukong": ("kind: wukong, wukong: {layers: 2, rank: 3}", MIXED, 3, 1),
+    "xdeepfm": ("kind: xdeepfm, xdeepfm: {cin_units: [7, 5]}", MIXED, 3, 1),
+    "dhen": ("kind: dhen, dhen: {modules: 'dot,attention,convolution,linear,cross'}", MIXED, 3, 1),
+    "ffm": ("kind: ffm", MIXED, 0, 1),
+    "finalmlp": ("kind: finalmlp", MIXED, 3, 1),
 }
 
 
