@@ -1,6 +1,8 @@
 #include "train/id_coverage.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORD_BITS 64
 
@@ -9,12 +11,19 @@ static size_t num_words(size_t num_rows)
     return (num_rows + WORD_BITS - 1) / WORD_BITS;
 }
 
+static void find_owners(struct ph__id_coverage *coverage)
+{
+    for (size_t f = 0; f < coverage->num_features; f++)
+        while (strcmp(coverage->slices[coverage->owner[f]].name, coverage->slices[f].name) != 0)
+            coverage->owner[f]++;
+}
+
 static ph_status follow(struct ph__id_coverage *coverage, size_t max_bytes)
 {
     size_t words_left = max_bytes / sizeof(uint64_t);
     for (size_t f = 0; f < coverage->num_features; f++) {
-        size_t words = num_words(coverage->features[f].num_rows);
-        if (words > words_left)
+        size_t words = num_words(coverage->slices[f].num_rows);
+        if (coverage->owner[f] != f || words > words_left)
             continue;
         words_left -= words;
         coverage->seen[f] = calloc(words + 1, sizeof **coverage->seen);
@@ -30,14 +39,17 @@ ph_status ph__id_coverage_init(const struct ph_model_features *features, size_t 
 {
     size_t count = features->num_sparse;
     struct ph__id_coverage coverage = {.num_features = count,
-        .features = features->sparse,
+        .slices = features->slices != NULL ? features->slices : features->sparse,
+        .owner = calloc(count + 1, sizeof *coverage.owner),
         .seen = calloc(count + 1, sizeof *coverage.seen),
         .num_seen = calloc(count + 1, sizeof *coverage.num_seen),
         .is_known = calloc(count + 1, sizeof *coverage.is_known),
         .ids_left = max_ids};
-    bool has_memory = coverage.seen != NULL && coverage.num_seen != NULL && coverage.is_known != NULL &&
-                      follow(&coverage, max_bytes) == PH_OK;
-    if (has_memory) {
+    bool has_memory = coverage.owner != NULL && coverage.seen != NULL && coverage.num_seen != NULL &&
+                      coverage.is_known != NULL;
+    if (has_memory)
+        find_owners(&coverage);
+    if (has_memory && follow(&coverage, max_bytes) == PH_OK) {
         *coverage_out = coverage;
         return PH_OK;
     }
@@ -49,6 +61,7 @@ void ph__id_coverage_fini(struct ph__id_coverage *coverage)
 {
     for (size_t f = 0; coverage->seen != NULL && f < coverage->num_features; f++)
         free(coverage->seen[f]);
+    free(coverage->owner);
     free(coverage->seen);
     free(coverage->num_seen);
     free(coverage->is_known);
@@ -86,14 +99,15 @@ static bool holds_row_0(const int64_t *ids, size_t count)
 /* Most tables have soon been met as a whole, or all but row 0, which a vocabulary may keep for ids to come. */
 static void learn_feature(struct ph__id_coverage *coverage, const struct ph_batch *batch, size_t feature)
 {
-    uint64_t *seen = coverage->seen[feature];
-    size_t count, num_left = coverage->features[feature].num_rows - coverage->num_seen[feature];
+    size_t owner = coverage->owner[feature], count;
+    uint64_t *seen = coverage->seen[owner],
+             num_left = coverage->slices[owner].num_rows - coverage->num_seen[owner];
     const int64_t *ids = ids_of(batch, feature, &count);
     if (seen == NULL || num_left == 0)
         return;
     if (num_left == 1 && (seen[0] & 1) == 0 && !holds_row_0(ids, count))
         return;
-    coverage->num_seen[feature] += mark(seen, ids, count);
+    coverage->num_seen[owner] += mark(seen, ids, count);
 }
 
 void ph__id_coverage_learn(struct ph__id_coverage *coverage, const struct ph_batch *batch)
@@ -136,11 +150,20 @@ void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature)
     coverage->is_known[feature] = true;
 }
 
+double ph__id_coverage_share(const struct ph__id_coverage *coverage, size_t feature)
+{
+    size_t owner = coverage->owner[feature];
+    if (!coverage->is_known[owner])
+        return (double)NAN;
+    return (double)coverage->num_seen[owner] / (double)coverage->slices[owner].num_rows;
+}
+
 void ph__id_coverage_count(
     const struct ph__id_coverage *coverage, const struct ph_batch *batch, struct ph__id_counts *counts)
 {
     for (size_t f = 0; f < coverage->num_features; f++) {
-        const uint64_t *seen = coverage->is_known[f] ? coverage->seen[f] : NULL;
+        size_t owner = coverage->owner[f];
+        const uint64_t *seen = coverage->is_known[owner] ? coverage->seen[owner] : NULL;
         size_t count;
         const int64_t *ids = ids_of(batch, f, &count);
         counts[f].ids += count;

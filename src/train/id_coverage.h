@@ -23,12 +23,13 @@ struct ph__id_counts {
 
 struct ph__id_coverage { /* zero-initialised is of no features: nothing is counted */
     size_t num_features;
-    const struct ph_table_slice *features; /* borrowed */
-    uint64_t **seen;                       /* by feature: bits; NULL: not followed */
-    uint64_t *num_seen;                    /* by feature: bits that are set */
-    bool *is_known;                        /* by feature: the bits are those of all that was learnt from */
-    uint64_t ids_left;                     /* to look at */
-    bool is_over;                          /* a whole pass has been seen, or as many ids as are looked at */
+    const struct ph_table_slice *slices; /* of each feature; borrowed */
+    size_t *owner;      /* by feature: the first that has the same slice, whose rows it shares */
+    uint64_t **seen;    /* by owner: bits; NULL: not followed */
+    uint64_t *num_seen; /* by owner: bits that are set */
+    bool *is_known;     /* by owner: the bits are those of all that was learnt from */
+    uint64_t ids_left;  /* to look at */
+    bool is_over;       /* a whole pass has been seen, or as many ids as are looked at */
 };
 
 /* features: borrowed until fini. PH_ERROR_MEMORY. */
@@ -42,9 +43,12 @@ void ph__id_coverage_learn(struct ph__id_coverage *coverage, const struct ph_bat
 void ph__id_coverage_end_pass(struct ph__id_coverage *coverage);
 /* Something has been learnt from that was not marked. */
 void ph__id_coverage_miss(struct ph__id_coverage *coverage);
-/* Marks one row; and says that all rows of a feature have been, whoever did it. The feature is followed. */
+/* Marks one row; and says that all rows of a feature have been, whoever did it. The feature is an owner, and followed. */
 void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size_t row);
 void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature);
+
+/* The share of a feature's rows that has been learnt from; NaN where that is not known. */
+double ph__id_coverage_share(const struct ph__id_coverage *coverage, size_t feature);
 
 /* Adds a batch's ids to counts, (F). */
 void ph__id_coverage_count(

@@ -123,17 +123,16 @@ static void write_counts(struct ph_html *html, const struct ph__trainer *trainer
 static void write_feature(struct ph_html *html, const struct ph__trainer *trainer, size_t feature)
 {
     const struct ph__id_coverage *coverage = &trainer->record.coverage;
-    const struct ph_table_slice *slice = &coverage->features[feature];
+    const struct ph_table_slice *slice = &trainer->features.sparse[feature];
+    double share = ph__id_coverage_share(coverage, feature);
     char rows[PH_TICK_TEXT_BYTES];
     ph__html_begin_row(html);
     ph__html_cell(html, "%s", slice->name);
     ph__html_cell(html, "%s", ph__quantity_text((double)slice->num_rows, rows));
-    if (coverage->is_known[feature]) {
-        double share = (double)coverage->num_seen[feature] / (double)slice->num_rows;
+    if (isfinite(share))
         ph__html_bar_cell(html, share, "%.1f%%", 100 * share);
-    } else {
+    else
         ph__html_cell(html, "–");
-    }
     write_counts(html, trainer, feature);
     ph__html_end_row(html);
 }

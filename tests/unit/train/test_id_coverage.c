@@ -1,7 +1,7 @@
 /* Rows met and ids counted, against lists of the ids themselves. */
 #include "train/id_coverage.h"
 
-#include <string.h>
+#include <math.h>
 
 #include "support/test_support.h"
 
@@ -145,6 +145,34 @@ static void rows_are_not_known_once_ids_were_left_out(void **state)
     ph__id_coverage_fini(&coverage);
 }
 
+/* "a" and "c" have one slice: what either brings, both have met. */
+static void features_that_share_rows_have_met_the_same(void **state)
+{
+    (void)state;
+    static const struct ph_table_slice sparse[] = {{"a", 64}, {"b", 65}, {"c", 64}};
+    static const struct ph_table_slice shared[] = {{"a", 64}, {"b", 65}, {"a", 64}};
+    const struct ph_model_features some = {.num_sparse = NUM_FEATURES, .sparse = sparse, .slices = shared};
+    static const uint32_t offsets[] = {0, 1, 2, 3};
+    static const int64_t ids[] = {7, 8, 9}, others[] = {9, 9, 7};
+    struct ph_batch batch = {
+        .num_samples = 1, .num_sparse = NUM_FEATURES, .num_ids = 3, .offsets = offsets, .ids = ids};
+    struct ph__id_coverage coverage = {0};
+    struct ph__id_counts counts[NUM_FEATURES] = {{0}};
+    assert_ok(ph__id_coverage_init(&some, PH_COVERAGE_BYTES, PH_COVERAGE_IDS, &coverage));
+    ph__id_coverage_learn(&coverage, &batch);
+    assert_near(ph__id_coverage_share(&coverage, 0), 2.0 / 64, 1e-12, 0);
+    assert_near(ph__id_coverage_share(&coverage, 1), 1.0 / 65, 1e-12, 0);
+    assert_near(ph__id_coverage_share(&coverage, 2), 2.0 / 64, 1e-12, 0);
+    batch.ids = others;
+    ph__id_coverage_count(&coverage, &batch, counts);
+    assert_int_equal(counts[0].unseen, 0);
+    assert_int_equal(counts[1].unseen, 1);
+    assert_int_equal(counts[2].unseen, 0);
+    ph__id_coverage_miss(&coverage);
+    assert_true(isnan(ph__id_coverage_share(&coverage, 2)));
+    ph__id_coverage_fini(&coverage);
+}
+
 static void a_zeroed_one_counts_nothing(void **state)
 {
     (void)state;
@@ -165,6 +193,7 @@ int main(void)
         cmocka_unit_test(nothing_is_learnt_behind_a_whole_pass),
         cmocka_unit_test(tables_beyond_the_memory_are_not_followed),
         cmocka_unit_test(rows_are_not_known_once_ids_were_left_out),
+        cmocka_unit_test(features_that_share_rows_have_met_the_same),
         cmocka_unit_test(a_zeroed_one_counts_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
