@@ -37,6 +37,7 @@ for file in out/compare.md out/compare.json out/compare.html; do
     [ -s "$file" ] || complain "$file is missing"
 done
 contains out/compare.html 'id="auc-plot"'
+python3 "$PH_SOURCE_DIR/tests/system/page_check.py" sound out/compare.html >stdout || complain 'compare.html is no sound page'
 python3 -c 'import json, math, statistics
 rows = json.load(open("out/compare.json"))["configs"]
 aucs = [[run["test"]["auc"] for run in row["runs"]] for row in rows]
@@ -95,7 +96,7 @@ contains stdout 'it names no test data'
 cat >slow.yaml <<'END'
 data: {train: data/train.tsv, valid: data/valid.tsv, test: data/test.tsv, format: criteo}
 model: {kind: dlrm, embedding_dim: 16, bottom_units: [32], top_units: [32], dropout: 0.2}
-train: {epochs: 8, batch_size: 50, report_seconds: 0, patience: 0, checkpoint_steps: 50}
+train: {epochs: 5, batch_size: 50, report_seconds: 0, patience: 0, checkpoint_steps: 50, report: false}
 END
 succeeds compare slow.yaml --out whole --seeds 2 --quiet
 # stopped SIGNAL STATUS: amid the second run.
@@ -127,6 +128,7 @@ contains stdout 'bad with seed 2 failed (exit code 2): train.schedule step needs
 is "$(column finished failed)" "$(printf '0\n2\n0')"
 is "$(column failed failed)" "$(printf '2\n0\n2')"
 contains failed/compare.html 'id="missing"'
+python3 "$PH_SOURCE_DIR/tests/system/page_check.py" sound failed/compare.html >stdout || complain 'compare.html is no sound page'
 
 # ---- usage ----
 fails 2 'CONFIG...' compare

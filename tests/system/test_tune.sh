@@ -10,7 +10,7 @@ seed: 5
 threads: 2
 data: {train: data/train.tsv, valid: data/valid.tsv, test: data/absent.tsv, format: criteo}
 model: {kind: dlrm, embedding_dim: 4, bottom_units: [8], top_units: [8], dropout: 0.1, batch_norm: true}
-train: {epochs: 9, batch_size: 200, report_seconds: 0, patience: 3, schedule_factor: 0.5}
+train: {epochs: 9, batch_size: 200, report_seconds: 0, patience: 3, schedule_factor: 0.5, report: false}
 tune:
   search: halving
   runs: 9

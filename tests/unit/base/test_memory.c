@@ -1,6 +1,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "support/test_support.h"
@@ -80,6 +81,23 @@ static void the_machine_tells_its_memory(void **state)
     assert_true(ph__memory_anonymous_bytes() > 1 << 12);
 }
 
+/* Where the system does not allow it, the former peak stays: an upper bound. */
+static void a_peak_that_is_over_can_be_forgotten(void **state)
+{
+    (void)state;
+    const size_t size = (size_t)64 << 20;
+    void *pointer;
+    assert_ok(ph__memory_alloc(size, "a peak", &pointer));
+    memset(pointer, 1, size);
+    ph__memory_free(pointer, size);
+    const uint64_t before = ph__memory_peak_rss_bytes();
+    ph__memory_reset_peak_rss();
+    const uint64_t after = ph__memory_peak_rss_bytes();
+    assert_true(after <= before);
+    if (access("/proc/self/clear_refs", W_OK) == 0)
+        assert_true(after + size / 2 < before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +106,7 @@ int main(void)
         cmocka_unit_test(size_arithmetic_sees_overflow),
         cmocka_unit_test(arrays_grow_by_doubling_and_keep_their_items),
         cmocka_unit_test(the_machine_tells_its_memory),
+        cmocka_unit_test(a_peak_that_is_over_can_be_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

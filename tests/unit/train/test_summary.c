@@ -65,6 +65,18 @@ static void what_was_written_is_read(void **state)
     assert_string_equal(read.checkpoint_sha256, sample.checkpoint_sha256);
 }
 
+static void the_backend_is_read_as_far_as_it_fits(void **state)
+{
+    (void)state;
+    char backend[64], cut[5];
+    assert_ok(ph__summary_read_backend(write_sample(), backend, sizeof backend));
+    assert_string_equal(backend, "some backend");
+    assert_ok(ph__summary_read_backend(write_sample(), cut, sizeof cut));
+    assert_string_equal(cut, "some");
+    assert_fails(ph__summary_read_backend("/no/such/summary", cut, sizeof cut), PH_ERROR_CHECKPOINT,
+        "/no/such/summary");
+}
+
 static void what_is_no_summary_is_named(void **state)
 {
     (void)state;
@@ -79,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(the_backend_is_read_as_far_as_it_fits),
         cmocka_unit_test(what_is_no_summary_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
