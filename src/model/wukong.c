@@ -63,9 +63,9 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_BOOL,
         .offset = FIELD(layer_norm),
         .default_text = "true",
-        .help = "Layer norm of the vectors that a layer gives. Without it, and with activation identity, "
-                "products "
-                "are all that makes a layer more than linear."},
+        .help = "Layer norm of a layer's products and of the vectors that it gives. Without it, with "
+                "activation identity "
+                "and no hidden layers, the logit is a polynomial of degree 2^layers in the embeddings."},
 };
 
 static const struct ph_option_table keys = {
@@ -108,7 +108,8 @@ static ph_value fm_block(struct ph_builder *builder, ph_value x, const struct ph
     ph_builder_push_scope(builder, "fm");
     struct ph_model_settings plain = *settings; /* layer norm is the block's own */
     plain.batch_norm = false;
-    ph_value y = ph__layer_norm(builder, "norm", products(builder, own, x));
+    ph_value y = products(builder, own, x);
+    y = own->layer_norm ? ph__layer_norm(builder, "norm", y) : y;
     y = ph__layer_perceptron(builder, "hidden", y, own->fm_units.items, own->fm_units.count, &plain);
     y = ph__layer_affine(builder, "output", y, dims[0] * dims[1], (enum ph_activation)settings->activation);
     ph_builder_pop_scope(builder);
