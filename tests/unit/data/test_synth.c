@@ -166,6 +166,7 @@ static void a_staircase_tells_what_each_order_is_worth(void **state)
     (void)state;
     struct ph_synth_settings settings = staircase_settings();
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
+    settings.train_rows = 20000;
     assert_ok(ph_synth_write(&settings, test_path("staircase"), truth));
     const struct ph_synth_truth *train = &truth[PH_SYNTH_TRAIN];
     assert_int_equal(train->num_orders, 4);
