@@ -6,6 +6,7 @@
 
 #define FIRST_EDGE (-8.0)
 #define BINS_A_UNIT 8
+#define MAX_COUNT ((int64_t)1 << 53) /* of a bin: more samples than there are */
 
 static size_t bin_of(double score)
 {
@@ -85,6 +86,12 @@ struct ph_json *ph__calibration_json(const struct ph__calibration *calibration)
     return bins;
 }
 
+/* Of `count` numbers from 0 to 1; false too where it is no number. */
+static bool is_sum(double sum, int64_t count)
+{
+    return sum >= 0 && sum <= (double)count;
+}
+
 bool ph__calibration_from_json(const struct ph_json *json, struct ph__calibration *calibration_out)
 {
     struct ph__calibration calibration = {0};
@@ -96,7 +103,9 @@ bool ph__calibration_from_json(const struct ph_json *json, struct ph__calibratio
         int64_t count = ph__json_as_integer(ph__json_at(numbers, 1), -1);
         double predicted = ph__json_as_number(ph__json_at(numbers, 2), (double)NAN);
         double observed = ph__json_as_number(ph__json_at(numbers, 3), (double)NAN);
-        if (bin < 0 || bin >= PH_CALIBRATION_BINS || count < 1 || !isfinite(predicted) || !isfinite(observed))
+        bool is_sound = bin >= 0 && bin < PH_CALIBRATION_BINS && count >= 1 && count <= MAX_COUNT &&
+                        is_sum(predicted, count) && is_sum(observed, count);
+        if (!is_sound)
             return false;
         calibration.bins[bin] = (struct ph__calibration_bin){(uint64_t)count, predicted, observed};
     }

@@ -191,13 +191,14 @@ static size_t read_record(
 static size_t kept_bytes(const struct ph_mapped_file *file, uint64_t metrics_bytes)
 {
     size_t kept = 0;
-    for (;;) {
+    while (kept < file->size) {
         const unsigned char *event;
         size_t event_size, size = read_record(file->bytes + kept, file->size - kept, &event, &event_size);
         if (size == 0 || metrics_bytes_of(event, event_size) > metrics_bytes)
-            return kept;
+            break;
         kept += size;
     }
+    return kept;
 }
 
 static ph_status cut_file(const char *path, uint64_t metrics_bytes)

@@ -122,8 +122,9 @@ static void bins_come_back_from_json(void **state)
 static void bins_that_are_none_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "{}", "[[0,1,0.5]]", "[[-1,1,0.5,1]]", "[[130,1,0.5,1]]", "[[3,0,0.5,1]]", "[[3,1,null,1]]", "[7]"};
+    static const char *const texts[] = {"{}", "[[0,1,0.5]]", "[[-1,1,0.5,1]]", "[[130,1,0.5,1]]",
+        "[[3,0,0.5,1]]", "[[3,1,null,1]]", "[7]", "[[3,1,1.5,1]]", "[[3,2,1.5,-1]]",
+        "[[3,9223372036854775807,1.5,1]]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ph_json *json = NULL;
         struct ph__calibration read = {.bins[5] = {7, 1, 1}};

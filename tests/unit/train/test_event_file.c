@@ -169,6 +169,16 @@ static void a_record_that_is_half_written_or_damaged_is_cut(void **state)
     assert_int_equal(read_events(path, events), 2);
 }
 
+static void an_empty_file_stays(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s/events.out.tfevents.1700000000.phloem.0", folder);
+    test_write_text(path, "");
+    assert_ok(ph__event_files_cut(folder, 0));
+    assert_true(ph__file_exists(path));
+}
+
 static void files_of_others_are_left_alone(void **state)
 {
     (void)state;
@@ -204,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_resumed_part_says_that_it_starts, make_folder, drop),
         cmocka_unit_test_setup_teardown(events_behind_the_kept_lines_are_cut, make_folder, drop),
         cmocka_unit_test_setup_teardown(a_record_that_is_half_written_or_damaged_is_cut, make_folder, drop),
+        cmocka_unit_test_setup_teardown(an_empty_file_stays, make_folder, drop),
         cmocka_unit_test_setup_teardown(files_of_others_are_left_alone, make_folder, drop),
         cmocka_unit_test(none_writes_nothing),
         cmocka_unit_test(a_folder_that_is_missing_is_named),
