@@ -17,6 +17,7 @@ struct dhen_keys {
     int64_t layers, outputs, heads, channels, kernel;
     const char *modules;
     int ensemble;
+    bool layer_norm;
 };
 
 #define FIELD(member) offsetof(struct dhen_keys, member)
@@ -72,6 +73,13 @@ static const struct ph_option options[] = {
         .min = 1,
         .max = 63,
         .help = "convolution: extent of a kernel in vectors and in dimensions; odd."},
+    {.key = "layer_norm",
+        .type = PH_OPTION_BOOL,
+        .offset = FIELD(layer_norm),
+        .default_text = "true",
+        .help = "Layer norm of the vectors that a layer gives. Where embeddings are held small "
+                "(embedding_l2), it hides from "
+                "the loss how large they are."},
 };
 
 static const struct ph_option_table keys = {
@@ -237,7 +245,8 @@ static ph_value dhen_layer(
     const size_t rows = ph__layer_extent(builder, y, 1);
     ph_value shortcut =
         ph__layer_extent(builder, x, 1) == rows ? x : ph__layer_mix(builder, "shortcut", x, rows);
-    x = ph__layer_norm(builder, "norm", ph_add(builder, y, shortcut));
+    x = ph_add(builder, y, shortcut);
+    x = own->layer_norm ? ph__layer_norm(builder, "norm", x) : x;
     ph_builder_pop_scope(builder);
     return x;
 }
