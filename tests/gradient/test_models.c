@@ -44,7 +44,7 @@ static void check(const char *model, size_t num_dense, size_t num_tasks, enum ph
         .num_sparse = NUM_SPARSE,
         .num_rows = NUM_ROWS,
         .max_ids = 2,
-        .max_elements = 60,
+        .max_elements = 20,
         .parameter_scale =
             0.3, /* products of many vectors stay small, and so does what differences neglect */
         .build = build,
