@@ -154,8 +154,8 @@ static ph_value lookups(struct ph_builder *builder, const struct pairs *pairs,
 {
     const struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
     ph_builder_push_scope(builder, "embedding");
-    ph_value table = ph_table(
-        builder, "table", features->num_sparse, features->sparse, (size_t)settings->embedding_dim, init);
+    ph_value table = ph_table(builder, "table", features->num_sparse, ph__layer_slices(features),
+        (size_t)settings->embedding_dim, init);
     ph_builder_pop_scope(builder);
     ph_value vectors = pooled(builder, pairs, table, settings, features, others);
     ph_value x = ph__layer_flatten(builder, vectors);
