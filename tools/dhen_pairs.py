@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Trains DHEN with each of its modules alone, with every pair of them and with all five, and writes docs/DHEN.md.
 
-    tools/dhen_pairs.py [--seeds 3] [--threads N] [--config configs/frappe/dhen.yaml] [--set KEY=VALUE]...
-                        [--runs runs/dhen_pairs] [--write docs/DHEN.md] [--plots docs/plots]
+    tools/dhen_pairs.py [--seeds 3] [--l2 0.02,0.05,0.1] [--threads N] [--config configs/frappe/dhen.yaml]
+                        [--set KEY=VALUE]... [--runs runs/dhen_pairs] [--write docs/DHEN.md] [--plots docs/plots]
 
-The configs are --config with the settings below and the modules, and lie in RUNS/configs; phloem compare trains them
-over the seeds, pairs the differences seed by seed, and does not repeat a run that is finished: what was stopped goes on.
---set holds for all of them: --set train.max_steps=3 tries the tool itself.
+The configs are --config with the settings below, the modules and one L2 of the embeddings, and lie in RUNS/configs; phloem
+compare trains them over the seeds, pairs the differences seed by seed, and does not repeat a run that is finished: what was
+stopped goes on. Of the L2s each choice of modules is judged by its best one on validation data: the larger ensembles want
+more of it. --set holds for all of them: --set train.max_steps=3 tries the tool itself.
 """
 import argparse
 import itertools
@@ -28,11 +29,13 @@ SETTINGS = {
     "model.embedding_dim": "10",
     "model.hidden_units": "",
     "model.dropout": "0",
-    "train.epochs": "10",
+    "train.max_steps": "2000",
     "train.batch_size": "1024",
+    "train.schedule": "cosine",
+    "train.schedule_factor": "0.01",
+    "train.patience": "0",
     "train.selection": "logloss",
-    "optimizer.learning_rate": "0.002",
-    "optimizer.embedding_l2": "0.02",
+    "optimizer.learning_rate": "0.003",
 }
 SINGLES = [(module,) for module in MODULES]
 PAIRS = list(itertools.combinations(MODULES, 2))
@@ -44,6 +47,7 @@ KINDS = {1: "one module", 2: "two modules", len(MODULES): "all modules"}
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="3", help="as of phloem compare")
+    parser.add_argument("--l2", default="0.02,0.05,0.1")
     parser.add_argument("--threads", default="0")
     parser.add_argument("--config", type=pathlib.Path, default=ROOT / "configs" / "frappe" / "dhen.yaml")
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
@@ -74,29 +78,34 @@ def flags(settings):
 
 
 def write_configs(options):
-    """{choice: path}"""
+    """{(choice, L2): path}"""
     folder = (options.runs / "configs").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     common = [f"{key}={value}" for key, value in SETTINGS.items()] + options.settings
     paths = {}
-    for choice in CHOICES:
-        settings = [*common, f"model.dhen.modules={','.join(choice)}"]
-        paths[choice] = folder / f"{name_of(choice)}.yaml"
-        paths[choice].write_text(phloem("config", options.config.resolve(), *flags(settings), stdout=subprocess.PIPE))
+    for choice, l2 in itertools.product(CHOICES, options.l2.split(",")):
+        settings = [*common, f"model.dhen.modules={','.join(choice)}", f"optimizer.embedding_l2={l2}"]
+        path = paths[choice, l2] = folder / f"{name_of(choice)}-{l2}.yaml"
+        path.write_text(phloem("config", options.config.resolve(), *flags(settings), stdout=subprocess.PIPE))
     return paths
 
 
 def compare(paths, base, options, **how):
-    """{choice: what compare.json says of it}, differences taken from the choice `base`."""
+    """{(choice, L2): what compare.json says of it}, differences taken from `base`, which is one of them."""
     words = ["--out", options.runs.resolve(), "--seeds", options.seeds, "--threads", options.threads]
     phloem("compare", *paths.values(), *words, "--base", paths[base], **how)
     rows = json.loads((options.runs / "compare.json").read_text())["configs"]
     return dict(zip(paths, rows))
 
 
-def best_of(choices, rows):
+def best_of(keys, rows):
     """By validation data, so that test data have not chosen what they are to judge."""
-    return min(choices, key=lambda choice: rows[choice]["valid_logloss"])
+    return min(keys, key=lambda key: rows[key]["valid_logloss"])
+
+
+def best_l2s(rows):
+    """{choice: its L2}"""
+    return dict(best_of([key for key in rows if key[0] == choice], rows) for choice in CHOICES)
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
@@ -105,8 +114,9 @@ HEADER = """# DHEN: pairs of modules
 
 Printed by `tools/dhen_pairs.py`, which trains everything below by `phloem compare` ([COMPARING.md](COMPARING.md)) and
 goes on where it was stopped. A DHEN ([2203.11014](https://arxiv.org/abs/2203.11014)) with each of its five interaction
-modules alone, with each pair of different ones, and with all five. All have the same settings, of which none was tuned
-for a choice of modules; the modules' vectors stand one below the other, so that two modules make twice as many as one.
+modules alone, with each pair of different ones, and with all five. All have the same settings but for λ, the L2 of the
+embeddings: each has the one of several that was best on the validation file. The modules' vectors stand one below the
+other, so that two modules make twice as many as one.
 
 """
 
@@ -134,17 +144,17 @@ def signed(mean, half_width):
     return f"{mean:+.4f}" + (f" ± {half_width:.4f}" if half_width is not None else "")
 
 
-def table(rows, base):
+def table(rows, l2s, base):
     lines = [
-        "| modules | NE | AUC | logloss | parameters | FLOPs a sample | NE against the best single |",
-        "|---|---|---|---|---|---|---|",
+        "| modules | λ | NE | AUC | logloss | parameters | FLOPs a sample | NE against the best single |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for choice in sorted(rows, key=lambda choice: rows[choice]["test_ne"]):
         row = rows[choice]
         scores = [with_spread(row, key) for key in ("test_ne", "test_auc", "test_logloss")]
         costs = [f"{row['parameters']:,.0f}", f"{row['flops_per_sample']:,.0f}"]
         against = "–" if choice == base else signed(*ne_difference(row))
-        lines.append("| " + " | ".join([name_of(choice), *scores, *costs, against]) + " |")
+        lines.append("| " + " | ".join([name_of(choice), l2s[choice], *scores, *costs, against]) + " |")
     return "\n".join(lines) + "\n\n"
 
 
@@ -160,13 +170,12 @@ def verdict(row):
     return f"{signed(mean, half_width)} ({relative:+.2f}%): {words}"
 
 
-def findings(rows, base, pair):
-    aucs = [rows[choice]["test_auc"] for choice in rows]
-    finished = sum(row["finished"] for row in rows.values())
+def findings(rows, base, pair, num_runs):
+    aucs = [row["test_auc"] for row in rows.values()]
     first = next(iter(rows.values()))
     seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     return (
-        f"Seeds {seeds}: {finished} runs finished; the least AUC of a choice is {min(aucs):.4f}. The best single module and"
+        f"Seeds {seeds}: {num_runs} runs finished; the least AUC of a row is {min(aucs):.4f}. The best single module and"
         f" the best pair are those of validation data, {name_of(base)} and {name_of(pair)}. NE against the single module:\n\n"
         f"- {name_of(pair)}: {verdict(rows[pair])}\n"
         f"- all five: {verdict(rows[MODULES])}\n\n"
@@ -178,10 +187,20 @@ def settings_text(options):
     config = options.config.resolve()
     shown = config.relative_to(ROOT) if config.is_relative_to(ROOT) else config.name
     settings = [f"{key}={value}" for key, value in SETTINGS.items()] + options.settings
-    return f"`{shown}` with " + ", ".join(f"`{setting}`" for setting in settings) + ".\n\n"
+    told = ", ".join(f"`{setting}`" for setting in settings)
+    return f"`{shown}` with {told}, and λ of {options.l2.replace(',', ', ')}.\n\n"
 
 
 # ---- the plot -------------------------------------------------------------------------------------------------------
+
+
+def seeds_of(row):
+    return [run["test"]["ne"] for run in row["runs"]]
+
+
+def ends_of(row):
+    mean, deviation = row["test_ne"], row["test_ne_deviation"] or 0
+    return mean - deviation, mean + deviation
 
 
 def draw(rows, path):
@@ -189,7 +208,7 @@ def draw(rows, path):
     step, top, left = 24, bench_plots.TOP + 8, 190
     order = sorted(rows, key=lambda choice: rows[choice]["test_ne"])
     bottom = top + step * len(order)
-    values = [run["test"]["ne"] for row in rows.values() for run in row["runs"]]
+    values = [value for row in rows.values() for value in (*seeds_of(row), *ends_of(row))]
     across, parts = bench_plots.LinearAxis(values, left, bench_plots.WIDTH - bench_plots.RIGHT), []
     for value in across.ticks():
         x = across.place(value)
@@ -205,11 +224,12 @@ def draw(rows, path):
 
 
 def draw_choice(name, row, hue, across, y):
-    mean, deviation = row["test_ne"], row["test_ne_deviation"] or 0
+    low, high = map(across.place, ends_of(row))
+    mean = across.place(row["test_ne"])
     parts = [
         bench_plots.text(across.start - 10, y + 4, name, "end"),
-        bench_plots.line(across.place(mean - deviation), y, across.place(mean + deviation), y, hue, 1.8),
-        bench_plots.line(across.place(mean), y - 8, across.place(mean), y + 8, hue, 2.4),
+        bench_plots.line(low, y, high, y, hue, 1.8),
+        bench_plots.line(mean, y - 8, mean, y + 8, hue, 2.4),
     ]
     for run in row["runs"]:
         tooltip = f"{name}, seed {run['seed']}: NE {run['test']['ne']:.4f}"
@@ -222,13 +242,16 @@ def main():
     if not PROGRAM.exists():
         sys.exit("dhen_pairs: build/release/phloem is missing; ./run build makes it")
     paths = write_configs(options)
-    rows = compare(paths, SINGLES[0], options)
-    base, pair = best_of(SINGLES, rows), best_of(PAIRS, rows)
+    rows = compare(paths, next(iter(paths)), options)
+    num_runs, l2s = sum(row["finished"] for row in rows.values()), best_l2s(rows)
+    base, pair = (best_of([(choice, l2s[choice]) for choice in choices], rows) for choices in (SINGLES, PAIRS))
     rows = compare(paths, base, options, stdout=subprocess.DEVNULL)
+    rows = {choice: rows[choice, l2] for choice, l2 in l2s.items()}
     options.plots.mkdir(parents=True, exist_ok=True)
     draw(rows, options.plots / "dhen-pairs.svg")
-    text = HEADER + settings_text(options) + TABLE_TEXT + table(rows, base)
-    options.write.write_text(text + "![NE by modules](plots/dhen-pairs.svg)\n\n" + findings(rows, base, pair))
+    text = HEADER + settings_text(options) + TABLE_TEXT + table(rows, l2s, base[0])
+    text += "![NE by modules](plots/dhen-pairs.svg)\n\n" + findings(rows, base[0], pair[0], num_runs)
+    options.write.write_text(text)
     print(f"written: {options.write}")
 
 

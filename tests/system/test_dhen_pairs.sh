@@ -18,14 +18,14 @@ ln -s "$PH_BINARY_DIR/phloem" build/release/phloem
 # trains ARGUMENTS...: leaves what was printed in ./stdout and ./stderr.
 trains() {
     status=0
-    python3 tools/dhen_pairs.py --config dhen.yaml --threads 1 --seeds 1,2 --set train.max_steps=3 "$@" \
+    python3 tools/dhen_pairs.py --config dhen.yaml --threads 1 --seeds 1,2 --l2 0.02,0.5 --set train.max_steps=3 "$@" \
         >stdout 2>stderr || status=$?
 }
 
 trains
 [ "$status" -eq 0 ] || complain "dhen_pairs.py ended with $status"
 contains docs/DHEN.md '`train.max_steps=3`'
-contains docs/DHEN.md 'Seeds 1, 2: 32 runs finished'
+contains docs/DHEN.md 'Seeds 1, 2: 64 runs finished'
 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' docs/plots/dhen-pairs.svg ||
     complain 'dhen-pairs.svg is no XML'
 
@@ -35,24 +35,27 @@ import glob, itertools, json, math, re, statistics
 
 modules = ["dot", "attention", "convolution", "linear", "cross"]
 choices = modules + ["+".join(pair) for pair in itertools.combinations(modules, 2)] + ["all"]
-ne, valid = {}, {}
-for choice in choices:
-    runs = [json.load(open(path)) for path in sorted(glob.glob(f"runs/dhen_pairs/runs/{choice}-*-seed*/summary.json"))]
-    assert [run["seed"] for run in runs] == [1, 2], choice
+ne, valid, l2s = {}, {}, {}
+for choice, l2 in itertools.product(choices, ("0.02", "0.5")):
+    stem = f"{choice}-{l2}"
+    runs = [json.load(open(path)) for path in sorted(glob.glob(f"runs/dhen_pairs/runs/{stem}-*-seed*/summary.json"))]
+    assert [run["seed"] for run in runs] == [1, 2], stem
     for run in runs:
-        assert run["model"] == "dhen" and 0 <= run["test"]["auc"] <= 1 and run["parameters"] > 0, choice
-    ne[choice] = [run["test"]["ne"] for run in runs]
-    valid[choice] = statistics.mean(run["valid"]["logloss"] for run in runs)
-    config = open(f"runs/dhen_pairs/configs/{choice}.yaml").read()
+        assert run["model"] == "dhen" and 0 <= run["test"]["auc"] <= 1 and run["parameters"] > 0, stem
+    config = open(f"runs/dhen_pairs/configs/{stem}.yaml").read()
     wanted = ",".join(modules) if choice == "all" else choice.replace("+", ",")
-    assert f'modules: "{wanted}"' in config, config
+    assert f'modules: "{wanted}"' in config and f"embedding_l2: {l2}" in config, config
+    logloss = statistics.mean(run["valid"]["logloss"] for run in runs)
+    if choice not in valid or logloss < valid[choice]:
+        ne[choice], valid[choice], l2s[choice] = [run["test"]["ne"] for run in runs], logloss, l2
 best = min(modules, key=valid.get)
 pair = min((choice for choice in choices if "+" in choice), key=valid.get)
 page = open("docs/DHEN.md").read()
 assert f"validation data, {best} and {pair}." in page
-rows = re.findall(r"^\| ([a-z+]+) \| (\d\.\d+) ± (\d\.\d+) \|.*\| (\S+)(?: ± (\S+))? \|$", page, re.MULTILINE)
+rows = re.findall(r"^\| ([a-z+]+) \| (\S+) \| (\d\.\d+) ± (\d\.\d+) \|.*\| (\S+)(?: ± (\S+))? \|$", page, re.MULTILINE)
 assert [row[0] for row in rows] == sorted(choices, key=lambda choice: statistics.mean(ne[choice])), rows
-for choice, mean, deviation, difference, half_width in rows:
+for choice, l2, mean, deviation, difference, half_width in rows:
+    assert l2 == l2s[choice], choice
     assert math.isclose(float(mean), statistics.mean(ne[choice]), abs_tol=5.1e-5), choice
     assert math.isclose(float(deviation), statistics.stdev(ne[choice]), abs_tol=5.1e-5), choice
     if choice == best:
