@@ -61,6 +61,12 @@ def name_of(choice):
     return "all" if choice == MODULES else "+".join(choice)
 
 
+def common_settings(options):
+    """Texts KEY=VALUE, of each key one: that of the command line goes before ours."""
+    given = dict(setting.partition("=")[::2] for setting in options.settings)
+    return [f"{key}={value}" for key, value in {**SETTINGS, **given}.items()]
+
+
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
@@ -81,8 +87,7 @@ def write_configs(options):
     """{(choice, L2): path}"""
     folder = (options.runs / "configs").resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    common = [f"{key}={value}" for key, value in SETTINGS.items()] + options.settings
-    paths = {}
+    common, paths = common_settings(options), {}
     for choice, l2 in itertools.product(CHOICES, options.l2.split(",")):
         settings = [*common, f"model.dhen.modules={','.join(choice)}", f"optimizer.embedding_l2={l2}"]
         path = paths[choice, l2] = folder / f"{name_of(choice)}-{l2}.yaml"
@@ -116,7 +121,8 @@ Printed by `tools/dhen_pairs.py`, which trains everything below by `phloem compa
 goes on where it was stopped. A DHEN ([2203.11014](https://arxiv.org/abs/2203.11014)) with each of its five interaction
 modules alone, with each pair of different ones, and with all five. All have the same settings but for λ, the L2 of the
 embeddings: each has the one of several that was best on the validation file. The modules' vectors stand one below the
-other, so that two modules make twice as many as one.
+other, so that two modules make twice as many as one. *Published*: the paper's ensembles have .27% less NE than its
+baseline, on advertisements of its authors' company.
 
 """
 
@@ -186,8 +192,7 @@ def findings(rows, base, pair, num_runs):
 def settings_text(options):
     config = options.config.resolve()
     shown = config.relative_to(ROOT) if config.is_relative_to(ROOT) else config.name
-    settings = [f"{key}={value}" for key, value in SETTINGS.items()] + options.settings
-    told = ", ".join(f"`{setting}`" for setting in settings)
+    told = ", ".join(f"`{setting}`" for setting in common_settings(options))
     return f"`{shown}` with {told}, and λ of {options.l2.replace(',', ', ')}.\n\n"
 
 

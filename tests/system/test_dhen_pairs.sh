@@ -25,6 +25,7 @@ trains() {
 trains
 [ "$status" -eq 0 ] || complain "dhen_pairs.py ended with $status"
 contains docs/DHEN.md '`train.max_steps=3`'
+[ "$(grep -o 'train.max_steps=[0-9]*' docs/DHEN.md | wc -l)" -eq 1 ] || complain 'a setting is told twice'
 contains docs/DHEN.md 'Seeds 1, 2: 64 runs finished'
 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' docs/plots/dhen-pairs.svg ||
     complain 'dhen-pairs.svg is no XML'
