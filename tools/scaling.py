@@ -158,9 +158,9 @@ the model that drew the labels.
 LAYERS_TEXT = """## Layers
 
 A Wukong without layer norm, activations and hidden layers: what a layer adds is products of two vectors of the layer
-below, and its logit is a polynomial of degree 2, 4, 8, 16 in the embeddings. (With them depth shows less, as layer norm
-divides by the length of a vector, a function of second order itself, and perceptrons approximate products.) Mean ±
-standard deviation over the seeds; differences are paired by seed, and negative is better.
+below, and its logit is a polynomial of degree 2, 4, 8, 16 in the embeddings. (With them a layer is not held to an order:
+layer norm divides by the length of a vector, a function of second order itself, and perceptrons approximate products.)
+Mean ± standard deviation over the seeds; differences are paired by seed, and negative is better.
 
 ![logloss by layers](plots/staircase-layers.svg)
 
