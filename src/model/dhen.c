@@ -77,9 +77,9 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_BOOL,
         .offset = FIELD(layer_norm),
         .default_text = "true",
-        .help = "Layer norm of the vectors that a layer gives. Where embeddings are held small "
-                "(embedding_l2), it hides from "
-                "the loss how large they are."},
+        .help = "Layer norm of the vectors that a layer gives. It makes them independent of how large "
+                "embeddings are, and so takes "
+                "its effect from embedding_l2."},
 };
 
 static const struct ph_option_table keys = {

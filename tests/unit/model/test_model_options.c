@@ -70,36 +70,6 @@ static void every_kind_keeps_its_keys_in_their_place(void **state)
     }
 }
 
-/* Rows of the table of a DIN whose history `seen` has the slice of this name. */
-static size_t rows_of_din(const char *slice_of_history, struct ph_arena *arena)
-{
-    static struct ph_model_section section;
-    const char *const sets[] = {"model.kind=din", "model.din.targets=item", "model.din.histories=seen"};
-    const struct ph_table_slice sparse[] = {{"item", 5}, {"seen", 5}};
-    const struct ph_table_slice slices[] = {{"item", 5}, {slice_of_history, 5}};
-    const struct ph_model_features features = {
-        .num_sparse = 2, .num_tasks = 1, .sparse = sparse, .slices = slices};
-    struct ph_builder *builder = NULL;
-    assert_ok(read_section(&section, sets, 3, arena));
-    assert_ok(ph_builder_create(PH_TRAINING, &builder));
-    ph_model_build(builder, &section.settings, &features);
-    assert_ok(ph_builder_status(builder));
-    ph_value table = ph_builder_parameter(builder, 0);
-    assert_string_equal(ph_value_name(builder, table), "embedding.table");
-    const size_t rows = ph_value_type(builder, table).dims[0].extent;
-    ph_builder_destroy(builder);
-    return rows;
-}
-
-static void a_history_of_din_may_share_the_rows_of_its_target(void **state)
-{
-    (void)state;
-    struct ph_arena arena = {0};
-    assert_int_equal(rows_of_din("seen", &arena), 10);
-    assert_int_equal(rows_of_din("item", &arena), 5);
-    ph__arena_fini(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,7 +77,6 @@ int main(void)
         cmocka_unit_test(a_kind_without_keys_has_none),
         cmocka_unit_test(a_key_of_another_kind_is_refused),
         cmocka_unit_test(every_kind_keeps_its_keys_in_their_place),
-        cmocka_unit_test(a_history_of_din_may_share_the_rows_of_its_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
