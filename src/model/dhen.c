@@ -15,7 +15,7 @@ enum ensemble { CONCAT, SUM, WEIGHTED };
 
 struct dhen_keys {
     int64_t layers, outputs, heads, channels, kernel;
-    const char *modules;
+    struct ph_text_list modules;
     int ensemble;
     bool layer_norm;
 };
@@ -31,7 +31,7 @@ static const struct ph_option options[] = {
         .max = 64,
         .help = "DHEN layers. hidden_units are those of the perceptron over the last one."},
     {.key = "modules",
-        .type = PH_OPTION_TEXT,
+        .type = PH_OPTION_TEXTS,
         .offset = FIELD(modules),
         .default_text = "dot,attention,convolution,linear,cross",
         .help = "Interaction modules of each layer, of dot, attention, convolution, linear and cross, "
@@ -106,18 +106,6 @@ static ph_value dot_module(struct ph_builder *builder, ph_value x, const struct 
     return ph_reshape(builder, u, 2, dims);
 }
 
-/* x (B,n,K) W^T + b: (B,n,width) */
-static ph_value projected(
-    struct ph_builder *builder, const char *name, ph_value x, size_t width, enum ph_activation activation)
-{
-    const size_t dims[] = {width, ph__layer_extent(builder, x, 2)};
-    ph_builder_push_scope(builder, name);
-    ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
-    ph_value bias = ph_parameter(builder, "bias", 1, &width, ph__layer_zeros);
-    ph_builder_pop_scope(builder);
-    return ph_linear(builder, x, weight, bias, activation);
-}
-
 /* x + attention(x), normed, and that + feed-forward, normed */
 static ph_value attention_module(
     struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
@@ -127,13 +115,14 @@ static ph_value attention_module(
     if (width % (size_t)own->heads != 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "model.dhen: embedding_dim %zu is no multiple of %lld heads", width, (long long)own->heads);
-    ph_value y = ph_attention(builder, projected(builder, "query", x, width, PH_IDENTITY),
-        projected(builder, "key", x, width, PH_IDENTITY), projected(builder, "value", x, width, PH_IDENTITY),
-        0, (struct ph_attention_options){.num_heads = (size_t)own->heads});
-    y = ph__layer_drop(builder, projected(builder, "output", y, width, PH_IDENTITY), settings);
+    ph_value y = ph_attention(builder, ph__layer_affine(builder, "query", x, width, PH_IDENTITY),
+        ph__layer_affine(builder, "key", x, width, PH_IDENTITY),
+        ph__layer_affine(builder, "value", x, width, PH_IDENTITY), 0,
+        (struct ph_attention_options){.num_heads = (size_t)own->heads});
+    y = ph__layer_drop(builder, ph__layer_affine(builder, "output", y, width, PH_IDENTITY), settings);
     y = ph__layer_norm(builder, "norm.0", ph_add(builder, y, x));
-    ph_value z = projected(builder, "feed.0", y, 2 * width, PH_RELU);
-    z = ph__layer_drop(builder, projected(builder, "feed.1", z, width, PH_IDENTITY), settings);
+    ph_value z = ph__layer_affine(builder, "feed.0", y, 2 * width, PH_RELU);
+    z = ph__layer_drop(builder, ph__layer_affine(builder, "feed.1", z, width, PH_IDENTITY), settings);
     y = ph__layer_norm(builder, "norm.1", ph_add(builder, z, y));
     return ph__layer_mix(builder, "mix", y, (size_t)own->outputs);
 }
@@ -181,46 +170,39 @@ static const struct {
     {"cross", cross_module},
 };
 
-static module_function *find_module(const char *name, size_t length)
+static module_function *find_module(const char *name)
 {
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
-        if (strlen(modules[i].name) == length && strncmp(modules[i].name, name, length) == 0)
+        if (strcmp(modules[i].name, name) == 0)
             return modules[i].build;
     return NULL;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------------------------- */
 
-/* The modules' vectors, one module's below the other's: (B, count * outputs, D). */
-static ph_value all_modules(
-    struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings, size_t *count_out)
+/* The modules' vectors, one module's below the other's: (B, modules * outputs, D). */
+static ph_value all_modules(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
     const struct dhen_keys *own = settings->own;
     ph_value all = 0;
-    size_t count = 0;
-    for (const char *at = own->modules + strspn(own->modules, ", "); *at != '\0'; at += strspn(at, ", ")) {
-        const size_t length = strcspn(at, ", ");
-        module_function *module = find_module(at, length);
+    for (size_t i = 0; i < own->modules.count; i++) {
+        module_function *module = find_module(own->modules.items[i]);
         if (module == NULL)
             return ph_builder_fail(builder, PH_ERROR_CONFIG,
-                "model.dhen.modules: there is no module '%.*s'; there are dot, attention, convolution, "
-                "linear and "
-                "cross",
-                (int)length, at);
-        ph__layer_push_index(builder, "module", count++);
+                "model.dhen.modules: there is no module '%s'; there are dot, attention, convolution, linear "
+                "and cross",
+                own->modules.items[i]);
+        ph__layer_push_index(builder, "module", i);
         all = ph__layer_beside(builder, all, module(builder, x, settings));
         ph_builder_pop_scope(builder);
-        at += length;
     }
-    if (count == 0)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.dhen.modules: names no module");
-    *count_out = count;
     return all;
 }
 
 /* (B, count * outputs, D) -> (B,outputs,D): a mix of the modules, whose weights are all 1 and stay so for a plain sum. */
-static ph_value summed(struct ph_builder *builder, const struct dhen_keys *own, ph_value all, size_t count)
+static ph_value summed(struct ph_builder *builder, const struct dhen_keys *own, ph_value all)
 {
+    const size_t count = own->modules.count;
     const size_t outputs = (size_t)own->outputs, width = ph__layer_extent(builder, all, 2);
     if (own->ensemble == SUM) {
         ph_value sum = ph_slice(builder, all, 1, 0, outputs);
@@ -237,11 +219,10 @@ static ph_value dhen_layer(
     struct ph_builder *builder, size_t layer, ph_value x, const struct ph_model_settings *settings)
 {
     const struct dhen_keys *own = settings->own;
-    size_t count = 1;
     ph__layer_push_index(builder, "layer", layer);
-    ph_value y = all_modules(builder, x, settings, &count);
+    ph_value y = all_modules(builder, x, settings);
     if (own->ensemble != CONCAT)
-        y = summed(builder, own, y, count);
+        y = summed(builder, own, y);
     const size_t rows = ph__layer_extent(builder, y, 1);
     ph_value shortcut =
         ph__layer_extent(builder, x, 1) == rows ? x : ph__layer_mix(builder, "shortcut", x, rows);
@@ -258,6 +239,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     if (own->kernel % 2 == 0)
         return ph_builder_fail(
             builder, PH_ERROR_CONFIG, "model.dhen.kernel: %lld is not odd", (long long)own->kernel);
+    if (own->modules.count == 0)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.dhen.modules: names no module");
     ph_value x = ph__layer_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = dhen_layer(builder, layer, x, settings);

@@ -4,13 +4,12 @@
  * features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories), which should share their table's
  * rows (data.fields[].shares). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/layers.h"
 #include "model/model.h"
 
 struct din_keys {
-    const char *targets, *histories;
+    struct ph_text_list targets, histories;
     struct ph_integer_list attention_units;
 };
 
@@ -18,12 +17,12 @@ struct din_keys {
 
 static const struct ph_option options[] = {
     {.key = "targets",
-        .type = PH_OPTION_TEXT,
+        .type = PH_OPTION_TEXTS,
         .offset = FIELD(targets),
         .default_text = "",
-        .help = "Names of id features, separated by commas, each the target of one of the histories."},
+        .help = "Names of id features, each the target of one of the histories."},
     {.key = "histories",
-        .type = PH_OPTION_TEXT,
+        .type = PH_OPTION_TEXTS,
         .offset = FIELD(histories),
         .default_text = "",
         .help = "Names of as many id features of lists. None: all features are pooled alike, the paper's "
@@ -46,40 +45,25 @@ static const struct ph_option_table keys = {
     .settings_size = sizeof(struct din_keys),
 };
 
-enum { MAX_PAIRS = 16 };
-
 /* Features by their indices. */
 struct pairs {
     size_t count;
-    size_t targets[MAX_PAIRS], histories[MAX_PAIRS];
+    size_t targets[PH_LIST_MAX], histories[PH_LIST_MAX];
 };
-
-/* The features that a list names. */
-static size_t read_names(struct ph_builder *builder, const struct ph_model_features *features,
-    const char *names, size_t features_out[MAX_PAIRS])
-{
-    static const char between[] = ", ";
-    size_t count = 0;
-    for (const char *at = names + strspn(names, between); *at != '\0'; at += strspn(at, between)) {
-        const size_t length = strcspn(at, between);
-        if (count == MAX_PAIRS) {
-            ph_builder_fail(builder, PH_ERROR_CONFIG, "model.din: more than %d histories", MAX_PAIRS);
-            return count;
-        }
-        features_out[count++] = ph__layer_find_feature(builder, features, at, length);
-        at += length;
-    }
-    return count;
-}
 
 static struct pairs read_pairs(
     struct ph_builder *builder, const struct din_keys *own, const struct ph_model_features *features)
 {
-    struct pairs pairs = {0};
-    pairs.count = read_names(builder, features, own->histories, pairs.histories);
-    if (read_names(builder, features, own->targets, pairs.targets) != pairs.count)
-        ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "model.din: targets '%s' and histories '%s' are not as many", own->targets, own->histories);
+    struct pairs pairs = {.count = own->histories.count};
+    if (own->targets.count != pairs.count) {
+        ph_builder_fail(builder, PH_ERROR_CONFIG, "model.din: %zu targets for %zu histories",
+            own->targets.count, pairs.count);
+        return (struct pairs){0};
+    }
+    for (size_t i = 0; i < pairs.count; i++) {
+        pairs.targets[i] = ph__layer_find_feature(builder, features, own->targets.items[i]);
+        pairs.histories[i] = ph__layer_find_feature(builder, features, own->histories.items[i]);
+    }
     for (size_t i = 0; i < pairs.count; i++)
         for (size_t j = 0; j < pairs.count; j++)
             if (pairs.targets[i] == pairs.histories[j])

@@ -8,7 +8,7 @@
 struct finalmlp_keys {
     struct ph_integer_list first_units, second_units, gate_units;
     int64_t heads;
-    const char *first_context, *second_context;
+    struct ph_text_list first_context, second_context;
 };
 
 #define FIELD(member) offsetof(struct finalmlp_keys, member)
@@ -36,13 +36,13 @@ static const struct ph_option options[] = {
         .max = 4096,
         .help = "Heads of the bilinear head; the last width of either stream is a multiple of it."},
     {.key = "first_context",
-        .type = PH_OPTION_TEXT,
+        .type = PH_OPTION_TEXTS,
         .offset = FIELD(first_context),
         .default_text = "",
-        .help = "Names of id features, separated by commas, that make the first stream's gate; none: it has "
+        .help = "Names of id features that make the first stream's gate; none: it has "
                 "no gate."},
     {.key = "second_context",
-        .type = PH_OPTION_TEXT,
+        .type = PH_OPTION_TEXTS,
         .offset = FIELD(second_context),
         .default_text = "",
         .help = "Of the second stream's."},
@@ -64,7 +64,8 @@ static const struct ph_option_table keys = {
 };
 
 struct stream {
-    const char *name, *context;
+    const char *name;
+    const struct ph_text_list *context;
     const struct ph_integer_list *units;
 };
 
@@ -91,7 +92,7 @@ static ph_value run_stream(struct ph_builder *builder, const struct stream *stre
     const struct ph_model_settings *settings, const struct ph_model_features *features)
 {
     ph_builder_push_scope(builder, stream->name);
-    if (stream->context[0] != '\0')
+    if (stream->context->count > 0)
         x = gated(builder, stream, x, settings, features);
     x = ph__layer_perceptron(builder, "hidden", x, stream->units->items, stream->units->count, settings);
     ph_builder_pop_scope(builder);
@@ -116,8 +117,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct finalmlp_keys *own = settings->own;
-    const struct stream first = {"first", own->first_context, &own->first_units},
-                        second = {"second", own->second_context, &own->second_units};
+    const struct stream first = {"first", &own->first_context, &own->first_units},
+                        second = {"second", &own->second_context, &own->second_units};
     ph_value all =
         ph__layer_flatten(builder, ph__layer_field_vectors(builder, settings, features)); /* (B,K) */
     ph_value x = run_stream(builder, &first, all, settings, features);

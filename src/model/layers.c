@@ -21,10 +21,16 @@ void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t i
     ph_builder_push_scope(builder, scope);
 }
 
+/* The extent of the last dimension. */
+static size_t width_of(struct ph_builder *builder, ph_value x)
+{
+    return x != 0 ? ph__layer_extent(builder, x, ph_value_type(builder, x).rank - 1) : 1;
+}
+
 static ph_value affine(struct ph_builder *builder, ph_value x, size_t units, enum ph_activation activation)
 {
-    ph_value weight = ph_parameter(
-        builder, "weight", 2, (size_t[]){units, ph__layer_extent(builder, x, 1)}, ph__layer_xavier);
+    ph_value weight =
+        ph_parameter(builder, "weight", 2, (size_t[]){units, width_of(builder, x)}, ph__layer_xavier);
     ph_value bias = ph_parameter(builder, "bias", 1, (size_t[]){units}, ph__layer_zeros);
     return ph_linear(builder, x, weight, bias, activation);
 }
@@ -57,8 +63,7 @@ ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_
 
 ph_value ph__layer_norm(struct ph_builder *builder, const char *name, ph_value x)
 {
-    const struct ph_type type = ph_value_type(builder, x);
-    const size_t width = ph__layer_extent(builder, x, type.rank - 1);
+    const size_t width = width_of(builder, x);
     ph_builder_push_scope(builder, name);
     ph_value gamma = ph_parameter(builder, "gamma", 1, &width, ph__layer_ones);
     ph_value beta = ph_parameter(builder, "beta", 1, &width, ph__layer_zeros);
@@ -154,29 +159,16 @@ ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_
 }
 
 size_t ph__layer_find_feature(
-    struct ph_builder *builder, const struct ph_model_features *features, const char *name, size_t length)
+    struct ph_builder *builder, const struct ph_model_features *features, const char *name)
 {
     for (size_t i = 0; i < features->num_sparse; i++)
-        if (strncmp(features->sparse[i].name, name, length) == 0 && features->sparse[i].name[length] == '\0')
+        if (strcmp(features->sparse[i].name, name) == 0)
             return i;
-    ph_builder_fail(builder, PH_ERROR_CONFIG, "the model wants an id feature '%.*s', and there is none",
-        (int)length, name);
+    ph_builder_fail(builder, PH_ERROR_CONFIG, "the model wants an id feature '%s', and there is none", name);
     return 0;
 }
 
-/* Marks the features of a list of names. */
-static void mark_named(
-    struct ph_builder *builder, const struct ph_model_features *features, const char *names, bool *is_named)
-{
-    static const char between[] = ", ";
-    for (const char *at = names + strspn(names, between); *at != '\0'; at += strspn(at, between)) {
-        const size_t length = strcspn(at, between);
-        is_named[ph__layer_find_feature(builder, features, at, length)] = true;
-        at += length;
-    }
-}
-
-ph_value ph__layer_named_embeddings(struct ph_builder *builder, const char *names,
+ph_value ph__layer_named_embeddings(struct ph_builder *builder, const struct ph_text_list *names,
     const struct ph_model_settings *settings, const struct ph_model_features *features)
 {
     bool *is_named = calloc(features->num_sparse + 1, sizeof *is_named);
@@ -186,7 +178,8 @@ ph_value ph__layer_named_embeddings(struct ph_builder *builder, const char *name
     if (is_named == NULL || chosen == NULL || slices == NULL) {
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);
     } else {
-        mark_named(builder, features, names, is_named);
+        for (size_t i = 0; i < names->count; i++)
+            is_named[ph__layer_find_feature(builder, features, names->items[i])] = true;
         for (size_t i = 0; i < features->num_sparse; i++)
             if (is_named[i]) {
                 slices[count] = ph__layer_slices(features)[i];

@@ -3,6 +3,7 @@
 #ifndef PH_MODEL_LAYERS_H
 #define PH_MODEL_LAYERS_H
 
+#include "base/option.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
 
@@ -14,7 +15,7 @@ size_t ph__layer_extent(struct ph_builder *builder, ph_value x, size_t axis);
 /* Begins the scope "<name>.<index>", for ph_builder_pop_scope to end. */
 void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t index);
 
-/* activation(x W^T + b) with x (B,K): (B,units). Parameters "<name>.weight" (units,K), "<name>.bias" (units). */
+/* activation(x W^T + b) with x (B,K) or (B,...,K): (B,units), (B,...,units). Parameters "<name>.weight" (units,K), "<name>.bias" (units). */
 ph_value ph__layer_affine(
     struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
 
@@ -49,13 +50,13 @@ ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_
 /* The slices of the features, for a table: features that share rows have one slice. */
 const struct ph_table_slice *ph__layer_slices(const struct ph_model_features *features);
 
-/* The id feature of this name, of `length` characters; without one the builder fails, and it is 0. */
+/* The id feature of this name; without one the builder fails, and it is 0. */
 size_t ph__layer_find_feature(
-    struct ph_builder *builder, const struct ph_model_features *features, const char *name, size_t length);
+    struct ph_builder *builder, const struct ph_model_features *features, const char *name);
 
-/* Embeddings of the S features that a list names ("user, item"), in a table of their own in the current scope, in the order of
+/* Embeddings of the S features that a list names, in a table of their own in the current scope, in the order of
  * the features: (B,S,D). */
-ph_value ph__layer_named_embeddings(struct ph_builder *builder, const char *names,
+ph_value ph__layer_named_embeddings(struct ph_builder *builder, const struct ph_text_list *names,
     const struct ph_model_settings *settings, const struct ph_model_features *features);
 
 /* As ph__layer_embeddings, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */

@@ -44,8 +44,8 @@ for choice, l2 in itertools.product(choices, ("0.02", "0.5")):
     for run in runs:
         assert run["model"] == "dhen" and 0 <= run["test"]["auc"] <= 1 and run["parameters"] > 0, stem
     config = open(f"runs/dhen_pairs/configs/{stem}.yaml").read()
-    wanted = ",".join(modules) if choice == "all" else choice.replace("+", ",")
-    assert f'modules: "{wanted}"' in config and f"embedding_l2: {l2}" in config, config
+    wanted = ", ".join(f'"{module}"' for module in (modules if choice == "all" else choice.split("+")))
+    assert f'modules: [{wanted}]' in config and f"embedding_l2: {l2}" in config, config
     logloss = statistics.mean(run["valid"]["logloss"] for run in runs)
     if choice not in valid or logloss < valid[choice]:
         ne[choice], valid[choice], l2s[choice] = [run["test"]["ne"] for run in runs], logloss, l2
