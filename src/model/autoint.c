@@ -1,6 +1,7 @@
 /* AutoInt (Song et al., CIKM 2019, arXiv 1810.11921): multi-head self-attention over the fields' vectors, layer upon layer,
  *   x_{l+1} = relu(LN(attention(x_l W_q, x_l W_k, x_l W_v) + x_l W_r)),
  * and one linear layer over all of them. With hidden_units a perceptron stands beside it: AutoInt+. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -101,7 +102,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "model.autoint: attention_dim %lld is no multiple of %lld heads", (long long)own->attention_dim,
             (long long)own->heads);
-    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
     ph_value x = vectors;
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = attention_layer(builder, layer, x, settings);
@@ -111,7 +112,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
         logits = ph_add(builder, logits,
             ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features));
     if (own->has_linear_part)
-        logits = ph_add(builder, logits, ph__layer_linear_part(builder, settings, features));
+        logits = ph_add(builder, logits, ph__feature_linear_part(builder, settings, features));
     return logits;
 }
 

@@ -1,5 +1,6 @@
 /* DCN (Wang et al., ADKDD 2017): cross layers x_{l+1} = x_0 (w_l . x_l) + b_l + x_l over all embeddings and dense features
  * side by side, beside a perceptron on the same; one linear layer over both. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -43,7 +44,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct dcn_keys *own = settings->own;
-    ph_value first = ph__layer_all_features(builder, settings, features); /* (B,K) */
+    ph_value first = ph__feature_all(builder, settings, features); /* (B,K) */
     ph_value x = first;
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = cross_layer(builder, layer, first, x);

@@ -3,6 +3,7 @@
  *
  * With bottom_units a bottom perceptron takes the dense features to one more vector of dimension D, as DLRM's does. Stacked and of low
  * rank this is MLPerf's DLRM-DCNv2. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -52,10 +53,10 @@ static ph_value first_of(struct ph_builder *builder, const struct ph_model_setti
     const struct ph_model_features *features)
 {
     if (settings->num_bottom_units == 0 || features->num_dense == 0)
-        return ph__layer_all_features(builder, settings, features);
-    ph_value bottom = ph__layer_bottom(builder, settings, features);
+        return ph__feature_all(builder, settings, features);
+    ph_value bottom = ph__feature_bottom(builder, settings, features);
     return ph__layer_beside(
-        builder, bottom, ph__layer_flatten(builder, ph__layer_embeddings(builder, settings, features)));
+        builder, bottom, ph__layer_flatten(builder, ph__feature_embeddings(builder, settings, features)));
 }
 
 /* W x + b, or U (V^T x) + b */

@@ -8,6 +8,7 @@
  * where the numbers of vectors agree. Dense features are one more vector, behind a perceptron. */
 #include <string.h>
 
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -241,7 +242,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
             builder, PH_ERROR_CONFIG, "model.dhen.kernel: %lld is not odd", (long long)own->kernel);
     if (own->modules.count == 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.dhen.modules: names no module");
-    ph_value x = ph__layer_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
+    ph_value x = ph__feature_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = dhen_layer(builder, layer, x, settings);
     return ph__layer_deep(builder, ph__layer_flatten(builder, x), settings, features); /* (B,T) */

@@ -5,6 +5,7 @@
  * rows (data.fields[].shares). */
 #include <stdlib.h>
 
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -61,8 +62,8 @@ static struct pairs read_pairs(
         return (struct pairs){0};
     }
     for (size_t i = 0; i < pairs.count; i++) {
-        pairs.targets[i] = ph__layer_find_feature(builder, features, own->targets.items[i]);
-        pairs.histories[i] = ph__layer_find_feature(builder, features, own->histories.items[i]);
+        pairs.targets[i] = ph__feature_find(builder, features, own->targets.items[i]);
+        pairs.histories[i] = ph__feature_find(builder, features, own->histories.items[i]);
     }
     for (size_t i = 0; i < pairs.count; i++)
         for (size_t j = 0; j < pairs.count; j++)
@@ -138,7 +139,7 @@ static ph_value lookups(struct ph_builder *builder, const struct pairs *pairs,
 {
     const struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
     ph_builder_push_scope(builder, "embedding");
-    ph_value table = ph_table(builder, "table", features->num_sparse, ph__layer_slices(features),
+    ph_value table = ph_table(builder, "table", features->num_sparse, ph__feature_slices(features),
         (size_t)settings->embedding_dim, init);
     ph_builder_pop_scope(builder);
     ph_value vectors = pooled(builder, pairs, table, settings, features, others);
@@ -156,8 +157,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 {
     const struct pairs pairs = read_pairs(builder, settings->own, features);
     if (pairs.count == 0 || ph_builder_status(builder) != PH_OK)
-        return ph__layer_deep(
-            builder, ph__layer_all_features(builder, settings, features), settings, features);
+        return ph__layer_deep(builder, ph__feature_all(builder, settings, features), settings, features);
     size_t *others = calloc(features->num_sparse, sizeof *others);
     if (others == NULL)
         return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);

@@ -1,14 +1,15 @@
 /* DLRM (Naumov et al., arXiv 1906.00091): a bottom perceptron takes the dense features to one more vector of dimension
  * D; the vectors interact, by all pairwise dot products ("dot") or side by side ("cat"); a top perceptron gives the
  * logits. Without dense features there is no bottom. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    ph_value bottom = ph__layer_bottom(builder, settings, features);      /* (B,D) */
-    ph_value vectors = ph__layer_embeddings(builder, settings, features); /* (B,F,D) */
+    ph_value bottom = ph__feature_bottom(builder, settings, features);      /* (B,D) */
+    ph_value vectors = ph__feature_embeddings(builder, settings, features); /* (B,F,D) */
     bool has_dot = vectors != 0 && settings->interaction == PH_INTERACTION_DOT;
     ph_value x = has_dot ? ph_dot_interaction(builder, bottom, vectors) /* (B, D + pairs) */
                          : ph__layer_beside(builder, bottom, ph__layer_flatten(builder, vectors));

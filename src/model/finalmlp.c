@@ -2,6 +2,7 @@
  *   logits = w_x . x + w_y . y + sum_h x_h^T W_h y_h + b.
  * A stream's gate is 2 sigmoid(MLP(c)) for every number of the embeddings, c the embeddings of the stream's context, a few named features,
  * in tables of their own. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -75,8 +76,8 @@ static ph_value gated(struct ph_builder *builder, const struct stream *stream, p
 {
     const struct finalmlp_keys *own = settings->own;
     ph_builder_push_scope(builder, "gate");
-    ph_value c =
-        ph__layer_flatten(builder, ph__layer_named_embeddings(builder, stream->context, settings, features));
+    ph_value c = ph__layer_flatten(
+        builder, ph__feature_named_embeddings(builder, stream->context, settings, features));
     for (size_t i = 0; i < own->gate_units.count; i++) {
         ph__layer_push_index(builder, "hidden", i);
         c = ph__layer_affine(builder, "linear", c, (size_t)own->gate_units.items[i], PH_RELU);
@@ -120,7 +121,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct stream first = {"first", &own->first_context, &own->first_units},
                         second = {"second", &own->second_context, &own->second_units};
     ph_value all =
-        ph__layer_flatten(builder, ph__layer_field_vectors(builder, settings, features)); /* (B,K) */
+        ph__layer_flatten(builder, ph__feature_field_vectors(builder, settings, features)); /* (B,K) */
     ph_value x = run_stream(builder, &first, all, settings, features);
     ph_value y = run_stream(builder, &second, all, settings, features);
     return head(builder, x, y, (size_t)own->heads, features->num_tasks); /* (B,T) */

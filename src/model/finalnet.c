@@ -3,6 +3,7 @@
  *
  * With second_units there are two blocks, each with its own logits, whose mean is the model's; each also learns from that mean as its
  * teacher. A field gate before the first block gives [x, x * g], with g a linear function of all fields, dimension by dimension. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -108,7 +109,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct finalnet_keys *own = settings->own;
-    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
     ph_value gated = own->has_field_gate ? field_gate(builder, vectors) : vectors;
     ph_value first = block(builder, "first", ph__layer_flatten(builder, gated), &own->first_units, settings,
         features->num_tasks);

@@ -1,9 +1,8 @@
-/* Pieces that several models share. Each puts its parameters into its own scope of the store.
- * B samples, F sparse features, D embedding dimension, T tasks. */
+/* Pieces that several models share: what follows a value. What reads a sample is in feature_layers.h. Each puts its parameters
+ * into its own scope of the store. B samples, F features, D embedding dimension, T tasks. */
 #ifndef PH_MODEL_LAYERS_H
 #define PH_MODEL_LAYERS_H
 
-#include "base/option.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
 
@@ -40,46 +39,6 @@ ph_value ph__layer_hidden(struct ph_builder *builder, ph_value x, const struct p
 
 /* The hidden layers of settings, then a linear layer to the logits: (B,T). */
 ph_value ph__layer_deep(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
-
-/* One vector of D reals per sparse feature, the pooled rows of its bag: (B,F,D), 0 without sparse features. All
- * features' rows are slices of one table: "embedding.<feature>". */
-ph_value ph__layer_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
-
-/* The slices of the features, for a table: features that share rows have one slice. */
-const struct ph_table_slice *ph__layer_slices(const struct ph_model_features *features);
-
-/* The id feature of this name; without one the builder fails, and it is 0. */
-size_t ph__layer_find_feature(
-    struct ph_builder *builder, const struct ph_model_features *features, const char *name);
-
-/* Embeddings of the S features that a list names, in a table of their own in the current scope, in the order of
- * the features: (B,S,D). */
-ph_value ph__layer_named_embeddings(struct ph_builder *builder, const struct ph_text_list *names,
-    const struct ph_model_settings *settings, const struct ph_model_features *features);
-
-/* As ph__layer_embeddings, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */
-ph_value ph__layer_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
-
-/* All embeddings and the dense features side by side: (B, F*D + num_dense). */
-ph_value ph__layer_all_features(struct ph_builder *builder, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
-
-/* The dense features through bottom_units and one more layer to D: (B,D), 0 without dense features. Parameters
- * "bottom.…". */
-ph_value ph__layer_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
-
-/* The embeddings and, with dense features, the bottom's vector behind them: (B, F or F + 1, D). */
-ph_value ph__layer_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
-    const struct ph_model_features *features);
-
-/* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:
- * (B,T). Parameters "linear.<feature>", "linear_part.weight", "linear_part.bias": scopes apart, so that a feature may
- * have any name. */
-ph_value ph__layer_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
 /* W x, vector by vector: x (B,n,D), W the parameter `name` (rows,n); (B,rows,D). */

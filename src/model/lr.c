@@ -1,11 +1,11 @@
 /* Logistic regression: logit = b + sum of one weight an id + w . dense. */
-#include "model/layers.h"
+#include "model/feature_layers.h"
 #include "model/model.h"
 
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    return ph__layer_linear_part(builder, settings, features);
+    return ph__feature_linear_part(builder, settings, features);
 }
 
 const struct ph_model ph__model_lr = {

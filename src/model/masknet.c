@@ -1,6 +1,7 @@
 /* MaskNet (Wang et al., DLP-KDD 2021, arXiv 2102.07619): blocks that multiply their input by a mask made of the embeddings,
  *   block(v) = dropout(activation(LN(W (mask(e) * v)))),  mask(e) = W_2 relu(W_1 e + b_1) + b_2.
  * Serial: each block's input is the former one's output. Parallel: all blocks read the embeddings, a perceptron their outputs. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -121,8 +122,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct masknet_keys *own = settings->own;
-    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
-    ph_value embeddings = ph__layer_flatten(builder, vectors);               /* (B, F*D) */
+    ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value embeddings = ph__layer_flatten(builder, vectors);                 /* (B, F*D) */
     ph_value v = embeddings;
     if (own->has_embedding_norm)
         v = ph__layer_flatten(builder, normed_fields(builder, vectors));

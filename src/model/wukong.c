@@ -3,6 +3,7 @@
  *   X' = LN([FMB(X), LCB(X)] + R X),   FMB(X) = relu(MLP(LN(X (X^T Y)))) as n_F vectors,   LCB(X) = W_L X,
  * with Y (n,k) learnt, so that the products cost O(n k D), or made of X itself (attentive projection); R is the identity where the numbers of
  * rows agree. The orders of interaction double from layer to layer. Dense features are one more vector, behind a perceptron. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -136,7 +137,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct wukong_keys *own = settings->own;
-    ph_value x = ph__layer_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
+    ph_value x = ph__feature_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = wukong_layer(builder, layer, x, settings);
     return ph__layer_deep(builder, ph__layer_flatten(builder, x), settings, features); /* (B,T) */

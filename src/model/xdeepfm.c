@@ -1,6 +1,7 @@
 /* xDeepFM (Lian et al., KDD 2018, arXiv 1803.05170): logistic regression, a compressed interaction network over the fields' vectors and
  * a perceptron. Each CIN layer mixes the products of its input's vectors with the first ones, dimension by dimension; what each
  * layer makes is summed over the dimensions, and one linear layer over all layers' sums gives the CIN's logits. */
+#include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 
@@ -56,8 +57,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct xdeepfm_keys *own = settings->own;
-    ph_value logits = ph__layer_linear_part(builder, settings, features);    /* (B,T) */
-    ph_value vectors = ph__layer_field_vectors(builder, settings, features); /* (B,F,D) */
+    ph_value logits = ph__feature_linear_part(builder, settings, features);    /* (B,T) */
+    ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
     if (own->cin_units.count > 0)
         logits = ph_add(builder, logits, cin(builder, &own->cin_units, vectors, features->num_tasks));
     if (settings->num_hidden_units > 0)

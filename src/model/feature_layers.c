@@ -1,0 +1,155 @@
+/* What models read of a sample: embeddings of its ids, its dense features. */
+#include "model/feature_layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/layers.h"
+
+const struct ph_table_slice *ph__feature_slices(const struct ph_model_features *features)
+{
+    return features->slices != NULL ? features->slices : features->sparse;
+}
+
+/* Some features' ids, and the slices of a table of theirs. */
+struct lookup {
+    ph_value ids;
+    size_t num_features;
+    const struct ph_table_slice *slices;
+};
+
+/* (B,F,dim) from a table of the current scope with a slice a feature. */
+static ph_value embedding_table(struct ph_builder *builder, const struct lookup *lookup, size_t dim,
+    const struct ph_model_settings *settings, bool has_id_weights)
+{
+    struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
+    ph_value table = ph_table(builder, "table", lookup->num_features, lookup->slices, dim, init);
+    ph_value weights = has_id_weights ? ph_input_id_weights(builder) : 0;
+    return ph_embedding_bag(builder, lookup->ids, table, (enum ph_pooling)settings->pooling, weights);
+}
+
+static struct lookup all_features(struct ph_builder *builder, const struct ph_model_features *features)
+{
+    return (struct lookup){
+        ph_input_ids(builder, features->num_sparse), features->num_sparse, ph__feature_slices(features)};
+}
+
+ph_value ph__feature_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    if (features->num_sparse == 0)
+        return 0;
+    ph_builder_push_scope(builder, "embedding");
+    const struct lookup lookup = all_features(builder, features);
+    ph_value x = embedding_table(
+        builder, &lookup, (size_t)settings->embedding_dim, settings, features->has_id_weights);
+    ph_builder_pop_scope(builder);
+    return x;
+}
+
+size_t ph__feature_find(
+    struct ph_builder *builder, const struct ph_model_features *features, const char *name)
+{
+    for (size_t i = 0; i < features->num_sparse; i++)
+        if (strcmp(features->sparse[i].name, name) == 0)
+            return i;
+    ph_builder_fail(builder, PH_ERROR_CONFIG, "the model wants an id feature '%s', and there is none", name);
+    return 0;
+}
+
+ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct ph_text_list *names,
+    const struct ph_model_settings *settings, const struct ph_model_features *features)
+{
+    bool *is_named = calloc(features->num_sparse + 1, sizeof *is_named);
+    size_t *chosen = calloc(features->num_sparse + 1, sizeof *chosen), count = 0;
+    struct ph_table_slice *slices = calloc(features->num_sparse + 1, sizeof *slices);
+    ph_value x = 0;
+    if (is_named == NULL || chosen == NULL || slices == NULL) {
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);
+    } else {
+        for (size_t i = 0; i < names->count; i++)
+            is_named[ph__feature_find(builder, features, names->items[i])] = true;
+        for (size_t i = 0; i < features->num_sparse; i++)
+            if (is_named[i]) {
+                slices[count] = ph__feature_slices(features)[i];
+                chosen[count++] = i;
+            }
+        ph_value ids =
+            ph_select_features(builder, ph_input_ids(builder, features->num_sparse), count, chosen);
+        const struct lookup lookup = {ids, count, slices};
+        x = embedding_table(
+            builder, &lookup, (size_t)settings->embedding_dim, settings, features->has_id_weights);
+    }
+    free(is_named);
+    free(chosen);
+    free(slices);
+    return x;
+}
+
+ph_value ph__feature_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value sparse = ph__feature_embeddings(builder, settings, features);
+    if (features->num_dense == 0)
+        return sparse;
+    size_t dims[] = {features->num_dense, (size_t)settings->embedding_dim};
+    struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
+    ph_value vectors = ph_parameter(builder, "dense_embedding", 2, dims, init);
+    ph_value dense = ph_dense_embedding(builder, ph_input_dense(builder, features->num_dense), vectors);
+    return sparse == 0 ? dense : ph_concat(builder, 2, (ph_value[]){sparse, dense}, 1);
+}
+
+ph_value ph__feature_all(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value x =
+        ph__layer_flatten(builder, ph__feature_embeddings(builder, settings, features)); /* (B, F*D) */
+    if (features->num_dense > 0)
+        x = ph__layer_beside(builder, x, ph_input_dense(builder, features->num_dense));
+    return x;
+}
+
+ph_value ph__feature_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    if (features->num_dense == 0)
+        return 0;
+    ph_value x = ph_input_dense(builder, features->num_dense);
+    x = ph__layer_perceptron(
+        builder, "bottom", x, settings->bottom_units, settings->num_bottom_units, settings);
+    return ph__layer_affine(builder, "bottom.output", x, (size_t)settings->embedding_dim,
+        (enum ph_activation)settings->activation);
+}
+
+ph_value ph__feature_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    ph_value vectors = ph__feature_embeddings(builder, settings, features);
+    if (features->num_dense == 0)
+        return vectors;
+    ph_value bottom = ph__feature_bottom(builder, settings, features);
+    bottom = ph_reshape(builder, bottom, 2, (size_t[]){1, (size_t)settings->embedding_dim});
+    return ph__layer_beside(builder, vectors, bottom);
+}
+
+ph_value ph__feature_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
+    const struct ph_model_features *features)
+{
+    size_t num_tasks = features->num_tasks;
+    ph_builder_push_scope(builder, "linear_part");
+    ph_value y = ph_parameter(builder, "bias", 1, &num_tasks, ph__layer_zeros);
+    if (features->num_dense > 0) {
+        size_t dims[] = {num_tasks, features->num_dense};
+        ph_value weight = ph_parameter(builder, "weight", 2, dims, ph__layer_xavier);
+        y = ph_linear(builder, ph_input_dense(builder, features->num_dense), weight, y, PH_IDENTITY);
+    }
+    ph_builder_pop_scope(builder);
+    if (features->num_sparse == 0)
+        return y;
+    ph_builder_push_scope(builder, "linear");
+    const struct lookup lookup = all_features(builder, features);
+    ph_value weights =
+        embedding_table(builder, &lookup, num_tasks, settings, features->has_id_weights); /* (B,F,T) */
+    ph_builder_pop_scope(builder);
+    return ph_add(builder, ph_sum_features(builder, weights), y);
+}
