@@ -9,18 +9,14 @@ compare trains them over the seeds, pairs the differences seed by seed, and does
 stopped goes on. Of the L2s each choice of modules is judged by its best one on validation data: the larger ensembles want
 more of it. --set holds for all of them: --set train.max_steps=3 tries the tool itself.
 """
-import argparse
 import itertools
-import json
-import os
 import pathlib
 import subprocess
-import sys
 
 import bench_plots
+import comparisons
+from comparisons import ROOT, signed, with_spread
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build" / "release" / "phloem"
 MODULES = ("dot", "attention", "convolution", "linear", "cross")
 # Little stands behind the modules: one layer, few vectors of each, no hidden layers. What they make of the fields counts.
 # With layer norm, as published: without it products of small embeddings are smaller still, and some modules learn nothing.
@@ -47,13 +43,9 @@ KINDS = {1: "one module", 2: "two modules", len(MODULES): "all modules"}
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default="3", help="as of phloem compare")
+    parser = comparisons.Parser(__doc__)
     parser.add_argument("--l2", default="0.01,0.02,0.05,0.1")
-    parser.add_argument("--threads", default="0")
     parser.add_argument("--config", type=pathlib.Path, default=ROOT / "configs" / "frappe" / "dhen.yaml")
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--runs", type=pathlib.Path, default=ROOT / "runs" / "dhen_pairs")
     parser.add_argument("--write", type=pathlib.Path, default=ROOT / "docs" / "DHEN.md")
     parser.add_argument("--plots", type=pathlib.Path, default=ROOT / "docs" / "plots")
     return parser.parse_args()
@@ -72,37 +64,18 @@ def common_settings(options):
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-def phloem(*words, **options):
-    """Runs the program in the root; what fails has said why."""
-    environment = {"PHLOEM_DATA": "../shared/data", **os.environ}
-    result = subprocess.run([PROGRAM, *words], cwd=ROOT, env=environment, text=True, check=False, **options)
-    if result.returncode != 0:
-        sys.exit(f"dhen_pairs: phloem {words[0]} ended with {result.returncode}")
-    return result.stdout
-
-
-def flags(settings):
-    return [word for setting in settings for word in ("--set", setting)]
-
-
 def write_configs(options):
     """{(choice, L2): path}"""
-    folder = (options.runs / "configs").resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    common, paths = common_settings(options), {}
+    common, wanted = common_settings(options), {}
     for choice, l2 in itertools.product(CHOICES, options.l2.split(",")):
         settings = [*common, f"model.dhen.modules={','.join(choice)}", f"optimizer.embedding_l2={l2}"]
-        path = paths[choice, l2] = folder / f"{name_of(choice)}-{l2}.yaml"
-        path.write_text(phloem("config", options.config.resolve(), *flags(settings), stdout=subprocess.PIPE))
-    return paths
+        wanted[choice, l2] = f"{name_of(choice)}-{l2}", options.config, settings
+    return comparisons.write_configs(options.runs, wanted)
 
 
 def compare(paths, base, options, **how):
-    """{(choice, L2): what compare.json says of it}, differences taken from `base`, which is one of them."""
-    words = ["--out", options.runs.resolve(), "--seeds", options.seeds, "--threads", options.threads]
-    phloem("compare", *paths.values(), *words, "--base", paths[base], **how)
-    rows = json.loads((options.runs / "compare.json").read_text())["configs"]
-    return dict(zip(paths, rows))
+    """{(choice, L2): its row}"""
+    return comparisons.compare(paths, base, options.runs, options.seeds, options.threads, **how)
 
 
 def best_of(keys, rows):
@@ -136,11 +109,6 @@ of a training step, by sample.
 """
 
 
-def with_spread(row, key, digits=4):
-    deviation = row[f"{key}_deviation"]
-    return f"{row[key]:.{digits}f}" + (f" ± {deviation:.{digits}f}" if deviation is not None else "")
-
-
 def ne_difference(row):
     """Mean and half width of the interval, which may be None. Entropy is that of one file: NE goes with logloss."""
     entropy = row["test_logloss"] / row["test_ne"]
@@ -148,22 +116,15 @@ def ne_difference(row):
     return row["logloss_difference"] / entropy, None if half_width is None else half_width / entropy
 
 
-def signed(mean, half_width):
-    return f"{mean:+.4f}" + (f" ± {half_width:.4f}" if half_width is not None else "")
-
-
 def table(rows, l2s, base):
-    lines = [
-        "| modules | λ | NE | AUC | logloss | parameters | FLOPs a sample | NE against the best single |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    columns = ("modules", "λ", "NE", "AUC", "logloss", "parameters", "FLOPs a sample", "NE against the best single")
+    lines = []
     for choice in sorted(rows, key=lambda choice: rows[choice]["test_ne"]):
         row = rows[choice]
         scores = [with_spread(row, key) for key in ("test_ne", "test_auc", "test_logloss")]
-        costs = [f"{row['parameters']:,.0f}", f"{row['flops_per_sample']:,.0f}"]
         against = "–" if choice == base else signed(*ne_difference(row))
-        lines.append("| " + " | ".join([name_of(choice), l2s[choice], *scores, *costs, against]) + " |")
-    return "\n".join(lines) + "\n\n"
+        lines.append((name_of(choice), l2s[choice], *scores, *comparisons.costs(row), against))
+    return comparisons.table(columns, lines)
 
 
 def verdict(row):
@@ -181,9 +142,8 @@ def verdict(row):
 def findings(rows, base, pair, num_runs):
     aucs = [row["test_auc"] for row in rows.values()]
     first = next(iter(rows.values()))
-    seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     return (
-        f"Seeds {seeds}: {num_runs} runs finished; the least AUC of a row is {min(aucs):.4f}. The best single module and"
+        f"Seeds {comparisons.seeds_text(rows)}: {num_runs} runs finished; the least AUC of a row is {min(aucs):.4f}. The best single module and"
         f" the best pair are those of validation data, {name_of(base)} and {name_of(pair)}. NE against the single module:\n\n"
         f"- {name_of(pair)}: {verdict(rows[pair])}\n"
         f"- all five: {verdict(rows[MODULES])}\n\n"
@@ -246,8 +206,7 @@ def draw_choice(name, row, hue, across, y):
 
 def main():
     options = arguments()
-    if not PROGRAM.exists():
-        sys.exit("dhen_pairs: build/release/phloem is missing; ./run build makes it")
+    comparisons.require_program()
     paths = write_configs(options)
     rows = compare(paths, next(iter(paths)), options)
     num_runs, l2s = sum(row["finished"] for row in rows.values()), best_l2s(rows)

@@ -1,29 +1,30 @@
 #!/usr/bin/env python3
 """Measures what depth and size are worth on planted interactions of orders 1, 2, 4 and 8, and writes docs/SCALING.md.
 
-    tools/scaling.py [--seeds 1,2,3] [--curve-seeds 1] [--threads N] [--parts layers,curve] [--models wukong,dlrm]
-                     [--set KEY=VALUE]... [--runs runs/scaling] [--write docs/SCALING.md] [--plots docs/plots]
+    tools/scaling.py [--seeds 3] [--curve-seeds 1] [--threads N] [--parts layers,curve] [--models wukong,dlrm]
+                     [--set KEY=VALUE]... [--runs runs/scaling] [--write docs/SCALING.md] [--plots PLOTS]
 
 layers: configs/synthetic/staircase.yaml with 1 to 4 layers, over the seeds, with paired differences. curve: NE against
 FLOPs of the models of configs/staircase/ in growing sizes. The data are made where they are missing or stale.
 
-Resumable: a run is known by its config, its settings, its seed and the program's bytes; a finished one is not repeated,
-one that was stopped goes on. --set holds for all runs: --set train.max_steps=50 tries the tool itself.
+The configs lie in RUNS/configs; phloem compare trains them into RUNS/layers and RUNS/curve, and does not repeat a run that
+is finished: what was stopped goes on. A page without all parts and all models is written where --write says, never over
+docs/SCALING.md unasked. --set holds for all runs: --set train.max_steps=50 tries the tool itself.
 """
 import argparse
 import hashlib
 import json
 import pathlib
-import statistics
 import subprocess
-import sys
 
 import bench_plots
+import comparisons
+from comparisons import PROGRAM, ROOT, costs, signed, with_spread
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build" / "release" / "phloem"
 STAIRCASE = ROOT / "configs" / "synthetic" / "staircase.yaml"
 DATA = ROOT / "build" / "synthetic" / "staircase"
+PAGE = ROOT / "docs" / "SCALING.md"
+PARTS = ("layers", "curve")
 LAYERS = (1, 2, 3, 4)
 
 
@@ -66,87 +67,103 @@ SIZES = {
 }
 
 
+def some_of(known):
+    """For argparse: the names of a list in the order of `known`, which holds them all."""
+
+    def read(text):
+        for name in text.split(","):
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(known)}")
+        return [name for name in known if name in text.split(",")]
+
+    return read
+
+
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--curve-seeds", default="1")
-    parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--parts", default="layers,curve")
-    parser.add_argument("--models", default=",".join(SIZES))
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--runs", type=pathlib.Path, default=ROOT / "runs" / "scaling")
-    parser.add_argument("--write", type=pathlib.Path, default=ROOT / "docs" / "SCALING.md")
-    parser.add_argument("--plots", type=pathlib.Path, default=ROOT / "docs" / "plots")
-    return parser.parse_args()
+    parser = comparisons.Parser(__doc__)
+    parser.add_argument("--curve-seeds", default="1", help="as of phloem compare")
+    parser.add_argument("--parts", type=some_of(PARTS), default=list(PARTS))
+    parser.add_argument("--models", type=some_of(SIZES), default=list(SIZES))
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--plots", type=pathlib.Path, help="without it plots/ beside the page, where that looks for them")
+    options = parser.parse_args()
+    is_whole = options.parts == list(PARTS) and options.models == list(SIZES)
+    if options.write is None and not is_whole:
+        parser.error(f"without all parts and models the page is a part of docs/{PAGE.name}: --write says where it goes")
+    options.write = options.write or PAGE
+    options.plots = options.plots or options.write.parent / "plots"
+    return options
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-def digest(*parts):
+def digest(*paths):
     sha = hashlib.sha256()
-    for part in parts:
-        sha.update(part if isinstance(part, bytes) else part.read_bytes())
-    return sha.hexdigest()[:12]
+    for path in paths:
+        sha.update(path.read_bytes())
+    return sha.hexdigest()
 
 
 def make_data():
     """Makes the files again where the config or the program is another; returns what truth.json says of test."""
-    stamp, wanted = DATA / "made_by", digest(STAIRCASE, PROGRAM)
-    if not stamp.exists() or stamp.read_text() != wanted:
+    stamp, truth, wanted = DATA / "made_by", DATA / "truth.json", digest(STAIRCASE, PROGRAM)
+    is_there = all((DATA / name).exists() for name in ("train.tsv", "valid.tsv", "test.tsv", truth.name))
+    if not is_there or not stamp.exists() or stamp.read_text() != wanted:
         print(f"scaling: making {DATA.relative_to(ROOT)}", flush=True)
-        subprocess.run([PROGRAM, "synth", STAIRCASE, "--out", DATA], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        stamp.unlink(missing_ok=True)
+        comparisons.phloem("synth", STAIRCASE, "--out", DATA, stdout=subprocess.DEVNULL)
         stamp.write_text(wanted)
-    return json.loads((DATA / "truth.json").read_text())["test"]
+    return json.loads(truth.read_text())["test"]
 
 
-def run(config, seed, model_settings, options):
-    """The summary of one run, trained now unless it was before; one that was stopped goes on."""
-    settings = [f"seed={seed}", *(f"model.{key}={value}" for key, value in model_settings.items()), *options.settings]
-    known_by = digest(config, STAIRCASE, PROGRAM, " ".join(settings).encode())
-    name = f"{config.parent.name}-{config.stem}-seed{seed}-{known_by}"
-    summary = options.runs / name / "summary.json"
-    if not summary.exists():
-        settings += [f"threads={options.threads}"] if options.threads > 0 else []
-        command = [PROGRAM, "train", config, "--out", options.runs / name, "--resume"]
-        command += [word for setting in settings for word in ("--set", setting)]
-        result = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-        if result.returncode != 0:
-            sys.exit(f"scaling: {name} ended with {result.returncode}")
-    found = json.loads(summary.read_text())
-    flops, test = found["flops_per_sample"], found["test"]
-    print(f"{name}  FLOPs {flops:.3g}  test logloss {test['logloss']:.5f}  NE {test['ne']:.4f}", flush=True)
-    return found
+def model_settings(own, options):
+    """Texts KEY=VALUE; what the tool varies goes before the command line."""
+    return [*options.settings, *(f"model.{key}={value}" for key, value in own.items())]
 
 
-def run_layers(options):
-    """{layers: summaries, one a seed}; seed by seed, so that what disturbs the machine disturbs all."""
-    found = {layers: [] for layers in LAYERS}
-    for seed in options.seeds.split(","):
-        for layers in LAYERS:
-            found[layers].append(run(STAIRCASE, seed, {"wukong.layers": layers}, options))
-    return found
+def write_layers(options):
+    """{layers: path}"""
+    wanted = {}
+    for layers in LAYERS:
+        wanted[layers] = f"layers-{layers}", STAIRCASE, model_settings({"wukong.layers": layers}, options)
+    return comparisons.write_configs(options.runs, wanted)
 
 
-def run_curve(options):
-    """{model: [summaries of a size, one a seed]}, by growing FLOPs."""
-    found = {}
-    for model in options.models.split(","):
+def write_curve(options):
+    """{(model, which of its SIZES): path}"""
+    wanted = {}
+    for model in options.models:
         config = ROOT / "configs" / "staircase" / f"{model}.yaml"
-        sizes = SIZES[model]
-        found[model] = [[run(config, seed, size, options) for seed in options.curve_seeds.split(",")] for size in sizes]
-    return found
+        for i, size in enumerate(SIZES[model]):
+            wanted[model, i] = f"{model}-{i + 1}", config, model_settings(size, options)
+    return comparisons.write_configs(options.runs, wanted)
+
+
+def compare_layers(paths, options):
+    """{layers: row}, its differences taken from one layer fewer: the first call trains, the others pair once more."""
+    how = options.runs / "layers", options.seeds, options.threads
+    rows = comparisons.compare(paths, LAYERS[0], *how)
+    for fewer, layers in zip(LAYERS[1:], LAYERS[2:]):
+        rows[layers] = comparisons.compare(paths, fewer, *how, stdout=subprocess.DEVNULL)[layers]
+    return rows
+
+
+def compare_curve(paths, options):
+    """{(model, which of its SIZES): row}"""
+    return comparisons.compare(paths, next(iter(paths)), options.runs / "curve", options.curve_seeds, options.threads)
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 HEADER = """# Scaling on planted interactions
 
-Printed by `tools/scaling.py`, which makes the data, trains everything below and writes this page; it goes on where it
-was stopped. The data are those of `configs/synthetic/staircase.yaml` ([DATA.md](DATA.md), synthetic data): a logit of
-interactions of orders 1, 2, 4 and 8 with a quarter of its variance each, where every interaction is a product of two
-that are in the logit themselves. Figures are of the test file; NE is logloss by the entropy of its base rate. The first
-table is known from the generator; the others are *measured*.
+Printed by `tools/scaling.py`, which makes the data, trains everything below by `phloem compare`
+([COMPARING.md](COMPARING.md)) and writes this page; it goes on where it was stopped. The data are those of
+`configs/synthetic/staircase.yaml` ([DATA.md](DATA.md), synthetic data): a logit of interactions of orders 1, 2, 4 and 8
+with a quarter of its variance each, where every interaction is a product of two that are in the logit themselves. Figures
+are of the test file; NE is logloss by the entropy of its base rate. The first table is known from the generator; the
+others are *measured*.
 
 """
 
@@ -160,7 +177,8 @@ LAYERS_TEXT = """## Layers
 A Wukong without layer norm, activations and hidden layers: what a layer adds is products of two vectors of the layer
 below, and its logit is a polynomial of degree 2, 4, 8, 16 in the embeddings. (With them a layer is not held to an order:
 layer norm divides by the length of a vector, a function of second order itself, and perceptrons approximate products.)
-Mean ± standard deviation over the seeds; differences are paired by seed, and negative is better.
+Mean ± standard deviation over the seeds. Differences are of logloss, taken seed by seed from one layer fewer; behind ±
+stands half the 95% interval of their mean by Student's t, and negative is better.
 
 ![logloss by layers](plots/staircase-layers.svg)
 
@@ -177,55 +195,37 @@ a training step, by sample.
 """
 
 
-def spread(values, digits=4):
-    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.{digits}f}{deviation}"
-
-
-def table(columns, rows):
-    lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (columns, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]]) + "\n\n"
+def settings_text(options):
+    told = ", ".join(f"`{setting}`" for setting in options.settings)
+    return f"Everything with {told}, where a table does not say otherwise.\n\n" if told else ""
 
 
 def truth_text(truth):
     rows = [(f"up to {order['order']}", f"{order['logloss']:.4f}", f"{order['ne']:.4f}") for order in truth["orders"]]
-    return TRUTH + table(("orders", "logloss", "NE"), rows)
+    return TRUTH + comparisons.table(("orders", "logloss", "NE"), rows)
 
 
-def difference_cells(before, after):
-    """Of the summaries of two depths, paired by seed."""
-    differences = [b["test"]["logloss"] - a["test"]["logloss"] for a, b in zip(before, after)]
-    return spread(differences), f"{min(differences):+.4f} to {max(differences):+.4f}"
-
-
-def costs(summaries):
-    return f"{summaries[0]['parameters']:,}", f"{summaries[0]['flops_per_sample']:,.0f}"
-
-
-def layers_text(found, options):
-    rows = []
-    for layers, summaries in found.items():
-        step = difference_cells(found[layers - 1], summaries) if layers - 1 in found else ("–", "–")
-        test = [summary["test"] for summary in summaries]
-        scores = (spread([t["logloss"] for t in test]), spread([t["ne"] for t in test]))
-        rows.append((layers, *scores, *step, *costs(summaries)))
-    columns = ("layers", "logloss", "NE", "against one layer fewer", "least to largest", "parameters", "FLOPs a sample")
-    return LAYERS_TEXT + f"Seeds {options.seeds}.\n\n" + table(columns, rows)
+def layers_text(rows):
+    lines = []
+    for layers, row in rows.items():
+        scores = with_spread(row, "test_logloss"), with_spread(row, "test_ne")
+        difference = row["logloss_difference"], row["logloss_difference_half_width"]
+        lines.append((layers, *scores, "–" if layers == LAYERS[0] else signed(*difference), *costs(row)))
+    columns = ("layers", "logloss", "NE", "against one layer fewer", "parameters", "FLOPs a sample")
+    return LAYERS_TEXT + f"Seeds {comparisons.seeds_text(rows)}.\n\n" + comparisons.table(columns, lines)
 
 
 def size_words(settings):
     return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in settings.items())
 
 
-def curve_text(found, options):
-    rows = []
-    for model, sizes in found.items():
-        for settings, summaries in zip(SIZES[model], sizes):
-            test = [summary["test"] for summary in summaries]
-            scores = (spread([t["ne"] for t in test]), spread([t["logloss"] for t in test]))
-            rows.append((model, size_words(settings), *costs(summaries), *scores))
+def curve_text(rows):
+    lines = []
+    for (model, i), row in rows.items():
+        scores = with_spread(row, "test_ne"), with_spread(row, "test_logloss")
+        lines.append((model, size_words(SIZES[model][i]), *costs(row), *scores))
     columns = ("model", "size", "parameters", "FLOPs a sample", "NE", "logloss")
-    return CURVE_TEXT + f"Seeds {options.curve_seeds}.\n\n" + table(columns, rows)
+    return CURVE_TEXT + f"Seeds {comparisons.seeds_text(rows)}.\n\n" + comparisons.table(columns, lines)
 
 
 # ---- the plots ------------------------------------------------------------------------------------------------------
@@ -235,40 +235,40 @@ def levels(truth, metric):
     return [(f"orders up to {order['order']}", order[metric]) for order in truth["orders"]]
 
 
-def draw_layers(found, truth, path):
+def draw_layers(rows, truth, path):
     lines = {}
-    for layers, summaries in found.items():
-        for summary in summaries:
-            lines.setdefault(f"seed {summary['seed']}", []).append((layers, summary["test"]["logloss"]))
+    for layers, row in rows.items():
+        for run in row["runs"]:
+            lines.setdefault(f"seed {run['seed']}", []).append((layers, run["test"]["logloss"]))
     labels = ("Wukong layers, products alone", "test logloss")
     path.write_text(bench_plots.curves("Logloss by layers", labels, lines, levels(truth, "logloss"), False))
 
 
-def draw_curve(found, truth, path):
-    lines = {model: [] for model in found}
-    for model, sizes in found.items():
-        for summaries in sizes:
-            ne = statistics.mean(summary["test"]["ne"] for summary in summaries)
-            lines[model].append((summaries[0]["flops_per_sample"], ne))
+def draw_curve(rows, truth, path):
+    lines = {}
+    for (model, _), row in rows.items():
+        lines.setdefault(model, []).append((row["flops_per_sample"], row["test_ne"]))
     labels = ("FLOPs a sample of a training step", "test NE")
     path.write_text(bench_plots.curves("NE against FLOPs", labels, lines, levels(truth, "ne"), True))
 
 
 def main():
     options = arguments()
-    if not PROGRAM.exists():
-        sys.exit("scaling: build/release/phloem is missing; ./run build makes it")
+    comparisons.require_program()
+    writers = {"layers": write_layers, "curve": write_curve}
+    paths = {part: writers[part](options) for part in options.parts}
     truth = make_data()
+    options.write.parent.mkdir(parents=True, exist_ok=True)
     options.plots.mkdir(parents=True, exist_ok=True)
-    text, parts = HEADER + truth_text(truth), options.parts.split(",")
-    if "layers" in parts:
-        found = run_layers(options)
-        draw_layers(found, truth, options.plots / "staircase-layers.svg")
-        text += layers_text(found, options)
-    if "curve" in parts:
-        found = run_curve(options)
-        draw_curve(found, truth, options.plots / "staircase-flops.svg")
-        text += curve_text(found, options)
+    text = HEADER + settings_text(options) + truth_text(truth)
+    if "layers" in paths:
+        rows = compare_layers(paths["layers"], options)
+        draw_layers(rows, truth, options.plots / "staircase-layers.svg")
+        text += layers_text(rows)
+    if "curve" in paths:
+        rows = compare_curve(paths["curve"], options)
+        draw_curve(rows, truth, options.plots / "staircase-flops.svg")
+        text += curve_text(rows)
     options.write.write_text(text.rstrip("\n") + "\n")
     print(f"written: {options.write}")
 

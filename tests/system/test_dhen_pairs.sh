@@ -12,7 +12,9 @@ fi
 make_small_job
 sed "s|data/|$work/data/|g; s/kind: dlrm, embedding_dim: 4/kind: dhen/" job.yaml >dhen.yaml
 mkdir -p tools docs build/release
-cp "$PH_SOURCE_DIR"/tools/dhen_pairs.py "$PH_SOURCE_DIR"/tools/bench_plots.py tools
+for tool in dhen_pairs comparisons bench_plots; do
+    cp "$PH_SOURCE_DIR/tools/$tool.py" tools
+done
 ln -s "$PH_BINARY_DIR/phloem" build/release/phloem
 
 # trains ARGUMENTS...: leaves what was printed in ./stdout and ./stderr.
@@ -83,3 +85,9 @@ cmp -s first.md docs/DHEN.md || complain 'the page is another one'
 trains --set model.dhen.kernel=2
 [ "$status" -eq 1 ] || complain "with an even kernel it ended with $status; wanted 1"
 contains stderr 'model.dhen.kernel: 2 is not odd'
+
+# So does an option that is none, with one line of its own.
+trains --step 1
+[ "$status" -eq 2 ] || complain "with --step it ended with $status; wanted 2"
+contains stderr 'dhen_pairs: '
+[ "$(wc -l <stderr)" -eq 1 ] || complain 'wanted one line on stderr'
