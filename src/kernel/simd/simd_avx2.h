@@ -354,14 +354,10 @@ static inline vu vu_block_numbers(void)
 /* In every 128-bit lane the 4x4 matrix of words is transposed. */
 static inline void vu_interleave(vu word[4])
 {
-    const vu a = _mm256_unpacklo_epi32(word[0], word[1]);
-    const vu b = _mm256_unpackhi_epi32(word[0], word[1]);
-    const vu c = _mm256_unpacklo_epi32(word[2], word[3]);
-    const vu d = _mm256_unpackhi_epi32(word[2], word[3]);
-    word[0] = _mm256_unpacklo_epi64(a, c);
-    word[1] = _mm256_unpackhi_epi64(a, c);
-    word[2] = _mm256_unpacklo_epi64(b, d);
-    word[3] = _mm256_unpackhi_epi64(b, d);
+    vf x[4] = {vf_of_bits(word[0]), vf_of_bits(word[1]), vf_of_bits(word[2]), vf_of_bits(word[3])};
+    vf_interleave(x);
+    for (int i = 0; i < 4; i++)
+        word[i] = vu_bits(x[i]);
 }
 
 /* Lanes where word >= threshold: their floats are kept, the others zero; bytes get 1 or 0. */
