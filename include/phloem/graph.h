@@ -125,11 +125,13 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value);
  * `weight` times this scalar, which is an output of that name. Nothing in a builder for inference. */
 void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight);
 size_t ph_builder_num_losses(const struct ph_builder *builder);
+/* In the order of their addition; index < ph_builder_num_losses. */
 ph_value ph_builder_loss(const struct ph_builder *builder, size_t index, double *weight_out);
 
 /* Reverse-mode differentiation as a pass: appends the operators that compute d loss / d wrt[i] to the current
  * entry. loss is a scalar. gradients_out[i] is 0 where the loss does not depend on wrt[i] (or only through
- * ph_stop_gradient); a table's gradient is a sparse_rows value. */
+ * ph_stop_gradient); a table's gradient is a sparse_rows value. PH_ERROR_USAGE in a builder for inference, whose operators
+ * keep nothing for it. */
 void ph_backward(
     struct ph_builder *builder, ph_value loss, size_t num_wrt, const ph_value *wrt, ph_value *gradients_out);
 

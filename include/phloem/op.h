@@ -1,6 +1,6 @@
 /* Operators: the functions a model is built with. Each adds one or two nodes to the builder and returns the
  * value. Shapes are checked as they are added; errors are sticky in the builder (phloem/graph.h). B samples,
- * F features, D embedding dimension, N ids, T tasks, K features in, M features out. */
+ * F features, D embedding dimension, N ids, I items of a history, T tasks, K features in, M features out. */
 #ifndef PHLOEM_OP_H
 #define PHLOEM_OP_H
 
@@ -15,29 +15,29 @@ extern "C" {
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 
-/* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F slices (feature f reads
- * slice f); id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. Of selected ids
+/* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F features, whose slices some may
+ * share; id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. Of selected ids
  * (ph_select_features) the S features that were selected are looked up, in a table of all features or of these alone:
  * (B,S,D).
  * Gradients flow into the table alone: differentiating to id_weights is PH_ERROR_CONFIG. */
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights);
 
-/* ---- histories: M items in B bags, M counted when a batch runs ---- */
+/* ---- histories: I items in B bags, I counted when a batch runs ---- */
 
-/* Some features' ids: the S*B bags of `features`, which ascend, and their M items, out of a batch's ids (F*B bags). So a
+/* Some features' ids: the S*B bags of `features`, which ascend, and their I items, out of a batch's ids (F*B bags). So a
  * model that looks a history up item by item pools the other features alone. */
 ph_value ph_select_features(
     struct ph_builder *builder, ph_value ids, size_t num_features, const size_t *features);
 ph_value ph_feature_bags(struct ph_builder *builder, ph_value ids, size_t feature); /* of one: B bags */
-/* The embedding of each item of a feature's bags, not pooled: (M,D), row i the table's row of item i, in slice `feature`,
+/* The embedding of each item of a feature's bags, not pooled: (I,D), row i the table's row of item i of its `feature`,
  * times its weight where id_weights (N, of the whole batch) is not 0. Gradients as ph_embedding_bag's; a table may be looked
  * up in both ways. */
 ph_value ph_embedding_rows(
     struct ph_builder *builder, ph_value bags, ph_value table, size_t feature, ph_value id_weights);
-/* x (B,K), a row a sample: (M,K), each sample's row once for each item of its bag. */
+/* x (B,K), a row a sample: (I,K), each sample's row once for each item of its bag. */
 ph_value ph_repeat_rows(struct ph_builder *builder, ph_value x, ph_value bags);
-/* x (M,K), weights (M,1) or 0: (B,K), the sum over each bag of weight * row. An empty bag is all zeros. */
+/* x (I,K), weights (I,1) or 0: (B,K), the sum over each bag of weight * row. An empty bag is all zeros. */
 ph_value ph_pool_rows(struct ph_builder *builder, ph_value x, ph_value bags, ph_value weights);
 
 /* x (B,F) dense features, vectors parameter (F,D): (B,F,D) with row f = x_f * vectors_f. */
@@ -68,13 +68,12 @@ ph_value ph_convolution(struct ph_builder *builder, ph_value x, ph_value weight,
 /* The pairs of a field-aware factorisation machine: x (B,F,F*D), row i holds for each field j the vector v_ij (D) of field
  * i's feature towards field j; (B,1) = sum over i < j of <v_ij, v_ji>. */
 ph_value ph_field_aware(struct ph_builder *builder, ph_value x);
-/* FinalMLP's head: x (B,K), y (B,M), weight parameter (T,num_heads,K/num_heads,M/num_heads); (B,T) = sum_h x_h^T W_th y_h, x_h
- * and y_h the h-th of num_heads slices. */
-ph_value ph_bilinear_head(
-    struct ph_builder *builder, ph_value x, ph_value y, ph_value weight, size_t num_heads);
+/* FinalMLP's head: x (B,K), y (B,M), weight parameter (T,H,K/H,M/H); (B,T) = sum_h x_h^T W_th y_h, x_h and y_h the h-th of H
+ * slices. */
+ph_value ph_bilinear_head(struct ph_builder *builder, ph_value x, ph_value y, ph_value weight);
 
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
-ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) -> (B,...) */
+ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) of rank 3 or more -> (B,...) */
 
 /* Joins along dimension `axis` (>= 1); all other dimensions agree. */
 ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value *values, size_t axis);
@@ -98,8 +97,8 @@ ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
 /* Multi-head attention, for each sample and each of H heads softmax(scale q k^T) v. The heads' columns stand side by side:
  * K and M are multiples of H.
  * bags 0: q (B,n,K), k (B,m,K), v (B,m,M); the result is (B,n,M).
- * bags jagged, B bags of N items: k (N,K), v (N,M), and sample b attends to the rows of bag b; q (B,n,K) gives (B,n,M), and
- * q (N,K), each history attending to itself, (N,M). An empty bag gives zeros. */
+ * bags jagged, B bags of I items: k (I,K), v (I,M), and sample b attends to the rows of bag b; q (B,n,K) gives (B,n,M), and
+ * q (I,K), each history attending to itself, (I,M). An empty bag gives zeros. */
 struct ph_attention_options {
     size_t num_heads; /* H */
     double scale;     /* 0: 1 / sqrt(K / H) */
@@ -107,7 +106,8 @@ struct ph_attention_options {
 ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_value v, ph_value bags,
     struct ph_attention_options options);
 
-/* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in its bag, too. */
+/* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in its bag, too. Rows
+ * that are neither samples nor items of a history are PH_ERROR_CONFIG. */
 ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate);
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);

@@ -1,6 +1,8 @@
 /* Losses that a model adds to that of the labels. */
 #include "graph/graph.h"
 
+#include <assert.h>
+
 #include "base/memory.h"
 
 void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight)
@@ -28,6 +30,7 @@ size_t ph_builder_num_losses(const struct ph_builder *builder)
 
 ph_value ph_builder_loss(const struct ph_builder *builder, size_t index, double *weight_out)
 {
+    assert(index < builder->graph.num_losses);
     *weight_out = builder->graph.losses[index].weight;
     return builder->graph.losses[index].loss;
 }

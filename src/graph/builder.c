@@ -165,7 +165,8 @@ uint32_t ph__builder_symbol(
 {
     struct ph_graph *graph = &builder->graph;
     if (graph->num_symbols == PH_MAX_SYMBOLS)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "more than %d run-time dimensions", PH_MAX_SYMBOLS);
+        return ph_builder_fail(
+            builder, PH_ERROR_CONFIG, "%s: more than %d run-time dimensions", name, PH_MAX_SYMBOLS);
     assert(bound != 0 && bound < graph->num_symbols && factor > 0);
     graph->symbols[graph->num_symbols] = (struct ph_symbol){copy_text(builder, name), bound, factor, limit};
     return (uint32_t)graph->num_symbols++;

@@ -8,7 +8,7 @@
 
 #define PH_NO_NODE UINT32_MAX
 #define PH_MAX_OPERANDS 64 /* inputs, and outputs, of one node */
-#define PH_MAX_SYMBOLS 32
+#define PH_MAX_SYMBOLS 256 /* a looked-up history takes three */
 #define PH_MAX_ENTRIES 8
 
 enum ph_storage {

@@ -94,6 +94,11 @@ void ph_backward(
         gradients_out[i] = 0;
     if (builder->status != PH_OK || loss == 0)
         return;
+    if (builder->mode == PH_INFERENCE) {
+        ph_builder_fail(
+            builder, PH_ERROR_USAGE, "backward: an inference program keeps nothing for gradients");
+        return;
+    }
     const struct ph_graph *graph = &builder->graph;
     if (graph->values[loss].type.kind != PH_SCALAR) {
         ph_builder_fail(builder, PH_ERROR_USAGE, "backward: '%s' is no scalar", graph->values[loss].name);

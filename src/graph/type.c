@@ -78,16 +78,24 @@ size_t ph__type_index_elements(const struct ph_type *type, const struct ph_shape
     }
 }
 
-static const char *symbol_letter(uint32_t symbol)
+/* "B", "N", and of dimensions that operators have added "U3", "U4": two histories are not of one length. */
+static void name_symbol(uint32_t symbol, char name[16])
 {
-    switch (symbol) {
-    case PH_SYMBOL_BATCH:
-        return "B";
-    case PH_SYMBOL_IDS:
-        return "N";
-    default:
-        return "U";
-    }
+    if (symbol == PH_SYMBOL_BATCH || symbol == PH_SYMBOL_IDS)
+        snprintf(name, 16, "%s", symbol == PH_SYMBOL_BATCH ? "B" : "N");
+    else
+        snprintf(name, 16, "U%u", (unsigned)symbol);
+}
+
+/* "8", "B", "26B" */
+static int print_dim(struct ph_dim dim, char *buffer, size_t size)
+{
+    char name[16];
+    if (dim.symbol == 0)
+        return snprintf(buffer, size, "%zu", dim.extent);
+    name_symbol(dim.symbol, name);
+    return dim.extent == 1 ? snprintf(buffer, size, "%s", name)
+                           : snprintf(buffer, size, "%zu%s", dim.extent, name);
 }
 
 const char *ph__type_text(const struct ph_type *type, char buffer[96])
@@ -97,14 +105,8 @@ const char *ph__type_text(const struct ph_type *type, char buffer[96])
     if (type->rank == 0)
         return buffer;
     for (uint32_t i = 0; i < type->rank && used < 80; i++) {
-        struct ph_dim dim = type->dims[i];
-        const char *before = i == 0 ? "(" : ",";
-        int written = dim.symbol == 0 ? snprintf(buffer + used, 96 - used, "%s%zu", before, dim.extent)
-                      : dim.extent == 1
-                          ? snprintf(buffer + used, 96 - used, "%s%s", before, symbol_letter(dim.symbol))
-                          : snprintf(buffer + used, 96 - used, "%s%zu%s", before, dim.extent,
-                                symbol_letter(dim.symbol));
-        used += (size_t)written;
+        buffer[used++] = i == 0 ? '(' : ',';
+        used += (size_t)print_dim(type->dims[i], buffer + used, 96 - used);
     }
     if (used < 95)
         snprintf(buffer + used, 96 - used, ")");

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sizes.h"
 #include "kernel/cut.h"
 #include "kernel/gemm_context.h"
 #include "kernel/row_stage.h"
@@ -55,16 +56,6 @@ void ph__gemm_destroy(struct ph_gemm *gemm)
 uint64_t ph__gemm_creations(const struct ph_gemm *gemm)
 {
     return ph__gemm_library_creations(gemm->library);
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t divide_up(size_t a, size_t b)
-{
-    return (a + b - 1) / b;
 }
 
 static ph_status run(
@@ -157,7 +148,7 @@ static void round_to_bf16(const struct ph_kernels *kernels, size_t n, ph_real *r
 {
     uint16_t words[1024];
     for (size_t i = 0; i < n; i += 1024) {
-        const size_t count = min_size(1024, n - i);
+        const size_t count = ph__min(1024, n - i);
         kernels->bf16_narrow(count, reals + i, words);
         kernels->bf16_widen(count, words, reals + i);
     }
@@ -303,7 +294,7 @@ static void own_task(void *argument, size_t task, size_t worker)
     const struct ph_row_stage *stage = &job->stage;
     const struct ph_gemm_args *args = stage->args;
     const size_t first = task * ROW_WISE_BLOCK;
-    const struct ph_piece piece = {.first = first, .count = min_size(ROW_WISE_BLOCK, args->rows - first)};
+    const struct ph_piece piece = {.first = first, .count = ph__min(ROW_WISE_BLOCK, args->rows - first)};
     const struct ph_row_product_args product = {.rows = piece.count,
         .in_features = stage->in_columns,
         .out_features = stage->out_columns,
@@ -329,7 +320,7 @@ static ph_status run_own(struct row_job *job, const struct ph_gemm_weight_shape 
     job->is_weight_bf16 = shape->is_bf16;
     if (!job->is_narrow && args->activated == NULL && args->activation == PH_RELU)
         job->activation = PH_IDENTITY;
-    ph__parallel_for(job->gemm->team, divide_up(args->rows, ROW_WISE_BLOCK), own_task, job);
+    ph__parallel_for(job->gemm->team, ph__divide_up(args->rows, ROW_WISE_BLOCK), own_task, job);
     return PH_OK;
 }
 

@@ -191,10 +191,11 @@ struct ph_attention_args {
     size_t key_dim, value_dim;    /* of a head */
     ph_real scale;
     const ph_real *q, *k, *v; /* (n, H key_dim), (m, H key_dim), (m, H value_dim) */
-    ph_real *log_sum;         /* (H, n) L: forward writes it, unless it is NULL, and backward reads it */
-    ph_real *y;               /* forward: (n, H value_dim) */
-    const ph_real *dy;        /* backward: as y */
-    ph_real *dq, *dk, *dv;    /* backward: as q, k and v */
+    ph_real *
+        log_sum; /* (H, n) L: forward writes it, unless it is NULL or there are no keys, and backward reads it */
+    ph_real *y;            /* forward: (n, H value_dim) */
+    const ph_real *dy;     /* backward: as y */
+    ph_real *dq, *dk, *dv; /* backward: as q, k and v */
 };
 
 /* ---- the table -------------------------------------------------------------------------------------------- */

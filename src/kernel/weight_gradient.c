@@ -18,6 +18,7 @@
  * weight_gradient_library.c. */
 #include <string.h>
 
+#include "base/sizes.h"
 #include "kernel/gemm_context.h"
 
 enum {
@@ -42,26 +43,6 @@ static const struct order small_order = {
     .chunk = 64, .rows = PH_WEIGHT_FEW_ROWS, .columns = PH_WEIGHT_WIDE_COLUMNS};
 static const struct order thin_order = {
     .chunk = 16, .rows = PH_WEIGHT_MOST_ROWS, .columns = PH_WEIGHT_WIDE_COLUMNS, .fetched_samples = 16};
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t max_size(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t divide_up(size_t a, size_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static size_t round_up(size_t a, size_t b)
-{
-    return divide_up(a, b) * b;
-}
 
 /* Where blocks read an operand: where it stands, in rows that are widened, or in panels. */
 enum place { IN_PLACE, IN_ROWS, IN_PANELS };
@@ -96,7 +77,7 @@ struct weight_job {
 
 static size_t tile_width(size_t width, size_t tiles, size_t unit)
 {
-    return round_up(divide_up(width, tiles), unit);
+    return ph__round_up(ph__divide_up(width, tiles), unit);
 }
 
 /* The number of tiles in each direction, powers of two, that reads least among those that are many and small enough, or
@@ -122,8 +103,8 @@ static void cut_tiles(struct weight_job *job)
             job->b.tile = columns;
         }
     }
-    job->row_tiles = divide_up(job->a.width, job->a.tile);
-    job->column_tiles = divide_up(job->b.width, job->b.tile);
+    job->row_tiles = ph__divide_up(job->a.width, job->a.tile);
+    job->column_tiles = ph__divide_up(job->b.width, job->b.tile);
 }
 
 /* How blocks of `block` columns step through a chunk. Widened rows lie an odd number of lines apart, to come to lie in
@@ -134,12 +115,12 @@ static void lay_out(struct operand *operand, size_t chunk, size_t block)
     if (operand->place == IN_PLACE) {
         operand->stride = operand->width;
     } else if (operand->place == IN_ROWS) {
-        operand->stride = round_up(operand->tile, 2 * LINE_REALS) + LINE_REALS;
+        operand->stride = ph__round_up(operand->tile, 2 * LINE_REALS) + LINE_REALS;
         operand->chunk_reals = chunk * operand->stride;
     } else {
         operand->stride = block;
         operand->step = chunk * block + GAP_REALS;
-        operand->chunk_reals = divide_up(operand->tile, block) * operand->step;
+        operand->chunk_reals = ph__divide_up(operand->tile, block) * operand->step;
     }
 }
 
@@ -179,7 +160,7 @@ static void plan(struct weight_job *job)
     lay_out(&job->b, job->order->chunk, job->order->columns);
     job->worker_reals = job->b.chunk_reals + job->a.chunk_reals;
     if (job->is_bf16 && job->order == &large_order)
-        job->worker_reals += round_up(max_size(job->a.tile, job->b.tile), LINE_REALS);
+        job->worker_reals += ph__round_up(ph__max(job->a.tile, job->b.tile), LINE_REALS);
 }
 
 static struct weight_job job_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
@@ -269,14 +250,14 @@ static void multiply_chunk(const struct weight_job *job, struct ph_weight_produc
     const size_t rows = job->order->rows, columns = job->order->columns;
     struct ph_weight_product_args block = all;
     for (size_t k = 0; k < all.columns; k += columns, block.b += job->b.step) {
-        block.columns = min_size(columns, all.columns - k);
+        block.columns = ph__min(columns, all.columns - k);
         block.a = all.a;
         block.c = all.c + k;
         for (size_t n = 0; n < all.rows; n += rows, block.a += job->a.step) {
-            block.rows = min_size(rows, all.rows - n);
+            block.rows = ph__min(rows, all.rows - n);
             ph_real *next = block.c + block.rows * block.c_stride;
             if (job->order->is_c_fetched)
-                fetch_block(next, min_size(rows, all.rows - n - block.rows), block.columns, block.c_stride);
+                fetch_block(next, ph__min(rows, all.rows - n - block.rows), block.columns, block.c_stride);
             job->gemm->kernels->weight_product(&block);
             block.c = next;
         }
@@ -296,11 +277,11 @@ static struct tile tile_of(const struct weight_job *job, size_t task, size_t wor
     ph_real *copies = job->copies + worker * job->worker_reals;
     struct tile tile = {.a = {.operand = &job->a,
                             .first = row,
-                            .width = min_size(job->a.tile, job->a.width - row),
+                            .width = ph__min(job->a.tile, job->a.width - row),
                             .copy = copies + job->b.chunk_reals},
         .b = {.operand = &job->b,
             .first = column,
-            .width = min_size(job->b.tile, job->b.width - column),
+            .width = ph__min(job->b.tile, job->b.width - column),
             .copy = copies},
         .widened = copies + job->b.chunk_reals + job->a.chunk_reals};
     struct part *dy = job->is_transposed ? &tile.b : &tile.a;
@@ -323,7 +304,7 @@ static void tile_task(void *argument, size_t task, size_t worker)
         .c = job->c + tile.a.first * job->b.width + tile.b.first,
         .c_stride = job->b.width};
     for (size_t m = 0; m < job->samples; m += job->order->chunk) {
-        args.inner = min_size(job->order->chunk, job->samples - m);
+        args.inner = ph__min(job->order->chunk, job->samples - m);
         args.is_added = m > 0;
         args.b = bring_chunk(job, &tile.b, m, args.inner, tile.widened);
         args.a = bring_chunk(job, &tile.a, m, args.inner, tile.widened);
@@ -338,7 +319,7 @@ static void transpose_task(void *argument, size_t task, size_t worker)
 {
     const struct weight_job *job = argument;
     const size_t n = job->out_features, k = job->in_features;
-    const size_t first = task * TRANSPOSED_ROWS, last = min_size(first + TRANSPOSED_ROWS, n);
+    const size_t first = task * TRANSPOSED_ROWS, last = ph__min(first + TRANSPOSED_ROWS, n);
     (void)worker;
     for (size_t row = first; row < last; row++)
         for (size_t column = 0; column < k; column++)
@@ -352,7 +333,7 @@ static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
     job->c = job->is_transposed ? scratch + ph__team_num_threads(team) * job->worker_reals : job->dw;
     ph__parallel_for(team, job->row_tiles * job->column_tiles, tile_task, job);
     if (job->is_transposed)
-        ph__parallel_for(team, divide_up(job->out_features, TRANSPOSED_ROWS), transpose_task, job);
+        ph__parallel_for(team, ph__divide_up(job->out_features, TRANSPOSED_ROWS), transpose_task, job);
     return PH_OK;
 }
 

@@ -111,7 +111,7 @@ static ph_value head(struct ph_builder *builder, ph_value x, ph_value y, size_t 
     ph_value linear = ph__layer_affine(
         builder, "output", ph__layer_beside(builder, x, y), num_tasks, PH_IDENTITY); /* (B,T) */
     ph_value weight = ph_parameter(builder, "bilinear", 4, dims, ph__layer_xavier);
-    return ph_add(builder, linear, ph_bilinear_head(builder, x, y, weight, num_heads));
+    return ph_add(builder, linear, ph_bilinear_head(builder, x, y, weight));
 }
 
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,

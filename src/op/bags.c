@@ -16,10 +16,17 @@ ph_value ph__bags_of(const struct ph_builder *builder, const struct ph_type *typ
     return 0;
 }
 
+bool ph__are_item_weights(const struct ph_type *weights, const struct ph_type *bags)
+{
+    return weights->kind == PH_TOKEN ||
+           (ph__type_is_real_of_rank(weights, 2) && ph__dim_equal(weights->dims[0], bags->dims[1]) &&
+               ph__dim_equal(weights->dims[1], ph__dim(1)));
+}
+
 void ph__for_bags(const struct ph_backend *backend, const struct ph_operand *bags, size_t row_elements,
     ph_range_task task, void *argument)
 {
     const size_t num_samples = bags->shape.dims[0];
-    const size_t most_items = num_samples > 0 ? bags->shape.dims[1] / num_samples + 1 : 1;
-    ph__for_blocks(backend, num_samples, ph__block_rows(most_items * row_elements), task, argument);
+    const size_t average_items = num_samples > 0 ? bags->shape.dims[1] / num_samples + 1 : 1;
+    ph__for_blocks(backend, num_samples, ph__block_rows(average_items * row_elements), task, argument);
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/sizes.h"
+
 enum {
     BLOCK_COLUMNS =
         128, /* of samples taken together, at most: several vectors, and a chunk stays in the first cache */
@@ -9,32 +11,6 @@ enum {
     WEIGHT_TASKS = 64, /* of a weight gradient, about: enough for the threads of a large machine */
     LINE_REALS = 64 / sizeof(ph_real),
 };
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t max_size(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t divide_up(size_t a, size_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static size_t round_up(size_t a, size_t b)
-{
-    return divide_up(a, b) * b;
-}
-
-bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs)
-{
-    return bias->kind == PH_TOKEN ||
-           (ph__type_is_real_of_rank(bias, 1) && ph__dim_equal(bias->dims[0], outputs));
-}
 
 size_t ph__expansion_samples(size_t width)
 {
@@ -49,18 +25,18 @@ size_t ph__expansion_samples(size_t width)
 /* Reals of its parts: what begin keeps, a chunk of rows, and Y or dY of a block. */
 static size_t kept_reals(const struct ph__expanded_product *product)
 {
-    return round_up(product->expansion.samples * product->expansion.kept_reals, LINE_REALS);
+    return ph__round_up(product->expansion.samples * product->expansion.kept_reals, LINE_REALS);
 }
 
 static size_t room_reals(const struct ph__expanded_product *product)
 {
     const struct ph__expansion *expansion = &product->expansion;
-    return round_up(expansion->chunk_rows * expansion->samples * expansion->width, LINE_REALS);
+    return ph__round_up(expansion->chunk_rows * expansion->samples * expansion->width, LINE_REALS);
 }
 
 static size_t output_reals(const struct ph__expanded_product *product)
 {
-    return round_up(product->outputs * product->expansion.samples * product->expansion.width, LINE_REALS);
+    return ph__round_up(product->outputs * product->expansion.samples * product->expansion.width, LINE_REALS);
 }
 
 static size_t worker_reals(const struct ph__expanded_product *product)
@@ -110,7 +86,7 @@ static void forward_block(const struct ph__expanded_product *product, const stru
         .c_stride = columns};
     begin(expansion, block);
     for (size_t row = 0; row < expansion->rows; row += expansion->chunk_rows) {
-        args.inner = min_size(expansion->chunk_rows, expansion->rows - row);
+        args.inner = ph__min(expansion->chunk_rows, expansion->rows - row);
         args.a = product->weight + row * product->row_stride;
         args.b = expansion->make(expansion, block, row, args.inner);
         args.bias = row == 0 ? product->bias : NULL;
@@ -142,7 +118,7 @@ static void backward_data_block(
         .c_stride = columns};
     begin(expansion, block);
     for (size_t row = 0; row < expansion->rows; row += expansion->chunk_rows) {
-        args.rows = min_size(expansion->chunk_rows, expansion->rows - row);
+        args.rows = ph__min(expansion->chunk_rows, expansion->rows - row);
         args.a = product->weight + row * product->row_stride;
         expansion->kernels->small_product(&args);
         expansion->take(expansion, block, row, args.rows, block->room);
@@ -158,7 +134,7 @@ static void each_block(const struct ph__expanded_product *product, size_t first,
 {
     struct ph__sample_block block = block_of(product, worker);
     for (block.first = first; block.first < last; block.first += block.count) {
-        block.count = min_size(product->expansion.samples, last - block.first);
+        block.count = ph__min(product->expansion.samples, last - block.first);
         function(product, &block);
     }
 }
@@ -178,7 +154,7 @@ static size_t task_samples(const struct ph__expanded_product *product)
 {
     const struct ph__expansion *expansion = &product->expansion;
     const size_t sample_reals = (product->outputs + expansion->rows) * expansion->width;
-    return round_up(ph__block_rows(sample_reals), expansion->samples);
+    return ph__round_up(ph__block_rows(sample_reals), expansion->samples);
 }
 
 void ph__expanded_forward(const struct ph_backend *backend, const struct ph__expanded_product *product)
@@ -207,19 +183,19 @@ struct weight_job {
 
 static size_t most_parts(size_t num_tiles)
 {
-    return max_size(WEIGHT_TASKS / num_tiles, 1);
+    return ph__max(WEIGHT_TASKS / num_tiles, 1);
 }
 
 static struct weight_job describe_weight(const struct ph__expanded_product *product)
 {
     const struct ph__expansion *expansion = &product->expansion;
     struct weight_job job = {.product = product,
-        .tile_rows = max_size(TILE_ROWS / expansion->chunk_rows, 1) * expansion->chunk_rows,
+        .tile_rows = ph__max(TILE_ROWS / expansion->chunk_rows, 1) * expansion->chunk_rows,
         .partial_reals = (expansion->rows + 1) * product->outputs};
-    job.num_tiles = divide_up(expansion->rows, job.tile_rows);
+    job.num_tiles = ph__divide_up(expansion->rows, job.tile_rows);
     job.part_samples =
-        round_up(divide_up(product->num_samples, most_parts(job.num_tiles)), expansion->samples);
-    job.num_parts = product->num_samples > 0 ? divide_up(product->num_samples, job.part_samples) : 0;
+        ph__round_up(ph__divide_up(product->num_samples, most_parts(job.num_tiles)), expansion->samples);
+    job.num_parts = product->num_samples > 0 ? ph__divide_up(product->num_samples, job.part_samples) : 0;
     return job;
 }
 
@@ -229,7 +205,7 @@ size_t ph__expanded_weight_scratch_bytes(
 {
     const struct weight_job job = describe_weight(product);
     const size_t parts =
-        min_size(most_parts(job.num_tiles), divide_up(product->num_samples, product->expansion.samples));
+        ph__min(most_parts(job.num_tiles), ph__divide_up(product->num_samples, product->expansion.samples));
     return ph__expanded_scratch_bytes(backend, product) + parts * job.partial_reals * sizeof(ph_real);
 }
 
@@ -256,7 +232,7 @@ static void add_block(const struct weight_job *job, const struct ph__sample_bloc
         .c_stride = outputs,
         .is_added = is_added};
     for (; row < end; row += args.rows) {
-        args.rows = min_size(expansion->chunk_rows, end - row);
+        args.rows = ph__min(expansion->chunk_rows, end - row);
         args.a = expansion->make(expansion, block, row, args.rows);
         args.c = partial + row * outputs;
         expansion->kernels->small_product(&args);
@@ -270,15 +246,15 @@ static void weight_task(void *argument, size_t task, size_t worker)
     const struct ph__expansion *expansion = &product->expansion;
     const size_t part = task / job->num_tiles, row = task % job->num_tiles * job->tile_rows;
     const size_t first = part * job->part_samples,
-                 last = min_size(first + job->part_samples, product->num_samples);
+                 last = ph__min(first + job->part_samples, product->num_samples);
     ph_real *partial = job->partials + part * job->partial_reals;
     struct ph__sample_block block = block_of(product, worker);
     if (row == 0)
         memset(partial + expansion->rows * product->outputs, 0, product->outputs * sizeof *partial);
     for (block.first = first; block.first < last; block.first += block.count) {
-        block.count = min_size(expansion->samples, last - block.first);
+        block.count = ph__min(expansion->samples, last - block.first);
         add_block(
-            job, &block, row, min_size(row + job->tile_rows, expansion->rows), block.first > first, partial);
+            job, &block, row, ph__min(row + job->tile_rows, expansion->rows), block.first > first, partial);
     }
 }
 

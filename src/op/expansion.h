@@ -24,7 +24,7 @@ struct ph__sample_block {
 struct ph__expansion {
     const struct ph_kernels *kernels;
     const void *source; /* the operator's */
-    size_t rows, width; /* R, P */
+    size_t rows, width; /* R, P; neither is 0 */
     size_t chunk_rows;  /* made at a time; the last chunk may have fewer */
     size_t samples;     /* taken together: ph__expansion_samples(width), or 1 */
     size_t kept_reals;  /* of a sample */
@@ -52,10 +52,7 @@ struct ph__expanded_product {
     void *scratch;
 };
 
-/* A bias is absent, or has a number for each output. */
-bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs);
-
-/* How many samples of so many numbers a row fill the vectors of a product: a power of two. */
+/* How many samples of `width` > 0 numbers a row fill the vectors of a product: a power of two. */
 size_t ph__expansion_samples(size_t width);
 
 /* Each pass, and the scratch that it needs for num_samples samples or fewer. */

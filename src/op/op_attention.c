@@ -1,7 +1,7 @@
 /* Multi-head scaled dot-product attention (Vaswani et al. 2017): for each sample and head
  *   y = softmax(scale q k^T) v,
  * the head's columns of q, k, v and y side by side with the other heads'. A sample's keys are m rows of k (B,m,K), or its
- * bag's rows of k (N,K); its queries n rows of q (B,n,K), or, within a history, the bag's rows again.
+ * bag's rows of k (I,K); its queries n rows of q (B,n,K), or, within a history, the bag's rows again.
  *
  * A training program keeps the log of the sum of exponentials of each query and head, (H,n) a sample: the gradient makes the
  * probabilities anew from it. No sample looks beyond its own rows. */
@@ -53,7 +53,7 @@ static ph_status attention_infer(struct ph_infer *infer)
             infer, "q (B,n,K), k (B,m,K), v (B,m,M), no bags; K and M divisible by the heads");
     if (has_bags && !is_jagged(infer->inputs, options->num_heads))
         return ph__infer_fail(
-            infer, "q (B,n,K) or (N,K), k (N,K), v (N,M), B bags of N items; K and M divisible by the heads");
+            infer, "q (B,n,K) or (I,K), k (I,K), v (I,M), B bags of I items; K and M divisible by the heads");
     infer->outputs[Y] = *q;
     infer->outputs[Y].dims[q->rank - 1] = v->dims[v->rank - 1];
     if (infer->num_outputs > LOG_SUM) {

@@ -15,14 +15,14 @@ static bool are_vectors(const struct ph_type *x, const struct ph_type *first)
 {
     return ph__type_is_real_of_rank(x, 3) && ph__type_is_real_of_rank(first, 3) &&
            ph__dim_equal(x->dims[0], first->dims[0]) && ph__dim_equal(x->dims[2], first->dims[2]) &&
-           x->dims[1].symbol == 0 && first->dims[1].symbol == 0 && x->dims[2].symbol == 0;
+           ph__has_fixed_dims(x, 1) && ph__has_fixed_dims(first, 1);
 }
 
 static ph_status cin_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *first = &infer->inputs[FIRST],
                          *weight = &infer->inputs[WEIGHT], *bias = &infer->inputs[BIAS];
-    if (!are_vectors(x, first) || !ph__type_is_real_of_rank(weight, 2) || weight->dims[0].symbol != 0 ||
+    if (!are_vectors(x, first) || !ph__type_is_real_of_rank(weight, 2) || !ph__has_fixed_dims(weight, 0) ||
         !ph__dim_equal(weight->dims[1], ph__dim(x->dims[1].extent * first->dims[1].extent)) ||
         !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,h,d), first (B,m,d), weight (k,h*m), bias (k) or none");
@@ -35,20 +35,15 @@ static void cin_gradient(struct ph_gradient *gradient)
     struct ph_builder *builder = gradient->builder;
     const struct ph_node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0], x = node.inputs[X], first = node.inputs[FIRST];
-    ph_value outputs[2] = {0, 0};
     if (gradient->is_wanted[X] || gradient->is_wanted[FIRST]) {
+        ph_value outputs[2] = {0, 0};
         ph__emit(builder, &ph__op_cin_backward_data, NULL, NULL, 0, 4,
             (const ph_value[]){dy, x, first, node.inputs[WEIGHT]}, 2, outputs);
         gradient->input_gradients[X] = outputs[0];
         gradient->input_gradients[FIRST] = outputs[1];
     }
-    if (gradient->is_wanted[WEIGHT] || gradient->is_wanted[BIAS]) {
-        outputs[1] = 0;
-        ph__emit(builder, &ph__op_cin_backward_weight, NULL, NULL, 0, 3, (const ph_value[]){dy, x, first},
-            node.inputs[BIAS] != 0 ? 2 : 1, outputs);
-        gradient->input_gradients[WEIGHT] = outputs[0];
-        gradient->input_gradients[BIAS] = outputs[1];
-    }
+    ph__weight_gradients(
+        gradient, WEIGHT, BIAS, &ph__op_cin_backward_weight, NULL, 0, 3, (const ph_value[]){dy, x, first});
 }
 
 /* ---- the products ------------------------------------------------------------------------------------------------ */

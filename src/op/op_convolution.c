@@ -12,27 +12,23 @@
 enum { X, WEIGHT, BIAS, NUM_INPUTS };
 enum { CHUNK_REALS = 32768 }; /* of windows made at a time: they stay in the second cache */
 
-static bool has_fixed_dims(const struct ph_type *type, uint32_t first)
-{
-    for (uint32_t i = first; i < type->rank; i++)
-        if (type->dims[i].symbol != 0)
-            return false;
-    return true;
-}
-
 static ph_status convolution_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
-    if (!ph__type_is_real_of_rank(x, 4) || !has_fixed_dims(x, 1) || !ph__type_is_real_of_rank(weight, 4) ||
-        !has_fixed_dims(weight, 0) || weight->dims[1].extent != x->dims[1].extent ||
-        weight->dims[2].extent % 2 == 0 || weight->dims[3].extent % 2 == 0 ||
-        !ph__is_bias(bias, weight->dims[0]))
+    if (!ph__type_is_real_of_rank(x, 4) || !ph__has_fixed_dims(x, 1) ||
+        !ph__type_is_real_of_rank(weight, 4) || !ph__has_fixed_dims(weight, 0) ||
+        weight->dims[1].extent != x->dims[1].extent || weight->dims[2].extent % 2 == 0 ||
+        weight->dims[3].extent % 2 == 0 || !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,c,n,d), weight (k,c,r,s) with odd r and s, bias (k) or none");
     infer->outputs[0] =
         ph__dense_type(4, (struct ph_dim[]){x->dims[0], weight->dims[0], x->dims[2], x->dims[3]});
     return PH_OK;
 }
+
+struct kernel_attributes {
+    size_t height, width;
+};
 
 static void convolution_gradient(struct ph_gradient *gradient)
 {
@@ -40,17 +36,12 @@ static void convolution_gradient(struct ph_gradient *gradient)
     const struct ph_node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0], weight = node.inputs[WEIGHT];
     const struct ph_type type = ph_value_type(builder, weight);
-    const size_t kernel[] = {type.dims[2].extent, type.dims[3].extent};
+    const struct kernel_attributes kernel = {type.dims[2].extent, type.dims[3].extent};
     if (gradient->is_wanted[X])
         gradient->input_gradients[X] = ph__emit1(
             builder, &ph__op_convolution_backward_data, NULL, NULL, 0, 2, (const ph_value[]){dy, weight});
-    if (gradient->is_wanted[WEIGHT] || gradient->is_wanted[BIAS]) {
-        ph_value outputs[2] = {0, 0};
-        ph__emit(builder, &ph__op_convolution_backward_weight, NULL, kernel, sizeof kernel, 2,
-            (const ph_value[]){dy, node.inputs[X]}, node.inputs[BIAS] != 0 ? 2 : 1, outputs);
-        gradient->input_gradients[WEIGHT] = outputs[0];
-        gradient->input_gradients[BIAS] = outputs[1];
-    }
+    ph__weight_gradients(gradient, WEIGHT, BIAS, &ph__op_convolution_backward_weight, &kernel, sizeof kernel,
+        2, (const ph_value[]){dy, node.inputs[X]});
 }
 
 /* ---- windows --------------------------------------------------------------------------------------------------- */
@@ -288,17 +279,17 @@ const struct ph_op ph__op_convolution_backward_data = {
 
 /* ---- dW and db: inputs dy (B,k,n,d), x (B,c,n,d); attributes: r and s -------------------------------------------- */
 
-enum { OTHER = 1 };
+enum { DATA_X = 1 };
 
 static ph_status backward_weight_infer(struct ph_infer *infer)
 {
-    const size_t *kernel = infer->attributes;
-    const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[OTHER];
+    const struct kernel_attributes *kernel = infer->attributes;
+    const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X];
     if (!ph__type_is_real_of_rank(dy, 4) || !ph__type_is_real_of_rank(x, 4) ||
         !ph__dim_equal(dy->dims[2], x->dims[2]) || !ph__dim_equal(dy->dims[3], x->dims[3]))
         return ph__infer_fail(infer, "dy (B,k,n,d), x (B,c,n,d)");
-    infer->outputs[0] =
-        ph__dense_type(4, (struct ph_dim[]){dy->dims[1], x->dims[1], ph__dim(kernel[0]), ph__dim(kernel[1])});
+    infer->outputs[0] = ph__dense_type(
+        4, (struct ph_dim[]){dy->dims[1], x->dims[1], ph__dim(kernel->height), ph__dim(kernel->width)});
     if (infer->num_outputs > 1)
         infer->outputs[1] = ph__dense_type(1, &dy->dims[1]);
     return PH_OK;
@@ -306,8 +297,8 @@ static ph_status backward_weight_infer(struct ph_infer *infer)
 
 static struct image weight_image_of(const struct ph_call *call)
 {
-    const size_t *kernel = call->attributes;
-    return describe_image(&call->inputs[OTHER], kernel[0], kernel[1]);
+    const struct kernel_attributes *kernel = call->attributes;
+    return describe_image(&call->inputs[DATA_X], kernel->height, kernel->width);
 }
 
 static struct ph__expanded_product describe_backward_weight(

@@ -149,6 +149,9 @@ ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate)
     const struct ph_type type = ph_value_type(builder, x);
     const bool is_of_samples = type.dims[0].symbol == PH_SYMBOL_BATCH;
     const ph_value inputs[NUM_INPUTS] = {x, is_of_samples ? 0 : ph__bags_of(builder, &type)};
+    if (!is_of_samples && inputs[BAGS] == 0)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "dropout: the rows of '%s' are neither samples nor items of bags", ph_value_name(builder, x));
     ph__emit(builder, &ph__op_dropout, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs, 2, outputs);
     return outputs[0];
 }

@@ -1,6 +1,6 @@
 /* embedding_rows: the row of each item by itself, where embedding_bag pools a bag's.
  *
- * slots jagged u32 (B bags, M), table (rows, D), id weights (M) or none -> (M,D): row i = w_i table[slot_i,:].
+ * slots jagged u32 (B bags, I), table (rows, D), id weights (I) or none -> (I,D): row i = w_i table[slot_i,:].
  * A block of items goes through embedding_bag's kernel as so many bags of one, which gives their rows the same bits in any
  * row format. The gradient by the table is sparse_rows, as embedding_bag's; an entry's row is its position. */
 #include "op/op_table.h"
@@ -62,7 +62,7 @@ ph_value ph_embedding_rows(
             "embedding_rows: '%s' is not the bags of one feature", ph_value_name(builder, bags));
     if (feature >= declaration->num_features)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "embedding_rows: table '%s' has %zu slices, none for feature %zu", declaration->name,
+            "embedding_rows: table '%s' is of %zu features and has no feature %zu", declaration->name,
             declaration->num_features, feature);
     const struct ph_embedding_bag_attributes attributes = {
         .reads_all = ph_builder_mode(builder) == PH_INFERENCE};

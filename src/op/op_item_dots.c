@@ -1,7 +1,7 @@
 /* item_dots: the dot product of each item's row with that of its sample: what factors and weights of items have as
  * gradients.
  *
- * items (M,K), x (B,K), bags jagged (B bags, M) -> (M,1): y_i = <items_i, x_b> for the items i of bag b. */
+ * items (I,K), x (B,K), bags jagged (B bags, I) -> (I,1): y_i = <items_i, x_b> for the items i of bag b. */
 #include "op/bags.h"
 
 enum { ITEMS, X, BAGS, NUM_INPUTS };

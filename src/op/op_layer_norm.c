@@ -2,37 +2,23 @@
  *   y = (x - mean) / sqrt(variance + epsilon) * gamma + beta.
  * A training program keeps mean and 1 / std of each row, (...,2), for the gradient. There dgamma and dbeta are sums over
  * all rows: each block of rows is summed on its own, then the blocks in order. */
+#include <string.h>
+
+#include "base/sizes.h"
 #include "op/attributes.h"
 #include "op/operator.h"
-
-#include <string.h>
 
 enum { BLOCK_ROWS = 128 /* of one partial sum */ };
 enum { X, GAMMA, BETA, NUM_INPUTS };
 enum { Y, STATISTICS, NUM_OUTPUTS };
 
-static struct ph_dim last_dim(const struct ph_type *type)
-{
-    return type->dims[type->rank - 1];
-}
-
-static size_t num_columns(const struct ph_operand *x)
-{
-    return x->shape.dims[x->shape.rank - 1];
-}
-
-static size_t num_rows(const struct ph_operand *x)
-{
-    return ph__elements(x) / num_columns(x);
-}
-
 static ph_status norm_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X];
-    bool is_right = ph__type_is_real(x) && x->rank >= 2 && last_dim(x).symbol == 0 && last_dim(x).extent > 0;
+    bool is_right = ph__type_is_real(x) && x->rank >= 2 && ph__has_fixed_dims(x, x->rank - 1);
     for (size_t i = GAMMA; i < NUM_INPUTS && is_right; i++)
         is_right = ph__type_is_real_of_rank(&infer->inputs[i], 1) &&
-                   ph__dim_equal(infer->inputs[i].dims[0], last_dim(x));
+                   ph__dim_equal(infer->inputs[i].dims[0], ph__last_dim(x));
     if (!is_right)
         return ph__infer_fail(infer, "x (...,K) of rank 2 at least, gamma (K), beta (K)");
     infer->outputs[Y] = *x;
@@ -64,7 +50,7 @@ static void norm_rows(void *argument, size_t first, size_t last, size_t worker)
     const struct ph_call *call = argument;
     const struct ph_layer_norm_attributes *attributes = call->attributes;
     const struct ph_operand *x = &call->inputs[X];
-    const size_t columns = num_columns(x), offset = first * columns;
+    const size_t columns = ph__row_width(x), offset = first * columns;
     ph_real *statistics =
         call->num_outputs > STATISTICS ? (ph_real *)call->outputs[STATISTICS].data + 2 * first : NULL;
     call->backend->kernels->layer_norm(last - first, columns, (const ph_real *)x->data + offset,
@@ -75,7 +61,7 @@ static void norm_rows(void *argument, size_t first, size_t last, size_t worker)
 static ph_status norm_run(struct ph_call *call)
 {
     const struct ph_operand *x = &call->inputs[X];
-    ph__for_blocks(call->backend, num_rows(x), ph__block_rows(num_columns(x)), norm_rows, call);
+    ph__for_blocks(call->backend, ph__vectors(x), ph__block_rows(ph__row_width(x)), norm_rows, call);
     return PH_OK;
 }
 
@@ -103,7 +89,7 @@ static ph_status backward_infer(struct ph_infer *infer)
     const struct ph_type *x = &infer->inputs[BACKWARD_X];
     if (!ph__type_is_real(x) || !ph__type_equal(x, &infer->inputs[BACKWARD_DY]))
         return ph__infer_fail(infer, "dy (...,K), x (...,K), statistics (...,2), gamma (K)");
-    const struct ph_dim columns = last_dim(x);
+    const struct ph_dim columns = ph__last_dim(x);
     infer->outputs[X] = *x;
     infer->outputs[GAMMA] = infer->outputs[BETA] = ph__dense_type(1, &columns);
     return PH_OK;
@@ -117,14 +103,14 @@ static void backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
 
 static size_t num_blocks(const struct ph_operand *x)
 {
-    return (num_rows(x) + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    return ph__divide_up(ph__vectors(x), BLOCK_ROWS);
 }
 
 /* totals (2,K) and partials */
 static size_t backward_scratch_bytes(const struct ph_call *call)
 {
     const struct ph_operand *x = &call->inputs[BACKWARD_X];
-    return (1 + num_blocks(x)) * 2 * num_columns(x) * sizeof(ph_real);
+    return (1 + num_blocks(x)) * 2 * ph__row_width(x) * sizeof(ph_real);
 }
 
 static void backward_block(void *argument, size_t first, size_t last, size_t worker)
@@ -144,10 +130,10 @@ static void backward_block(void *argument, size_t first, size_t last, size_t wor
 static ph_status backward_run(struct ph_call *call)
 {
     const struct ph_operand *x = &call->inputs[BACKWARD_X];
-    const size_t columns = num_columns(x);
+    const size_t columns = ph__row_width(x);
     ph_real *totals = call->scratch;
     struct backward_call backward = {call, columns, totals + 2 * columns};
-    ph__for_blocks(call->backend, num_rows(x), BLOCK_ROWS, backward_block, &backward);
+    ph__for_blocks(call->backend, ph__vectors(x), BLOCK_ROWS, backward_block, &backward);
     memset(totals, 0, 2 * columns * sizeof *totals);
     call->backend->kernels->add_rows(num_blocks(x), 2 * columns, backward.partials, totals);
     memcpy(call->outputs[GAMMA].data, totals, columns * sizeof *totals);

@@ -10,10 +10,8 @@ static ph_status linear_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_LINEAR_X], *weight = &infer->inputs[PH_LINEAR_PACKED],
                          *bias = &infer->inputs[PH_LINEAR_BIAS];
-    bool is_bias_right = bias->kind == PH_TOKEN ||
-                         (ph__type_is_real_of_rank(bias, 1) && ph__dim_equal(bias->dims[0], weight->dims[0]));
     if (!ph__type_is_real(x) || x->rank < 2 || !ph__dim_equal(ph__last_dim(x), weight->dims[1]) ||
-        !is_bias_right)
+        !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (...,K), weight (M,K), bias (M) or none");
     infer->outputs[0] = ph__type_with_last(x, weight->dims[0]);
     return PH_OK;
@@ -37,14 +35,8 @@ static void linear_gradient(struct ph_gradient *gradient)
             ph__pack(builder, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), PH_PACK_TRANSPOSED);
         gradient->input_gradients[PH_LINEAR_X] = ph__linear_backward_data(builder, dy, packed);
     }
-    if (gradient->is_wanted[PH_LINEAR_PACKED] || gradient->is_wanted[PH_LINEAR_BIAS]) {
-        const ph_value inputs[] = {dy, node.inputs[PH_LINEAR_X]};
-        ph_value outputs[2] = {0, 0};
-        ph__emit(builder, &ph__op_linear_backward_weight, NULL, NULL, 0, 2, inputs,
-            node.inputs[PH_LINEAR_BIAS] != 0 ? 2 : 1, outputs);
-        gradient->input_gradients[PH_LINEAR_PACKED] = outputs[0];
-        gradient->input_gradients[PH_LINEAR_BIAS] = outputs[1];
-    }
+    ph__weight_gradients(gradient, PH_LINEAR_PACKED, PH_LINEAR_BIAS, &ph__op_linear_backward_weight, NULL, 0,
+        2, (const ph_value[]){dy, node.inputs[PH_LINEAR_X]});
 }
 
 /* a multiplication and an addition for each of K M products of a row */

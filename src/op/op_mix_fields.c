@@ -13,9 +13,9 @@ static ph_status mix_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
-    if (!ph__type_is_real_of_rank(x, 3) || x->dims[2].symbol != 0 || !ph__type_is_real_of_rank(weight, 2) ||
-        !ph__dim_equal(x->dims[1], weight->dims[1]) || weight->dims[0].symbol != 0 ||
-        !ph__is_bias(bias, weight->dims[0]))
+    if (!ph__type_is_real_of_rank(x, 3) || !ph__has_fixed_dims(x, 1) ||
+        !ph__type_is_real_of_rank(weight, 2) || !ph__has_fixed_dims(weight, 0) ||
+        !ph__dim_equal(x->dims[1], weight->dims[1]) || !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,n,d), weight (m,n), bias (m) or none");
     infer->outputs[0] = ph__dense_type(3, (struct ph_dim[]){x->dims[0], weight->dims[0], x->dims[2]});
     return PH_OK;
@@ -29,13 +29,8 @@ static void mix_gradient(struct ph_gradient *gradient)
     if (gradient->is_wanted[X])
         gradient->input_gradients[X] = ph__emit1(builder, &ph__op_mix_fields_backward_data, NULL, NULL, 0, 2,
             (const ph_value[]){dy, node.inputs[WEIGHT]});
-    if (gradient->is_wanted[WEIGHT] || gradient->is_wanted[BIAS]) {
-        ph_value outputs[2] = {0, 0};
-        ph__emit(builder, &ph__op_mix_fields_backward_weight, NULL, NULL, 0, 2,
-            (const ph_value[]){dy, node.inputs[X]}, node.inputs[BIAS] != 0 ? 2 : 1, outputs);
-        gradient->input_gradients[WEIGHT] = outputs[0];
-        gradient->input_gradients[BIAS] = outputs[1];
-    }
+    ph__weight_gradients(gradient, WEIGHT, BIAS, &ph__op_mix_fields_backward_weight, NULL, 0, 2,
+        (const ph_value[]){dy, node.inputs[X]});
 }
 
 /* ---- what is multiplied: vectors as they stand, or of a block of samples (vectors, count, dim) ------------------ */
@@ -185,11 +180,11 @@ const struct ph_op ph__op_mix_fields_backward_data = {
 
 /* ---- dW and db: inputs dy (B,m,d), x (B,n,d) --------------------------------------------------------------------- */
 
-enum { OTHER = 1 };
+enum { DATA_X = 1 };
 
 static ph_status backward_weight_infer(struct ph_infer *infer)
 {
-    const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[OTHER];
+    const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X];
     if (!ph__type_is_real_of_rank(dy, 3) || !ph__type_is_real_of_rank(x, 3) ||
         !ph__dim_equal(dy->dims[0], x->dims[0]) || !ph__dim_equal(dy->dims[2], x->dims[2]))
         return ph__infer_fail(infer, "dy (B,m,d), x (B,n,d)");
@@ -222,14 +217,14 @@ static struct ph__expanded_product describe_backward_weight(
 
 static size_t backward_weight_scratch_bytes(const struct ph_call *call)
 {
-    const struct vectors x = describe_vectors(&call->inputs[OTHER]);
+    const struct vectors x = describe_vectors(&call->inputs[DATA_X]);
     const struct ph__expanded_product product = describe_backward_weight(call, &x);
     return ph__expanded_weight_scratch_bytes(call->backend, &product);
 }
 
 static ph_status backward_weight_run(struct ph_call *call)
 {
-    const struct vectors x = describe_vectors(&call->inputs[OTHER]);
+    const struct vectors x = describe_vectors(&call->inputs[DATA_X]);
     const struct ph__expanded_product product = describe_backward_weight(call, &x);
     ph__expanded_backward_weight(call->backend, &product);
     return PH_OK;

@@ -1,7 +1,7 @@
 /* pool_rows: the weighted sum of the rows of each bag's items, in their order, so that a sample's result does not depend on
  * the batch around it.
  *
- * x (M,K), bags jagged (B bags, M), weights (M,1) or none -> y (B,K): y_b = sum over the bag of w_i x_i.
+ * x (I,K), bags jagged (B bags, I), weights (I,1) or none -> y (B,K): y_b = sum over the bag of w_i x_i.
  *   dx_i = w_i dy_b (repeat_rows),   dw_i = <x_i, dy_b> (item_dots). */
 #include <string.h>
 
@@ -13,13 +13,9 @@ static ph_status pool_rows_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *bags = &infer->inputs[BAGS],
                          *weights = &infer->inputs[WEIGHTS];
-    const bool are_weights_right =
-        weights->kind == PH_TOKEN ||
-        (ph__type_is_real_of_rank(weights, 2) && ph__dim_equal(weights->dims[0], bags->dims[1]) &&
-            ph__dim_equal(weights->dims[1], ph__dim(1)));
     if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_bags(bags) ||
-        !ph__dim_equal(x->dims[0], bags->dims[1]) || !are_weights_right)
-        return ph__infer_fail(infer, "x (M,K), bags of M items, weights (M,1) or none");
+        !ph__dim_equal(x->dims[0], bags->dims[1]) || !ph__are_item_weights(weights, bags))
+        return ph__infer_fail(infer, "x (I,K), bags of I items, weights (I,1) or none");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){bags->dims[0], x->dims[1]});
     return PH_OK;
 }

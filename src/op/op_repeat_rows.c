@@ -1,6 +1,6 @@
 /* repeat_rows: each sample's row once for each item of its bag.
  *
- * x (B,K), bags jagged (B bags, M), factors (M,1) or none -> y (M,K): y_i = f_i x_b for the items i of bag b.
+ * x (B,K), bags jagged (B bags, I), factors (I,1) or none -> y (I,K): y_i = f_i x_b for the items i of bag b.
  *   dx_b = sum over the bag of f_i dy_i (pool_rows),   df_i = <dy_i, x_b> (item_dots). */
 #include <string.h>
 
@@ -12,13 +12,9 @@ static ph_status repeat_rows_infer(struct ph_infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *bags = &infer->inputs[BAGS],
                          *factors = &infer->inputs[FACTORS];
-    const bool are_factors_right =
-        factors->kind == PH_TOKEN ||
-        (ph__type_is_real_of_rank(factors, 2) && ph__dim_equal(factors->dims[0], bags->dims[1]) &&
-            ph__dim_equal(factors->dims[1], ph__dim(1)));
     if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_bags(bags) ||
-        !ph__dim_equal(x->dims[0], bags->dims[0]) || !are_factors_right)
-        return ph__infer_fail(infer, "x (B,K), bags of B samples, factors (M,1) or none");
+        !ph__dim_equal(x->dims[0], bags->dims[0]) || !ph__are_item_weights(factors, bags))
+        return ph__infer_fail(infer, "x (B,K), bags of B samples, factors (I,1) or none");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){bags->dims[1], x->dims[1]});
     return PH_OK;
 }

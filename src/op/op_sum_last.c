@@ -10,19 +10,22 @@ static ph_status sum_last_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
+struct repeat_attributes {
+    size_t columns; /* K */
+};
+
 /* The backward operator takes its shape from x, which it does not read. */
 static void sum_last_gradient(struct ph_gradient *gradient)
 {
     const struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
-    const size_t columns = x.dims[x.rank - 1].extent;
-    gradient->input_gradients[0] = ph__emit1(gradient->builder, &ph__op_sum_last_backward, NULL, &columns,
-        sizeof columns, 1, &gradient->output_gradients[0]);
+    const struct repeat_attributes attributes = {ph__last_dim(&x).extent};
+    gradient->input_gradients[0] = ph__emit1(gradient->builder, &ph__op_sum_last_backward, NULL, &attributes,
+        sizeof attributes, 1, &gradient->output_gradients[0]);
 }
 
 static void sum_last_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    const struct ph_shape *x = &call->inputs[0].shape;
-    ph__cost_elementwise(call, (double)x->dims[x->rank - 1], cost_out);
+    ph__cost_elementwise(call, (double)ph__row_width(&call->inputs[0]), cost_out);
 }
 
 struct last_call {
@@ -34,8 +37,7 @@ struct last_call {
 
 static size_t sum_last_scratch_bytes(const struct ph_call *call)
 {
-    const struct ph_shape *x = &call->inputs[0].shape;
-    return x->dims[x->rank - 1] * sizeof(ph_real);
+    return ph__row_width(&call->inputs[0]) * sizeof(ph_real);
 }
 
 /* A sum is the product with ones, for which there is a kernel. */
@@ -49,8 +51,7 @@ static void sum_last_block(void *argument, size_t first, size_t last, size_t wor
 
 static ph_status sum_last_run(struct ph_call *call)
 {
-    const struct ph_shape *x = &call->inputs[0].shape;
-    const size_t columns = x->dims[x->rank - 1];
+    const size_t columns = ph__row_width(&call->inputs[0]);
     ph_real *ones = call->scratch;
     for (size_t i = 0; i < columns; i++)
         ones[i] = 1;
@@ -73,11 +74,11 @@ const struct ph_op ph__op_sum_last = {
 static ph_status sum_last_backward_infer(struct ph_infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[0];
-    const size_t *columns = infer->attributes;
+    const struct repeat_attributes *attributes = infer->attributes;
     if (!ph__type_is_real(dy) || dy->rank == PH_MAX_RANK)
         return ph__infer_fail(infer, "dy (B,...)");
     struct ph_type dx = *dy;
-    dx.dims[dx.rank++] = ph__dim(*columns);
+    dx.dims[dx.rank++] = ph__dim(attributes->columns);
     infer->outputs[0] = dx;
     return PH_OK;
 }
@@ -93,11 +94,11 @@ static void repeat_block(void *argument, size_t first, size_t last, size_t worke
 
 static ph_status sum_last_backward_run(struct ph_call *call)
 {
-    const size_t *columns = call->attributes;
+    const struct repeat_attributes *attributes = call->attributes;
     struct last_call repeat = {
-        .columns = *columns, .from = call->inputs[0].data, .to = call->outputs[0].data};
-    ph__for_blocks(
-        call->backend, ph__elements(&call->inputs[0]), ph__block_rows(*columns), repeat_block, &repeat);
+        .columns = attributes->columns, .from = call->inputs[0].data, .to = call->outputs[0].data};
+    ph__for_blocks(call->backend, ph__elements(&call->inputs[0]), ph__block_rows(attributes->columns),
+        repeat_block, &repeat);
     return PH_OK;
 }
 

@@ -13,6 +13,20 @@ bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank)
     return ph__type_is_real(type) && type->rank == rank;
 }
 
+bool ph__has_fixed_dims(const struct ph_type *type, uint32_t first)
+{
+    for (uint32_t i = first; i < type->rank; i++)
+        if (type->dims[i].symbol != 0 || type->dims[i].extent == 0)
+            return false;
+    return true;
+}
+
+bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs)
+{
+    return bias->kind == PH_TOKEN ||
+           (ph__type_is_real_of_rank(bias, 1) && ph__dim_equal(bias->dims[0], outputs));
+}
+
 struct ph_dim ph__last_dim(const struct ph_type *type)
 {
     return type->dims[type->rank - 1];
@@ -175,6 +189,20 @@ void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t colu
 {
     struct copy copy = {columns, source_stride, target_stride, source, target};
     ph__for_blocks(backend, rows, ph__block_rows(columns), copy_rows, &copy);
+}
+
+void ph__weight_gradients(struct ph_gradient *gradient, size_t weight, size_t bias,
+    const struct ph_op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
+    const ph_value *inputs)
+{
+    if (!gradient->is_wanted[weight] && !gradient->is_wanted[bias])
+        return;
+    ph_value outputs[2] = {0, 0};
+    const size_t num_outputs = gradient->node->inputs[bias] != 0 ? 2 : 1;
+    ph__emit(gradient->builder, backward, NULL, attributes, attributes_size, num_inputs, inputs, num_outputs,
+        outputs);
+    gradient->input_gradients[weight] = outputs[0];
+    gradient->input_gradients[bias] = outputs[1];
 }
 
 ph_value ph__activation_backward(

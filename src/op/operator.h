@@ -17,6 +17,10 @@
 
 bool ph__type_is_real(const struct ph_type *type); /* dense, of ph_real */
 bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank);
+/* The dimensions from `first` on are known when the model is built, and none is 0. */
+bool ph__has_fixed_dims(const struct ph_type *type, uint32_t first);
+/* A bias is absent, or has a number for each output. */
+bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs);
 struct ph_dim ph__last_dim(const struct ph_type *type); /* of a type of rank >= 1 */
 /* The type with another last dimension: (...,K) becomes (...,M). */
 struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last);
@@ -69,6 +73,11 @@ enum ph_dtype ph__packed_dtype(enum ph_packing packing); /* unless the precision
 struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
 ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
+/* A layer's gradients by its weight and its bias, where either is wanted: outputs 0 and, with a bias, 1 of the operator
+ * `backward`. weight, bias: the layer's inputs. */
+void ph__weight_gradients(struct ph_gradient *gradient, size_t weight, size_t bias,
+    const struct ph_op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
+    const ph_value *inputs);
 /* Gradient behind an activation whose output was y: dy where the activation is the identity. */
 ph_value ph__activation_backward(
     struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y);

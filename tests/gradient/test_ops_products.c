@@ -92,13 +92,12 @@ static ph_value pairs_of_three_fields(struct ph_builder *builder, ph_value x)
 static ph_value head_of_two_tasks(struct ph_builder *builder, ph_value x)
 {
     ph_value weight = learnt(builder, "weight", 4, (size_t[]){2, 2, 3, 5});
-    return ph_bilinear_head(
-        builder, ph_slice(builder, x, 1, 0, 6), ph_slice(builder, x, 1, 6, 10), weight, 2);
+    return ph_bilinear_head(builder, ph_slice(builder, x, 1, 0, 6), ph_slice(builder, x, 1, 6, 10), weight);
 }
 
 static ph_value head_with_itself(struct ph_builder *builder, ph_value x)
 {
-    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 3, 6, 6}), 3);
+    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 3, 6, 6}));
 }
 
 static void check_cases(size_t num_cases, const struct gradient_case *cases)

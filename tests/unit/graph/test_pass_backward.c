@@ -115,6 +115,19 @@ static void loss_must_be_a_scalar(void **state)
     ph_builder_destroy(builder);
 }
 
+static void inference_has_no_gradients(void **state)
+{
+    (void)state;
+    struct ph_builder *builder = NULL;
+    assert_ok(ph_builder_create(PH_INFERENCE, &builder));
+    ph_value p = ph_parameter(builder, "p", 1, (size_t[]){2}, ones), gradient = 0;
+    ph_backward(builder, toy1(builder, &toy_sum, p), 1, &p, &gradient);
+    assert_int_equal(gradient, 0);
+    struct ph_program *program = NULL;
+    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_USAGE, "keeps nothing for gradients");
+    ph_builder_destroy(builder);
+}
+
 /* ---- the union of two sparse gradients ----------------------------------------------------------------------- */
 
 enum { MOST_SLOTS = 40000, DIM = 2 };
@@ -222,6 +235,7 @@ int main(void)
         cmocka_unit_test(only_wanted_gradients_are_built),
         cmocka_unit_test(operator_without_a_rule_is_refused_by_name),
         cmocka_unit_test(loss_must_be_a_scalar),
+        cmocka_unit_test(inference_has_no_gradients),
         cmocka_unit_test(sparse_gradients_merge_by_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ static ph_value weight_of(struct ph_builder *builder)
 static ph_value head(struct ph_builder *builder, ph_value x)
 {
     return ph_bilinear_head(builder, ph_slice(builder, x, 1, 0, heads * k),
-        ph_slice(builder, x, 1, heads * k, heads * m), weight_of(builder), heads);
+        ph_slice(builder, x, 1, heads * k, heads * m), weight_of(builder));
 }
 
 /* A term of the formula: which numbers of x, of y and of the weight, and the task. */
@@ -127,18 +127,18 @@ static void a_head_multiplies_its_slices_of_both_vectors(void **state)
 
 static ph_value a_weight_of_other_heads(struct ph_builder *builder, ph_value x)
 {
-    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 3, 4, 4}), 2);
+    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 2, 4, 4}));
 }
 
 static ph_value slices_of_other_lengths(struct ph_builder *builder, ph_value x)
 {
-    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 3, 4, 5}), 3);
+    return ph_bilinear_head(builder, x, x, learnt(builder, "weight", 4, (size_t[]){1, 3, 4, 5}));
 }
 
 static void heads_refuse_what_does_not_fit(void **state)
 {
     (void)state;
-    assert_refused(a_weight_of_other_heads, "is not (T,heads,K/heads,M/heads) of 2 heads");
+    assert_refused(a_weight_of_other_heads, "got (B,12), (B,12), (1,2,4,4)");
     assert_refused(slices_of_other_lengths, "got (B,12), (B,12), (1,3,4,5)");
 }
 

@@ -125,11 +125,18 @@ static ph_value vectors_of_two_lengths(struct ph_builder *builder, ph_value x)
         learnt(builder, "weight", 2, (size_t[]){5, 8}), 0);
 }
 
+static ph_value no_outputs(struct ph_builder *builder, ph_value x)
+{
+    return ph_cin(builder, matrix_of(builder, x, 0, 2, 3), matrix_of(builder, x, 0, 4, 3),
+        learnt(builder, "weight", 2, (size_t[]){0, 8}), 0);
+}
+
 static void layers_refuse_what_does_not_fit(void **state)
 {
     (void)state;
     assert_refused(a_weight_of_too_few_products, "got (B,2,3), (B,4,3), (5,6), token");
     assert_refused(vectors_of_two_lengths, "got (B,2,3), (B,4,2), (5,8), token");
+    assert_refused(no_outputs, "got (B,2,3), (B,4,3), (0,8), token");
 }
 
 int main(void)

@@ -152,11 +152,18 @@ static ph_value another_number_of_channels(struct ph_builder *builder, ph_value 
         learnt(builder, "weight", 4, (size_t[]){2, 3, 3, 3}), 0);
 }
 
+static ph_value no_outputs(struct ph_builder *builder, ph_value x)
+{
+    return ph_convolution(builder, ph_reshape(builder, x, 3, (size_t[]){1, 3, 4}),
+        learnt(builder, "weight", 4, (size_t[]){0, 1, 3, 3}), 0);
+}
+
 static void convolutions_refuse_what_does_not_fit(void **state)
 {
     (void)state;
     assert_refused(an_even_window, "odd r and s, bias (k) or none; got (B,1,3,4), (2,1,2,3), token");
     assert_refused(another_number_of_channels, "got (B,1,3,4), (2,3,3,3), token");
+    assert_refused(no_outputs, "got (B,1,3,4), (0,1,3,3), token");
 }
 
 int main(void)

@@ -193,6 +193,20 @@ static void dropout_refuses_rates_outside_its_range(void **state)
     assert_refused(drop_everything, "dropout: rate 1 is not in [0,1)");
 }
 
+/* Nothing says which sample a number belongs to. */
+static ph_value drop_of_a_parameter(struct ph_builder *builder, ph_value x)
+{
+    (void)x;
+    return ph_dropout(
+        builder, ph_parameter(builder, "p", 1, (size_t[]){3}, (struct ph_init){PH_INIT_CONSTANT, 1}), 0.5);
+}
+
+static void rows_are_of_samples_or_of_items(void **state)
+{
+    (void)state;
+    assert_refused(drop_of_a_parameter, "the rows of 'p' are neither samples nor items of bags");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +215,7 @@ int main(void)
         cmocka_unit_test(items_are_dropped_by_their_sample_and_their_place_in_its_bag),
         cmocka_unit_test(dropout_is_nothing_in_inference_and_at_rate_zero),
         cmocka_unit_test(dropout_refuses_rates_outside_its_range),
+        cmocka_unit_test(rows_are_of_samples_or_of_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

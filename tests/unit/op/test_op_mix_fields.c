@@ -126,11 +126,18 @@ static ph_value bias_of_another_length(struct ph_builder *builder, ph_value x)
     return ph_mix_fields(builder, matrix_of(builder, x, 0, 4, 3), weight, bias);
 }
 
+static ph_value no_outputs(struct ph_builder *builder, ph_value x)
+{
+    return ph_mix_fields(
+        builder, matrix_of(builder, x, 0, 4, 3), learnt(builder, "weight", 2, (size_t[]){0, 4}), 0);
+}
+
 static void mixes_refuse_what_does_not_fit(void **state)
 {
     (void)state;
     assert_refused(another_number_of_vectors, "bias (m) or none; got (B,4,3), (5,3), token");
     assert_refused(bias_of_another_length, "got (B,4,3), (5,4), (4)");
+    assert_refused(no_outputs, "got (B,4,3), (0,4), token");
 }
 
 int main(void)

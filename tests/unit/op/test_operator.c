@@ -181,11 +181,6 @@ static ph_value dropped_cubes(struct ph_builder *builder, ph_value x)
     return ph_dropout(builder, of_two_cubes(builder, x), 0.5);
 }
 
-static ph_value dropped_items(struct ph_builder *builder, ph_value x)
-{
-    return ph_dropout(builder, of_items(builder, x), 0.5);
-}
-
 enum { NUM_ELEMENTS = 12 * 12 };
 
 /* Zero or twice the value, each for some. */
@@ -236,8 +231,18 @@ static void elementwise_operators_take_arrays_of_any_rank(void **state)
     trial.check = assert_some_are_dropped;
     trial.build = dropped_cubes;
     check_trial(&trial);
-    trial.build = dropped_items;
-    check_trial(&trial);
+}
+
+static void dimensions_are_fixed_that_are_known_and_not_empty(void **state)
+{
+    (void)state;
+    const struct ph_type type =
+        ph__dense_type(3, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_BATCH), ph__dim(0), ph__dim(3)});
+    assert_true(ph__has_fixed_dims(&type, 2));
+    assert_false(ph__has_fixed_dims(&type, 1));
+    const struct ph_type of_batch = ph__dense_type(1, &type.dims[0]);
+    assert_false(ph__has_fixed_dims(&of_batch, 0));
+    assert_true(ph__has_fixed_dims(&of_batch, 1));
 }
 
 static void a_block_has_at_least_one_row(void **state)
@@ -254,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bits_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(elementwise_operators_take_arrays_of_any_rank),
+        cmocka_unit_test(dimensions_are_fixed_that_are_known_and_not_empty),
         cmocka_unit_test(a_block_has_at_least_one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

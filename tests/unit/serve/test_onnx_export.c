@@ -327,7 +327,7 @@ static ph_value build_field_aware(struct ph_builder *builder, ph_value x)
 static ph_value build_bilinear_head(struct ph_builder *builder, ph_value x)
 {
     return ph_bilinear_head(builder, ph_slice(builder, x, 1, 0, 6), ph_slice(builder, x, 1, 6, 4),
-        learnt(builder, "weight", 4, (size_t[]){2, 2, 3, 2}), 2);
+        learnt(builder, "weight", 4, (size_t[]){2, 2, 3, 2}));
 }
 
 /* The names of a program's nodes in ONNX, one behind the other. */

@@ -1,0 +1,29 @@
+/* Arithmetic of sizes and counts. */
+#ifndef PH_BASE_SIZES_H
+#define PH_BASE_SIZES_H
+
+#include <stddef.h>
+
+static inline size_t ph__min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t ph__max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* a / b, rounded up: b > 0, and a + b does not overflow. */
+static inline size_t ph__divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The least multiple of b that is not less than a, under the same conditions. */
+static inline size_t ph__round_up(size_t a, size_t b)
+{
+    return ph__divide_up(a, b) * b;
+}
+
+#endif
