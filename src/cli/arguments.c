@@ -10,9 +10,15 @@
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known)
 {
     const char *nearest = ph__nearest_word(word, known, num_known);
-    if (nearest == NULL)
-        return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; see phloem --help", what, word);
-    return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; did you mean '%s'?", what, word, nearest);
+    if (nearest != NULL)
+        return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; did you mean '%s'?", what, word, nearest);
+    char list[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < num_known && used < sizeof list; i++) {
+        const int written = snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", known[i]);
+        used += written > 0 ? (size_t)written : 0;
+    }
+    return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; known: %s", what, word, list);
 }
 
 static void print_help(const struct cli_command *command)
