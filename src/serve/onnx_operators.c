@@ -31,7 +31,7 @@ const char *ph__onnx_number(
     return ph__onnx_model_real(walk->model, ph__onnx_part(walk, node, part), value);
 }
 
-static const char *input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index)
+const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index)
 {
     return node->inputs[index] != 0 ? walk->names[node->inputs[index]] : NULL;
 }
@@ -41,17 +41,24 @@ static const struct ph_type *type_of(const struct ph__onnx_walk *walk, ph_value 
     return &walk->graph->values[value].type;
 }
 
-static void set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name)
+void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name)
 {
     walk->names[node->outputs[0]] = name;
 }
 
-/* x summed along one dimension. */
-static const char *reduce_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
     const char *x, const char *axis, bool keeps_dim)
 {
     return ph__onnx_emit(
         walk, node, part, "ReduceSum", PH_ONNX_INPUTS(x, axis), PH_ONNX_ATTRIBUTE("keepdims", keeps_dim));
+}
+
+const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+    const char *x, size_t rank, const int64_t *order)
+{
+    const struct ph__onnx_attribute permutation[] = {
+        {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = rank, .integers = order}, {.name = NULL}};
+    return ph__onnx_emit(walk, node, part, "Transpose", PH_ONNX_INPUTS(x), permutation);
 }
 
 /* ---- operators ----------------------------------------------------------------------------------------------- */
@@ -59,13 +66,14 @@ static const char *reduce_sum(struct ph__onnx_walk *walk, const struct ph_node *
 /* The memory is the input's, or the input in a layout that only our own kernels read. */
 static void same(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    set_output(walk, node, input(walk, node, 0));
+    ph__onnx_set_output(walk, node, ph__onnx_input(walk, node, 0));
 }
 
 /* Gemm is for matrices: what has more dimensions goes through MatMul. */
 static const char *product(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    const char *x = input(walk, node, 0), *weight = input(walk, node, 1), *bias = input(walk, node, 2);
+    const char *x = ph__onnx_input(walk, node, 0), *weight = ph__onnx_input(walk, node, 1),
+               *bias = ph__onnx_input(walk, node, 2);
     if (type_of(walk, node->inputs[0])->rank == 2)
         return ph__onnx_emit(
             walk, node, "product", "Gemm", PH_ONNX_INPUTS(x, weight, bias), PH_ONNX_ATTRIBUTE("transB", 1));
@@ -82,15 +90,15 @@ static void linear(struct ph__onnx_walk *walk, const struct ph_node *node)
         y = ph__onnx_emit(walk, node, "relu", "Relu", PH_ONNX_INPUTS(y), NULL);
     else if (attributes->activation == PH_SIGMOID)
         y = ph__onnx_emit(walk, node, "sigmoid", "Sigmoid", PH_ONNX_INPUTS(y), NULL);
-    set_output(walk, node, y);
+    ph__onnx_set_output(walk, node, y);
 }
 
 /* The ONNX operator of the same meaning, over all inputs. */
 static void elementwise(struct ph__onnx_walk *walk, const struct ph_node *node, const char *operator_name)
 {
     const char *const inputs[] = {
-        input(walk, node, 0), node->num_inputs > 1 ? input(walk, node, 1) : NULL, NULL};
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", operator_name, inputs, NULL));
+        ph__onnx_input(walk, node, 0), node->num_inputs > 1 ? ph__onnx_input(walk, node, 1) : NULL, NULL};
+    ph__onnx_set_output(walk, node, ph__onnx_emit(walk, node, "out", operator_name, inputs, NULL));
 }
 
 static void add(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -113,24 +121,25 @@ static void scale(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_scale_attributes *attributes = node->attributes;
     const char *factor = ph__onnx_number(walk, node, "factor", (ph_real)attributes->factor);
-    set_output(walk, node,
-        ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(input(walk, node, 0), factor), NULL));
+    ph__onnx_set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), factor), NULL));
 }
 
 static void cross(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    const char *product = ph__onnx_emit(
-        walk, node, "product", "Mul", PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1)), NULL);
-    set_output(walk, node,
-        ph__onnx_emit(walk, node, "out", "Add", PH_ONNX_INPUTS(product, input(walk, node, 2)), NULL));
+    const char *product = ph__onnx_emit(walk, node, "product", "Mul",
+        PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), ph__onnx_input(walk, node, 1)), NULL);
+    ph__onnx_set_output(walk, node,
+        ph__onnx_emit(
+            walk, node, "out", "Add", PH_ONNX_INPUTS(product, ph__onnx_input(walk, node, 2)), NULL));
 }
 
 static void row_dots(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    const char *product = ph__onnx_emit(
-        walk, node, "product", "Mul", PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1)), NULL);
+    const char *product = ph__onnx_emit(walk, node, "product", "Mul",
+        PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), ph__onnx_input(walk, node, 1)), NULL);
     const char *axis = ph__onnx_integer(walk, node, "axis", 1);
-    set_output(walk, node, reduce_sum(walk, node, "out", product, axis, true));
+    ph__onnx_set_output(walk, node, ph__onnx_sum(walk, node, "out", product, axis, true));
 }
 
 static void relu(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -146,13 +155,15 @@ static void sigmoid(struct ph__onnx_walk *walk, const struct ph_node *node)
 static void sum_last(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", -1);
-    set_output(walk, node, reduce_sum(walk, node, "out", input(walk, node, 0), axis, false));
+    ph__onnx_set_output(
+        walk, node, ph__onnx_sum(walk, node, "out", ph__onnx_input(walk, node, 0), axis, false));
 }
 
 static void sum_features(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 1);
-    set_output(walk, node, reduce_sum(walk, node, "out", input(walk, node, 0), axis, false));
+    ph__onnx_set_output(
+        walk, node, ph__onnx_sum(walk, node, "out", ph__onnx_input(walk, node, 0), axis, false));
 }
 
 /* 0 in the shape keeps the batch's dimension. */
@@ -164,8 +175,9 @@ static void reshape(struct ph__onnx_walk *walk, const struct ph_node *node)
         dims[i] = (int64_t)type->dims[i].extent;
     const char *shape =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), type->rank, dims);
-    set_output(walk, node,
-        ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(input(walk, node, 0), shape), NULL));
+    ph__onnx_set_output(walk, node,
+        ph__onnx_emit(
+            walk, node, "out", "Reshape", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), shape), NULL));
 }
 
 static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -173,8 +185,8 @@ static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
     const struct ph_concat_attributes *attributes = node->attributes;
     const char *inputs[PH_MAX_OPERANDS + 1] = {NULL};
     for (uint32_t i = 0; i < node->num_inputs; i++)
-        inputs[i] = input(walk, node, i);
-    set_output(walk, node,
+        inputs[i] = ph__onnx_input(walk, node, i);
+    ph__onnx_set_output(walk, node,
         ph__onnx_emit(
             walk, node, "out", "Concat", inputs, PH_ONNX_ATTRIBUTE("axis", (int64_t)attributes->axis)));
 }
@@ -185,24 +197,25 @@ static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
     const char *begin = ph__onnx_integer(walk, node, "begin", (int64_t)attributes->begin);
     const char *end = ph__onnx_integer(walk, node, "end", (int64_t)(attributes->begin + attributes->size));
     const char *axis = ph__onnx_integer(walk, node, "axis", (int64_t)attributes->axis);
-    set_output(walk, node,
-        ph__onnx_emit(
-            walk, node, "out", "Slice", PH_ONNX_INPUTS(input(walk, node, 0), begin, end, axis), NULL));
+    ph__onnx_set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Slice",
+            PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), begin, end, axis), NULL));
 }
 
 /* 1/2 sum_d ((sum_f x)^2 - sum_f x^2) */
 static void fm(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    const char *x = input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
+    const char *x = ph__onnx_input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
     const char *half = ph__onnx_number(walk, node, "half", (ph_real)0.5);
-    const char *sum = reduce_sum(walk, node, "sum", x, axis, false); /* (B,D) */
+    const char *sum = ph__onnx_sum(walk, node, "sum", x, axis, false); /* (B,D) */
     const char *sum_squared = ph__onnx_emit(walk, node, "sum_squared", "Mul", PH_ONNX_INPUTS(sum, sum), NULL);
     const char *squares = ph__onnx_emit(walk, node, "squares", "Mul", PH_ONNX_INPUTS(x, x), NULL);
-    const char *square_sum = reduce_sum(walk, node, "square_sum", squares, axis, false);
+    const char *square_sum = ph__onnx_sum(walk, node, "square_sum", squares, axis, false);
     const char *difference =
         ph__onnx_emit(walk, node, "difference", "Sub", PH_ONNX_INPUTS(sum_squared, square_sum), NULL);
-    const char *twice = reduce_sum(walk, node, "twice", difference, axis, true); /* (B,1) */
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(twice, half), NULL));
+    const char *twice = ph__onnx_sum(walk, node, "twice", difference, axis, true); /* (B,1) */
+    ph__onnx_set_output(
+        walk, node, ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(twice, half), NULL));
 }
 
 /* Positions (i,j), j < i, of the matrix of all products, row by row. */
@@ -222,14 +235,6 @@ static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph_no
         walk->model, ph__onnx_part(walk, node, "lower_triangle"), count, positions);
 }
 
-static const char *transpose(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
-    const char *x, size_t rank, const int64_t *order)
-{
-    const struct ph__onnx_attribute permutation[] = {
-        {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = rank, .integers = order}, {.name = NULL}};
-    return ph__onnx_emit(walk, node, part, "Transpose", PH_ONNX_INPUTS(x), permutation);
-}
-
 /* (B,P): the products of all pairs of vectors (B,F,D), as one batched matrix product v v^T of which the strictly lower
  * triangle is kept. It is gathered from the transposed products, whole rows of B numbers at a time: gathering single
  * numbers was the dearest node of the graph, and took four times as long for 64 samples. */
@@ -239,23 +244,23 @@ static const char *pair_products(
     const int64_t shape[] = {0, (int64_t)(num_fields * num_fields)};
     const char *flat_shape =
         ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 2, shape);
-    const char *turned = transpose(walk, node, "turned", vectors, 3, (const int64_t[]){0, 2, 1});
+    const char *turned = ph__onnx_transpose(walk, node, "turned", vectors, 3, (const int64_t[]){0, 2, 1});
     const char *products =
         ph__onnx_emit(walk, node, "products", "MatMul", PH_ONNX_INPUTS(vectors, turned), NULL);
     const char *flat = ph__onnx_emit(
         walk, node, "flat", "Reshape", PH_ONNX_INPUTS(products, flat_shape), NULL); /* (B,F*F) */
-    const char *by_pair = transpose(walk, node, "by_pair", flat, 2, (const int64_t[]){1, 0});
+    const char *by_pair = ph__onnx_transpose(walk, node, "by_pair", flat, 2, (const int64_t[]){1, 0});
     const char *kept = ph__onnx_emit(walk, node, "kept", "Gather",
         PH_ONNX_INPUTS(by_pair, lower_triangle(walk, node, num_fields)), PH_ONNX_ATTRIBUTE("axis", 0));
-    return transpose(walk, node, "pairs", kept, 2, (const int64_t[]){1, 0});
+    return ph__onnx_transpose(walk, node, "pairs", kept, 2, (const int64_t[]){1, 0});
 }
 
 static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    const char *first = input(walk, node, 0), *vectors = input(walk, node, 1);
+    const char *first = ph__onnx_input(walk, node, 0), *vectors = ph__onnx_input(walk, node, 1);
     const size_t num_rest = type_of(walk, node->inputs[1])->dims[1].extent;
     if (first == NULL) {
-        set_output(walk, node, pair_products(walk, node, vectors, num_rest));
+        ph__onnx_set_output(walk, node, pair_products(walk, node, vectors, num_rest));
         return;
     }
     const char *axis = ph__onnx_integer(walk, node, "axis", 1);
@@ -263,7 +268,7 @@ static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *no
     const char *joined = ph__onnx_emit(
         walk, node, "vectors", "Concat", PH_ONNX_INPUTS(row, vectors), PH_ONNX_ATTRIBUTE("axis", 1));
     const char *pairs = pair_products(walk, node, joined, num_rest + 1);
-    set_output(walk, node,
+    ph__onnx_set_output(walk, node,
         ph__onnx_emit(
             walk, node, "out", "Concat", PH_ONNX_INPUTS(first, pairs), PH_ONNX_ATTRIBUTE("axis", 1)));
 }
@@ -272,10 +277,10 @@ static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *no
 static void dense_embedding(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 2);
-    const char *x =
-        ph__onnx_emit(walk, node, "x", "Unsqueeze", PH_ONNX_INPUTS(input(walk, node, 0), axis), NULL);
-    set_output(
-        walk, node, ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(x, input(walk, node, 1)), NULL));
+    const char *x = ph__onnx_emit(
+        walk, node, "x", "Unsqueeze", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), axis), NULL);
+    ph__onnx_set_output(walk, node,
+        ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(x, ph__onnx_input(walk, node, 1)), NULL));
 }
 
 /* Both take x, gamma, beta, mean, variance in this order. */
@@ -284,10 +289,10 @@ static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph_nod
     const struct ph_batch_norm_options *options = node->attributes;
     const char *inputs[PH_MAX_OPERANDS + 1] = {NULL};
     for (uint32_t i = 0; i < node->num_inputs; i++)
-        inputs[i] = input(walk, node, i);
+        inputs[i] = ph__onnx_input(walk, node, i);
     const struct ph__onnx_attribute epsilon[] = {
         {.name = "epsilon", .kind = PH_ONNX_NUMBER, .number = (float)options->epsilon}, {0}};
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", "BatchNormalization", inputs, epsilon));
+    ph__onnx_set_output(walk, node, ph__onnx_emit(walk, node, "out", "BatchNormalization", inputs, epsilon));
 }
 
 static void layer_norm(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -295,9 +300,11 @@ static void layer_norm(struct ph__onnx_walk *walk, const struct ph_node *node)
     const struct ph_layer_norm_attributes *attributes = node->attributes;
     const struct ph__onnx_attribute written[] = {{.name = "axis", .kind = PH_ONNX_INTEGER, .integer = -1},
         {.name = "epsilon", .kind = PH_ONNX_NUMBER, .number = (float)attributes->epsilon}, {0}};
-    set_output(walk, node,
+    ph__onnx_set_output(walk, node,
         ph__onnx_emit(walk, node, "out", "LayerNormalization",
-            PH_ONNX_INPUTS(input(walk, node, 0), input(walk, node, 1), input(walk, node, 2)), written));
+            PH_ONNX_INPUTS(
+                ph__onnx_input(walk, node, 0), ph__onnx_input(walk, node, 1), ph__onnx_input(walk, node, 2)),
+            written));
 }
 
 /* Input `index` (B,n,H d) as (B,H,n,d), or in another order of (B,n,H,d). */
@@ -309,9 +316,9 @@ static const char *heads_of(struct ph__onnx_walk *walk, const struct ph_node *no
     const int64_t dims[] = {0, 0, (int64_t)options->num_heads, (int64_t)(columns / options->num_heads)};
     const char *shape = ph__onnx_model_integers(walk->model,
         ph__onnx_model_text(walk->model, "%s_shape", ph__onnx_part(walk, node, parts[0])), 4, dims);
-    const char *split =
-        ph__onnx_emit(walk, node, parts[0], "Reshape", PH_ONNX_INPUTS(input(walk, node, index), shape), NULL);
-    return transpose(walk, node, parts[1], split, 4, order);
+    const char *split = ph__onnx_emit(
+        walk, node, parts[0], "Reshape", PH_ONNX_INPUTS(ph__onnx_input(walk, node, index), shape), NULL);
+    return ph__onnx_transpose(walk, node, parts[1], split, 4, order);
 }
 
 /* softmax(scale q k^T) v of each head, as batched products */
@@ -322,7 +329,7 @@ static void attention(struct ph__onnx_walk *walk, const struct ph_node *node)
     if (node->inputs[PH_ATTENTION_BAGS] != 0) {
         ph__onnx_model_fail(walk->model, PH_ERROR_USAGE,
             "node '%s' cannot be written as ONNX: operator 'attention' over histories", node->name);
-        set_output(walk, node, "");
+        ph__onnx_set_output(walk, node, "");
         return;
     }
     const char *q = heads_of(walk, node, PH_ATTENTION_Q, (const char *const[]){"q_heads", "q"}, by_head);
@@ -336,8 +343,9 @@ static void attention(struct ph__onnx_walk *walk, const struct ph_node *node)
     const char *means = ph__onnx_emit(walk, node, "means", "MatMul", PH_ONNX_INPUTS(weights, v), NULL);
     const int64_t dims[] = {0, 0, (int64_t)type_of(walk, node->outputs[0])->dims[2].extent};
     const char *shape = ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 3, dims);
-    const char *rows = transpose(walk, node, "rows", means, 4, by_head);
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(rows, shape), NULL));
+    const char *rows = ph__onnx_transpose(walk, node, "rows", means, 4, by_head);
+    ph__onnx_set_output(
+        walk, node, ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(rows, shape), NULL));
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */

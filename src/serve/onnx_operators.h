@@ -47,6 +47,16 @@ const char *ph__onnx_integer(
 const char *ph__onnx_number(
     struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, ph_real value);
 
+/* What the model calls an input of the node; NULL: it is absent. */
+const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index);
+/* Names the node's first output. */
+void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name);
+/* x summed along the dimension that a constant (1) names. */
+const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+    const char *x, const char *axis, bool keeps_dim);
+const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+    const char *x, size_t rank, const int64_t *order);
+
 /* Table lookups, in onnx_lookup.c. */
 ph__onnx_operator ph__onnx_slots, ph__onnx_embedding_bag;
 /* Products among vectors, in onnx_products.c. */

@@ -2,11 +2,6 @@
 #include "op/attributes.h"
 #include "serve/onnx_operators.h"
 
-static const char *input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index)
-{
-    return walk->names[node->inputs[index]];
-}
-
 static const struct ph_dim *dims_of(const struct ph__onnx_walk *walk, ph_value value)
 {
     return walk->graph->values[value].type.dims;
@@ -15,11 +10,6 @@ static const struct ph_dim *dims_of(const struct ph__onnx_walk *walk, ph_value v
 static int64_t extent(const struct ph__onnx_walk *walk, ph_value value, uint32_t dim)
 {
     return (int64_t)dims_of(walk, value)[dim].extent;
-}
-
-static void set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name)
-{
-    walk->names[node->outputs[0]] = name;
 }
 
 static const char *binary(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
@@ -50,10 +40,10 @@ static void set_biased(
 {
     if (node->inputs[bias_index] != 0) {
         const char *axis = ph__onnx_integer(walk, node, "bias_axis", 1);
-        const char *bias = spread(walk, node, "bias", input(walk, node, bias_index), axis);
+        const char *bias = spread(walk, node, "bias", ph__onnx_input(walk, node, bias_index), axis);
         y = binary(walk, node, "out", "Add", y, bias);
     }
-    set_output(walk, node, y);
+    ph__onnx_set_output(walk, node, y);
 }
 
 /* ---- products of two matrices of a sample, and with a weight ----------------------------------------------------- */
@@ -61,24 +51,22 @@ static void set_biased(
 static const char *matrix(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
     const char *x, bool is_transposed)
 {
-    const int64_t order[] = {0, 2, 1};
-    const struct ph__onnx_attribute permutation[] = {
-        {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = 3, .integers = order}, {.name = NULL}};
-    return is_transposed ? ph__onnx_emit(walk, node, part, "Transpose", PH_ONNX_INPUTS(x), permutation) : x;
+    return is_transposed ? ph__onnx_transpose(walk, node, part, x, 3, (const int64_t[]){0, 2, 1}) : x;
 }
 
 void ph__onnx_batch_product(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_batch_product_attributes *attributes = node->attributes;
-    const char *a = matrix(walk, node, "a", input(walk, node, 0), attributes->is_a_transposed);
-    const char *b = matrix(walk, node, "b", input(walk, node, 1), attributes->is_b_transposed);
-    set_output(walk, node, binary(walk, node, "out", "MatMul", a, b));
+    const char *a = matrix(walk, node, "a", ph__onnx_input(walk, node, 0), attributes->is_a_transposed);
+    const char *b = matrix(walk, node, "b", ph__onnx_input(walk, node, 1), attributes->is_b_transposed);
+    ph__onnx_set_output(walk, node, binary(walk, node, "out", "MatMul", a, b));
 }
 
 /* weight (m,n) times x (B,n,d) */
 void ph__onnx_mix_fields(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
-    const char *y = binary(walk, node, "product", "MatMul", input(walk, node, 1), input(walk, node, 0));
+    const char *y =
+        binary(walk, node, "product", "MatMul", ph__onnx_input(walk, node, 1), ph__onnx_input(walk, node, 0));
     set_biased(walk, node, y, 2);
 }
 
@@ -88,11 +76,11 @@ void ph__onnx_cin(struct ph__onnx_walk *walk, const struct ph_node *node)
     const int64_t dims[] = {0, extent(walk, node->inputs[2], 1), extent(walk, node->outputs[0], 2)};
     const char *x_axis = ph__onnx_integer(walk, node, "x_axis", 2);
     const char *first_axis = ph__onnx_integer(walk, node, "first_axis", 1);
-    const char *x = spread(walk, node, "x", input(walk, node, 0), x_axis);
-    const char *first = spread(walk, node, "first", input(walk, node, 1), first_axis);
+    const char *x = spread(walk, node, "x", ph__onnx_input(walk, node, 0), x_axis);
+    const char *first = spread(walk, node, "first", ph__onnx_input(walk, node, 1), first_axis);
     const char *pairs = binary(walk, node, "pairs", "Mul", x, first); /* (B,h,m,d) */
     const char *rows = reshape(walk, node, "rows", pairs, 3, dims);
-    set_biased(walk, node, binary(walk, node, "product", "MatMul", input(walk, node, 2), rows), 3);
+    set_biased(walk, node, binary(walk, node, "product", "MatMul", ph__onnx_input(walk, node, 2), rows), 3);
 }
 
 void ph__onnx_convolution(struct ph__onnx_walk *walk, const struct ph_node *node)
@@ -101,21 +89,12 @@ void ph__onnx_convolution(struct ph__onnx_walk *walk, const struct ph_node *node
     const int64_t pads[] = {height, width, height, width};
     const struct ph__onnx_attribute padding[] = {
         {.name = "pads", .kind = PH_ONNX_INTEGERS, .num_integers = 4, .integers = pads}, {.name = NULL}};
-    const char *const inputs[] = {
-        input(walk, node, 0), input(walk, node, 1), node->inputs[2] != 0 ? input(walk, node, 2) : NULL, NULL};
-    set_output(walk, node, ph__onnx_emit(walk, node, "out", "Conv", inputs, padding));
+    const char *const *inputs = PH_ONNX_INPUTS(
+        ph__onnx_input(walk, node, 0), ph__onnx_input(walk, node, 1), ph__onnx_input(walk, node, 2));
+    ph__onnx_set_output(walk, node, ph__onnx_emit(walk, node, "out", "Conv", inputs, padding));
 }
 
 /* ---- sums of products -------------------------------------------------------------------------------------------- */
-
-static const char *sum_along(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
-    const char *x, int64_t axis, bool keeps_dim)
-{
-    const char *name = ph__onnx_model_text(walk->model, "%s_axis", part);
-    return ph__onnx_emit(walk, node, part, "ReduceSum",
-        PH_ONNX_INPUTS(x, ph__onnx_integer(walk, node, name, axis)),
-        PH_ONNX_ATTRIBUTE("keepdims", keeps_dim));
-}
 
 /* The vectors v_ij, i < j, of x (B,F*F,D), or where is_changed their partners v_ji, in the same order. */
 static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
@@ -141,12 +120,14 @@ void ph__onnx_field_aware(struct ph__onnx_walk *walk, const struct ph_node *node
 {
     const int64_t num_fields = extent(walk, node->inputs[0], 1);
     const int64_t dims[] = {0, num_fields * num_fields, extent(walk, node->inputs[0], 2) / num_fields};
-    const char *x = reshape(walk, node, "vectors", input(walk, node, 0), 3, dims);
+    const char *x = reshape(walk, node, "vectors", ph__onnx_input(walk, node, 0), 3, dims);
     const char *vectors = vectors_of_pairs(walk, node, "left", x, (size_t)num_fields, false);
     const char *partners = vectors_of_pairs(walk, node, "right", x, (size_t)num_fields, true);
     const char *products = binary(walk, node, "products", "Mul", vectors, partners); /* (B,P,D) */
-    const char *dots = sum_along(walk, node, "dots", products, 2, false);
-    set_output(walk, node, sum_along(walk, node, "out", dots, 1, true));
+    const char *dots =
+        ph__onnx_sum(walk, node, "dots", products, ph__onnx_integer(walk, node, "dots_axis", 2), false);
+    ph__onnx_set_output(
+        walk, node, ph__onnx_sum(walk, node, "out", dots, ph__onnx_integer(walk, node, "out_axis", 1), true));
 }
 
 /* x as (B,1,heads,1,k) times weight (T,heads,k,m): (B,T,heads,1,m), and as (B,T,M) times y (B,1,M), summed */
@@ -155,11 +136,12 @@ void ph__onnx_bilinear_head(struct ph__onnx_walk *walk, const struct ph_node *no
     const ph_value weight = node->inputs[2];
     const int64_t x_dims[] = {0, 1, extent(walk, weight, 1), 1, extent(walk, weight, 2)};
     const int64_t dims[] = {0, extent(walk, weight, 0), extent(walk, node->inputs[1], 1)};
-    const char *x = reshape(walk, node, "x", input(walk, node, 0), 5, x_dims);
-    const char *heads = binary(walk, node, "heads", "MatMul", x, input(walk, node, 2));
+    const char *x = reshape(walk, node, "x", ph__onnx_input(walk, node, 0), 5, x_dims);
+    const char *heads = binary(walk, node, "heads", "MatMul", x, ph__onnx_input(walk, node, 2));
     const char *rows = reshape(walk, node, "rows", heads, 3, dims);
     const char *axis = ph__onnx_integer(walk, node, "y_axis", 1);
-    const char *y = spread(walk, node, "y", input(walk, node, 1), axis);
+    const char *y = spread(walk, node, "y", ph__onnx_input(walk, node, 1), axis);
     const char *products = binary(walk, node, "products", "Mul", rows, y);
-    set_output(walk, node, sum_along(walk, node, "out", products, 2, false));
+    ph__onnx_set_output(walk, node,
+        ph__onnx_sum(walk, node, "out", products, ph__onnx_integer(walk, node, "out_axis", 2), false));
 }
