@@ -21,7 +21,8 @@ extern "C" {
     X(PH_ERROR_DISK, -7, 5, "cannot write")         \
     X(PH_ERROR_PEER, -8, 6, "a peer failed")        \
     X(PH_ERROR_INTERRUPTED, -9, 130, "interrupted") \
-    X(PH_ERROR_TERMINATED, -10, 143, "terminated")
+    X(PH_ERROR_TERMINATED, -10, 143, "terminated")  \
+    X(PH_ERROR_DIVERGED, -11, 3, "training diverged")
 
 #define PH_STATUS_ENUM(name, value, exit_code, message) name = value,
 enum ph_status_code { PH_STATUS_LIST(PH_STATUS_ENUM) };

@@ -45,7 +45,7 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
     ph_status status = check_weights(trainer->store);
     if (status != PH_ERROR_DATA)
         return status;
-    return ph_fail(status,
+    return ph_fail(PH_ERROR_DIVERGED,
         "epoch %" PRIu64 ", step %" PRIu64
         ": %s: the model is not saved; look at the data and the learning rate",
         trainer->epoch, trainer->summary.steps, ph_error_text());

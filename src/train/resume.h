@@ -9,7 +9,7 @@
 
 #include "train/trainer.h"
 
-/* PH_ERROR_DATA when a weight is not finite: such a model must not take the place of one that was saved before. */
+/* PH_ERROR_DIVERGED when a weight is not finite: such a model must not take the place of one that was saved before. */
 ph_status ph__trainer_check_model(const struct ph__trainer *trainer);
 
 /* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */

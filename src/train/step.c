@@ -7,7 +7,7 @@
 static ph_status not_finite(struct ph__trainer *trainer, const char *what, double value)
 {
     if (trainer->job->train->non_finite == PH_NON_FINITE_STOP)
-        return ph_fail(PH_ERROR_DATA,
+        return ph_fail(PH_ERROR_DIVERGED,
             "epoch %" PRIu64 ", step %" PRIu64
             ": the %s is not finite (%g); look at the data and the learning rate, "
             "or set train.non_finite=skip; what was saved before is as it was",

@@ -4,7 +4,7 @@
 
 #include "train/trainer.h"
 
-/* Counts the step in summary and tally. Loss or gradients that are not finite: PH_ERROR_DATA, or by the policy "skip" a
+/* Counts the step in summary and tally. Loss or gradients that are not finite: PH_ERROR_DIVERGED, or by the policy "skip" a
  * step that changes nothing and is counted. */
 ph_status ph__trainer_step(struct ph__trainer *trainer, const struct ph_batch *batch);
 

@@ -165,10 +165,22 @@ void ph__tuning_fini(struct ph__tuning *tuning)
 
 /* ---- a step ----------------------------------------------------------------------------------------------- */
 
-/* What is the candidate's own fault: settings that contradict one another, losses that are not finite. */
+/* What is the candidate's own fault: losses that are not finite, settings that contradict one another. */
 static bool is_of_candidate(ph_status status)
 {
-    return status == PH_ERROR_DATA || status == PH_ERROR_CONFIG;
+    return status == PH_ERROR_DIVERGED || status == PH_ERROR_CONFIG;
+}
+
+/* A training that has a checkpoint did begin by the very settings, so that it is the folder which does not fit them: it is
+ * ahead of the journal, where that is lost. */
+static ph_status explain(ph_status status, bool has_checkpoint, const char *folder)
+{
+    if (status != PH_ERROR_CONFIG || !has_checkpoint)
+        return status;
+    return ph_fail(PH_ERROR_CHECKPOINT,
+        "%s: does not fit what tune.json says of it: %s; once the folder is removed, its training begins "
+        "anew",
+        folder, ph_error_text());
 }
 
 static ph_status train(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,
@@ -182,10 +194,12 @@ static ph_status train(struct ph__tuning *tuning, const struct ph__tuning_watche
         .observer = &observer,
         .watch_signals = watcher->watch_signals,
     };
+    bool has_checkpoint;
     if (training.folder == NULL)
         return PH_ERROR_MEMORY;
+    PH_TRY(ph_train_check_folder(training.folder, training.is_resumed, &has_checkpoint));
     ph__memory_reset_peak_rss();
-    return ph__config_run(&training, summary_out);
+    return explain(ph__config_run(&training, summary_out), has_checkpoint, training.folder);
 }
 
 static ph_status train_candidate(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,
@@ -204,6 +218,8 @@ static ph_status train_candidate(struct ph__tuning *tuning, const struct ph__tun
         step->valid_logloss = summary.valid.logloss;
         step->epochs_trained = summary.epochs;
         step->train_seconds = summary.train_seconds;
+    } else if (is_of_candidate(status) && trial->index == 0 && trial->num_rungs == 0) {
+        status = ph_fail(status, "the config as it is cannot be trained: %s", ph_error_text());
     } else if (is_of_candidate(status)) {
         step->exit_code = ph_status_exit_code(status);
         snprintf(step->failure, sizeof step->failure, "%s", ph_error_text());
@@ -239,7 +255,6 @@ static ph_status fail_trial(
     struct ph__tuning *tuning, struct ph__trial *trial, const struct ph__tune_step *step)
 {
     trial->failure = ph__arena_strdup(&tuning->arena, step->failure);
-    trial->exit_code = step->exit_code;
     return trial->failure != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
@@ -291,15 +306,9 @@ static ph_status promote(struct ph__tuning *tuning, size_t num_finished_rungs, s
 static ph_status run_rung(
     struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher, const struct ph__rung *rung)
 {
-    for (size_t i = 0; i < tuning->num_trials && !tuning->is_out_of_time; i++) {
-        struct ph__trial *trial = &tuning->trials[i];
-        if (trial->is_promoted)
-            PH_TRY(run_trial(tuning, watcher, trial, rung));
-        if (i == 0 && trial->num_rungs == 0 && trial->failure != NULL)
-            return ph_fail(
-                trial->exit_code == ph_status_exit_code(PH_ERROR_DATA) ? PH_ERROR_DATA : PH_ERROR_CONFIG,
-                "the config as it is cannot be trained: %s", trial->failure);
-    }
+    for (size_t i = 0; i < tuning->num_trials && !tuning->is_out_of_time; i++)
+        if (tuning->trials[i].is_promoted)
+            PH_TRY(run_trial(tuning, watcher, &tuning->trials[i], rung));
     return PH_OK;
 }
 

@@ -27,7 +27,6 @@ struct ph__trial {
         logloss_deviation; /* then, over its runs; deviations NaN for one run */
     double train_seconds;  /* of all its runs */
     const char *failure;   /* NULL: none */
-    int64_t exit_code;
 };
 
 struct ph__tuning { /* zero-initialised may be finished */
@@ -45,7 +44,7 @@ struct ph__tuning { /* zero-initialised may be finished */
     bool is_out_of_time;
 };
 
-struct ph__tuning_plan { /* borrowed */
+struct ph__tuning_plan { /* borrowed until ph__tuning_fini */
     const char *config;
     const char *const *sets;
     size_t num_sets;
@@ -67,9 +66,11 @@ struct ph__tuning_watcher {
 ph_status ph__tuning_init(struct ph__tuning *tuning, const struct ph__tuning_plan *plan);
 void ph__tuning_fini(struct ph__tuning *tuning);
 
-/* Trains until the search is done or out of time. A candidate whose training fails for its data or settings, as one that
- * diverges, is out, and the search goes on, but not where the config as it is fails. Other errors: those of ph__config_run;
- * PH_ERROR_INTERRUPTED, PH_ERROR_TERMINATED: a further call goes on. */
+/* Trains until the search is done or out of time; once a search. A candidate that diverges, or whose settings contradict one
+ * another, is out, and the search goes on, but not where the config as it is fails before it has finished a rung. Whatever
+ * else fails ends the search and is not put down, so that a further process tries it again: errors of ph__config_run, and
+ * PH_ERROR_CHECKPOINT for a run's folder that has come further than the journal says. PH_ERROR_INTERRUPTED,
+ * PH_ERROR_TERMINATED: a further process goes on. */
 ph_status ph__tuning_run(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher);
 
 /* The trial's config, whole: also with the test data that it is not chosen by. The caller destroys it. */

@@ -39,7 +39,7 @@ ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char
         are_all_numbers = are_all_numbers && are_numbers(&trainer->metrics[task]);
     if (are_all_numbers || trainer->job->train->non_finite == PH_NON_FINITE_SKIP)
         return PH_OK;
-    return ph_fail(PH_ERROR_DATA,
+    return ph_fail(PH_ERROR_DIVERGED,
         "epoch %" PRIu64 ", step %" PRIu64
         ": scores of %s are no numbers; look at the data and the learning rate, "
         "or set train.non_finite=skip; what was saved before is as it was",
@@ -53,7 +53,7 @@ ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
     if (summary->best_epoch != 0)
         return PH_OK;
     if (ph__job_rows_exist(valid) && !are_numbers(&summary->valid))
-        return ph_fail(PH_ERROR_DATA,
+        return ph_fail(PH_ERROR_DIVERGED,
             "no evaluation on data.valid gave scores that are numbers: there is no model to keep; "
             "look at the data and the learning rate");
     if (ph__job_rows_exist(valid))

@@ -9,11 +9,11 @@
  * signal, it saves a checkpoint of before the evaluation, as ph__trainer_stop. */
 ph_status ph__trainer_evaluate(struct ph__trainer *trainer, bool *is_stop);
 
-/* By train.non_finite: PH_ERROR_DATA when scores of trainer->metrics, just measured on `what`, were no numbers. */
+/* By train.non_finite: PH_ERROR_DIVERGED when scores of trainer->metrics, just measured on `what`, were no numbers. */
 ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char *what);
 
 /* Where no evaluation has chosen a model, makes the last one the best: for want of data.valid, or of both classes there.
- * PH_ERROR_DATA when its scores are no numbers. */
+ * PH_ERROR_DIVERGED when its scores are no numbers. */
 ph_status ph__trainer_keep_last(struct ph__trainer *trainer);
 
 /* Makes the model as it is now the one in DIR/model.safetensors. */

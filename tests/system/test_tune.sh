@@ -127,6 +127,27 @@ succeeds tune wild.yaml --out wild
 [ "$(grep -c 'finished before' stdout)" -eq 6 ] || complain 'a candidate that failed was tried again'
 fails 3 'the config as it is cannot be trained' tune wild.yaml --out wilder --set optimizer.learning_rate=1e6 --quiet
 
+# ---- what is no candidate's fault ----
+succeeds prepare wild.yaml --out prepared
+{
+    sed '/^data:/d; s/, 1e6\]/, 0.02]/' wild.yaml
+    cat prepared/prepared.yaml
+} >lacking.yaml
+part=$(find prepared/train -name '*.phd' | sort | head -n 1)
+mv "$part" part
+fails 3 "$part" tune lacking.yaml --out lacking --runs 1 --quiet
+mv part "$part"
+succeeds tune lacking.yaml --out lacking --runs 1
+mv "$part" part
+fails 3 "$part" tune lacking.yaml --out lacking --runs 3 --quiet
+mv part "$part"
+succeeds tune lacking.yaml --out lacking --runs 3
+[ "$(grep -c 'finished before' stdout)" -eq 1 ] || complain 'data that were lacking are remembered'
+# A run that is ahead of a journal that was lost is named, and nobody is worse for it.
+rm whole/tune.json
+fails 4 "-seed5: does not fit what tune.json says of it" tune job.yaml --out whole --quiet
+grep -q failure whole/tune.json && grep -q 'but the checkpoint is of' whole/tune.json && complain 'the folder was put down as a candidate that failed'
+
 # ---- what is wrong is said before anything runs ----
 refused() {
     fails 2 "$1" tune job.yaml --out refused --set "$2"

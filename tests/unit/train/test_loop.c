@@ -296,7 +296,7 @@ static void loss_that_is_not_finite_stops_the_training_by_name(void **state)
     setup->optimizer.learning_rate = 1e38;
     setup->train.max_gradient_norm = 0;
     struct ph_train_summary summary;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "is not finite");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "is not finite");
     free(setup);
 }
 
@@ -323,15 +323,15 @@ static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
     make_divergent(setup);
     setup->train.max_steps = 1;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "scores of data.valid are no numbers");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.valid are no numbers");
     setup->train.non_finite = PH_NON_FINITE_SKIP;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "there is no model to keep");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "there is no model to keep");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "model.safetensors")));
     setup->train.non_finite = PH_NON_FINITE_STOP;
     setup->job.valid_path = NULL;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "scores of data.test are no numbers");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.test are no numbers");
     free(setup);
 }
 

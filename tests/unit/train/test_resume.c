@@ -536,11 +536,11 @@ static void loss_that_is_not_finite_leaves_the_last_checkpoint_good(void **state
     setup->train.checkpoint_steps = 1;
     setup->train.checkpoints_kept = 1;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "not finite");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     assert_int_equal(num_checkpoints(setup), 1);
     /* It loads, and leads to the same end. */
     setup->job.is_resumed = true;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "not finite");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     free(setup);
 }
 

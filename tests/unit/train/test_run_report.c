@@ -137,7 +137,7 @@ static void a_training_that_fails_leaves_what_it_had(void **state)
     struct setup *setup = set_up_report("dnn", "failed");
     struct ph_train_summary summary;
     make_divergent(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "not finite");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     assert_holds(page_of(setup), "Not finished");
     free(setup);
 }
