@@ -79,7 +79,7 @@ const char *ph__text_table_at(const struct ph_text_table *table, size_t row, siz
 
 static bool is_escaped(char byte)
 {
-    return byte == '|';
+    return byte == '|' || byte == '\\';
 }
 
 /* Characters as they are written; a byte that is none counts as one. */

@@ -45,6 +45,20 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
     ph__text_table_fini(&table);
 }
 
+/* GitHub Flavored Markdown: a bar behind a backslash is no border, one behind two is. */
+static void what_would_end_a_cell_is_escaped(void **state)
+{
+    (void)state;
+    struct ph_text_table table;
+    ph__text_table_init(&table, columns, 2);
+    ph__text_table_cell(&table, "q\\|r");
+    ph__text_table_cell(&table, "\\");
+    assert_string_equal(written(&table), "| name   | AUC |\n"
+                                         "|--------|----:|\n"
+                                         "| q\\\\\\|r |  \\\\ |\n");
+    ph__text_table_fini(&table);
+}
+
 static void a_table_without_rows_is_its_heading(void **state)
 {
     (void)state;
@@ -58,6 +72,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(what_would_end_a_cell_is_escaped),
         cmocka_unit_test(a_table_without_rows_is_its_heading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
