@@ -150,6 +150,43 @@ static bool parse_integer(const struct ph_option *option, const char *text, int6
     return true;
 }
 
+/* ---- lists ------------------------------------------------------------------------------------------------ */
+
+/* Up to a comma or the end, without the blanks before it. Moves *at there. */
+static ph_status take_plain(const char **at, struct ph_arena *arena, const char **item_out)
+{
+    const size_t length = strcspn(*at, ",");
+    size_t used = length;
+    while (used > 0 && (*at)[used - 1] == ' ')
+        used--;
+    *item_out = ph__arena_printf(arena, "%.*s", (int)used, *at);
+    *at += length;
+    return *item_out != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+/* What is between quotes, as quote() writes it. Moves *at to the comma or the end behind it. */
+static ph_status take_quoted(const char **at, struct ph_arena *arena, const char **item_out)
+{
+    const char *from = *at + 1;
+    char *item = ph__arena_alloc(arena, strlen(from) + 1), *to = item;
+    if (item == NULL)
+        return PH_ERROR_MEMORY;
+    for (; *from != '"' && *from != '\0'; from++) {
+        const bool is_escape = *from == '\\' && from[1] != '\0';
+        from += is_escape;
+        *to++ = is_escape && *from == 'n' ? '\n' : *from;
+    }
+    *to = '\0';
+    if (*from == '\0')
+        return ph_fail(PH_ERROR_CONFIG, "lacks the quote that ends %s", *at);
+    from += 1 + strspn(from + 1, " ");
+    if (*from != ',' && *from != '\0')
+        return ph_fail(PH_ERROR_CONFIG, "lacks a comma before '%s'", from);
+    *item_out = item;
+    *at = from;
+    return PH_OK;
+}
+
 /* "400, 300": blanks around the commas are no part of the items; "" is the empty list. */
 static ph_status split_list(const char *text, struct ph_arena *arena, struct ph_text_list *list_out)
 {
@@ -158,17 +195,12 @@ static ph_status split_list(const char *text, struct ph_arena *arena, struct ph_
     bool has_more = text[0] != '\0';
     while (has_more) {
         at += strspn(at, " ");
-        size_t length = strcspn(at, ",");
-        size_t used = length;
-        while (used > 0 && at[used - 1] == ' ')
-            used--;
         if (list.count == PH_LIST_MAX)
             return ph_fail(PH_ERROR_CONFIG, "holds at most %d items", PH_LIST_MAX);
-        list.items[list.count] = ph__arena_printf(arena, "%.*s", (int)used, at);
-        if (list.items[list.count++] == NULL)
-            return PH_ERROR_MEMORY;
-        has_more = at[length] == ',';
-        at += length + has_more;
+        PH_TRY((*at == '"' ? take_quoted : take_plain)(&at, arena, &list.items[list.count]));
+        list.count++;
+        has_more = *at == ',';
+        at += has_more;
     }
     *list_out = list;
     return PH_OK;
@@ -281,11 +313,40 @@ static const char *integers_text(const struct ph_integer_list *list, struct ph_a
     return text;
 }
 
+/* Whether a list that holds it as it is would be split in another way, or take more than a line. */
+static bool needs_quotes(const char *item)
+{
+    const size_t length = strlen(item);
+    return length == 0 || item[0] == ' ' || item[length - 1] == ' ' || item[strcspn(item, ",\"\n")] != '\0';
+}
+
+/* In quotes, with \" \\ and \n for a quote, a backslash and the end of a line. NULL: out of memory. */
+static const char *quote(const char *item, struct ph_arena *arena)
+{
+    char *text = ph__arena_alloc_array(arena, strlen(item) + 2, 2);
+    if (text == NULL)
+        return NULL;
+    char *to = text;
+    *to++ = '"';
+    for (; *item != '\0'; item++) {
+        if (strchr("\"\\\n", *item) != NULL)
+            *to++ = '\\';
+        *to++ = *item == '\n' ? 'n' : *item;
+    }
+    *to++ = '"';
+    *to = '\0';
+    return text;
+}
+
 static const char *texts_text(const struct ph_text_list *list, struct ph_arena *arena)
 {
     const char *text = "";
-    for (size_t i = 0; i < list->count && text != NULL; i++)
-        text = ph__arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "", list->items[i]);
+    for (size_t i = 0; i < list->count && text != NULL; i++) {
+        const char *item = needs_quotes(list->items[i]) ? quote(list->items[i], arena) : list->items[i];
+        if (item == NULL)
+            return NULL;
+        text = ph__arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "", item);
+    }
     return text;
 }
 

@@ -1,5 +1,6 @@
 /* Lists of texts, of a section and of a record. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/option.h"
 #include "support/test_support.h"
@@ -148,6 +149,43 @@ static void what_is_written_reads_back_the_same(void **state)
     ph__arena_fini(&other);
 }
 
+/* As in --set, in a model's identity, and in what a run is known by. */
+static void what_splits_a_list_is_quoted(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"", "a, b", "a", "b", " edge", "edge ", "say \"x\"", "back\\slash",
+        "both\\\",", "two\nlines", "\"", "\\"};
+    struct settings before = {0}, after = {0};
+    const struct ph_section whole = {&table, &before}, part = {&table, &after};
+    struct ph_arena other = {0};
+    for (size_t count = 0; count <= sizeof items / sizeof *items; count++) {
+        before.words.count = count;
+        memcpy(before.words.items, items, count * sizeof *items);
+        const char *text;
+        assert_ok(ph__config_changes(&whole, &other, &text));
+        assert_null(strchr(strchr(text, '\n') + 1, '\n'));
+        assert_ok(
+            ph__config_read(NULL, (const char *const[]){strtok((char *)text, "\n")}, 1, &part, 1, &other));
+        assert_int_equal(after.words.count, count);
+        for (size_t i = 0; i < count; i++)
+            assert_string_equal(after.words.items[i], items[i]);
+    }
+    before.words = (struct ph_text_list){1, {"a, b"}};
+    after.words = (struct ph_text_list){2, {"a", "b"}};
+    assert_fails(ph__config_compare(&whole, &part, 1, "must agree"), PH_ERROR_CONFIG, "must agree");
+    ph__arena_fini(&other);
+}
+
+static void quotes_that_do_not_end_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "tune.words=a, \"b", "tune.words=\"", "tune.words=\"a\\\"", "tune.words=\"a\" b"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_fails(
+            read_text(three, &wrong[i], 1), PH_ERROR_CONFIG, i < 3 ? "lacks the quote" : "lacks a comma");
+}
+
 static int drop(void **state)
 {
     (void)state;
@@ -163,6 +201,8 @@ int main(void)
         cmocka_unit_test(the_wrong_shape_is_refused),
         cmocka_unit_test(items_that_are_not_there_are_named),
         cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(what_splits_a_list_is_quoted),
+        cmocka_unit_test(quotes_that_do_not_end_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, drop);
 }

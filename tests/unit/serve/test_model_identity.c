@@ -65,6 +65,13 @@ static void sets_are_the_lines_again(void **state)
     assert_string_equal(sets[1], "model.hidden_units=7, 5");
     assert_string_equal(sets[2], "data.negative_rate=0.1");
     assert_string_equal(identity_of(sets, 2, 0.1, &arena), text);
+    const char *const named[] = {
+        "model.kind=din", "model.din.targets=\"it,em\", \"c\\nd\"", "model.din.histories=a, b"};
+    text = identity_of(named, 3, 1, &arena);
+    assert_ok(ph__model_identity_sets("w", text, &arena, &sets, &count));
+    assert_int_equal(count, 3);
+    assert_string_equal(identity_of(sets, 3, 1, &arena), text);
+    assert_non_null(strstr(text, "model.din.targets=\"it,em\", \"c\\nd\"\n"));
     ph__arena_fini(&arena);
 }
 
