@@ -37,6 +37,13 @@ uint64_t ph__calibration_count(const struct ph__calibration *calibration)
     return count;
 }
 
+static void add_bin(struct ph__calibration_bin *sum, const struct ph__calibration_bin *bin)
+{
+    sum->count += bin->count;
+    sum->predicted += bin->predicted;
+    sum->observed += bin->observed;
+}
+
 size_t ph__calibration_group(
     const struct ph__calibration *calibration, size_t max_groups, struct ph__calibration_bin *groups_out)
 {
@@ -44,16 +51,31 @@ size_t ph__calibration_group(
     struct ph__calibration_bin group = {0};
     size_t num_groups = 0;
     for (size_t i = 0; i < PH_CALIBRATION_BINS; i++) {
-        const struct ph__calibration_bin *bin = &calibration->bins[i];
-        group.count += bin->count;
-        group.predicted += bin->predicted;
-        group.observed += bin->observed;
+        add_bin(&group, &calibration->bins[i]);
         if (group.count > 0 && (group.count >= wanted || i + 1 == PH_CALIBRATION_BINS)) {
             groups_out[num_groups++] = group;
             group = (struct ph__calibration_bin){0};
         }
     }
     return num_groups;
+}
+
+size_t ph__calibration_join(struct ph__calibration_bin *groups, size_t num_groups)
+{
+    size_t num_joined = 0;
+    bool is_open = false; /* the last of the joined lacks a positive */
+    for (size_t i = 0; i < num_groups; i++) {
+        if (is_open)
+            add_bin(&groups[num_joined - 1], &groups[i]);
+        else
+            groups[num_joined++] = groups[i];
+        is_open = !(groups[num_joined - 1].observed > 0);
+    }
+    if (is_open && num_joined > 1) {
+        num_joined--;
+        add_bin(&groups[num_joined - 1], &groups[num_joined]);
+    }
+    return num_joined;
 }
 
 /* (p + z^2/2n +- z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 + z^2/n) */

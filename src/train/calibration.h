@@ -32,6 +32,10 @@ uint64_t ph__calibration_count(const struct ph__calibration *calibration);
 size_t ph__calibration_group(
     const struct ph__calibration *calibration, size_t max_groups, struct ph__calibration_bin *groups_out);
 
+/* Joins each group without a positive with its right neighbour, the last ones with their left one: what a plot by powers of
+ * ten can show. In place; how many are left. One of them has a positive, or there is one alone. */
+size_t ph__calibration_join(struct ph__calibration_bin *groups, size_t num_groups);
+
 /* The 95% interval of a rate of which `positives` of `count` were seen (Wilson's). count is at least 1. */
 void ph__rate_interval(double positives, double count, double *low_out, double *high_out);
 

@@ -139,22 +139,32 @@ void ph__run_report_curves(
 
 /* ---- calibration ------------------------------------------------------------------------------------------ */
 
+/* Whether only powers of ten tell their rates apart. */
+static bool is_of_low_rates(const struct ph__calibration_bin *groups, size_t num_groups)
+{
+    double positives = 0, count = 0;
+    for (size_t i = 0; i < num_groups; i++) {
+        positives += groups[i].observed;
+        count += (double)groups[i].count;
+    }
+    return positives > 0 && positives < LOW_BASE_RATE * count && groups[0].predicted > 0;
+}
+
 static void draw_reliability(struct ph_html *html, const struct ph__calibration *calibration)
 {
     struct ph__calibration_bin groups[MAX_GROUPS];
-    double predicted[MAX_GROUPS], observed[MAX_GROUPS], low[MAX_GROUPS], high[MAX_GROUPS];
-    double positives = 0, count = 0, most = 0;
+    double predicted[MAX_GROUPS], observed[MAX_GROUPS], low[MAX_GROUPS], high[MAX_GROUPS], most = 0;
     size_t num_groups = ph__calibration_group(calibration, MAX_GROUPS, groups);
+    const bool is_log = is_of_low_rates(groups, num_groups);
+    if (is_log)
+        num_groups = ph__calibration_join(groups, num_groups);
     for (size_t i = 0; i < num_groups; i++) {
         double samples = (double)groups[i].count;
         predicted[i] = groups[i].predicted / samples;
         observed[i] = groups[i].observed / samples;
         ph__rate_interval(groups[i].observed, samples, &low[i], &high[i]);
-        positives += groups[i].observed;
-        count += samples;
         most = fmax(most, fmax(predicted[i], high[i]));
     }
-    bool is_log = positives < LOW_BASE_RATE * count && predicted[0] > 0;
     const struct ph_plot_series series = {.name = "observed, with its 95% interval",
         .id = "calibration-points",
         .style = PH_PLOT_DOTS,

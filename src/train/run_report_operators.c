@@ -120,6 +120,10 @@ void ph__run_report_operators(struct ph_html *html, const struct ph__trainer *tr
         snprintf(note, sizeof note,
             "No step was measured: this process took %" PRIu64 " of them, and the first one is left out.",
             record->taken_steps);
+    else if (record->profiled_steps == record->taken_steps)
+        snprintf(note, sizeof note,
+            "Of a training step, measured on all %" PRIu64 " steps that this process took.",
+            record->taken_steps);
     else
         snprintf(note, sizeof note,
             "Of a training step, measured on %" PRIu64 " of the %" PRIu64

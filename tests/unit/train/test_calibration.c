@@ -89,6 +89,24 @@ static void groups_lose_nothing_and_are_of_like_size(void **state)
     assert_int_equal(ph__calibration_group(&empty, 4, none), 0);
 }
 
+static void groups_without_a_positive_join_their_neighbours(void **state)
+{
+    (void)state;
+    struct ph__calibration_bin groups[] = {
+        {10, 0.1, 0}, {10, 0.2, 0}, {10, 0.3, 1}, {10, 0.4, 2}, {10, 0.5, 0}, {10, 0.6, 3}, {10, 0.7, 0}};
+    assert_int_equal(ph__calibration_join(groups, 7), 3);
+    static const double wanted[][3] = {{30, 0.6, 1}, {10, 0.4, 2}, {30, 1.8, 3}};
+    for (size_t i = 0; i < 3; i++) {
+        assert_near((double)groups[i].count, wanted[i][0], 0, 0);
+        assert_near(groups[i].predicted, wanted[i][1], 1e-12, 0);
+        assert_near(groups[i].observed, wanted[i][2], 0, 0);
+    }
+    struct ph__calibration_bin none[] = {{10, 0.1, 0}, {10, 0.2, 0}};
+    assert_int_equal(ph__calibration_join(none, 2), 1);
+    assert_int_equal(none[0].count, 20);
+    assert_int_equal(ph__calibration_join(none, 0), 0);
+}
+
 /* Wilson's interval ends where the rate seen is z standard errors away from the end itself. */
 static void an_interval_ends_where_the_rate_would_just_be_believed(void **state)
 {
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(bins_count_what_lies_between_their_edges),
         cmocka_unit_test(what_is_no_number_is_left_out_and_infinities_are_at_the_ends),
         cmocka_unit_test(groups_lose_nothing_and_are_of_like_size),
+        cmocka_unit_test(groups_without_a_positive_join_their_neighbours),
         cmocka_unit_test(an_interval_ends_where_the_rate_would_just_be_believed),
         cmocka_unit_test(bins_come_back_from_json),
         cmocka_unit_test(bins_that_are_none_are_refused),

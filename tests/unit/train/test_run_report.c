@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include "train/run_report_parts.h"
+
 #include "train_fixture.h"
 
 static char *page; /* that page_of has read last; the arena's */
@@ -95,6 +97,24 @@ static void calibration_is_on_validation_data_where_there_is_no_other(void **sta
     free(setup);
 }
 
+/* Of a low base rate the axes are logarithmic: a rate of nothing has no place there, but its samples count. */
+static void groups_without_a_positive_are_shown_too(void **state)
+{
+    (void)state;
+    struct ph__metrics_file metrics = {.has_calibration = true, .calibrated_on = "test"};
+    struct setup setup = {0};
+    struct ph_html *html;
+    for (size_t i = 0; i < 20; i++)
+        metrics.calibration.bins[i] =
+            (struct ph__calibration_bin){1000, 0.1 * (double)(i + 1), i % 2 == 0 ? 0 : 1};
+    snprintf(setup.folder, sizeof setup.folder, "%s", test_folder());
+    assert_ok(ph__html_open(ph__path_join(&fixture.arena, setup.folder, "report.html"), "t", &html));
+    ph__run_report_calibration(html, &metrics);
+    assert_ok(ph__html_finish(html));
+    ph__html_close(html);
+    assert_int_equal(points_of(page_of(&setup), "calibration-points"), 10);
+}
+
 static volatile int stop;
 
 static ph_status stop_at_15(void *context, const struct ph_train_progress *progress)
@@ -128,6 +148,18 @@ static void curves_of_a_resumed_training_are_whole(void **state)
     assert_int_equal(points_of(page, "loss-curve"), 36);
     assert_int_equal(points_of(page, "valid-loss-curve"), 3);
     assert_holds(page, "of the 20 steps that this process took");
+    free(setup);
+}
+
+static void a_profile_of_all_steps_is_called_one(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("fm", "profiled");
+    setup->job.profile_file = fopen(test_path("profile.txt"), "w");
+    assert_non_null(setup->job.profile_file);
+    train(setup);
+    fclose(setup->job.profile_file);
+    assert_holds(page_of(setup), "measured on all 36 steps that this process took.");
     free(setup);
 }
 
@@ -177,7 +209,9 @@ int main(void)
         cmocka_unit_test(a_finished_training_has_all_sections),
         cmocka_unit_test(what_is_not_measured_is_left_out),
         cmocka_unit_test(calibration_is_on_validation_data_where_there_is_no_other),
+        cmocka_unit_test(groups_without_a_positive_are_shown_too),
         cmocka_unit_test(curves_of_a_resumed_training_are_whole),
+        cmocka_unit_test(a_profile_of_all_steps_is_called_one),
         cmocka_unit_test(a_training_that_fails_leaves_what_it_had),
         cmocka_unit_test(rows_met_are_counted),
         cmocka_unit_test(nothing_is_left_where_it_is_not_wanted),
