@@ -108,6 +108,7 @@ static void count_runs(
         figures->num_failed += row->runs[seed].state == PH_RUN_FAILED;
         figures->num_pairs += is_finished(row, seed) && is_finished(base, seed);
     }
+    figures->has_all_seeds = figures->num_finished == comparison->num_seeds;
 }
 
 static void pair(const struct ph__comparison *comparison, const struct ph__compared *row, double *values,
@@ -207,7 +208,7 @@ ph_status ph__comparison_figures(
 
 const char *ph__bar_word(const struct ph__figures *figures)
 {
-    if (isnan(figures->bar_auc) || isnan(figures->test_auc.mean))
+    if (!figures->has_all_seeds || isnan(figures->bar_auc) || isnan(figures->test_auc.mean))
         return NULL;
     return figures->test_auc.mean >= figures->bar_auc ? "reached" : "missed";
 }

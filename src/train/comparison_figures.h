@@ -23,13 +23,14 @@ struct ph__difference {
 enum ph__pairing {
     PH_PAIRED,
     PH_PAIR_IS_BASE,       /* the row is its own base */
-    PH_PAIR_OF_OTHER_DATA, /* the test data are not those of the base, or there are none */
+    PH_PAIR_OF_OTHER_DATA, /* the test data are not those of the base, or one of them has none */
     PH_PAIR_HAS_NO_SEED,   /* that both have finished */
 };
 
 /* Of one row; what was not measured is NaN. */
 struct ph__figures {
     uint64_t num_finished, num_failed;
+    bool has_all_seeds; /* have finished */
     struct ph__spread test_auc, test_logloss, test_ne, test_calibration, valid_auc, valid_logloss;
     enum ph__pairing pairing;
     uint64_t num_pairs;
@@ -49,7 +50,7 @@ extern const size_t ph__num_figure_fields;
 ph_status ph__comparison_figures(
     const struct ph__comparison *comparison, size_t row, struct ph__figures *figures_out);
 
-/* "reached" or "missed"; NULL where there is no bar, or nothing to hold against it. */
+/* "reached" or "missed"; NULL where there is no bar, or nothing to hold against it yet: that takes all seeds. */
 const char *ph__bar_word(const struct ph__figures *figures);
 
 #endif

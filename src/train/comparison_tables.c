@@ -90,7 +90,7 @@ static void add_accuracy(struct ph_text_table *table, const struct ph__compariso
     const struct ph__compared *row, const struct ph__figures *figures)
 {
     ph__text_table_cell(table, "%s", row->name);
-    if (figures->num_finished == comparison->num_seeds)
+    if (figures->has_all_seeds)
         ph__text_table_cell(table, "%" PRIu64, figures->num_finished);
     else
         ph__text_table_cell(table, "%" PRIu64 " of %zu", figures->num_finished, comparison->num_seeds);
