@@ -138,18 +138,32 @@ static void add_cost(
 
 /* ---- sentences -------------------------------------------------------------------------------------------- */
 
+/* Run `index` of all, row by row. */
+static const struct ph__compared_run *run_at(const struct ph__comparison *comparison, size_t index)
+{
+    return &comparison->rows[index / comparison->num_seeds].runs[index % comparison->num_seeds];
+}
+
+/* Whether none of the runs before it has finished with this run's backend. */
+static bool has_new_backend(const struct ph__comparison *comparison, size_t index)
+{
+    const struct ph__compared_run *run = run_at(comparison, index);
+    for (size_t i = 0; i < index; i++) {
+        const struct ph__compared_run *earlier = run_at(comparison, i);
+        if (earlier->state == PH_RUN_FINISHED && strcmp(earlier->backend, run->backend) == 0)
+            return false;
+    }
+    return true;
+}
+
 /* The backends of all finished runs, each once. NULL: out of memory. */
 static const char *list_backends(struct ph__comparison *comparison)
 {
     const char *text = "";
-    for (size_t row = 0; row < comparison->num_rows; row++) {
-        for (size_t seed = 0; seed < comparison->num_seeds && text != NULL; seed++) {
-            const struct ph__compared_run *run = &comparison->rows[row].runs[seed];
-            if (run->state == PH_RUN_FINISHED && strstr(text, run->backend) == NULL)
-                text = ph__arena_printf(
-                    &comparison->arena, "%s%s%s", text, text[0] != '\0' ? "; " : "", run->backend);
-        }
-    }
+    for (size_t i = 0; i < comparison->num_rows * comparison->num_seeds && text != NULL; i++)
+        if (run_at(comparison, i)->state == PH_RUN_FINISHED && has_new_backend(comparison, i))
+            text = ph__arena_printf(&comparison->arena, "%s%s%s", text, text[0] != '\0' ? "; " : "",
+                run_at(comparison, i)->backend);
     return text;
 }
 
@@ -183,6 +197,14 @@ static const char *describe(struct ph__comparison *comparison)
         100 * PH_COMPARISON_CONFIDENCE, backends[0] != '\0' ? backends : "none yet");
 }
 
+/* Why a row is not paired with its base, whose test data are others. */
+static const char *why_unpaired(const struct ph__compared *row, const struct ph__compared *base)
+{
+    if (row->config->data.test == NULL)
+        return "it names no test data";
+    return base->config->data.test == NULL ? "that one names no test data" : "their test data differ";
+}
+
 static ph_status add_note(
     struct ph__comparison *comparison, size_t row, const struct ph__figures *figures, const char **notes)
 {
@@ -190,7 +212,7 @@ static ph_status add_note(
     if (figures->pairing == PH_PAIR_OF_OTHER_DATA)
         *notes = ph__arena_printf(&comparison->arena, "%s- %s is not paired with %s: %s\n", *notes,
             compared->name, comparison->rows[compared->base].name,
-            compared->config->data.test == NULL ? "it names no test data" : "their test data differ");
+            why_unpaired(compared, &comparison->rows[compared->base]));
     for (size_t seed = 0; seed < comparison->num_seeds && *notes != NULL; seed++) {
         const struct ph__compared_run *run = &compared->runs[seed];
         if (run->state == PH_RUN_FAILED)

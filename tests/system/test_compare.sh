@@ -91,6 +91,9 @@ is "$(column pairs)" "$(printf '0\n2')"
 is "$(column published_auc)" "$(printf '0.7\n')"
 succeeds compare job.yaml fm.yaml --out none --seeds 1 --quiet --set data.test=
 contains stdout 'it names no test data'
+sed 's/, test: [^,}]*//' job.yaml >untested.yaml
+succeeds compare untested.yaml job.yaml --out none --seeds 1 --quiet
+contains stdout 'job is not paired with untested: that one names no test data'
 
 # ---- stopped ----
 cat >slow.yaml <<'END'
