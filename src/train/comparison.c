@@ -33,7 +33,7 @@ static ph_status has_same_stem(
     return PH_OK;
 }
 
-/* "dlrm, train.precision=bf16 seed=2" */
+/* "dlrm, train.precision=bf16 model.dropout=0.1" */
 static ph_status name_row(struct ph__comparison *comparison, const struct ph__comparison_plan *plan,
     size_t config, bool is_variant, const char **name_out)
 {
@@ -78,6 +78,27 @@ static ph_status name_folders(
     return PH_OK;
 }
 
+/* The seeds are the plan's, one after the other. */
+static ph_status check_sets(const char *const *sets, size_t num_sets, const char *flag)
+{
+    for (size_t i = 0; i < num_sets; i++)
+        if (strncmp(sets[i], "seed=", 5) == 0)
+            return ph_fail(
+                PH_ERROR_USAGE, "%s %s: which seeds are trained with is for --seeds to say", flag, sets[i]);
+    return PH_OK;
+}
+
+/* A row and its base that are known by the same key have the same runs. */
+static ph_status check_variant(
+    const struct ph__comparison *comparison, const struct ph__comparison_plan *plan, size_t row)
+{
+    const struct ph__compared *compared = &comparison->rows[row];
+    if (strcmp(compared->key, comparison->rows[compared->base].key) != 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "--with %s%s changes nothing of what %s comes to", plan->variant[0],
+        plan->num_variant > 1 ? " and the others" : "", compared->path);
+}
+
 /* Counted once it has a config, so that what is finished is what was begun. */
 static ph_status add_row(struct ph__comparison *comparison, const struct ph__comparison_plan *plan,
     const char *program, size_t config, bool is_variant, size_t base)
@@ -119,6 +140,8 @@ ph_status ph__comparison_init(struct ph__comparison *comparison, const struct ph
     size_t base;
     *comparison = (struct ph__comparison){.seeds = plan->seeds, .num_seeds = plan->num_seeds};
     PH_TRY(check_configs(plan, &base));
+    PH_TRY(check_sets(plan->sets, plan->num_sets, "--set"));
+    PH_TRY(check_sets(plan->variant, plan->num_variant, "--with"));
     PH_TRY(ph__program_digest(program));
     comparison->rows =
         ph__arena_alloc_array(&comparison->arena, per_config * plan->num_configs, sizeof *comparison->rows);
@@ -126,8 +149,10 @@ ph_status ph__comparison_init(struct ph__comparison *comparison, const struct ph
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < plan->num_configs; i++) {
         PH_TRY(add_row(comparison, plan, program, i, false, per_config * base));
-        if (per_config == 2)
-            PH_TRY(add_row(comparison, plan, program, i, true, 2 * i));
+        if (per_config == 1)
+            continue;
+        PH_TRY(add_row(comparison, plan, program, i, true, 2 * i));
+        PH_TRY(check_variant(comparison, plan, 2 * i + 1));
     }
     return PH_OK;
 }

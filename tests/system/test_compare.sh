@@ -139,6 +139,11 @@ fails 2 '--out' compare job.yaml
 fails 2 '--seeds' compare job.yaml --out x --seeds 0
 fails 2 'is given twice' compare job.yaml job.yaml --out x
 fails 2 '--base' compare job.yaml --out x --base fm.yaml
+fails 2 '--with threads=2 changes nothing of what job.yaml comes to' compare job.yaml --out x --with threads=2
+fails 2 '--with train.report=false and the others changes nothing' compare job.yaml --out x --with train.report=false \
+    --with published.auc=0.5
+fails 2 'is for --seeds to say' compare job.yaml --out x --with seed=7
+fails 2 'is for --seeds to say' compare job.yaml --out x --set seed=7
 fails 2 'unknown key' compare job.yaml --out x --set model.knid=fm
 fails 2 'data.train' compare job.yaml --out x --set data.train=
 fails 2 'read only once' compare job.yaml --out x --set data.train=-
