@@ -47,11 +47,6 @@ void ph__html_close(struct ph_html *html)
     free(html);
 }
 
-ph_status ph__html_status(const struct ph_html *html)
-{
-    return html->status;
-}
-
 void ph__html_fail(struct ph_html *html, ph_status status)
 {
     if (html->status == PH_OK)

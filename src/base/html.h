@@ -19,8 +19,6 @@ ph_status ph__html_open(const char *path, const char *title, struct ph_html **ht
 /* Ends the page and puts it in its place in one moment. PH_ERROR_DISK naming the path. Close it in any case. */
 ph_status ph__html_finish(struct ph_html *html);
 void ph__html_close(struct ph_html *html); /* NULL is fine; a page that is not finished is discarded */
-/* The first error so far: where work for a page can be spared. */
-ph_status ph__html_status(const struct ph_html *html);
 /* For what fails while a page is made: kept as if writing had failed. */
 void ph__html_fail(struct ph_html *html, ph_status status);
 

@@ -10,7 +10,7 @@ struct ph_graph_node {
     const char *label; /* the first line */
     const char *note;  /* the second one, smaller; "" is fine */
     const char *title; /* shown when the pointer rests on it; or NULL */
-    size_t color;      /* of its edge: 1 .. PH_PLOT_COLORS of svg_plot.h, 0: plain */
+    size_t color;      /* of its edge: 1 .. 6: --c1 .. --c6 of the page's style, 0: plain */
 };
 
 struct ph_graph_edge {

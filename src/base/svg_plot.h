@@ -5,8 +5,6 @@
 
 #include "base/html.h"
 
-#define PH_PLOT_COLORS 6 /* --c1 .. --c6 of the page's style */
-
 enum ph_plot_style {
     PH_PLOT_LINE,          /* through the points in their order */
     PH_PLOT_DOTS,          /* one a point */
@@ -19,7 +17,7 @@ struct ph_plot_series {
         *name;      /* in the legend, and shown when the pointer rests on a point; NULL: not in the legend */
     const char *id; /* of the element that holds what is drawn; NULL: none */
     enum ph_plot_style style;
-    size_t color; /* 1 .. PH_PLOT_COLORS */
+    size_t color; /* 1 .. 6: --c1 .. --c6 of the page's style */
     size_t count;
     const double *x, *y;      /* (count) */
     const double *x_end;      /* (count) for bars */

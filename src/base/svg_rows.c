@@ -128,18 +128,13 @@ static void draw_row(struct ph_html *html, const struct ph_row_plot *plot, const
 
 static void draw_header(struct ph_html *html, const struct ph_row_plot *plot, const struct row_frame *frame)
 {
-    if (plot->title != NULL) {
-        ph__html_markup(html, "<text class=\"title\" x=\"4\" y=\"18\">");
-        ph__html_text(html, plot->title);
-        ph__html_markup(html, "</text>\n");
-    }
-    if (plot->reference_name != NULL) {
-        ph__html_markup(html, "<line class=\"whisker s2\" x1=\"%.1f\" x2=\"%.1f\" y1=\"6\" y2=\"22\"/>",
-            frame->right, frame->right);
-        ph__html_markup(html, "<text text-anchor=\"end\" x=\"%.1f\" y=\"18\">", frame->right - 8);
-        ph__html_text(html, plot->reference_name);
-        ph__html_markup(html, "</text>\n");
-    }
+    if (plot->reference_name == NULL)
+        return;
+    ph__html_markup(html, "<line class=\"whisker s2\" x1=\"%.1f\" x2=\"%.1f\" y1=\"6\" y2=\"22\"/>",
+        frame->right, frame->right);
+    ph__html_markup(html, "<text text-anchor=\"end\" x=\"%.1f\" y=\"18\">", frame->right - 8);
+    ph__html_text(html, plot->reference_name);
+    ph__html_markup(html, "</text>\n");
 }
 
 void ph__html_row_plot(struct ph_html *html, const struct ph_row_plot *plot)

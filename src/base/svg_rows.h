@@ -11,14 +11,14 @@ struct ph_plot_row {
     const double *singles; /* (num_singles) small dots */
     size_t num_singles;
     double reference; /* a tick of another colour, such as a published figure; not finite: none */
-    size_t color;     /* 1 .. PH_PLOT_COLORS */
+    size_t color;     /* 1 .. 6: --c1 .. --c6 of the page's style */
 };
 
 struct ph_row_plot {
-    const char *id, *title, *label; /* title may be NULL; label: of the axis */
-    double width;                   /* in pixels where there is room; the height follows from the rows */
-    const char *format;             /* of a value, for one double: "%.4f" */
-    const char *reference_name;     /* NULL where no row has one */
+    const char *id, *label;     /* label: of the axis */
+    double width;               /* in pixels where there is room; the height follows from the rows */
+    const char *format;         /* of a value, for one double: "%.4f" */
+    const char *reference_name; /* NULL where no row has one */
     const struct ph_plot_row *rows;
     size_t num_rows;
 };

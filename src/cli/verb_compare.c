@@ -5,6 +5,7 @@
 
 #include "base/directory.h"
 #include "cli/arguments.h"
+#include "cli/printing.h"
 #include "cli/seed_list.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
@@ -69,25 +70,17 @@ static void print_run(void *context, const struct ph__comparison *comparison, si
     fflush(stdout);
 }
 
-static void show_note(void *context, const char *text)
+static ph_status write_tables(const void *tables, struct ph_writer *writer)
 {
-    (void)context;
-    fprintf(stderr, "phloem: note: %s\n", text);
+    return ph__comparison_tables_write(tables, writer);
 }
 
 static ph_status print_tables(const struct request *request, const struct ph__comparison_tables *tables)
 {
-    struct ph_writer *writer;
     printf("%s", request->is_quiet ? "" : "\n");
-    fflush(stdout); /* the writer goes past the stream */
-    PH_TRY(ph__writer_open("-", &writer));
-    ph_status status = ph__comparison_tables_write(tables, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    if (status == PH_OK)
-        printf("\n%s/compare.md, .csv, .json and .html hold this too\n", request->folder);
-    return status;
+    PH_TRY(cli_print(write_tables, tables));
+    printf("\n%s/compare.md, .csv, .json and .html hold this too\n", request->folder);
+    return PH_OK;
 }
 
 static ph_status report(const struct request *request, struct ph__comparison *comparison)
@@ -95,7 +88,7 @@ static ph_status report(const struct request *request, struct ph__comparison *co
     struct ph__comparison_tables tables;
     ph_status status = ph__comparison_tables_init(&tables, comparison);
     if (status == PH_OK)
-        status = ph__comparison_files_write(comparison, &tables, request->folder);
+        status = ph__comparison_files_write(&tables, request->folder);
     if (status == PH_OK)
         status = print_tables(request, &tables);
     ph__comparison_tables_fini(&tables);
@@ -117,7 +110,7 @@ static ph_status compare(struct request *request, struct ph__comparison *compari
         .folder = request->folder,
     };
     const struct ph__comparison_watcher watcher = {
-        .context = request, .on_run = print_run, .on_note = show_note, .watch_signals = cli_stop_signal};
+        .context = request, .on_run = print_run, .on_note = cli_print_note, .watch_signals = cli_stop_signal};
     PH_TRY(ph__comparison_init(comparison, &plan));
     PH_TRY(ph__directory_create(request->folder));
     PH_TRY(ph__comparison_run(comparison, &watcher));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/arguments.h"
+#include "cli/printing.h"
 #include "cli/verb.h"
 #include "model/model.h"
 
@@ -14,16 +15,10 @@ static void print_kinds(void)
            "of one's own.\n");
 }
 
-static ph_status print_keys(const struct ph_option_table *keys)
+static ph_status write_keys(const void *table, struct ph_writer *writer)
 {
-    struct ph_writer *writer;
-    fflush(stdout); /* what was printed comes first: the writer goes past the stream */
-    PH_TRY(ph__writer_open("-", &writer));
-    ph_status status = ph__config_describe(writer, &keys, 1, false);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    const struct ph_option_table *keys = table;
+    return ph__config_describe(writer, &keys, 1, false);
 }
 
 static ph_status explain(const char *name)
@@ -36,7 +31,7 @@ static ph_status explain(const char *name)
         return cli_unknown("model", name, known, PH_NUM_MODELS);
     printf("%s: %s\n", name, ph_model_description(kind));
     if (ph__model(kind)->keys != NULL)
-        return print_keys(ph__model(kind)->keys);
+        return cli_print(write_keys, ph__model(kind)->keys);
     printf("\nIt has no keys of its own.\n");
     return PH_OK;
 }

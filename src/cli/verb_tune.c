@@ -4,6 +4,7 @@
 
 #include "base/stop.h"
 #include "cli/arguments.h"
+#include "cli/printing.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "train/tuning_report.h"
@@ -64,31 +65,18 @@ static void print_step(void *context, const struct ph__trial *trial, int64_t see
     fflush(stdout);
 }
 
-static void show_note(void *context, const char *text)
+static ph_status write_table(const void *table, struct ph_writer *writer)
 {
-    (void)context;
-    fprintf(stderr, "phloem: note: %s\n", text);
-}
-
-static ph_status write_table(const struct ph_text_table *table)
-{
-    struct ph_writer *writer;
-    PH_TRY(ph__writer_open("-", &writer));
-    ph_status status = ph__text_table_write(table, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__text_table_write(table, writer);
 }
 
 static ph_status print_table(struct ph__tuning *tuning)
 {
     struct ph_text_table table;
     printf("\n");
-    fflush(stdout); /* the writer goes past the stream */
     ph_status status = ph__tuning_table(tuning, &table);
     if (status == PH_OK)
-        status = write_table(&table);
+        status = cli_print(write_table, &table);
     ph__text_table_fini(&table);
     return status;
 }
@@ -111,17 +99,27 @@ static ph_status print_outcome(const struct request *request, struct ph__tuning 
 static ph_status search(
     struct request *request, struct ph__tuning *tuning, const struct ph__tuning_plan *plan)
 {
-    const struct ph__tuning_watcher watcher = {
-        .context = request, .on_step = print_step, .on_note = show_note, .watch_signals = cli_stop_signal};
-    PH_TRY(ph__tuning_init(tuning, plan));
-    ph_status status = ph__tuning_run(tuning, &watcher);
-    if (status != PH_OK && !ph__is_stop_status(status))
-        return status;
+    const char *reason = ph__arena_strdup(&request->arena, ph_error_text());
     PH_TRY(ph__tuning_report_write(tuning));
     if (ph__is_stop_status(status))
         return ph_fail(status,
             "stopped by a signal; what is finished is in %s/trials.csv, and the same command goes on",
             request->folder);
+    return reason != NULL ? ph_fail(status, "%s", reason) : PH_ERROR_MEMORY;
+}
+
+static ph_status search(
+    struct request *request, struct ph__tuning *tuning, const struct ph__tuning_plan *plan)
+{
+    const struct ph__tuning_watcher watcher = {.context = request,
+        .on_step = print_step,
+        .on_note = cli_print_note,
+        .watch_signals = cli_stop_signal};
+    PH_TRY(ph__tuning_init(tuning, plan));
+    ph_status status = ph__tuning_run(tuning, &watcher);
+    if (status != PH_OK)
+        return end_early(request, tuning, status);
+    PH_TRY(ph__tuning_report_write(tuning));
     return print_outcome(request, tuning);
 }
 

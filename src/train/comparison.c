@@ -172,9 +172,9 @@ static ph_status find_finished(struct ph__comparison *comparison, struct ph__com
     const char *path = ph__path_join(&comparison->arena, run->folder, "summary.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    if (!ph__file_exists(path) || ph__summary_read(path, &run->summary) != PH_OK)
+    if (!ph__file_exists(path) ||
+        ph__summary_read(path, &run->summary, run->backend, sizeof run->backend) != PH_OK)
         return PH_OK;
-    PH_TRY(ph__summary_read_backend(path, run->backend, sizeof run->backend));
     run->state = PH_RUN_FINISHED;
     return PH_OK;
 }

@@ -38,9 +38,9 @@ static ph_status write_csv_row(
     return ph__writer_write(writer, "\n", 1);
 }
 
-static ph_status write_csv(const struct ph__comparison *comparison,
-    const struct ph__comparison_tables *tables, struct ph_writer *writer)
+static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph_writer *writer)
 {
+    const struct ph__comparison *comparison = tables->comparison;
     PH_TRY(ph__writer_printf(writer, "config,path"));
     for (size_t i = 0; i < ph__num_figure_fields; i++)
         PH_TRY(ph__writer_printf(writer, ",%s", ph__figure_fields[i].key));
@@ -50,23 +50,20 @@ static ph_status write_csv(const struct ph__comparison *comparison,
     return PH_OK;
 }
 
-static ph_status write_markdown(const struct ph__comparison *comparison,
-    const struct ph__comparison_tables *tables, struct ph_writer *writer)
+static ph_status write_markdown(const struct ph__comparison_tables *tables, struct ph_writer *writer)
 {
-    (void)comparison;
     PH_TRY(ph__writer_printf(writer, "# Comparison\n\n"));
     return ph__comparison_tables_write(tables, writer);
 }
 
-typedef ph_status write_function(const struct ph__comparison *comparison,
-    const struct ph__comparison_tables *tables, struct ph_writer *writer);
+typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph_writer *writer);
 
-static ph_status write_text(const struct ph__comparison *comparison,
+static ph_status write_text(
     const struct ph__comparison_tables *tables, write_function *write, const char *path)
 {
     struct ph_writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = write(comparison, tables, writer);
+    ph_status status = write(tables, writer);
     if (status == PH_OK)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);
@@ -118,9 +115,9 @@ static struct ph_json *row_json(
     return object;
 }
 
-static ph_status write_json(
-    const struct ph__comparison *comparison, const struct ph__comparison_tables *tables, const char *path)
+static ph_status write_json(const struct ph__comparison_tables *tables, const char *path)
 {
+    const struct ph__comparison *comparison = tables->comparison;
     struct ph_json *object = ph__json_object(), *seeds = ph__json_array(), *rows = ph__json_array();
     for (size_t seed = 0; seed < comparison->num_seeds; seed++)
         ph__json_append_integer(seeds, comparison->seeds[seed]);
@@ -136,8 +133,8 @@ static ph_status write_json(
 
 /* ---- all -------------------------------------------------------------------------------------------------- */
 
-static ph_status write_files(struct ph_arena *arena, const struct ph__comparison *comparison,
-    const struct ph__comparison_tables *tables, const char *folder)
+static ph_status write_files(
+    struct ph_arena *arena, const struct ph__comparison_tables *tables, const char *folder)
 {
     const char *markdown = ph__path_join(arena, folder, "compare.md");
     const char *csv = ph__path_join(arena, folder, "compare.csv");
@@ -145,17 +142,16 @@ static ph_status write_files(struct ph_arena *arena, const struct ph__comparison
     const char *page = ph__path_join(arena, folder, "compare.html");
     if (markdown == NULL || csv == NULL || json == NULL || page == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(write_text(comparison, tables, write_markdown, markdown));
-    PH_TRY(write_text(comparison, tables, write_csv, csv));
-    PH_TRY(write_json(comparison, tables, json));
-    return ph__comparison_page_write(comparison, tables, page);
+    PH_TRY(write_text(tables, write_markdown, markdown));
+    PH_TRY(write_text(tables, write_csv, csv));
+    PH_TRY(write_json(tables, json));
+    return ph__comparison_page_write(tables, page);
 }
 
-ph_status ph__comparison_files_write(
-    const struct ph__comparison *comparison, const struct ph__comparison_tables *tables, const char *folder)
+ph_status ph__comparison_files_write(const struct ph__comparison_tables *tables, const char *folder)
 {
     struct ph_arena arena = {0};
-    ph_status status = write_files(&arena, comparison, tables, folder);
+    ph_status status = write_files(&arena, tables, folder);
     ph__arena_fini(&arena);
     return status;
 }

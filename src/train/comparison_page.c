@@ -46,9 +46,10 @@ static ph_status list_rows(const struct ph__comparison *comparison, const struct
     return PH_OK;
 }
 
-static void write_plot(struct ph_html *html, const struct ph__comparison *comparison,
-    const struct ph__comparison_tables *tables, struct ph_arena *arena)
+static void write_plot(
+    struct ph_html *html, const struct ph__comparison_tables *tables, struct ph_arena *arena)
 {
+    const struct ph__comparison *comparison = tables->comparison;
     struct ph_plot_row *rows;
     ph_status status = list_rows(comparison, tables->figures, arena, &rows);
     if (status != PH_OK) {
@@ -94,13 +95,13 @@ static void write_table(struct ph_html *html, const char *id, const char *title,
     ph__html_end_section(html);
 }
 
-static void write_page(struct ph_html *html, const struct ph__comparison *comparison,
-    const struct ph__comparison_tables *tables, struct ph_arena *arena)
+static void write_page(
+    struct ph_html *html, const struct ph__comparison_tables *tables, struct ph_arena *arena)
 {
     static const char *const ids[] = {"accuracy", "published", "cost"};
-    ph__html_element(html, "h1", NULL, "Comparison of %zu configs", comparison->num_rows);
+    ph__html_element(html, "h1", NULL, "Comparison of %zu configs", tables->comparison->num_rows);
     ph__html_element(html, "p", "note", "%s", tables->about);
-    write_plot(html, comparison, tables, arena);
+    write_plot(html, tables, arena);
     for (size_t i = 0; i < PH_NUM_COMPARISON_TABLES; i++)
         if (ph__text_table_num_rows(&tables->tables[i]) > 0)
             write_table(html, ids[i], tables->titles[i], &tables->tables[i], arena);
@@ -111,13 +112,12 @@ static void write_page(struct ph_html *html, const struct ph__comparison *compar
     ph__html_end_section(html);
 }
 
-ph_status ph__comparison_page_write(
-    const struct ph__comparison *comparison, const struct ph__comparison_tables *tables, const char *path)
+ph_status ph__comparison_page_write(const struct ph__comparison_tables *tables, const char *path)
 {
     struct ph_arena arena = {0};
     struct ph_html *html;
     PH_TRY(ph__html_open(path, "Comparison", &html));
-    write_page(html, comparison, tables, &arena);
+    write_page(html, tables, &arena);
     ph_status status = ph__html_finish(html);
     ph__html_close(html);
     ph__arena_fini(&arena);

@@ -228,7 +228,7 @@ static ph_status add_note(
 ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struct ph__comparison *comparison)
 {
     *tables = (struct ph__comparison_tables){
-        .notes = "", .titles = {"Accuracy", "Beside published figures", "Cost"}};
+        .comparison = comparison, .notes = "", .titles = {"Accuracy", "Beside published figures", "Cost"}};
     struct ph_text_table *all = tables->tables;
     ph__text_table_init(&all[PH_TABLE_ACCURACY], accuracy_columns, COUNT(accuracy_columns));
     ph__text_table_init(&all[PH_TABLE_PUBLISHED], published_columns, COUNT(published_columns));

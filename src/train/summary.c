@@ -183,7 +183,8 @@ static ph_status read_file(const char *path, struct ph_arena *arena, struct ph_j
     return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
 }
 
-ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_out)
+ph_status ph__summary_read(
+    const char *path, struct ph_train_summary *summary_out, char *backend_out, size_t backend_size)
 {
     struct ph_arena arena = {0};
     struct ph_json *json = NULL;
@@ -194,19 +195,8 @@ ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_ou
         status = ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or no such value", path, missing);
     if (status == PH_OK)
         *summary_out = summary;
-    if (json != NULL)
-        ph__json_destroy(json);
-    ph__arena_fini(&arena);
-    return status;
-}
-
-ph_status ph__summary_read_backend(const char *path, char *backend_out, size_t size)
-{
-    struct ph_arena arena = {0};
-    struct ph_json *json = NULL;
-    ph_status status = read_file(path, &arena, &json);
-    if (status == PH_OK)
-        snprintf(backend_out, size, "%s", ph__json_as_text(ph__json_get(json, "backend"), ""));
+    if (status == PH_OK && backend_out != NULL)
+        snprintf(backend_out, backend_size, "%s", ph__json_as_text(ph__json_get(json, "backend"), ""));
     if (json != NULL)
         ph__json_destroy(json);
     ph__arena_fini(&arena);

@@ -7,10 +7,10 @@
 
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
     const char *backend, const char *path);
-/* What ph__summary_write wrote. PH_ERROR_CHECKPOINT naming the path and what is missing. */
-ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_out);
-/* What it says of the backend; cut to fit. */
-ph_status ph__summary_read_backend(const char *path, char *backend_out, size_t size);
+/* What ph__summary_write wrote; the backend cut to fit, NULL where it is not wanted. PH_ERROR_CHECKPOINT naming the path and
+ * what is missing. */
+ph_status ph__summary_read(
+    const char *path, struct ph_train_summary *summary_out, char *backend_out, size_t backend_size);
 
 struct ph_json *ph__metrics_json(const struct ph_metrics *metrics);
 void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics); /* the same members */

@@ -127,7 +127,7 @@ static ph_status resume(struct ph__trainer *trainer)
     PH_TRY(digest_encoder(trainer));
     PH_TRY(ph__trainer_resume(trainer));
     path_in(trainer->job->folder, "summary.json", path);
-    if (!ph__trainer_is_over(trainer) || ph__summary_read(path, &ended) != PH_OK)
+    if (!ph__trainer_is_over(trainer) || ph__summary_read(path, &ended, NULL, 0) != PH_OK)
         return put_back(trainer);
     PH_TRY(put_model_back(trainer));
     ended.resumed_step = trainer->summary.resumed_step;

@@ -46,7 +46,7 @@ static void what_was_written_is_read(void **state)
 {
     (void)state;
     struct ph_train_summary read;
-    assert_ok(ph__summary_read(write_sample(), &read));
+    assert_ok(ph__summary_read(write_sample(), &read, NULL, 0));
     assert_int_equal(read.epochs, 3);
     assert_int_equal(read.best_epoch, 2);
     assert_int_equal(read.steps, 36);
@@ -68,23 +68,24 @@ static void what_was_written_is_read(void **state)
 static void the_backend_is_read_as_far_as_it_fits(void **state)
 {
     (void)state;
+    struct ph_train_summary read;
     char backend[64], cut[5];
-    assert_ok(ph__summary_read_backend(write_sample(), backend, sizeof backend));
+    assert_ok(ph__summary_read(write_sample(), &read, backend, sizeof backend));
     assert_string_equal(backend, "some backend");
-    assert_ok(ph__summary_read_backend(write_sample(), cut, sizeof cut));
+    assert_ok(ph__summary_read(write_sample(), &read, cut, sizeof cut));
     assert_string_equal(cut, "some");
-    assert_fails(ph__summary_read_backend("/no/such/summary", cut, sizeof cut), PH_ERROR_CHECKPOINT,
-        "/no/such/summary");
 }
 
 static void what_is_no_summary_is_named(void **state)
 {
     (void)state;
     struct ph_train_summary read;
-    assert_fails(ph__summary_read("/no/such/summary", &read), PH_ERROR_CHECKPOINT, "/no/such/summary");
-    assert_fails(ph__summary_read(test_write_file("none.json", "{}"), &read), PH_ERROR_CHECKPOINT,
+    assert_fails(
+        ph__summary_read("/no/such/summary", &read, NULL, 0), PH_ERROR_CHECKPOINT, "/no/such/summary");
+    assert_fails(ph__summary_read(test_write_file("none.json", "{}"), &read, NULL, 0), PH_ERROR_CHECKPOINT,
         "'threads' is missing");
-    assert_fails(ph__summary_read(test_write_file("none.json", "no"), &read), PH_ERROR_CHECKPOINT, "JSON");
+    assert_fails(
+        ph__summary_read(test_write_file("none.json", "no"), &read, NULL, 0), PH_ERROR_CHECKPOINT, "JSON");
 }
 
 int main(void)
