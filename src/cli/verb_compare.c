@@ -111,11 +111,15 @@ static ph_status compare(struct request *request, struct ph__comparison *compari
     };
     const struct ph__comparison_watcher watcher = {
         .context = request, .on_run = print_run, .on_note = cli_print_note, .watch_signals = cli_stop_signal};
+    int lock;
     PH_TRY(ph__comparison_init(comparison, &plan));
     PH_TRY(ph__directory_create(request->folder));
-    PH_TRY(ph__comparison_run(comparison, &watcher));
-    PH_TRY(report(request, comparison));
-    return ph__comparison_outcome(comparison);
+    PH_TRY(ph__directory_lock(request->folder, &lock));
+    ph_status status = ph__comparison_run(comparison, &watcher);
+    if (status == PH_OK)
+        status = report(request, comparison);
+    ph__directory_unlock(lock);
+    return status == PH_OK ? ph__comparison_outcome(comparison) : status;
 }
 
 static ph_status run(int argc, char **argv, struct request *request)

@@ -149,3 +149,13 @@ fails 2 'data.train' compare job.yaml --out x --set data.train=
 fails 2 'read only once' compare job.yaml --out x --set data.train=-
 fails 2 'published.auc' compare job.yaml --out x --set published.auc=2
 [ ! -e x ] || complain 'what could not begin has left its folder'
+
+# ---- one at a time ----
+begins compare slow.yaml --out held --seeds 1 --quiet
+waits_for test -e held/runs
+kill -s STOP "$process" 2>/dev/null || complain 'the comparison has ended before the other one began'
+fails 2 'held: somebody else works in this folder' compare slow.yaml --out held --seeds 1
+kill -s CONT "$process"
+ends 0
+succeeds compare slow.yaml --out held --seeds 1
+contains stdout 'finished before'
