@@ -96,8 +96,8 @@ static ph_status print_outcome(const struct request *request, struct ph__tuning 
     return PH_OK;
 }
 
-static ph_status search(
-    struct request *request, struct ph__tuning *tuning, const struct ph__tuning_plan *plan)
+/* What is finished is reported all the same, and then what ended the search. */
+static ph_status end_early(struct request *request, struct ph__tuning *tuning, ph_status status)
 {
     const char *reason = ph__arena_strdup(&request->arena, ph_error_text());
     PH_TRY(ph__tuning_report_write(tuning));

@@ -1,8 +1,10 @@
 #include "train/tuning_report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/csv.h"
 #include "base/file.h"
@@ -66,12 +68,17 @@ static ph_status write_trials(
 
 /* ---- both ------------------------------------------------------------------------------------------------- */
 
+/* NULL: there is none, and no former one is left. */
 static ph_status write_best(struct ph__tuning *tuning, const struct ph__trial *best)
 {
     const char *path = ph__path_join(&tuning->arena, tuning->plan->folder, "best.yaml");
     struct ph_config *config;
     if (path == NULL)
         return PH_ERROR_MEMORY;
+    if (best == NULL && unlink(path) != 0 && errno != ENOENT)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+    if (best == NULL)
+        return PH_OK;
     PH_TRY(ph__tuning_read_trial(tuning, best, &config));
     ph_status status = ph_config_write(config, path);
     ph_config_destroy(config);
@@ -90,9 +97,7 @@ ph_status ph__tuning_report_write(struct ph__tuning *tuning)
     PH_TRY(ph__writer_open_atomic(path, &writer));
     ph_status status = write_trials(tuning, trials, writer);
     ph__writer_close(writer);
-    if (status == PH_OK && num_ranked > 0)
-        status = write_best(tuning, trials[0]);
-    return status;
+    return status == PH_OK ? write_best(tuning, num_ranked > 0 ? trials[0] : NULL) : status;
 }
 
 /* ---- for people ------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "train/tuning.h"
 
 /* DIR/trials.csv, a line a trial, the best first; and, once a trial has finished a rung, DIR/best.yaml: the config with the best
- * values and its test data, whole. PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ * values and its test data, whole; before that, a former one is removed. PH_ERROR_DISK, PH_ERROR_MEMORY. */
 ph_status ph__tuning_report_write(struct ph__tuning *tuning);
 
 /* The same for people; the last column is the values. */

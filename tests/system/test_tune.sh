@@ -139,7 +139,12 @@ fails 3 "$part" tune lacking.yaml --out lacking --runs 1 --quiet
 mv part "$part"
 succeeds tune lacking.yaml --out lacking --runs 1
 mv "$part" part
+rm lacking/best.yaml lacking/trials.csv
 fails 3 "$part" tune lacking.yaml --out lacking --runs 3 --quiet
+contains lacking/trials.csv '0,0000-'
+contains lacking/best.yaml 'kind: fm'
+succeeds tune lacking.yaml --out lacking --set optimizer.learning_rate=0.03 --minutes 1e-12
+[ ! -e lacking/best.yaml ] || complain 'the best config of another search is left'
 mv part "$part"
 succeeds tune lacking.yaml --out lacking --runs 3
 [ "$(grep -c 'finished before' stdout)" -eq 1 ] || complain 'data that were lacking are remembered'
