@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "train/tune_options.h"
 
-/* PH_ERROR_CONFIG for a range that contradicts itself, for a key that is given twice and for one by which nothing is learnt;
- * naming it. What the key's own table says of the values is for the caller to try. */
+/* PH_ERROR_CONFIG for a range that contradicts itself, for a key that is given twice and for one that no search may
+ * vary; naming it. What the key's own table says of the values, and whether they make a difference, is for the caller to try. */
 ph_status ph__ranges_check(const struct ph_tune_settings *settings);
 
 /* The values that together have every way to be wrong: both ends, or all that are listed. In the arena. */

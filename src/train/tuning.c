@@ -41,26 +41,46 @@ ph_status ph__tuning_read_trial(
     return read_candidate(&tuning->arena, tuning->plan, trial->sets, trial->num_sets, config_out);
 }
 
-/* Whether the key's table takes the ends of the range. */
+/* Of a candidate's config; test data have no say in a search. */
+static ph_status key_of(struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES])
+{
+    config->data.test = NULL;
+    return ph__run_key(config, program, key_out);
+}
+
+/* What a run is known by, but for the program: of the config as it is, or with a "key=value". */
+static ph_status key_with(struct ph__tuning *tuning, const char *set, char key_out[PH_RUN_KEY_BYTES])
+{
+    struct ph_config *config;
+    PH_TRY(read_candidate(&tuning->arena, tuning->plan, &set, set != NULL, &config));
+    ph_status status = key_of(config, "", key_out);
+    ph_config_destroy(config);
+    return status;
+}
+
+/* Whether the key's table takes the ends of the range, and makes another run of one of them. */
 static ph_status try_range(struct ph__tuning *tuning, size_t index)
 {
     const struct ph_range_settings *range =
         (const struct ph_range_settings *)tuning->config->tune.ranges.items + index;
     const char *const *values;
+    char bare[PH_RUN_KEY_BYTES], key[PH_RUN_KEY_BYTES];
     size_t num_values;
+    bool has_effect = false;
+    PH_TRY(key_with(tuning, NULL, bare));
     PH_TRY(ph__range_extremes(range, &tuning->arena, &values, &num_values));
     for (size_t i = 0; i < num_values; i++) {
-        struct ph_config *config;
         const char *set = ph__arena_printf(&tuning->arena, "%s=%s", range->key, values[i]);
-        if (set == NULL)
-            return PH_ERROR_MEMORY;
-        ph_status status = read_candidate(&tuning->arena, tuning->plan, &set, 1, &config);
+        ph_status status = set != NULL ? key_with(tuning, set, key) : PH_ERROR_MEMORY;
         if (status == PH_ERROR_CONFIG)
             return ph_fail(status, "tune.ranges[%zu]: %s", index, ph_error_text());
         PH_TRY(status);
-        ph_config_destroy(config);
+        has_effect = has_effect || strcmp(key, bare) != 0;
     }
-    return PH_OK;
+    if (has_effect)
+        return PH_OK;
+    return ph_fail(
+        PH_ERROR_CONFIG, "tune.ranges[%zu]: %s changes nothing of what a run comes to", index, range->key);
 }
 
 static ph_status check_config(struct ph__tuning *tuning)
@@ -78,13 +98,6 @@ static ph_status check_config(struct ph__tuning *tuning)
     for (size_t i = 0; i < config->tune.ranges.count; i++)
         PH_TRY(try_range(tuning, i));
     return PH_OK;
-}
-
-/* Of a candidate's config; test data have no say in a search. */
-static ph_status key_of(struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES])
-{
-    config->data.test = NULL;
-    return ph__run_key(config, program, key_out);
 }
 
 /* How long a run was trained before it went on is part of what its folder holds: so are eta and min_epochs of its name. */

@@ -61,7 +61,7 @@ struct ph__tuning_watcher {
 };
 
 /* Reads the config and tries every range against the tables of keys, before anything runs. PH_ERROR_CONFIG naming range and
- * reason; PH_ERROR_USAGE while another search works in the folder; PH_ERROR_CHECKPOINT for a damaged journal. To be finished
+ * reason, also where no value makes a run another one; PH_ERROR_USAGE while another search works in the folder; PH_ERROR_CHECKPOINT for a damaged journal. To be finished
  * also after a failure. */
 ph_status ph__tuning_init(struct ph__tuning *tuning, const struct ph__tuning_plan *plan);
 void ph__tuning_fini(struct ph__tuning *tuning);

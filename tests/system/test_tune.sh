@@ -164,6 +164,7 @@ refused 'must be a number from 0 to 0.99' 'tune.ranges[1].values=0,2'
 refused 'scale log' 'tune.ranges[0].min=0'
 refused 'no key that is tuned' 'tune.ranges[0].key=seed'
 refused 'train.epochs' 'tune.ranges[0].key=train.epochs'
+refused 'tune.ranges[0]: train.report_seconds changes nothing of what a run comes to' tune.ranges[0].key=train.report_seconds
 refused 'data.valid is missing' data.valid=
 refused 'tune.runs' tune.runs=0
 fails 2 '--out' tune job.yaml
