@@ -25,7 +25,8 @@ struct ph_graph_drawing {
     size_t num_edges;
 };
 
-/* All is borrowed for the call. Takes time and memory as nodes times layers: fine for some hundreds. */
+/* All is borrowed for the call. Takes time as nodes times edges and as edges squared, and memory as edges times layers: fine for
+ * some hundreds of either. */
 void ph__html_graph(struct ph_html *html, const struct ph_graph_drawing *drawing);
 
 #endif

@@ -48,15 +48,16 @@ static const struct ph_option options[] = {
         .default_text = "400,400,400",
         .min = 1,
         .max = MAX_UNITS,
-        .help = "Widths of the hidden layers of the deep part (dnn, wide_deep, deepfm)."},
+        .help = "Widths of the hidden layers of the deep part, where a model has one."},
     {.key = "bottom_units",
         .type = PH_OPTION_INTEGERS,
         .offset = FIELD(bottom_units),
         .default_text = "",
         .min = 1,
         .max = MAX_UNITS,
-        .help =
-            "dlrm: widths of the hidden layers over the dense features; one more to embedding_dim follows."},
+        .help = "Widths of the hidden layers over the dense features, of models that make one more vector of "
+                "them; one to "
+                "embedding_dim follows."},
     {.key = "top_units",
         .type = PH_OPTION_INTEGERS,
         .offset = FIELD(top_units),

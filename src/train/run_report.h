@@ -2,7 +2,8 @@
  * profile, the store, and what the process has gathered (run_record.h). docs/REPORTS.md says what is on it.
  *
  * It is written at the end of each process's part, however that ends: curves and calibration are of the whole training,
- * operators' times and the coverage of ids of this process's part of it. */
+ * operators' times of this process's part of it. The coverage of ids is of the whole training, too,
+ * or not known: behind a resume the optimizer's slots tell of it (rows_learnt.h). */
 #ifndef PH_TRAIN_RUN_REPORT_H
 #define PH_TRAIN_RUN_REPORT_H
 

@@ -22,7 +22,7 @@ struct picture {
     size_t num_nodes, num_edges;
 };
 
-/* Whether a node only prepares weights, as packing does: it reads nothing that comes from the batch. */
+/* Whether a node reads something that comes from the batch: one that does not only prepares weights, as packing does. */
 static bool reads_batch(const struct picture *picture, const struct ph_node *node)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {

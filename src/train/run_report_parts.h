@@ -17,7 +17,7 @@ void ph__run_report_tables(struct ph_html *html, const struct ph__trainer *train
 void ph__run_report_ids(struct ph_html *html, const struct ph__trainer *trainer);
 void ph__run_report_graph(struct ph_html *html, const struct ph__trainer *trainer);
 
-/* "The largest 100 of 1000 tables." where there are more than are shown. */
+/* "The first 100 of 1000 features." where there are more than are shown. */
 void ph__run_report_cap(struct ph_html *html, const char *what, size_t count);
 
 #endif
