@@ -7,6 +7,7 @@
 #include "cli/printing.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "train/tuning_ranking.h"
 #include "train/tuning_report.h"
 
 struct request {

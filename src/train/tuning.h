@@ -77,12 +77,4 @@ ph_status ph__tuning_run(struct ph__tuning *tuning, const struct ph__tuning_watc
 ph_status ph__tuning_read_trial(
     struct ph__tuning *tuning, const struct ph__trial *trial, struct ph_config **config_out);
 
-/* Whether by logloss; else by AUC. */
-bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);
-
-/* The trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
- * arena, with those behind them that have not. PH_ERROR_MEMORY. */
-ph_status ph__tuning_ranking(
-    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_ranked_out);
-
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/csv.h"
 #include "base/file.h"
+#include "train/tuning_ranking.h"
 
 /* What a candidate has for the range; "" for the config as it is. */
 static const char *value_of(const struct ph__trial *trial, size_t range)
