@@ -215,24 +215,26 @@ struct ph_train_summary {
  * unless is_resumed, PH_ERROR_CHECKPOINT for one that holds no training that could be resumed, PH_ERROR_DISK. */
 ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
 
-/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
- * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a report.html,
- * which a process that is stopped or fails leaves as well, and with train.tensorboard event files. The first two are all that
- * ph_session_open needs, and phloem eval, predict and export. A config.yaml beside them, which phloem train --resume and
- * inspect want, is the caller's to write, from on_start: ph_config_write.
+/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a report
+ * and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a report.html,
+ * which a process that is stopped or fails leaves as well, and with train.tensorboard event files. The first two are
+ * all that ph_session_open needs, and phloem eval, predict and export. A config.yaml beside them, which phloem train
+ * --resume and inspect want, is the caller's to write, from on_start: ph_config_write.
  *
- * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and ends
- * in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads, observer,
- * num_prefetched, report and checkpoint settings; the paths, of the same rows, but text or prepared as they were, and valid
- * may not come or go; patience (0: without end) and max_bad_rows upwards; epochs and max_steps, but not below where the
- * checkpoint is, and max_steps not at all where the cosine schedule ends with it. docs/RESUME.md has the whole list. The
- * caller keeps the rest equal; much of it is checked. A training that has nothing left to do leaves its folder as it is.
+ * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and
+ * ends in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads,
+ * observer, num_prefetched, report and checkpoint settings; the paths, of the same rows, but text or prepared as they
+ * were, and valid may not come or go; patience (0: without end) and max_bad_rows upwards; epochs and max_steps, but
+ * not below where the checkpoint is, and max_steps not at all where the cosine schedule ends with it. docs/RESUME.md
+ * has the whole list. The caller keeps the rest equal; much of it is checked. A training that has nothing left to do
+ * leaves its folder as it is.
  *
  * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder; PH_ERROR_MEMORY
- * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data; PH_ERROR_DIVERGED for losses,
- * weights or scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or it is of another job; PH_ERROR_CONFIG for
- * settings that contradict one another, or that the checkpoint rules out; PH_ERROR_DISK; PH_ERROR_INTERRUPTED and
- * PH_ERROR_TERMINATED after *stop_signal, once a checkpoint is saved. The last good checkpoint survives them all. */
+ * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data; PH_ERROR_DIVERGED for
+ * losses, weights or scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or
+ * it is of another job; PH_ERROR_CONFIG for settings that contradict one another, or that the checkpoint rules out;
+ * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal, once a checkpoint is saved. The last
+ * good checkpoint survives them all. */
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus

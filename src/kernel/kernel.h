@@ -278,9 +278,9 @@ struct ph_kernels {
     void (*bf16_narrow)(size_t n, const ph_real *x, uint16_t *y);
     void (*bf16_widen)(size_t n, const uint16_t *x, ph_real *y);
 
-    /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets
-     * 1 where kept, 0 elsewhere; kept elements are multiplied by 1 / (1 - rate), rate < 1. Bit-equal on every ISA: an element is kept when its
-     * ph__rng_word >= rate * 2^32 (rounded to uint64). */
+    /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets 1
+     * where kept, 0 elsewhere; kept elements are multiplied by 1 / (1 - rate), rate < 1. Bit-equal on every ISA: an
+     * element is kept when its ph__rng_word >= rate * 2^32 (rounded to uint64). */
     void (*dropout)(const struct ph_rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
         const ph_real *x, ph_real *y, uint8_t *mask);
     void (*dropout_backward)(size_t n, double rate, const uint8_t *mask, const ph_real *dy, ph_real *dx);

@@ -1,9 +1,9 @@
 /* Every kernel by name, and which implementation each ISA's table holds.
  *
- * An entry names its own ISA where that variant beats the next lower one on bench_kernels, and the winner's
- * where it does not: such a variant is not kept. (With AVX-512 the gradient row was 13% slower than with AVX2, and the
- * elementwise optimizers, bound by memory, division and root, no faster.) Declares all implementations with the types of the table
- * itself. */
+ * An entry names its own ISA where that variant beats the next lower one on bench_kernels, and the winner's where it
+ * does not: such a variant is not kept. (With AVX-512 the gradient row was 13% slower than with AVX2, and the
+ * elementwise optimizers, bound by memory, division and root, no faster.) Declares all implementations with the types
+ * of the table itself. */
 #ifndef PH_KERNEL_KERNEL_LIST_H
 #define PH_KERNEL_KERNEL_LIST_H
 

@@ -1,11 +1,12 @@
-/* DHEN (Zhang et al., arXiv 2203.11014): layers that are ensembles of interaction modules. Each module makes l vectors u (l,D) of X (n,D):
+/* DHEN (Zhang et al., arXiv 2203.11014): layers that are ensembles of interaction modules. Each module makes l vectors
+ * u (l,D) of X (n,D):
  *   dot          u = W [x_i . x_j for i > j]                      all pairs of vectors; of one, its square
  *   attention    u = W T(X)                                      T a transformer encoder layer over the vectors
  *   convolution  u = W [K_1 * X, ..., K_c * X]                   X as an image of one channel
  *   linear       u = W X
  *   cross        u = W (X^T X) + b                               X^T X (D,D): the dimensions' second moments
- * and the layer Y = LN(ensemble(u_1, ..., u_k) + S X), the ensemble one below the other (concat), a sum or a weighted sum, S the identity
- * where the numbers of vectors agree. Dense features are one more vector, behind a perceptron. */
+ * and the layer Y = LN(ensemble(u_1, ..., u_k) + S X), the ensemble one below the other (concat), a sum or a weighted
+ * sum, S the identity where the numbers of vectors agree. Dense features are one more vector, behind a perceptron. */
 #include <string.h>
 
 #include "model/feature_layers.h"

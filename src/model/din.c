@@ -1,8 +1,9 @@
-/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): what a sample's history says of its target. An item h of the history counts by
+/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): what a sample's history says of its target. An item
+ * h of the history counts by
  *   a(h, t) = MLP([t, h, t - h, t * h]),
- * without a softmax, so that a history of much interest weighs more than one of little; sum_h a(h, t) h stands beside the other
- * features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories), which should share their table's
- * rows (data.fields[].shares). */
+ * without a softmax, so that a history of much interest weighs more than one of little; sum_h a(h, t) h stands beside
+ * the other features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories),
+ * which should share their table's rows (data.fields[].shares). */
 #include <stdlib.h>
 
 #include "model/feature_layers.h"

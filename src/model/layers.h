@@ -14,7 +14,8 @@ size_t ph__layer_extent(struct ph_builder *builder, ph_value x, size_t axis);
 /* Begins the scope "<name>.<index>", for ph_builder_pop_scope to end. */
 void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t index);
 
-/* activation(x W^T + b) with x (B,K) or (B,...,K): (B,units), (B,...,units). Parameters "<name>.weight" (units,K), "<name>.bias" (units). */
+/* activation(x W^T + b) with x (B,K) or (B,...,K): (B,units), (B,...,units). Parameters "<name>.weight" (units,K),
+ * "<name>.bias" (units). */
 ph_value ph__layer_affine(
     struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
 

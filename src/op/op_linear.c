@@ -1,7 +1,8 @@
-/* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own node behind
- * the layer becomes the layer's. In inference a row of y does not depend on the batch that it is in (packing
- * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of rank 2 or more, whose rows are all
- * its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the activation first, by y alone:
+/* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own node
+ * behind the layer becomes the layer's. In inference a row of y does not depend on the batch that it is in (packing
+ * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of rank 2 or more, whose rows
+ * are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the
+ * activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum of the rows of dy (linear_backward_weight). */
 #include "op/attributes.h"
 #include "op/operator.h"

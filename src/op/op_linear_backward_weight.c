@@ -1,5 +1,5 @@
-/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy.
- * inputs: dy (...,M), x (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db (M). */
+/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy. inputs: dy (...,M), x
+ * (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db (M). */
 #include "op/operator.h"
 
 enum { DY, X };

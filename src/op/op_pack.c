@@ -1,7 +1,7 @@
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
- * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the type of the weight, only its bytes are the library's; it is made
- * anew when the weight has changed. In bf16 precision the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain
- * layout. */
+ * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the
+ * type of the weight, only its bytes are the library's; it is made anew when the weight has changed. In bf16 precision
+ * the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain layout. */
 #include "op/operator.h"
 
 struct pack_attributes {

@@ -1,7 +1,7 @@
 /* What the operators of embedding tables share.
  *
- * A lookup is slots -> embedding_bag or embedding_rows; its gradient is merge and entries -> embedding_gradient, a sparse_rows value; and
- * that value flows into update_table, or becomes one sweep with it: embedding_update. */
+ * A lookup is slots -> embedding_bag or embedding_rows; its gradient is merge and entries -> embedding_gradient, a
+ * sparse_rows value; and that value flows into update_table, or becomes one sweep with it: embedding_update. */
 #ifndef PH_OP_OP_TABLE_H
 #define PH_OP_OP_TABLE_H
 

@@ -66,7 +66,8 @@ struct ph__comparison_watcher {
 
 /* Reads all configs, so that what is wrong with one is said before anything runs. Errors: those of ph_config_read;
  * PH_ERROR_CONFIG for a config without data.train, PH_ERROR_USAGE for one that is given twice, for a base that is none
- * of them, for a seed among the sets, and for a variant by which a config would come to the same. To be finished also after a failure. */
+ * of them, for a seed among the sets, and for a variant by which a config would come to the same. To be finished also
+ * after a failure. */
 ph_status ph__comparison_init(struct ph__comparison *comparison, const struct ph__comparison_plan *plan);
 void ph__comparison_fini(struct ph__comparison *comparison);
 

@@ -98,7 +98,7 @@ static void add_accuracy(struct ph_text_table *table, const struct ph__compariso
     add_difference(table, figures, figures->auc_difference);
     add_spread(table, figures->test_logloss);
     add_difference(table, figures, figures->logloss_difference);
-    ph__text_table_number(table, "%.4f", figures->test_ne.mean);
+    add_spread(table, figures->test_ne);
     ph__text_table_number(table, "%.4f", figures->test_calibration.mean);
     add_spread(table, figures->valid_auc);
 }

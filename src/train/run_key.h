@@ -1,7 +1,9 @@
-/* What a finished training is known by, so that it is not repeated: its config, the program that trained, and its data.
+/* What a finished training is known by, so that it is not repeated: its config, the program that trained, and its
+ * data.
  *
- * Of the data, each file's size and the time it was last changed: cheap whatever their size, and where they are does not
- * matter. Of the program, its bytes, with which the library is linked into it; neither the libraries that it loads nor the processor. */
+ * Of the data, each file's size and the time it was last changed: cheap whatever their size, and where they are does
+ * not matter. Of the program, its bytes, with which the library is linked into it; neither the libraries that it loads
+ * nor the processor. */
 #ifndef PH_TRAIN_RUN_KEY_H
 #define PH_TRAIN_RUN_KEY_H
 

@@ -1,12 +1,12 @@
 /* A search over the ranges that a config declares: random, or by successive halving.
  *
- * A trial is a candidate (candidate.h); a run is one training of it, with one of tune.seeds seeds, in an ordinary training folder,
- * DIR/trials/NNNN-KEY-seedN, without test data: what decides is data.valid alone. Random search is halving of one rung. A
- * run that goes on to the next rung is resumed with more epochs, which ends as if it had been asked for them at once
- * (docs/RESUME.md): the plateau schedule's cuts, patience and the best model are carried.
+ * A trial is a candidate (candidate.h); a run is one training of it, with one of tune.seeds seeds, in an ordinary
+ * training folder, DIR/trials/NNNN-KEY-seedN, without test data: what decides is data.valid alone. Random search is
+ * halving of one rung. A run that goes on to the next rung is resumed with more epochs, which ends as if it had been
+ * asked for them at once (docs/RESUME.md): the plateau schedule's cuts, patience and the best model are carried.
  *
- * Each step, a run to the end of a rung, is put down in DIR/tune.json, so that a search that was stopped decides as it did and
- * repeats nothing. Folders are known by a key of config, program and data (run_key.h). */
+ * Each step, a run to the end of a rung, is put down in DIR/tune.json, so that a search that was stopped decides as it
+ * did and repeats nothing. Folders are known by a key of config, program and data (run_key.h). */
 #ifndef PH_TRAIN_TUNING_H
 #define PH_TRAIN_TUNING_H
 
@@ -60,9 +60,9 @@ struct ph__tuning_watcher {
     const volatile int *(*watch_signals)(void); /* as in struct ph__config_run */
 };
 
-/* Reads the config and tries every range against the tables of keys, before anything runs. PH_ERROR_CONFIG naming range and
- * reason, also where no value makes a run another one; PH_ERROR_USAGE while another search works in the folder; PH_ERROR_CHECKPOINT for a damaged journal. To be finished
- * also after a failure. */
+/* Reads the config and tries every range against the tables of keys, before anything runs. PH_ERROR_CONFIG naming
+ * range and reason, also where no value makes a run another one; PH_ERROR_USAGE while another search works in the
+ * folder; PH_ERROR_CHECKPOINT for a damaged journal. To be finished also after a failure. */
 ph_status ph__tuning_init(struct ph__tuning *tuning, const struct ph__tuning_plan *plan);
 void ph__tuning_fini(struct ph__tuning *tuning);
 
