@@ -52,7 +52,7 @@ OWN = {
     "finalmlp": dict(first_units=[16, 12], second_units=[8], heads=2, first_context="", second_context="",
         gate_units=[10]),
     "dhen": dict(layers=2, modules="dot,attention,convolution,linear,cross", ensemble="concat", outputs=3, heads=2,
-        channels=2, kernel=3),
+        channels=2, kernel=3, layer_norm=True),
     "din": dict(targets="", histories="", attention_units=[10, 4]),
 }
 
@@ -100,6 +100,8 @@ CASES = [
     *[case("dhen", modules=module) for module in ("dot", "attention", "convolution", "linear", "cross")],
     case("dhen", LISTS, num_tasks=2), case("dhen", ensemble="sum", batch_norm=True), case("dhen", ensemble="weighted"),
     case("dhen", modules="dot, linear", outputs=4, ensemble="sum", bottom_units=[9]), # no shortcut matrix
+    case("dhen", layer_norm=False), case("dhen", layer_norm=False, modules="dot, linear", outputs=8, batch_norm=True),
+    case("dhen", layers=1, ensemble="sum", layer_norm=False), case("dhen", layers=3), case("dhen", layers=3, outputs=2),
     case("dhen", modules="dot", outputs=1, kernel=5), case("dhen", modules="convolution,convolution", kernel=5),
     case("ffm", num_dense=0), case("ffm", LISTS, num_tasks=2), case("ffm", HISTORY, shares=True),
     case("din", LISTS, batch_norm=True), case("din", HISTORY, targets="item", histories="seen"),

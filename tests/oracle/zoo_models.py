@@ -335,8 +335,10 @@ DHEN_MODULES = {
 
 
 def dhen(m):
-    """Y = LN(ensemble(u_1, ..., u_k) + shortcut(X)) (Zhang et al. 2022, section 3)"""
+    """Y = LN(ensemble(u_1, ..., u_k) + shortcut(X)) (Zhang et al. 2022, section 3); without layer_norm no LN here, but
+    in an attention module as before"""
     x, own = m.vectors_and_bottom(), m.own
+    norm = m.layer_norm if own["layer_norm"] else lambda name, x: x
     for i in range(own["layers"]):
         at = f"layer.{i}."
         names = enumerate(own["modules"].split(","))
@@ -344,7 +346,7 @@ def dhen(m):
         assert all(u.shape[1] == own["outputs"] for u in us)
         weights = m[at + "ensemble"][0] if own["ensemble"] == "weighted" else [1] * len(us)
         y = beside(*us) if own["ensemble"] == "concat" else sum(w * u for w, u in zip(weights, us))
-        x = m.layer_norm(at + "norm", y + (x if x.shape == y.shape else m[at + "shortcut"] @ x))
+        x = norm(at + "norm", y + (x if x.shape == y.shape else m[at + "shortcut"] @ x))
     return deep(m, x)
 
 
