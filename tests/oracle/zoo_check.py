@@ -7,6 +7,8 @@ Each case trains a model a few steps on made-up rows, reads model.safetensors, e
 and compares its logits with the probabilities of phloem predict. Every learnt tensor has to be read on the way. Prints
 the largest difference a case; ends with 1 when one is above TOLERANCE, and with 77 where NumPy is missing. A kind of
 model without a forward in zoo_models.py is named and passed over; a forward whose kind is gone is an error.
+
+FinalNet also learns beside its labels: one step of gradient descent has to move its output biases as worked out.
 """
 import json
 import pathlib
@@ -24,6 +26,7 @@ except ImportError as error:
     sys.exit(77)
 
 TOLERANCE = 1e-5  # of a logit, or of the largest one where that is above 1
+LONG_STEP = 0.5  # of gradient descent
 NUM_ROWS, NUM_DENSE, MAX_LENGTH = 400, 3, 5
 # Features in the order that a file has them: rows of the table, how ids are written, whose rows an id may share.
 COLUMNS = {
@@ -110,6 +113,9 @@ CASES = [
     case("din", HISTORIES, targets="shop,item", histories="shops,seen", shares=True),
 ]
 
+# Without batch norm, whose statistics of the batch no forward here knows.
+TEACHING = [case("finalnet"), case("finalnet", LISTS, num_tasks=2, residual="sum"), case("finalnet", second_units=[])]
+
 
 def make_rows(rng):
     """Columns by name: labels and dense values (B); of ids those of zoo_models.Model."""
@@ -178,11 +184,15 @@ def read_safetensors(path):
     return tensors
 
 
-def logits_of(settings, columns, tensors):
+def model_of(settings, columns, tensors):
     dense = [columns[f"d{i}"] for i in range(settings["num_dense"])]
     owners = {name: owner_of(name, settings) for name in settings["features"]}
-    model = zoo_models.Model(settings["model"], settings["own"], settings["features"], columns, owners,
+    return zoo_models.Model(settings["model"], settings["own"], settings["features"], columns, owners,
         numpy.stack(dense, axis=1) if dense else None, settings["num_tasks"], tensors)
+
+
+def logits_of(settings, columns, tensors):
+    model = model_of(settings, columns, tensors)
     logits = zoo_models.FORWARDS[settings["kind"]](model)
     assert not model.unread, f"{settings['name']}: nothing reads {sorted(model.unread)}"
     assert (logits.std(axis=0) > 0.01).all(), f"{settings['name']}: logits that are all alike show nothing"
@@ -207,6 +217,26 @@ def difference(folder, settings, columns):
     return abs(numpy.log(p / (1 - p)) - logits).max() / max(1, abs(logits).max())
 
 
+def trained(folder, learning_rate):
+    """The tensors after one step of gradient descent on all rows; after one of 1e-30 they are as they began."""
+    phloem("train", folder / "job.yaml", "--out", folder / f"run{learning_rate}", "--quiet",
+        "--set", f"train.batch_size={NUM_ROWS}", "--set", "optimizer.kind=sgd",
+        "--set", f"optimizer.learning_rate={learning_rate}")
+    return read_safetensors(folder / f"run{learning_rate}" / "model.safetensors")
+
+
+def teaching_difference(folder, settings, columns):
+    """How far the biases of FinalNet's outputs are from where their gradients move them, of the largest way."""
+    write_rows(folder / "rows.tsv", columns)
+    write_config(folder / "job.yaml", settings)
+    before, after = (trained(folder, rate) for rate in (1e-30, LONG_STEP))
+    labels = numpy.stack([columns[f"label{t}"] for t in range(settings["num_tasks"])], axis=1)
+    wanted = -LONG_STEP * numpy.array(zoo_models.finalnet_bias_gradients(model_of(settings, columns, before), labels))
+    names = [f"{block}.output.bias" for block in ("first", "second")][: len(wanted)]
+    moved = numpy.array([after[name] - before[name] for name in names])
+    return abs(moved - wanted).max() / abs(wanted).max()
+
+
 def check_kinds():
     """A new model need not be known here; what is known must be there and have a case."""
     kinds = {line.split()[0] for line in phloem("models").split("\n\n")[0].splitlines()}
@@ -221,12 +251,15 @@ def main():
     check_kinds()
     columns = make_rows(numpy.random.default_rng(5))
     is_fine = True
-    for settings in CASES:
+    measured = [(difference, settings) for settings in CASES]
+    measured += [(teaching_difference, settings) for settings in TEACHING]
+    for measure, settings in measured:
         with tempfile.TemporaryDirectory() as folder:
-            largest = difference(pathlib.Path(folder), settings, columns)
-        print(f"{settings['name']}: {largest:.2g}")
+            largest = measure(pathlib.Path(folder), settings, columns)
+        print(f"{'one step of ' * (measure is teaching_difference)}{settings['name']}: {largest:.2g}")
         is_fine &= bool(largest <= TOLERANCE)
-    print(f"{len(CASES)} cases, NumPy {numpy.__version__}, tolerance {TOLERANCE}: {'fine' if is_fine else 'NOT MET'}")
+    outcome = "fine" if is_fine else "NOT MET"
+    print(f"{len(measured)} cases, NumPy {numpy.__version__}, tolerance {TOLERANCE}: {outcome}")
     return 0 if is_fine else 1
 
 

@@ -189,15 +189,28 @@ def finalnet_block(m, name, x, units):
     return m.output(x, f"{name}.output")
 
 
-def finalnet(m):
-    """The mean of two blocks of factorised interaction layers, the first behind a field gate (Zhu et al. 2023)"""
+def finalnet_blocks(m):
+    """The logits of each block of factorised interaction layers, the first behind a field gate (Zhu et al. 2023)"""
     x = gated = m.field_vectors()
     if m.own["field_gate"]:
         gated = beside(x, x * (m["gate.weight"] @ x + m["gate.bias"][:, None]))
-    first = finalnet_block(m, "first", flat(gated), m.own["first_units"])
-    if not m.own["second_units"]:
-        return first
-    return (first + finalnet_block(m, "second", flat(x), m.own["second_units"])) / 2
+    blocks = [finalnet_block(m, "first", flat(gated), m.own["first_units"])]
+    if m.own["second_units"]:
+        blocks.append(finalnet_block(m, "second", flat(x), m.own["second_units"]))
+    return blocks
+
+
+def finalnet(m):
+    return numpy.mean(finalnet_blocks(m), axis=0)
+
+
+def finalnet_bias_gradients(m, labels):
+    """Of each block's output bias, (T) each: of the mean over samples and tasks of the cross entropies of the mean with
+    the labels (B,T), and of each block with the mean as its teacher, which is not differentiated"""
+    blocks = finalnet_blocks(m)
+    p = sigmoid(numpy.mean(blocks, axis=0))
+    taught = [sigmoid(logits) - p if len(blocks) > 1 else 0 for logits in blocks]
+    return [((p - labels) / len(blocks) + error).sum(axis=0) / labels.size for error in taught]
 
 
 def wukong_projection(m, at, x):

@@ -1,4 +1,5 @@
-/* Trainings on lists whose ids carry weights, against logistic regression written out here. */
+/* Trainings on lists whose ids carry weights, against logistic regression written out here; and of a model that adds
+ * losses, against their gradients. */
 #include "train/training_program.h"
 
 #include <math.h>
@@ -174,12 +175,93 @@ static void weights_of_one_change_no_bit(void **state)
     }
 }
 
+/* ---- losses that the model adds ---- */
+
+/* Gives every element of the tensor this value; returns them. */
+static ph_real *fill(const struct ph_store *store, const char *name, double value)
+{
+    struct ph_tensor tensor;
+    assert_ok(ph_store_find(store, name, &tensor));
+    for (size_t i = 0; i < ph_shape_elements(&tensor.shape); i++)
+        ((ph_real *)tensor.data)[i] = (ph_real)value;
+    return tensor.data;
+}
+
+/* A step of gradient descent in FinalNet whose blocks, all else being 0, say nothing but their biases. */
+static void step_of_two_blocks(
+    const struct ph_train_job *job, const struct ph_batch *batch, double rate, double *first, double *second)
+{
+    const struct ph_model_features features = {.num_dense = batch->num_dense, .num_tasks = 1};
+    struct ph__training_program training;
+    struct ph_store *store;
+    struct ph_state *state;
+    struct ph_backend *backend;
+    struct ph_executor *executor;
+    struct ph_workspace *workspace;
+    assert_ok(ph__training_program_build(job, &features, &training));
+    assert_ok(ph_store_create(1, &store));
+    assert_ok(ph_state_create(&state));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_executor_create(training.program, store, state, backend, &executor));
+    assert_ok(ph_workspace_create(executor, batch->num_samples, 0, &workspace));
+    for (size_t i = 0; i < ph_store_num_tensors(store); i++)
+        fill(store, ph_store_tensor(store, i).name, 0);
+    ph_real *first_bias = fill(store, "first.output.bias", *first);
+    ph_real *second_bias = fill(store, "second.output.bias", *second);
+    ph_store_touch(store);
+    assert_ok(ph_workspace_bind(workspace, batch, 1, 1));
+    assert_ok(ph_workspace_set_scalar(workspace, "learning_rate", rate));
+    assert_ok(ph_workspace_set_scalar(workspace, "step", 1));
+    static const char *const entries[] = {"forward", "backward", "update"};
+    for (size_t i = 0; i < COUNT(entries); i++)
+        assert_ok(ph_workspace_run(workspace, entries[i]));
+    *first = (double)first_bias[0];
+    *second = (double)second_bias[0];
+    ph_workspace_destroy(workspace);
+    ph_executor_destroy(executor);
+    ph_backend_destroy(backend);
+    ph_state_destroy(state);
+    ph_store_destroy(store);
+    ph_program_destroy(training.program);
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Of a block with bias b, beside one with c: the loss of the labels is that of the logit m = (b + c) / 2, the added one
+ * that of the logit b with sigmoid(m) for a label. */
+static double gradient(double b, double c, double mean_label)
+{
+    const double p = sigmoid((b + c) / 2);
+    return (p - mean_label) / 2 + sigmoid(b) - p;
+}
+
+static void losses_that_a_model_adds_are_learnt_from(void **state)
+{
+    (void)state;
+    static const ph_real dense[] = {1, 2, 3, 4}, labels[] = {1, 0, 1, 1};
+    const struct ph_batch batch = {
+        .num_samples = 4, .num_dense = 1, .num_tasks = 1, .dense = dense, .labels = labels};
+    const double rate = 0.5, first = 0.8, second = -1.2;
+    double moved_first = first, moved_second = second;
+    struct setup *setup = set_up("finalnet", "added");
+    setup->train.max_gradient_norm = 0;
+    setup->optimizer = (struct ph_optimizer_settings){.kind = PH_SGD, .learning_rate = rate};
+    step_of_two_blocks(&setup->job, &batch, rate, &moved_first, &moved_second);
+    assert_near(moved_first, first - rate * gradient(first, second, 0.75), 1e-6, 0);
+    assert_near(moved_second, second - rate * gradient(second, first, 0.75), 1e-6, 0);
+    free(setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_multiply_before_the_sum_or_the_mean),
         cmocka_unit_test(lists_and_libsvm_lines_are_learnt_from_alike),
         cmocka_unit_test(weights_of_one_change_no_bit),
+        cmocka_unit_test(losses_that_a_model_adds_are_learnt_from),
     };
     return cmocka_run_group_tests(tests, make_data, drop_data);
 }
