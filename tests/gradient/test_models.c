@@ -1,12 +1,16 @@
-/* Every model's gradients against central differences. Sigmoids in place of ReLU, so that no difference straddles a
- * kink; batch norm and dropout as in training. */
+/* Every model's gradients, and its variants', against central differences. Sigmoids in place of ReLU, so that no
+ * difference straddles a kink; batch norm and dropout as in training. */
 #include "gradient/gradient_check.h"
 
-#include "phloem/model.h"
+#include <stdio.h>
+#include <string.h>
 
-enum { NUM_DENSE = 4, NUM_SPARSE = 3, NUM_ROWS = 5 };
+#include "model/model_options.h"
 
-static const struct ph_table_slice sparse[NUM_SPARSE] = {{"a", NUM_ROWS}, {"b", NUM_ROWS}, {"c", NUM_ROWS}};
+enum { NUM_DENSE = 4, NUM_SPARSE = 3, NUM_ROWS = 5, MAX_SETS = 8 };
+
+static const struct ph_table_slice sparse[NUM_SPARSE] = {
+    {"C1", NUM_ROWS}, {"C2", NUM_ROWS}, {"C3", NUM_ROWS}};
 static const int64_t hidden_units[] = {5, 3};
 
 /* What the case at hand builds; cases carry no context of their own. */
@@ -19,10 +23,13 @@ static ph_value build(struct ph_builder *builder, ph_value x)
     return ph_model_build(builder, &settings, &features);
 }
 
-static void check(const char *model, size_t num_dense, size_t num_tasks, enum ph_interaction interaction)
+/* own: the keys of its own; NULL: their defaults. */
+static void check(
+    int kind, const void *own, size_t num_dense, size_t num_tasks, enum ph_interaction interaction)
 {
     settings = (struct ph_model_settings){
-        .kind = ph_model_find(model),
+        .kind = kind,
+        .own = own,
         .embedding_dim = 4,
         .embedding_init_std = 0.1,
         .hidden_units = hidden_units,
@@ -54,17 +61,55 @@ static void check(const char *model, size_t num_dense, size_t num_tasks, enum ph
 static void every_model_has_the_gradients_of_differences(void **state)
 {
     (void)state;
-    for (size_t kind = 0; kind < ph_model_count(); kind++) {
-        check(ph_model_name((int)kind), NUM_DENSE, 1, PH_INTERACTION_DOT);
-        check(ph_model_name((int)kind), 0, 1, PH_INTERACTION_DOT);
-        check(ph_model_name((int)kind), NUM_DENSE, 2, PH_INTERACTION_CAT);
+    for (int kind = 0; kind < (int)ph_model_count(); kind++) {
+        check(kind, NULL, NUM_DENSE, 1, PH_INTERACTION_DOT);
+        check(kind, NULL, 0, 1, PH_INTERACTION_DOT);
+        check(kind, NULL, NUM_DENSE, 2, PH_INTERACTION_CAT);
     }
+}
+
+/* line: of model_variants.txt; is overwritten */
+static void check_variant(char *line)
+{
+    static struct ph_model_section section;
+    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
+    struct ph_arena arena = {0};
+    const char *sets[MAX_SETS];
+    size_t num_sets = 0;
+    for (char *set = strtok(line, " \n"); set != NULL; set = strtok(NULL, " \n")) {
+        assert_true(num_sets < MAX_SETS);
+        sets[num_sets++] = set;
+    }
+    const size_t num_sections = ph__model_sections(&section, sections);
+    assert_ok(ph__config_read(NULL, sets, num_sets, sections, num_sections, &arena));
+    assert_ok(ph__model_section_finish(&section, &arena));
+    check(section.settings.kind, section.settings.own, NUM_DENSE, 1, PH_INTERACTION_DOT);
+    check(section.settings.kind, section.settings.own, 0, 2, PH_INTERACTION_DOT);
+    ph__arena_fini(&arena);
+}
+
+static void every_variant_has_the_gradients_of_differences(void **state)
+{
+    (void)state;
+    char line[512];
+    size_t num_variants = 0;
+    FILE *file = fopen(PH_SOURCE_DIR "/tests/support/model_variants.txt", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (line[0] == '#')
+            continue;
+        check_variant(line);
+        num_variants++;
+    }
+    assert_true(num_variants > 0);
+    fclose(file);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_has_the_gradients_of_differences),
+        cmocka_unit_test(every_variant_has_the_gradients_of_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
