@@ -70,6 +70,47 @@ static void every_kind_keeps_its_keys_in_their_place(void **state)
     }
 }
 
+/* A model of these keys reads well but cannot be built on two features; the program ends with 2. */
+static void assert_not_built(const char *const *sets, size_t num_sets, const char *part)
+{
+    static struct ph_model_section section;
+    static const struct ph_table_slice sparse[] = {{"user", 5}, {"item", 7}};
+    const struct ph_model_features features = {
+        .num_dense = 3, .num_sparse = 2, .num_tasks = 1, .sparse = sparse};
+    struct ph_arena arena = {0};
+    struct ph_builder *builder = NULL;
+    assert_ok(read_section(&section, sets, num_sets, &arena));
+    assert_ok(ph_builder_create(PH_TRAINING, &builder));
+    assert_int_equal(ph_model_build(builder, &section.settings, &features), 0);
+    assert_fails(ph_builder_status(builder), PH_ERROR_CONFIG, part);
+    assert_int_equal(ph_status_exit_code(ph_builder_status(builder)), 2);
+    ph_builder_destroy(builder);
+    ph__arena_fini(&arena);
+}
+
+static void heads_that_do_not_divide_are_refused(void **state)
+{
+    (void)state;
+    const char *const dhen[] = {"model.kind=dhen", "model.embedding_dim=10", "model.dhen.heads=4"};
+    const char *const autoint[] = {
+        "model.kind=autoint", "model.autoint.attention_dim=9", "model.autoint.heads=2"};
+    const char *const finalmlp[] = {"model.kind=finalmlp", "model.finalmlp.first_units=9",
+        "model.finalmlp.second_units=8", "model.finalmlp.heads=2"};
+    assert_not_built(dhen, 3, "model.dhen: embedding_dim 10 is no multiple of 4 heads");
+    assert_not_built(autoint, 3, "model.autoint: attention_dim 9 is no multiple of 2 heads");
+    assert_not_built(finalmlp, 4, "model.finalmlp: streams of 9 and 8 numbers are no multiples of 2 heads");
+}
+
+static void modules_that_are_not_there_are_refused(void **state)
+{
+    (void)state;
+    const char *const misspelt[] = {"model.kind=dhen", "model.dhen.modules=dot,croos"};
+    const char *const none[] = {"model.kind=dhen", "model.dhen.modules="};
+    assert_not_built(
+        misspelt, 2, "model.dhen.modules: there is no module 'croos'; there are dot, attention,");
+    assert_not_built(none, 2, "model.dhen.modules: names no module");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -77,6 +118,8 @@ int main(void)
         cmocka_unit_test(a_kind_without_keys_has_none),
         cmocka_unit_test(a_key_of_another_kind_is_refused),
         cmocka_unit_test(every_kind_keeps_its_keys_in_their_place),
+        cmocka_unit_test(heads_that_do_not_divide_are_refused),
+        cmocka_unit_test(modules_that_are_not_there_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
