@@ -76,6 +76,18 @@ sed -i 's/data\//changed\//g' elsewhere/job.yaml
 succeeds compare elsewhere/job.yaml --out out --seeds 1 --quiet
 [ "$(find out/runs -name 'job-*-seed1' | wc -l)" -eq 3 ] || complain 'other data were taken for the same'
 
+# Nor is what another program has trained taken for its own.
+mkdir other
+cp "$PH_BINARY_DIR/phloem" other
+printf x >>other/phloem
+built=$PH_BINARY_DIR
+PH_BINARY_DIR=$work/other
+succeeds compare job.yaml --out out --seeds 1 --quiet
+[ "$(find out/runs -name 'job-*-seed1' | wc -l)" -eq 4 ] || complain 'what another program trained was taken for a finished run'
+PH_BINARY_DIR=$built
+succeeds compare job.yaml --out out --seeds 1
+contains stdout 'finished before'
+
 # ---- pairs ----
 succeeds compare job.yaml elsewhere/job.yaml --out out --seeds 1 --quiet
 contains stdout 'their test data differ'
