@@ -85,6 +85,18 @@ contains TERM/trials.csv '0002-'
 stopped INT 130 grep -q '"epochs": 3' INT/tune.json
 stopped KILL 137 grep -q 0004- KILL/tune.json
 
+# ---- a budget that ends between two runs ----
+num_partial=0
+for call in $(seq 100); do
+    succeeds tune job.yaml --out budget --minutes 1e-4
+    steps=$(grep -c '  seed 5  ' stdout) || true
+    [ "$steps" -lt 13 ] || break
+    contains stdout 'the same command goes on'
+    [ "$steps" -eq 0 ] || num_partial=$((num_partial + 1))
+done
+[ "$num_partial" -gt 0 ] || complain "after $call calls no budget had ended between two runs"
+trials budget | cmp -s - whole.trials || complain 'with a budget the search came to something else'
+
 # ---- budgets, seeds, metrics ----
 succeeds tune job.yaml --out random --set tune.search=random --set train.epochs=2 --minutes 1e-12
 contains stdout 'the same command goes on'
