@@ -52,6 +52,22 @@ contains wide/report.html 'The first 100 of 2000 tables'
 contains wide/report.html 'The first 100 of 1000 features'
 [ "$(grep -c '^<tr>' wide/report.html)" -lt 500 ] || complain 'the page of 1000 tables is not cut'
 
+# A graph of more nodes than are drawn.
+succeeds train job.yaml --out deep --quiet --set train.max_steps=1 --set model.kind=dhen --set model.dhen.layers=20
+contains deep/report.html 'nodes, too many to draw: phloem inspect model DIR --dot'
+if grep -qF 'id="model-graph"' deep/report.html; then complain 'a graph of more than 400 nodes is drawn'; fi
+
+# Rare positives: probabilities by powers of ten, where there is no 0.
+succeeds synth job.yaml --out rare-data --set synth.base_rate=0.02
+succeeds train job.yaml --out rare --quiet --set optimizer.learning_rate=0.02 --set data.train=rare-data/train.tsv \
+    --set data.valid=rare-data/valid.tsv --set data.test=rare-data/test.tsv
+for run in rare whole; do
+    sed -n '/id="reliability"/,/<\/svg>/p' "$run/report.html" >"$run.plot"
+    contains "$run.plot" 'id="calibration-points"'
+done
+contains whole.plot '>0</text>'
+if grep -qF '>0</text>' rare.plot; then complain 'the calibration of rare positives is not logarithmic'; fi
+
 succeeds train job.yaml --out off --quiet --set train.report=false --set train.tensorboard=false
 [ ! -e off/report.html ] || complain 'train.report=false leaves a report'
 [ -z "$(find off -name 'events.out.*')" ] || complain 'train.tensorboard=false leaves events'
@@ -69,7 +85,8 @@ succeeds train job.yaml --out blocked --quiet --resume --set train.epochs=100 --
 [ -s blocked/report.html ] || complain 'resuming has not made the page'
 contains blocked/report.html 'No step was measured'
 
-check sound whole/report.html bare/report.html few/report.html stopped.html resumed/report.html wide/report.html
+check sound whole/report.html bare/report.html few/report.html stopped.html resumed/report.html wide/report.html \
+    deep/report.html rare/report.html
 must_fail sound "$fixtures/not_nested.html"
 contains stdout '</section> closes p'
 must_fail sound "$fixtures/not_alone.html"
@@ -114,6 +131,8 @@ show few/report.html loss-curve 0
 show stopped.html loss-curve 30
 show resumed/report.html loss-curve 40
 show wide/report.html loss-curve 3
+show deep/report.html loss-curve 0
+show rare/report.html loss-curve 20
 browse --dump-dom "file://$fixtures/script_error.html"
 if is_quiet; then complain 'an error in a script is not seen'; fi
 
