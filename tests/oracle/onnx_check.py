@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exported ONNX models against phloem predict: every model, single ids and lists, both poolings.
+"""Exported ONNX models against phloem predict: every model and its variants, single ids and lists, both poolings.
 
 usage: onnx_check.py PHLOEM
 
@@ -58,6 +58,17 @@ CASES = {
     "dhen": ("kind: dhen, dhen: {modules: 'dot,attention,convolution,linear,cross'}", MIXED, 3, 1),
     "ffm": ("kind: ffm", MIXED, 0, 1),
     "finalmlp": ("kind: finalmlp", MIXED, 3, 1),
+    "dcn": ("kind: dcn", MIXED, 3, 1),
+    "dcn_v2": ("kind: dcn_v2, batch_norm: true", MIXED, 3, 1),
+    "dcn_v2 of low rank, stacked": ("kind: dcn_v2, dcn_v2: {rank: 3, structure: stacked}", MIXED, 3, 2),
+    "finalnet": ("kind: finalnet, batch_norm: true, finalnet: {first_units: [16, 8], second_units: [12]}", MIXED, 3, 1),
+    "finalnet of sums": ("kind: finalnet, finalnet: {residual: sum, second_units: [], field_gate: false}", SINGLE, 3, 2),
+    "masknet": ("kind: masknet, masknet: {block_units: 16}", MIXED, 3, 1),
+    "masknet, serial": ("kind: masknet, masknet: {structure: serial, embedding_norm: false}", LISTS, 3, 1),
+    "wukong, attentive": ("kind: wukong, wukong: {layers: 2, rank: 3, attentive_inputs: 2}", MIXED, 3, 1),
+    "dhen of sums": ("kind: dhen, dhen: {ensemble: sum, layer_norm: false, modules: 'dot,linear'}", MIXED, 3, 1),
+    "dhen of weighted sums": ("kind: dhen, dhen: {ensemble: weighted, heads: 2}", MIXED, 3, 1),
+    "din": ("kind: din, batch_norm: true", MIXED, 3, 1),
 }
 
 
@@ -105,6 +116,7 @@ def phloem(*arguments):
     done = subprocess.run([sys.argv[1], *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"phloem {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr}")
+    return done.stdout
 
 
 def onnx_inputs(columns, features, num_dense):
@@ -171,7 +183,14 @@ def difference(folder, case, rng):
     )
 
 
+def check_kinds():
+    kinds = {line.split()[0] for line in phloem("models").split("\n\n")[0].splitlines()}
+    covered = {case[0].removeprefix("kind: ").split(",")[0] for case in CASES.values()}
+    assert kinds == covered, f"without a case: {sorted(kinds - covered)}; no such model: {sorted(covered - kinds)}"
+
+
 def main():
+    check_kinds()
     rng = numpy.random.default_rng(5)
     is_fine = True
     for name, case in CASES.items():
