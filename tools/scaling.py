@@ -190,9 +190,13 @@ The models of `configs/staircase/` in growing sizes; here Wukong is as published
 hidden layers. All have the same rows, epochs and learning rate, none of which was tuned for a model. FLOPs are those of
 a training step, by sample.
 
-![NE against FLOPs](plots/staircase-flops.svg)
+"""
+
+ALONE_TEXT = """The line of products alone is the Wukong of the first section, with one layer to four.
 
 """
+
+CURVE_PLOT = "![NE against FLOPs](plots/staircase-flops.svg)\n\n"
 
 
 def settings_text(options):
@@ -219,13 +223,14 @@ def size_words(settings):
     return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in settings.items())
 
 
-def curve_text(rows):
+def curve_text(rows, layers_rows):
     lines = []
     for (model, i), row in rows.items():
         scores = with_spread(row, "test_ne"), with_spread(row, "test_logloss")
         lines.append((model, size_words(SIZES[model][i]), *costs(row), *scores))
     columns = ("model", "size", "parameters", "FLOPs a sample", "NE", "logloss")
-    return CURVE_TEXT + f"Seeds {comparisons.seeds_text(rows)}.\n\n" + comparisons.table(columns, lines)
+    text = CURVE_TEXT + (ALONE_TEXT if layers_rows else "") + CURVE_PLOT
+    return text + f"Seeds {comparisons.seeds_text(rows)}.\n\n" + comparisons.table(columns, lines)
 
 
 # ---- the plots ------------------------------------------------------------------------------------------------------
@@ -244,10 +249,13 @@ def draw_layers(rows, truth, path):
     path.write_text(bench_plots.curves("Logloss by layers", labels, lines, levels(truth, "logloss"), False))
 
 
-def draw_curve(rows, truth, path):
+def draw_curve(rows, layers_rows, truth, path):
     lines = {}
     for (model, _), row in rows.items():
         lines.setdefault(model, []).append((row["flops_per_sample"], row["test_ne"]))
+    if layers_rows:
+        alone = [(row["flops_per_sample"], row["test_ne"]) for row in layers_rows.values()]
+        lines["wukong, products alone"] = alone
     labels = ("FLOPs a sample of a training step", "test NE")
     path.write_text(bench_plots.curves("NE against FLOPs", labels, lines, levels(truth, "ne"), True))
 
@@ -261,14 +269,15 @@ def main():
     options.write.parent.mkdir(parents=True, exist_ok=True)
     options.plots.mkdir(parents=True, exist_ok=True)
     text = HEADER + settings_text(options) + truth_text(truth)
+    layers_rows = {}
     if "layers" in paths:
-        rows = compare_layers(paths["layers"], options)
-        draw_layers(rows, truth, options.plots / "staircase-layers.svg")
-        text += layers_text(rows)
+        layers_rows = compare_layers(paths["layers"], options)
+        draw_layers(layers_rows, truth, options.plots / "staircase-layers.svg")
+        text += layers_text(layers_rows)
     if "curve" in paths:
         rows = compare_curve(paths["curve"], options)
-        draw_curve(rows, truth, options.plots / "staircase-flops.svg")
-        text += curve_text(rows)
+        draw_curve(rows, layers_rows, truth, options.plots / "staircase-flops.svg")
+        text += curve_text(rows, layers_rows)
     options.write.write_text(text.rstrip("\n") + "\n")
     print(f"written: {options.write}")
 
