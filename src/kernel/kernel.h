@@ -175,6 +175,30 @@ struct ph_optimizer_step {
     ph_real bias_correction1, bias_correction2; /* c1, c2 */
 };
 
+/* ---- the hub ----------------------------------------------------------------------------------------------- */
+
+/* One pass over a chunk of n numbers: its copies are summed in their order, the optimizer steps with the sum, the new weights
+ * are written ("tall" aggregation: Luo et al., Parameter Hub, arXiv:1805.07891). The sum is of ph_real and has the same bits
+ * on every ISA, those of ((c_0 + c_1) + c_2) ...; the step has the bits of this ISA's optimizer_update. An output may be an
+ * input, the same array of the same type, and overlaps none otherwise. */
+struct ph_aggregate_args {
+    size_t n;
+    const ph_real *sum_so_far; /* (n) what the sum begins with; NULL: with the first copy */
+    size_t num_copies;         /* >= 1, or 0 with sum_so_far */
+    const void *const *copies; /* (num_copies) each (n) of `dtype` */
+    enum ph_dtype dtype;       /* of copies and results: PH_F32 (ph_real in every build), PH_F16 or PH_BF16 */
+    const struct ph_optimizer_step *step; /* NULL: none; "new weights" are then the sum times sum_scale */
+    ph_real sum_scale;                    /* of the sum (1 / workers for a mean), before everything else */
+    const ph_real *weight;                /* (n) with a step: the old weights */
+    ph_real *new_weight;  /* (n) may be `weight`; NULL without a step: only results are wanted */
+    ph_real *m, *s;       /* (n) as optimizer_update wants them */
+    size_t num_results;   /* further places that get the new weights */
+    void *const *results; /* (num_results) each (n) of `dtype`, to the nearest, the even one of two */
+    /* What was not read before is stored past the caches, where the ISA and the array's alignment (64 bytes) allow, and is
+     * seen by others once the call has returned. The same bits. */
+    bool is_non_temporal;
+};
+
 /* ---- attention --------------------------------------------------------------------------------------------- */
 
 /* Scaled dot-product attention of one sample: n queries over m keys, in each of H heads. Head h has the columns
@@ -238,6 +262,8 @@ struct ph_kernels {
     /* One row of dim weights with a single accumulator *s. */
     void (*rowwise_adagrad_update)(
         const struct ph_optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
+
+    void (*aggregate)(const struct ph_aggregate_args *args); /* not for ROWWISE_ADAGRAD either */
 
     /* sum of (x_i + l2 * w_i)^2 in a fixed order, in double; w may be NULL (then x alone), x may be NULL (then zeros) */
     double (*sum_of_squares)(size_t n, const ph_real *x, const ph_real *w, ph_real l2);

@@ -25,6 +25,7 @@
     X(interchange, avx2, avx512)              \
     X(optimizer_update, avx2, avx2)           \
     X(rowwise_adagrad_update, avx2, avx512)   \
+    X(aggregate, avx2, avx512)                \
     X(sum_of_squares, avx2, avx512)           \
     X(fm_forward, avx2, avx512)               \
     X(fm_backward, avx2, avx512)              \

@@ -33,6 +33,11 @@ static inline vf vf_load_first_halves(const unsigned char *p, size_t n)
     return _mm256_cvtph_ps(load_words(p, n));
 }
 
+static inline vw vw_halves(vf x)
+{
+    return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 static inline vf vf_load_bfloats(const unsigned char *p)
 {
     return vf_of_bfloats(_mm_loadu_si128((const __m128i *)(const void *)p));

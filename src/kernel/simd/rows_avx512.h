@@ -38,6 +38,12 @@ static inline vf vf_load_first_halves(const unsigned char *p, size_t n)
     return _mm512_cvtph_ps(load_words(p, n));
 }
 
+/* To the nearest, the even one of two; NaN stays NaN. */
+static inline vw vw_halves(vf x)
+{
+    return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 static inline vf vf_load_bfloats(const unsigned char *p)
 {
     return vf_of_bfloats(_mm256_loadu_si256((const __m256i *)(const void *)p));

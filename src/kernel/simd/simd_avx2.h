@@ -18,6 +18,7 @@ typedef __m256 vf;
 typedef __m256d vd;
 typedef __m256i vu;
 typedef __m256i vmask;
+typedef __m128i vw;
 
 static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
 {
@@ -56,6 +57,21 @@ static inline void vf_store(float *p, vf x)
     _mm256_storeu_ps(p, x);
 }
 
+static inline void vf_stream(float *p, vf x)
+{
+    _mm256_stream_ps(p, x);
+}
+
+static inline void vw_stream(uint16_t *p, vw words)
+{
+    _mm_stream_si128((__m128i *)(void *)p, words);
+}
+
+static inline void end_streams(void)
+{
+    _mm_sfence();
+}
+
 static inline vf vf_load_mask(const float *p, vmask mask)
 {
     return _mm256_maskload_ps(p, mask);
@@ -73,7 +89,7 @@ static inline vf vf_load_bf16(const uint16_t *p)
 }
 
 /* To the nearest, the even one of two; NaN becomes quiet. */
-static inline void vf_store_bf16(uint16_t *p, vf x)
+static inline vw vw_bfloats(vf x)
 {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -81,8 +97,17 @@ static inline void vf_store_bf16(uint16_t *p, vf x)
     const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
     const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
     const __m256i words = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
-    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
-    _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(packed));
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08));
+}
+
+static inline void vw_store(uint16_t *p, vw words)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, words);
+}
+
+static inline void vf_store_bf16(uint16_t *p, vf x)
+{
+    vw_store(p, vw_bfloats(x));
 }
 
 static inline vf vf_keep_lanes(vmask mask, vf x) /* the masked lanes, zero elsewhere */

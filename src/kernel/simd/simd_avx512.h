@@ -1,6 +1,7 @@
 /* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. Only files in avx512/ include it.
  *
- * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vmask a tail of lanes.
+ * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vw as many 16-bit words, vmask a
+ * tail of lanes.
  * Masked loads fill with zeros and touch no memory beyond the mask. */
 #ifndef PH_KERNEL_SIMD_AVX512_H
 #define PH_KERNEL_SIMD_AVX512_H
@@ -19,6 +20,7 @@
 typedef __m512 vf;
 typedef __m512d vd;
 typedef __m512i vu;
+typedef __m256i vw;
 typedef __mmask16 vmask;
 
 static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
@@ -59,6 +61,22 @@ static inline void vf_store(float *p, vf x)
     _mm512_storeu_ps(p, x);
 }
 
+/* Past the caches, to an address that is a multiple of the vector's size; seen by others after end_streams. */
+static inline void vf_stream(float *p, vf x)
+{
+    _mm512_stream_ps(p, x);
+}
+
+static inline void vw_stream(uint16_t *p, vw words)
+{
+    _mm256_stream_si256((__m256i *)(void *)p, words);
+}
+
+static inline void end_streams(void)
+{
+    _mm_sfence();
+}
+
 static inline vf vf_load_mask(const float *p, vmask mask)
 {
     return _mm512_maskz_loadu_ps(mask, p);
@@ -76,14 +94,24 @@ static inline vf vf_load_bf16(const uint16_t *p)
 }
 
 /* To the nearest, the even one of two; NaN becomes quiet. */
-static inline void vf_store_bf16(uint16_t *p, vf x)
+static inline vw vw_bfloats(vf x)
 {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
     const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
     const __m512i result = _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
-    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16)));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16));
+}
+
+static inline void vw_store(uint16_t *p, vw words)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, words);
+}
+
+static inline void vf_store_bf16(uint16_t *p, vf x)
+{
+    vw_store(p, vw_bfloats(x));
 }
 
 static inline vf vf_keep_lanes(vmask mask, vf x) /* the masked lanes, zero elsewhere */
