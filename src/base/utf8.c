@@ -42,6 +42,22 @@ bool ph__utf8_is_valid(const char *text, size_t length)
     return true;
 }
 
+bool ph__utf8_is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+bool ph__utf8_is_plain(const char *text, size_t length)
+{
+    uint32_t code = 0;
+    for (size_t at = 0, size; at < length; at += size) {
+        size = ph__utf8_decode(text + at, length - at, &code);
+        if (size == 0 || ph__utf8_is_control(code))
+            return false;
+    }
+    return true;
+}
+
 size_t ph__utf8_cut(const char *text, size_t length, size_t max_bytes)
 {
     if (length <= max_bytes)

@@ -12,6 +12,12 @@ size_t ph__utf8_decode(const char *text, size_t length, uint32_t *code_out);
 
 bool ph__utf8_is_valid(const char *text, size_t length);
 
+/* What ends a line or steers a terminal: U+0000 to U+001F and U+007F to U+009F. */
+bool ph__utf8_is_control(uint32_t code);
+
+/* Whether it is UTF-8 and has no such character. */
+bool ph__utf8_is_plain(const char *text, size_t length);
+
 /* How many of the text's bytes, at most max_bytes, leave its last character whole; in what is not UTF-8 there may be none
  * to leave whole, and the cut is at max_bytes. */
 size_t ph__utf8_cut(const char *text, size_t length, size_t max_bytes);

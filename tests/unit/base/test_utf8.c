@@ -57,6 +57,24 @@ static void what_is_not_utf8_is_told(void **state)
     assert_true(ph__utf8_is_valid("z\xc3\xbcrich \xf0\x9f\x8c\xb1", 12));
 }
 
+/* The ranges of the general category Cc. */
+static void a_plain_text_has_no_control_character(void **state)
+{
+    (void)state;
+    for (uint32_t code = 0; code <= 0x10ffff; code++) {
+        char bytes[4];
+        const size_t size = encode(code, bytes);
+        const bool is_control = code <= 0x1f || (code >= 0x7f && code <= 0x9f);
+        const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
+        assert_int_equal(ph__utf8_is_control(code), is_control);
+        assert_int_equal(ph__utf8_is_plain(bytes, size), !is_control && !is_surrogate);
+    }
+    assert_true(ph__utf8_is_plain("", 0));
+    assert_true(ph__utf8_is_plain("z\xc3\xbcrich \xf0\x9f\x8c\xb1", 12));
+    assert_false(ph__utf8_is_plain("line\n", 5));
+    assert_false(ph__utf8_is_plain("ok\xe2\x82", 4));
+}
+
 static void a_cut_leaves_characters_whole(void **state)
 {
     (void)state;
@@ -73,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_is_read),
         cmocka_unit_test(what_is_not_utf8_is_told),
+        cmocka_unit_test(a_plain_text_has_no_control_character),
         cmocka_unit_test(a_cut_leaves_characters_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

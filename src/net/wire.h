@@ -1,0 +1,68 @@
+/* Control messages as bytes: numbers little-endian, one behind the other without padding, texts with their length before
+ * them. Whoever reads knows what was written: nothing in the bytes says what they are.
+ *
+ * Neither side needs checks on the way. A writer that ran out of room writes nothing more; a reader that met a fault gives
+ * zeros and empty texts from there on; both tell at their finish. What was read counts only after ph__wire_reader_finish
+ * has said PH_OK, but for a number that says how much follows: hold it against ph__wire_reader_left before room is made.
+ * Nothing is allocated. One thread at a time for each writer or reader. */
+#ifndef PH_NET_WIRE_H
+#define PH_NET_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+/* ---- writing ---- */
+
+struct ph_wire_writer {
+    unsigned char *bytes; /* borrowed until finish */
+    size_t capacity, used;
+    const char *fault; /* static; NULL: none */
+};
+
+void ph__wire_writer_init(struct ph_wire_writer *writer, void *buffer, size_t capacity);
+
+void ph__wire_put_u8(struct ph_wire_writer *writer, uint8_t number);
+void ph__wire_put_u16(struct ph_wire_writer *writer, uint16_t number);
+void ph__wire_put_u32(struct ph_wire_writer *writer, uint32_t number);
+void ph__wire_put_u64(struct ph_wire_writer *writer, uint64_t number);
+void ph__wire_put_f32(struct ph_wire_writer *writer, float number); /* its bits, whatever they mean */
+void ph__wire_put_f64(struct ph_wire_writer *writer, double number);
+/* As they are, without their size. */
+void ph__wire_put_bytes(struct ph_wire_writer *writer, const void *bytes, size_t size);
+/* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse is a fault. */
+void ph__wire_put_text(struct ph_wire_writer *writer, const char *text, size_t max_bytes);
+
+/* The bytes written. PH_ERROR_USAGE when something did not fit or no such text was given; `what` names the message. */
+ph_status ph__wire_writer_finish(const struct ph_wire_writer *writer, const char *what, size_t *size_out);
+
+/* ---- reading ---- */
+
+struct ph_wire_reader {
+    const unsigned char *bytes; /* borrowed until finish */
+    size_t size, at;
+    const char *fault; /* static; NULL: none */
+};
+
+void ph__wire_reader_init(struct ph_wire_reader *reader, const void *bytes, size_t size);
+
+uint8_t ph__wire_get_u8(struct ph_wire_reader *reader);
+uint16_t ph__wire_get_u16(struct ph_wire_reader *reader);
+uint32_t ph__wire_get_u32(struct ph_wire_reader *reader);
+uint64_t ph__wire_get_u64(struct ph_wire_reader *reader);
+float ph__wire_get_f32(struct ph_wire_reader *reader);
+double ph__wire_get_f64(struct ph_wire_reader *reader);
+/* Zeros after a fault. */
+void ph__wire_get_bytes(struct ph_wire_reader *reader, size_t size, void *bytes_out);
+/* NUL-terminated, so text_out has max_bytes + 1 bytes; a longer text is a fault, and one that is no UTF-8 or has control
+ * characters. */
+void ph__wire_get_text(struct ph_wire_reader *reader, size_t max_bytes, char *text_out);
+
+/* Bytes not yet read; 0 after a fault. */
+size_t ph__wire_reader_left(const struct ph_wire_reader *reader);
+
+/* PH_ERROR_DATA when anything was missing, refused or left over; `what` names the message, and from whom it is. */
+ph_status ph__wire_reader_finish(const struct ph_wire_reader *reader, const char *what);
+
+#endif
