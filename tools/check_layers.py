@@ -54,7 +54,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("jansson", r"jansson\w*\.h", r"src/base/json\.c"),
     ("zlib", r"zlib\.h", r"src/base/(de)?compress\.c|tests/unit/base/test_stream\w*\.c"),
     ("zstd", r"zstd\w*\.h", r"src/base/(de)?compress\.c|tests/unit/base/test_stream\w*\.c"),
-    ("OpenSSL", r"openssl/.*", r"src/base/digest\.c"),
+    ("OpenSSL", r"openssl/.*", r"src/base/(digest|hmac|gmac)\.c"),
     ("xxHash", r"xxh\w*\.h", r"src/base/checksum\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c"),
@@ -63,7 +63,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]
-WRAPPED_BY_SEVERAL = {"CUDA", "zlib", "zstd"}  # a folder, or a file for each direction
+WRAPPED_BY_SEVERAL = {"CUDA", "OpenSSL", "zlib", "zstd"}  # a folder, or a file for each direction or algorithm
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 

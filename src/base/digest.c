@@ -8,8 +8,6 @@
 
 #include <openssl/evp.h>
 
-#define DIGEST_BYTES 32
-
 struct ph_digest {
     EVP_MD_CTX *context;
 };
@@ -35,18 +33,24 @@ ph_status ph__digest_update(struct ph_digest *digest, const void *bytes, size_t 
     return PH_OK;
 }
 
+ph_status ph__digest_finish_bytes(struct ph_digest *digest, unsigned char sum_out[PH_DIGEST_BYTES])
+{
+    unsigned length = 0;
+    if (EVP_DigestFinal_ex(digest->context, sum_out, &length) != 1 || length != PH_DIGEST_BYTES)
+        return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot be finished");
+    return PH_OK;
+}
+
 ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65])
 {
     static const char hex[] = "0123456789abcdef";
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
-    if (EVP_DigestFinal_ex(digest->context, bytes, &length) != 1 || length != DIGEST_BYTES)
-        return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot be finished");
-    for (size_t i = 0; i < DIGEST_BYTES; i++) {
+    unsigned char bytes[PH_DIGEST_BYTES];
+    PH_TRY(ph__digest_finish_bytes(digest, bytes));
+    for (size_t i = 0; i < PH_DIGEST_BYTES; i++) {
         hex_out[2 * i] = hex[bytes[i] >> 4];
         hex_out[2 * i + 1] = hex[bytes[i] & 15];
     }
-    hex_out[2 * DIGEST_BYTES] = '\0';
+    hex_out[2 * PH_DIGEST_BYTES] = '\0';
     return PH_OK;
 }
 

@@ -37,10 +37,26 @@ static void sum_of_a_file_is_that_of_its_bytes(void **state)
     assert_fails(ph__digest_file(test_folder(), hex), PH_ERROR_DATA, "cannot read");
 }
 
+static void a_sum_is_had_as_bytes_too(void **state)
+{
+    (void)state;
+    struct ph_digest *digest = NULL;
+    unsigned char sum[PH_DIGEST_BYTES + 1] = {0};
+    assert_ok(ph__digest_create(&digest));
+    assert_ok(ph__digest_update(digest, "abc", 3));
+    assert_ok(ph__digest_finish_bytes(digest, sum));
+    assert_int_equal(sum[0], 0xba);
+    assert_int_equal(sum[1], 0x78);
+    assert_int_equal(sum[PH_DIGEST_BYTES - 1], 0xad);
+    assert_int_equal(sum[PH_DIGEST_BYTES], 0);
+    ph__digest_destroy(digest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_those_of_the_standard),
+        cmocka_unit_test(a_sum_is_had_as_bytes_too),
         cmocka_unit_test(sum_of_a_file_is_that_of_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

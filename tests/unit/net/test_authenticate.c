@@ -1,0 +1,202 @@
+#include "net/authenticate.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/random_bytes.h"
+#include "support/test_support.h"
+
+static const struct ph_secret shared = {.size = 22, .bytes = "a secret of some bytes"};
+static const char client_hello[] = "client hello", server_hello[] = "server hello, longer";
+
+static struct ph_challenge make_challenge(void)
+{
+    struct ph_challenge challenge;
+    for (size_t i = 0; i < PH_NONCE_BYTES; i++) {
+        challenge.client_nonce[i] = (unsigned char)i;
+        challenge.server_nonce[i] = (unsigned char)(100 + i);
+    }
+    assert_ok(ph__authenticate_transcript(
+        client_hello, strlen(client_hello), server_hello, strlen(server_hello), challenge.transcript));
+    return challenge;
+}
+
+static void expect_hex(const unsigned char bytes[32], const char *hex)
+{
+    char made[65];
+    for (size_t i = 0; i < 32; i++)
+        snprintf(made + 2 * i, 3, "%02x", bytes[i]);
+    assert_string_equal(made, hex);
+}
+
+/* By Python's hmac and hashlib: t = sha256(pack("<Q", len(c)) + c + pack("<Q", len(s)) + s), and
+ * hmac.new(secret, label.ljust(32, b"\0") + bytes(range(32)) + bytes(range(100, 132)) + t, sha256). */
+static void sums_are_those_of_the_contract(void **state)
+{
+    (void)state;
+    const struct ph_challenge challenge = make_challenge();
+    unsigned char sum[32];
+    expect_hex(challenge.transcript, "0519f5b0a52cad401d878dd23f09d9d35ea00163c2554a9ae2355c365ba22c83");
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &challenge, sum));
+    expect_hex(sum, "9cdb120794fd973f622fbdfe8a3792610c54c7e180aaf374f13fcf34e3134c8a");
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_SERVER, &challenge, sum));
+    expect_hex(sum, "40f2f13c2202f0d65a4505cb3b4633b836d0d9ba64214879345f4d77fe0a4979");
+    assert_ok(ph__authenticate_key(&shared, PH_SIDE_CLIENT, &challenge, sum));
+    expect_hex(sum, "a58a5a4ef37913e4bfbdfa9642458df52806b86dd765b642a55780bf9bd9e45e");
+    assert_ok(ph__authenticate_key(&shared, PH_SIDE_SERVER, &challenge, sum));
+    expect_hex(sum, "7eb0a886a02f52af927d0ff4a8a528071d0848608deabc00912343a4666557b0");
+}
+
+static void both_sides_believe_who_has_the_secret(void **state)
+{
+    (void)state;
+    struct ph_challenge challenge = make_challenge();
+    for (int i = 0; i < 3; i++) {
+        unsigned char proof[PH_PROOF_BYTES];
+        assert_ok(ph__random_bytes(challenge.client_nonce, PH_NONCE_BYTES));
+        assert_ok(ph__random_bytes(challenge.server_nonce, PH_NONCE_BYTES));
+        for (int side = PH_SIDE_CLIENT; side <= PH_SIDE_SERVER; side++) {
+            assert_ok(ph__authenticate_prove(&shared, (enum ph_side)side, &challenge, proof));
+            assert_ok(ph__authenticate_check(&shared, (enum ph_side)side, &challenge, proof, "peer"));
+        }
+    }
+}
+
+/* Whether the proof that `side` makes of one secret and challenge is refused under another secret or challenge. */
+static void expect_refusal(enum ph_side side, const struct ph_secret *made_with,
+    const struct ph_challenge *made_of, const struct ph_secret *checked_with,
+    const struct ph_challenge *checked_of)
+{
+    unsigned char proof[PH_PROOF_BYTES];
+    assert_ok(ph__authenticate_prove(made_with, side, made_of, proof));
+    assert_fails(ph__authenticate_check(checked_with, side, checked_of, proof, "127.0.0.1:7"), PH_ERROR_PEER,
+        "127.0.0.1:7: its secret is not the one given here");
+}
+
+static void expect_refusals(const struct ph_secret *secret, const struct ph_challenge *challenge)
+{
+    const struct ph_challenge original = make_challenge();
+    expect_refusal(PH_SIDE_CLIENT, secret, challenge, &shared, &original);
+    expect_refusal(PH_SIDE_SERVER, secret, challenge, &shared, &original);
+}
+
+static void a_wrong_secret_is_refused(void **state)
+{
+    (void)state;
+    const struct ph_challenge challenge = make_challenge();
+    struct ph_secret wrong = shared;
+    wrong.bytes[wrong.size - 1] ^= 1;
+    expect_refusals(&wrong, &challenge);
+    wrong = shared;
+    wrong.size--;
+    expect_refusals(&wrong, &challenge);
+}
+
+static void a_proof_sent_back_to_its_maker_is_refused(void **state)
+{
+    (void)state;
+    const struct ph_challenge challenge = make_challenge();
+    unsigned char proof[PH_PROOF_BYTES];
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_SERVER, &challenge, proof));
+    assert_fails(
+        ph__authenticate_check(&shared, PH_SIDE_CLIENT, &challenge, proof, "x"), PH_ERROR_PEER, "x: ");
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &challenge, proof));
+    assert_fails(
+        ph__authenticate_check(&shared, PH_SIDE_SERVER, &challenge, proof, "x"), PH_ERROR_PEER, "x: ");
+}
+
+static void swapped_roles_are_refused(void **state)
+{
+    (void)state;
+    const struct ph_challenge original = make_challenge();
+    struct ph_challenge swapped = original;
+    memcpy(swapped.client_nonce, original.server_nonce, PH_NONCE_BYTES);
+    memcpy(swapped.server_nonce, original.client_nonce, PH_NONCE_BYTES);
+    expect_refusals(&shared, &swapped);
+    unsigned char proof[PH_PROOF_BYTES]; /* what an attacker has a server prove, to be a client elsewhere */
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_SERVER, &swapped, proof));
+    assert_fails(
+        ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"), PH_ERROR_PEER, "x: ");
+}
+
+static void a_proof_of_an_earlier_connection_is_refused(void **state)
+{
+    (void)state;
+    struct ph_challenge earlier = make_challenge();
+    earlier
+        .server_nonce[PH_NONCE_BYTES - 1]++; /* a client's proof replayed to a server, which has drawn anew */
+    expect_refusal(PH_SIDE_CLIENT, &shared, &earlier, &shared, &(struct ph_challenge){0});
+    expect_refusals(&shared, &earlier);
+    earlier = make_challenge();
+    earlier.client_nonce[0]++;
+    expect_refusals(&shared, &earlier);
+}
+
+static void every_bit_counts(void **state)
+{
+    (void)state;
+    const struct ph_challenge original = make_challenge();
+    for (size_t bit = 0; bit < 8 * sizeof original; bit++) {
+        struct ph_challenge flipped = original;
+        ((unsigned char *)&flipped)[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        expect_refusals(&shared, &flipped);
+    }
+    unsigned char proof[PH_PROOF_BYTES];
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &original, proof));
+    for (size_t bit = 0; bit < 8 * sizeof proof; bit++) {
+        proof[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_fails(
+            ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"), PH_ERROR_PEER, "x: ");
+        proof[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    assert_ok(ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"));
+}
+
+static void a_transcript_knows_where_one_hello_ends(void **state)
+{
+    (void)state;
+    unsigned char sums[5][PH_TRANSCRIPT_BYTES];
+    assert_ok(ph__authenticate_transcript("ab", 2, "c", 1, sums[0]));
+    assert_ok(ph__authenticate_transcript("a", 1, "bc", 2, sums[1]));
+    assert_ok(ph__authenticate_transcript("abc", 3, "", 0, sums[2]));
+    assert_ok(ph__authenticate_transcript("", 0, "abc", 3, sums[3]));
+    assert_ok(ph__authenticate_transcript("c", 1, "ab", 2, sums[4]));
+    for (size_t i = 0; i < 5; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_memory_not_equal(sums[i], sums[j], PH_TRANSCRIPT_BYTES);
+}
+
+static void keys_differ_by_direction_connection_and_secret(void **state)
+{
+    (void)state;
+    struct ph_challenge challenge = make_challenge();
+    struct ph_secret other = shared;
+    unsigned char sums[5][PH_CONNECTION_KEY_BYTES];
+    other.bytes[0] ^= 1;
+    assert_ok(ph__authenticate_key(&shared, PH_SIDE_CLIENT, &challenge, sums[0]));
+    assert_ok(ph__authenticate_key(&shared, PH_SIDE_SERVER, &challenge, sums[1]));
+    assert_ok(ph__authenticate_key(&other, PH_SIDE_CLIENT, &challenge, sums[2]));
+    assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &challenge, sums[3]));
+    challenge.server_nonce[0] ^= 1;
+    assert_ok(ph__authenticate_key(&shared, PH_SIDE_CLIENT, &challenge, sums[4]));
+    for (size_t i = 0; i < 5; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_memory_not_equal(sums[i], sums[j], PH_CONNECTION_KEY_BYTES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_those_of_the_contract),
+        cmocka_unit_test(both_sides_believe_who_has_the_secret),
+        cmocka_unit_test(a_wrong_secret_is_refused),
+        cmocka_unit_test(a_proof_sent_back_to_its_maker_is_refused),
+        cmocka_unit_test(swapped_roles_are_refused),
+        cmocka_unit_test(a_proof_of_an_earlier_connection_is_refused),
+        cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(a_transcript_knows_where_one_hello_ends),
+        cmocka_unit_test(keys_differ_by_direction_connection_and_secret),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
