@@ -1,0 +1,73 @@
+/* From keys to chunks: where a job's numbers lie, and in which pieces they travel.
+ *
+ * A key is a run of elements that is pushed and pulled as one; a chunk is the piece of a key that is sent, summed and stepped
+ * as one. There are two spaces of offsets, for gradients have the dtype of their key and weights, as the optimizer's slots,
+ * are fp32:
+ *
+ *     gradients  | key 0                | key 1     |    bytes; each key starts on a multiple of PH_ALIGNMENT
+ *     weights    | key 0                | key 1     |    elements of fp32; each key starts on a cache line too
+ *     chunks     | 0     | 1     | 2    | 3     | 4 |    in the order of the keys; the last of a key may be shorter
+ *
+ * What is asked for may come from a socket: it is checked before anything is allocated, and the limits below keep every
+ * sum that is made of it far from overflow. A layout is immutable; any number of threads may read it. */
+#ifndef PH_HUB_LAYOUT_H
+#define PH_HUB_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "phloem/tensor.h"
+
+#define PH_LAYOUT_MAX_KEYS ((size_t)1 << 16)
+#define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 24)      /* of all keys together */
+#define PH_LAYOUT_MAX_CHUNK_BYTES ((size_t)1 << 30) /* so that a chunk's sizes fit 32 bits */
+
+/* What a job asks for. */
+struct ph_layout_key {
+    size_t num_elements;
+    enum ph_dtype dtype; /* of the gradients: PH_F32, PH_F16 or PH_BF16 */
+};
+
+struct ph_layout_sizes {
+    size_t num_keys, num_chunks;
+    size_t gradient_bytes; /* of one worker's region */
+    size_t num_weights;    /* elements of the region of weights, and of each of the optimizer's slots */
+};
+
+struct ph_key_place {
+    size_t num_elements;
+    size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
+    size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
+    uint32_t first_chunk, num_chunks;
+    enum ph_dtype dtype;
+};
+
+struct ph_chunk_place {
+    size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
+    size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
+    uint32_t key;
+    uint32_t num_elements;
+    uint32_t gradient_bytes; /* num_elements times the size of one */
+    enum ph_dtype dtype;
+};
+
+struct ph_layout {
+    struct ph_layout_sizes sizes;
+    size_t chunk_bytes;
+    struct ph_key_place *keys;     /* (num_keys) */
+    struct ph_chunk_place *chunks; /* (num_chunks) */
+};
+
+/* What a layout would take, so that a quota can be applied before there is one; allocates nothing. PH_ERROR_USAGE naming the
+ * key: no keys, too many, one without elements or of another dtype, a chunk size that is no multiple of PH_ALIGNMENT in
+ * 1 .. PH_LAYOUT_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
+ph_status ph__layout_measure(
+    const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout_sizes *sizes_out);
+
+/* The same errors, and PH_ERROR_MEMORY. The keys are copied. */
+ph_status ph__layout_create(
+    const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout **layout_out);
+void ph__layout_destroy(struct ph_layout *layout); /* NULL is fine */
+
+#endif
