@@ -1,0 +1,94 @@
+/* How evenly chunks are spread over servers and their core threads: the largest load over the mean, of all servers' cores,
+ * for models that papers on parameter servers measure with. Beside it stands what the greedy makes of the same chunks that
+ * sorts their sizes but adds up the unsorted ones. Nothing is timed: these are counts, the same on any machine.
+ *
+ * bench_partition [--chunk-kib N] [--json FILE] */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chunk_balance.h"
+#include "figures.h"
+#include "hub/partition.h"
+
+enum { MOST_SERVERS = 16, MOST_CORES = 32, DEFAULT_CHUNK_KIB = 32 };
+
+/* The worst of several, that of cores. */
+static void keep_worst(struct chunk_balance *worst, const struct chunk_balance *balance)
+{
+    if (balance->cores > worst->cores)
+        *worst = *balance;
+}
+
+static void record(struct ph_json *figures, const struct model_shapes *shapes, size_t num_servers,
+    const struct chunk_balance *ours, const struct chunk_balance *wrong)
+{
+    char name[96];
+    snprintf(name, sizeof name, "hub.partition.%s.servers%zu", shapes->figure, num_servers);
+    bench_record(figures, &(struct bench_figure){.name = name,
+                              .unit = "max/mean",
+                              .value = ours->cores,
+                              .peer = "greedy that adds up unsorted sizes",
+                              .peer_value = wrong->cores,
+                              .ratio = wrong->cores / ours->cores,
+                              .limit = "1: all cores have the mean load",
+                              .of_limit = 1 / ours->cores});
+}
+
+/* One line of the table, and one figure: the worst of the numbers of cores that have enough chunks. */
+static void report_servers(struct ph_json *figures, const struct model_shapes *shapes, const size_t *sizes,
+    size_t num_chunks, size_t num_servers)
+{
+    struct chunk_balance ours, wrong, worst = {0}, worst_wrong = {0};
+    printf("%7zu ", num_servers);
+    for (size_t cores = 1; cores <= MOST_CORES; cores *= 2) {
+        bench_check(chunk_balance(sizes, num_chunks, num_servers, cores, ph__partition, &ours));
+        bench_check(chunk_balance(sizes, num_chunks, num_servers, cores, unsorted_greedy, &wrong));
+        const bool has_enough = ours.chunks_per_core >= BALANCE_CHUNKS_PER_CORE;
+        printf(" %6.3f %6.3f%c", ours.cores, wrong.cores, has_enough ? ' ' : '*');
+        if (has_enough) {
+            keep_worst(&worst, &ours);
+            keep_worst(&worst_wrong, &wrong);
+        }
+    }
+    printf("\n");
+    if (worst.cores > 0)
+        record(figures, shapes, num_servers, &worst, &worst_wrong);
+}
+
+static void report_model(struct ph_json *figures, enum model model, size_t chunk_bytes)
+{
+    struct model_shapes shapes;
+    size_t *sizes = NULL, num_chunks = 0;
+    model_shapes_init(&shapes, model);
+    bench_check(chunk_sizes(&shapes, chunk_bytes, &sizes, &num_chunks));
+    printf("\n%s: %zu parameters in %zu tensors, %zu chunks of %zu KiB\nservers ", shapes.name,
+        model_shapes_total(&shapes), shapes.num_tensors, num_chunks, chunk_bytes >> 10);
+    for (size_t cores = 1; cores <= MOST_CORES; cores *= 2)
+        printf("%9zu %-5s", cores, cores == 1 ? "core" : "cores");
+    printf("\n");
+    for (size_t servers = 1; servers <= MOST_SERVERS; servers *= 2)
+        report_servers(figures, &shapes, sizes, num_chunks, servers);
+    free(sizes);
+}
+
+int main(int argc, char **argv)
+{
+    const char *json = NULL;
+    size_t chunk_kib = DEFAULT_CHUNK_KIB;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--chunk-kib") == 0)
+            chunk_kib = bench_positive(argv[i], argv[i + 1]);
+        else if (strcmp(argv[i], "--json") == 0)
+            json = argv[i + 1];
+    }
+    struct ph_json *figures = ph__json_array();
+    printf("largest load over the mean, of all cores: largest first, and adding up unsorted sizes\n"
+           "*: fewer than %d chunks a core\n",
+        BALANCE_CHUNKS_PER_CORE);
+    for (int model = 0; model < NUM_MODELS; model++)
+        report_model(figures, (enum model)model, chunk_kib << 10);
+    bench_finish(figures, json);
+    return 0;
+}
