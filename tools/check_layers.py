@@ -23,7 +23,7 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "data": GROUND,
     "net": GROUND,
     "comm": GROUND | {"kernel"},
-    "hub": GROUND | {"kernel", "net"},
+    "hub": GROUND | {"kernel", "store", "net"},  # store: the checkpoint format
     "plan": {"base", "kernel"},
     "shard": GRAPH_AND_BELOW | {"op", "comm", "plan"},
     "sim": GROUND | {"graph", "comm", "plan"},
@@ -44,6 +44,7 @@ PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "data.h": "data",
     "serve.h": "serve",
     "train.h": "train",
+    "hub.h": "hub",
     "config.h": "train",  # a job's config: the keys of all rooms below
     "phloem.h": "cli",  # the umbrella: for programs, not for rooms
 }

@@ -1,0 +1,219 @@
+/* The parameter hub: workers push gradients, the hub sums them and runs the optimizer, the workers get the new parameters
+ * back (Luo et al., Parameter Hub, arXiv:1805.07891).
+ *
+ * A hub is a process, `phloem hub`, or a struct ph_hub_server inside of any. A *service* is one job on it: a name, a nonce that
+ * tells two jobs of one name apart, a number of workers and what becomes of their gradients. Each worker connects with a rank,
+ * all initialise the same keys, and then, for each key and iteration, each worker
+ *
+ *     writes its gradient to ph_hub_gradient(client, key),
+ *     ph_hub_pushpull_start(client, key),       other keys, or computation, here
+ *     ph_hub_wait(client, key),
+ *     reads the new parameters at ph_hub_parameters(client, key).
+ *
+ * On one host this memory is shared with the hub, which reads and writes it in place; elsewhere it travels over TCP.
+ *
+ * Errors: PH_ERROR_PEER when the hub, another worker of the job or the network failed, or a wait took longer than its
+ * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_MEMORY beyond a quota. After PH_ERROR_PEER a client can only
+ * be destroyed; a job whose hub has a checkpoint goes on when all its workers connect again.
+ *
+ * Threads: a client belongs to one thread at a time; several clients may live in one process. Nothing here needs MPI. */
+#ifndef PHLOEM_HUB_H
+#define PHLOEM_HUB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/kernel.h"
+#include "phloem/status.h"
+#include "phloem/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a program was compiled with; ph_hub_api_version() is what it runs with. Equal numbers fit together. */
+#define PH_HUB_API_VERSION 1
+int ph_hub_api_version(void);
+
+/* ---- what becomes of gradients --------------------------------------------------------------------------------- */
+
+enum ph_hub_mode {
+    PH_HUB_SYNCHRONOUS,  /* an iteration is one update by the sum of all workers' gradients */
+    PH_HUB_ASYNCHRONOUS, /* each worker's gradient is an update of its own, when it comes */
+    PH_HUB_BOUNDED /* the same, but no worker runs more than `staleness` iterations ahead of the slowest */
+};
+
+enum ph_hub_order {
+    PH_HUB_WORKER_ORDER, /* ((g0 + g1) + g2) ...: the same bits in every run */
+    PH_HUB_ARRIVAL_ORDER /* each copy is added when it comes: less memory and no wait for rank 0, other bits in other runs */
+};
+
+enum ph_hub_on_death {
+    PH_HUB_ABORT, /* the death of a worker is an error for all workers of its job */
+    PH_HUB_SHRINK /* the job goes on with the workers that are left; sums hold theirs alone */
+};
+
+/* How a wait passes its time. AUTO spins shortly and then sleeps, the sooner the more threads share the cores. */
+enum ph_hub_wait_policy {
+    PH_HUB_WAIT_AUTO,
+    PH_HUB_WAIT_SPIN,
+    PH_HUB_WAIT_SPIN_THEN_SLEEP,
+    PH_HUB_WAIT_SLEEP
+};
+
+/* AUTO: shared memory where the hub is on this host, else TCP. */
+enum ph_hub_transport { PH_HUB_AUTO, PH_HUB_SHARED_MEMORY, PH_HUB_TCP };
+
+/* The formulas stand in src/kernel/kernel.h and docs/HUB.md. Without an optimizer, what is pulled is the sum itself (or the
+ * mean). Members that a kind does not use are ignored. */
+struct ph_hub_optimizer {
+    bool is_none;
+    enum ph_optimizer_kind kind; /* all but PH_ROWWISE_ADAGRAD */
+    bool is_nesterov;
+    float learning_rate, momentum, beta1, beta2, epsilon;
+    float l2;           /* lambda of lambda/2 |w|^2 */
+    float weight_decay; /* decoupled, ADAMW */
+};
+
+#define PH_HUB_MAX_OPTIMIZERS 16
+#define PH_HUB_MAX_WORKERS 1024
+#define PH_HUB_MAX_NAME 127 /* bytes of a service's name */
+
+struct ph_hub_service {
+    const char *name; /* printable, 1 .. PH_HUB_MAX_NAME bytes; unique on its hub */
+    uint64_t nonce;   /* chosen by whoever starts the job, the same for all its workers */
+    uint32_t num_workers;
+    enum ph_hub_mode mode;
+    uint32_t staleness; /* PH_HUB_BOUNDED: iterations */
+    enum ph_hub_order order;
+    enum ph_hub_on_death on_death;
+    bool is_mean; /* the sum is divided by the number of its gradients */
+    float
+        clip_norm; /* > 0: gradients of all keys together are scaled down to this norm; PH_HUB_SYNCHRONOUS */
+    uint32_t chunk_bytes; /* a multiple of 64; 0: the hub's choice */
+    uint32_t
+        depth; /* 1 or 2: iterations of a key that a worker may have under way; each costs memory. 0 means 1 */
+    uint64_t checkpoint_every;                 /* iterations; 0: on demand only */
+    const struct ph_hub_optimizer *optimizers; /* borrowed for the call */
+    size_t num_optimizers;                     /* 1 .. PH_HUB_MAX_OPTIMIZERS */
+};
+
+/* ---- a worker's side ------------------------------------------------------------------------------------------- */
+
+struct ph_hub_client;
+
+struct ph_hub_options {  /* zero-initialised but for address: the defaults */
+    const char *address; /* "host:port" of the hub; several hubs, that share the keys: separated by commas */
+    const char *secret_file; /* NULL: none; needed unless the hub listens on loopback alone */
+    enum ph_hub_transport transport;
+    enum ph_hub_wait_policy wait;
+    uint32_t timeout_ms; /* of each wait, 0: 60000 */
+    bool has_no_thread;  /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
+    bool
+        has_own_parameters; /* shared memory: a writable copy for this worker instead of the one that all share */
+};
+
+/* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call this.
+ * PH_ERROR_USAGE: other settings, or another nonce under this name. */
+ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service);
+
+/* Ends the service for all its workers and forgets it, checkpoint included. */
+ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
+
+/* Connects as worker `rank` of the service. */
+ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
+    uint32_t rank, struct ph_hub_client **client_out);
+
+struct ph_hub_key {
+    size_t num_elements;
+    enum ph_dtype
+        dtype; /* of gradients and parameters on the way: PH_F32, PH_F16, PH_BF16; the hub computes in fp32 */
+    uint32_t optimizer;  /* index into the service's */
+    const void *initial; /* (num_elements) of dtype: rank 0's are the parameters to begin with; NULL: zeros */
+};
+
+/* Makes the keys, which are numbered from 0; all workers of the service call it with the same. Returns when all have, and the
+ * parameters can be read; `iteration_out` (or NULL) is what was done before: 0, or that of the checkpoint that the hub
+ * goes on from, with its parameters. */
+ph_status ph_hub_init(
+    struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out);
+
+/* Where the next push of the key takes the gradient from: 64-byte aligned, the caller's between a wait and the next start.
+ * With depth 2 it alternates, so ask before each push. */
+void *ph_hub_gradient(struct ph_hub_client *client, size_t key);
+
+/* What the last finished pull of the key brought. It stays so until the key is pushed again (with depth 2: twice). The
+ * memory is shared by all workers of the host and read-only unless the options say otherwise. */
+const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key);
+
+/* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a time, and one
+ * pull; PH_ERROR_USAGE else. They return at once. */
+ph_status ph_hub_push_start(struct ph_hub_client *client, size_t key);
+ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key);
+ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);
+
+/* Returns when the key's oldest unfinished operation is done: of a push, when the hub has taken the gradient; of a pull,
+ * when the parameters hold all of this worker's pushes that were started before it. PH_OK if there is none. */
+ph_status ph_hub_wait(struct ph_hub_client *client, size_t key);
+ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of all keys */
+
+/* Whether ph_hub_wait would return at once; moves things on. */
+ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
+
+/* From this worker's next pushes on; only rank 0 may. */
+ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimizer, float learning_rate);
+
+/* Asks for a checkpoint of the next complete iteration and returns when the hub has written it. PH_SYNCHRONOUS: all workers
+ * must go on pushing, in other threads or processes, or none be under way. */
+ph_status ph_hub_checkpoint(struct ph_hub_client *client);
+
+struct ph_hub_client_info {
+    const char *transport; /* "shared memory" or "tcp"; static */
+    const char *why;       /* one sentence: why this transport; borrowed until destroy */
+    uint32_t chunk_bytes, num_chunks, num_cores;
+    uint32_t num_contributors; /* whose gradients the last finished pull held, the fewest of its chunks */
+};
+void ph_hub_client_info(const struct ph_hub_client *client, struct ph_hub_client_info *info_out);
+
+/* Leaves the job in good order, which is no death: a synchronous job ends when its first worker leaves, others get
+ * PH_ERROR_PEER if they push again. Then destroy. */
+ph_status ph_hub_leave(struct ph_hub_client *client);
+void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a death, to the hub */
+
+/* ---- the hub itself -------------------------------------------------------------------------------------------- */
+
+struct ph_hub_server;
+
+struct ph_hub_server_options { /* zero-initialised: the defaults */
+    const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
+    const char *secret_file;   /* needed when the address is not loopback */
+    uint32_t num_threads;      /* core threads; 0: one a processor */
+    enum ph_hub_wait_policy wait;
+    bool is_wide;                  /* all core threads work on each chunk together, for comparison */
+    bool is_non_temporal;          /* results are written past the caches */
+    uint64_t max_bytes;            /* memory of all jobs; 0: what the machine has left at start */
+    uint64_t max_job_bytes;        /* of one job; 0: no other limit */
+    uint32_t max_jobs;             /* 0: 64 */
+    const char *checkpoint_folder; /* NULL: jobs are not kept */
+    const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
+    const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
+    int log_descriptor;     /* structured log lines go there; 0: nowhere */
+};
+
+ph_status ph_hub_server_create(
+    const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
+
+/* "127.0.0.1:4711": where clients connect; until destroy. */
+const char *ph_hub_server_address(const struct ph_hub_server *server);
+
+/* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
+ * program's main loop. Jobs are checkpointed at the end where there is a folder for it. */
+ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
+void ph_hub_server_stop(struct ph_hub_server *server);    /* from any thread or a signal handler */
+void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

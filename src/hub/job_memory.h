@@ -1,0 +1,71 @@
+/* The memory of one job on a hub: the parameters and the optimizer's slots, each worker's gradients, and what is known of
+ * each chunk.
+ *
+ * Parameters are fp32 in `weights`, as num_versions copies: version v of a chunk lies in copy v % num_versions. What workers
+ * read are `results`, in the dtype of the keys: where all keys are fp32 they are the weights themselves. Workers of this
+ * host map the results, read-only, and write their gradients where the hub reads them; for others the gradients are received
+ * to such a place. */
+#ifndef PH_HUB_JOB_MEMORY_H
+#define PH_HUB_JOB_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hub/layout.h"
+#include "net/region.h"
+
+#define PH_HUB_MAX_DEPTH 2
+
+/* One chunk, as its shard sees it. */
+struct ph_chunk_state {
+    _Alignas(64) uint64_t version; /* updates made */
+    uint32_t num_arrived
+        [PH_HUB_MAX_DEPTH]; /* workers that have pushed iteration i, at i % 2, and were not used yet */
+    uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* replies that are read from version v, at v % 2 */
+    uint32_t num_contributors;              /* gradients in its version */
+    uint32_t num_added[PH_HUB_MAX_DEPTH];   /* arrival order: gradients in sums, at i % 2 */
+    float learning_rates[PH_HUB_MAX_DEPTH]; /* of iteration i, at i % 2: what rank 0 said before it pushed */
+    bool is_waiting;                        /* for a reply to be sent, before it can be updated */
+    bool is_summed;                         /* waits for the clip factor */
+    bool is_queued;                         /* its next iteration is complete, and is work to do */
+};
+
+/* What one worker has asked of one chunk. */
+struct ph_chunk_worker {
+    uint64_t pushed;                 /* iteration of its last push */
+    uint64_t counted;                /* ... of the last that num_arrived holds, or that was an update */
+    uint64_t answered;               /* ... of the last that was answered */
+    uint8_t kinds[PH_HUB_MAX_DEPTH]; /* what its push of iteration i was, at i % 2 */
+    uint8_t num_queued;              /* its gradients that are work to do */
+    bool is_pulling;
+};
+
+struct ph_worker_memory {
+    struct ph_region
+        region; /* none where the worker is elsewhere and the gradients are the hub's own memory */
+    char *gradients[PH_HUB_MAX_DEPTH]; /* (gradient_bytes) of iteration i, at i % depth */
+    char *parameters
+        [PH_HUB_MAX_DEPTH]; /* the worker's own results, at i % depth; NULL where it reads the shared ones */
+};
+
+struct ph_job_memory {
+    const struct ph_layout *layout;
+    uint32_t num_workers, depth, num_versions;
+    float *weights[PH_HUB_MAX_DEPTH]; /* (num_weights) each, num_versions of them */
+    char *results[PH_HUB_MAX_DEPTH];  /* (gradient_bytes) */
+    float *m, *s;                     /* (num_weights), NULL where no optimizer has such a slot */
+    float *sums[PH_HUB_MAX_DEPTH];    /* (num_weights) clipping and arrival order, NULL else; at i % depth */
+    struct ph_worker_memory *workers; /* (num_workers) */
+    struct ph_chunk_state *chunks;    /* (num_chunks) */
+    struct ph_chunk_worker *requests; /* (num_chunks, num_workers) */
+    double *squares;                  /* (num_chunks) of sums, for clipping; NULL without */
+};
+
+static inline struct ph_chunk_worker *ph__request(
+    const struct ph_job_memory *memory, uint32_t chunk, uint32_t worker)
+{
+    return &memory->requests[(size_t)chunk * memory->num_workers + worker];
+}
+
+#endif

@@ -1,0 +1,401 @@
+/* See shard.h: messages in, and the order of work. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/sizes.h"
+#include "hub/shard_state.h"
+
+#define MESSAGES_A_TURN 512 /* of one link, before the others and the work have their turn */
+
+/* ---- what a message may say ---- */
+
+static ph_status check_chunk(const struct ph_shard *shard, const struct ph_message *message)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    if (message->chunk >= memory->layout->sizes.num_chunks)
+        return ph_fail(PH_ERROR_PEER, "chunk %u of %zu", message->chunk, memory->layout->sizes.num_chunks);
+    if (shard->job->core_of_chunk[message->chunk] != shard->core)
+        return ph_fail(PH_ERROR_PEER, "chunk %u is not of core thread %u", message->chunk, shard->core);
+    return PH_OK;
+}
+
+static ph_status check_push(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+{
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    if (message->iteration != request->pushed + 1)
+        return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed after %llu", message->chunk,
+            (unsigned long long)message->iteration, (unsigned long long)request->pushed);
+    if (message->iteration > request->answered + shard->job->depth)
+        return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed while %llu waits", message->chunk,
+            (unsigned long long)message->iteration, (unsigned long long)request->answered + 1);
+    return PH_OK;
+}
+
+static ph_status check_pull(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+{
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    if (request->is_pulling || message->iteration != request->pushed)
+        return ph_fail(PH_ERROR_PEER, "chunk %u: a pull of iteration %llu, %s", message->chunk,
+            (unsigned long long)message->iteration,
+            request->is_pulling ? "while another waits" : "which is not its last");
+    return PH_OK;
+}
+
+static ph_status check_assign(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+{
+    if (worker != 0 || message->iteration != 0 || ph__shard_state(shard, message->chunk)->version != 0 ||
+        ph__request(shard->job->memory, message->chunk, 0)->pushed != 0)
+        return ph_fail(
+            PH_ERROR_PEER, "chunk %u: parameters are given by rank 0, before all pushes", message->chunk);
+    return PH_OK;
+}
+
+static ph_status check_learning_rate(
+    const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+{
+    float rate;
+    memcpy(&rate, &message->chunk, sizeof rate);
+    if (worker != 0 || message->count >= shard->job->num_optimizers || !isfinite(rate))
+        return ph_fail(PH_ERROR_PEER, "a learning rate of %g for optimizer %u by rank %u", (double)rate,
+            message->count, worker);
+    return PH_OK;
+}
+
+static ph_status check_message(
+    const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+{
+    if (message->kind == PH_HUB_LEARNING_RATE)
+        return check_learning_rate(shard, worker, message);
+    PH_TRY(check_chunk(shard, message));
+    switch (message->kind) {
+    case PH_HUB_PUSH:
+    case PH_HUB_PUSHPULL:
+        return check_push(shard, worker, message);
+    case PH_HUB_PULL:
+        return check_pull(shard, worker, message);
+    case PH_HUB_ASSIGN:
+        return check_assign(shard, worker, message);
+    default:
+        return ph_fail(PH_ERROR_PEER, "a message of kind %u", message->kind);
+    }
+}
+
+static bool has_gradient(const struct ph_message *message)
+{
+    return message->kind == PH_HUB_PUSH || message->kind == PH_HUB_PUSHPULL || message->kind == PH_HUB_ASSIGN;
+}
+
+static ph_status place(
+    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+{
+    const struct ph_shard_link *link = context;
+    const struct ph_job_memory *memory = link->shard->job->memory;
+    PH_TRY(check_message(link->shard, link->worker, message));
+    size_t wanted_bytes = 0;
+    void *place = NULL;
+    if (has_gradient(message) && link->has_payloads) {
+        const struct ph_chunk_place *chunk = &memory->layout->chunks[message->chunk];
+        wanted_bytes = chunk->gradient_bytes;
+        place = memory->workers[link->worker].gradients[message->iteration % memory->depth] +
+                chunk->gradient_offset;
+    }
+    if (payload_bytes != wanted_bytes)
+        return ph_fail(PH_ERROR_PEER, "chunk %u comes with %zu bytes instead of %zu", message->chunk,
+            payload_bytes, wanted_bytes);
+    *memory_out = place;
+    return PH_OK;
+}
+
+/* ---- what it brings about ---- */
+
+static void take_push(struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
+    const size_t slot = message->iteration % PH_HUB_MAX_DEPTH;
+    request->pushed = message->iteration;
+    request->kinds[slot] = message->kind;
+    shard->counters.pushes++;
+    if (worker == 0)
+        state->learning_rates[slot] = shard->learning_rates[ph__shard_optimizer(shard, message->chunk)];
+    if (ph__shard_takes_gradients(shard)) {
+        ph__shard_consider_gradients(shard, message->chunk, worker);
+        return;
+    }
+    request->counted = message->iteration;
+    state->num_arrived[slot]++;
+    ph__shard_consider(shard, message->chunk);
+}
+
+static void take_learning_rate(struct ph_shard *shard, const struct ph_message *message)
+{
+    memcpy(&shard->learning_rates[message->count], &message->chunk, sizeof(float));
+}
+
+static ph_status arrived(void *context, const struct ph_message *message)
+{
+    const struct ph_shard_link *link = context;
+    struct ph_shard *shard = link->shard;
+    switch (message->kind) {
+    case PH_HUB_LEARNING_RATE:
+        take_learning_rate(shard, message);
+        break;
+    case PH_HUB_ASSIGN:
+        ph__shard_assign(shard, message->chunk);
+        break;
+    case PH_HUB_PULL:
+        shard->counters.pulls++;
+        ph__request(shard->job->memory, message->chunk, link->worker)->is_pulling = true;
+        ph__shard_answer_pull(shard, message->chunk, link->worker);
+        break;
+    default:
+        take_push(shard, link->worker, message);
+    }
+    return PH_OK;
+}
+
+static void sent(void *context, const struct ph_message *message)
+{
+    struct ph_shard *shard = ((struct ph_shard_link *)context)->shard;
+    if (message->kind != PH_HUB_VALUE)
+        return;
+    struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
+    state->num_sending[message->flags]--;
+    if (state->is_waiting && state->num_sending[message->flags] == 0) {
+        state->is_waiting = false;
+        ph__shard_consider(shard, message->chunk);
+    }
+}
+
+/* ---- work ---- */
+
+void ph__shard_add_work(struct ph_shard *shard, enum ph_shard_work_kind kind, uint32_t chunk, uint32_t worker)
+{
+    assert(shard->works_begun - shard->works_ended <= shard->works_mask);
+    shard->works[shard->works_begun & shard->works_mask] =
+        (struct ph_shard_work){.chunk = chunk, .worker = (uint16_t)worker, .kind = (uint16_t)kind};
+    shard->works_begun++;
+}
+
+void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    while (ph__shard_is_live(shard, worker) && request->counted + request->num_queued < request->pushed) {
+        request->num_queued++;
+        ph__shard_add_work(shard, PH_WORK_GRADIENT, chunk, worker);
+    }
+}
+
+void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    if (shard->job->mode != PH_HUB_SYNCHRONOUS) {
+        for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
+            ph__shard_consider_gradients(shard, chunk, worker);
+        return;
+    }
+    const uint32_t num_arrived = state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH];
+    if (state->is_queued || state->is_waiting || state->is_summed || num_arrived == 0 ||
+        num_arrived < shard->num_live)
+        return;
+    state->is_queued = true;
+    ph__shard_add_work(shard, PH_WORK_ITERATION, chunk, 0);
+}
+
+static size_t move_links(struct ph_shard *shard, size_t max_messages)
+{
+    size_t num_moved = 0;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        struct ph_shard_link *link = &shard->links[worker];
+        size_t moved = 0;
+        if (link->link == NULL || link->has_failed)
+            continue;
+        const ph_status status = ph__link_progress(link->link, max_messages, &moved);
+        if (status != PH_OK)
+            ph__shard_fail_worker(shard, worker, status);
+        else
+            num_moved += moved;
+    }
+    return num_moved;
+}
+
+size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
+{
+    const uint64_t ended_before = shard->works_ended;
+    shard->bytes_summed = 0;
+    size_t num_moved = move_links(shard, MESSAGES_A_TURN);
+    ph__shard_look_for_steps(shard);
+    while (shard->works_ended != shard->works_begun && shard->bytes_summed < max_bytes) {
+        const struct ph_shard_work work = shard->works[shard->works_ended & shard->works_mask];
+        shard->works_ended++;
+        ph__shard_work(shard, &work);
+    }
+    const size_t num_works = (size_t)(shard->works_ended - ended_before);
+    if (num_works > 0)
+        num_moved += move_links(shard, 0); /* the replies */
+    *bytes_out = shard->bytes_summed;
+    return num_moved + num_works;
+}
+
+/* ---- workers ---- */
+
+void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status status)
+{
+    struct ph_shard_link *link = &shard->links[worker];
+    if (link->has_failed)
+        return;
+    link->has_failed = true;
+    shard->callbacks.worker_failed(shard->callbacks.context, worker, status);
+}
+
+struct ph_link_owner ph__shard_link_owner(struct ph_shard *shard, uint32_t worker)
+{
+    return (struct ph_link_owner){
+        .context = &shard->links[worker], .place = place, .arrived = arrived, .sent = sent};
+}
+
+void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads)
+{
+    assert(!ph__shard_is_live(shard, worker));
+    shard->links[worker].link = link;
+    shard->links[worker].has_payloads = has_payloads;
+    shard->links[worker].has_failed = false;
+    shard->num_live++;
+}
+
+struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker)
+{
+    return shard->links[worker].link;
+}
+
+/* What it has pushed and no update has used does not count any more. */
+static void forget_pushes(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    for (uint64_t iteration = state->version + 1; iteration <= request->counted; iteration++)
+        state->num_arrived[iteration % PH_HUB_MAX_DEPTH]--;
+}
+
+void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker)
+{
+    struct ph_link *link = shard->links[worker].link;
+    if (link == NULL)
+        return;
+    shard->links[worker].link = NULL;
+    shard->num_live--;
+    ph__link_destroy(link);
+    for (size_t i = 0; i < shard->num_chunks; i++) {
+        const uint32_t chunk = shard->chunks[i];
+        if (shard->job->mode == PH_HUB_SYNCHRONOUS) {
+            forget_pushes(shard, chunk, worker);
+            ph__shard_consider(shard, chunk);
+        } else {
+            ph__shard_answer_gradients(shard, chunk);
+        }
+    }
+}
+
+/* ---- making one ---- */
+
+static void find_chunks(struct ph_shard *shard)
+{
+    const size_t num_chunks = shard->job->memory->layout->sizes.num_chunks;
+    for (uint32_t chunk = 0; chunk < num_chunks; chunk++) {
+        if (shard->job->core_of_chunk[chunk] == shard->core)
+            shard->chunks[shard->num_chunks++] = chunk;
+    }
+}
+
+static size_t count_chunks(const struct ph_shard_job *job, uint16_t core)
+{
+    size_t count = 0;
+    for (size_t chunk = 0; chunk < job->memory->layout->sizes.num_chunks; chunk++)
+        count += job->core_of_chunk[chunk] == core;
+    return count;
+}
+
+/* Each chunk has at most one iteration and one step to do, and each worker as many gradients as it may push ahead. */
+static size_t count_works(const struct ph_shard_job *job, size_t num_chunks)
+{
+    const size_t a_chunk = 2 + (size_t)job->num_workers * job->depth;
+    size_t capacity = 1;
+    while (capacity < ph__max(num_chunks, 1) * a_chunk)
+        capacity *= 2;
+    return capacity;
+}
+
+static ph_status allocate(struct ph_shard *shard, size_t num_chunks)
+{
+    const size_t num_workers = shard->job->num_workers;
+    const size_t num_works = count_works(shard->job, num_chunks);
+    shard->works_mask = num_works - 1;
+    shard->chunks = calloc(ph__max(num_chunks, 1), sizeof *shard->chunks);
+    shard->links = calloc(num_workers, sizeof *shard->links);
+    shard->works = calloc(num_works, sizeof *shard->works);
+    shard->learning_rates = calloc(shard->job->num_optimizers, sizeof *shard->learning_rates);
+    shard->copies = calloc(num_workers, sizeof *shard->copies);
+    shard->results = calloc(num_workers + 1, sizeof *shard->results);
+    if (shard->chunks == NULL || shard->links == NULL || shard->works == NULL ||
+        shard->learning_rates == NULL || shard->copies == NULL || shard->results == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a shard of %zu chunks", num_chunks);
+    return PH_OK;
+}
+
+ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
+    const struct ph_shard_callbacks *callbacks, struct ph_shard **shard_out)
+{
+    struct ph_shard *shard = calloc(1, sizeof *shard);
+    if (shard == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a shard");
+    shard->job = job;
+    shard->core = core;
+    shard->callbacks = *callbacks;
+    const ph_status status = allocate(shard, count_chunks(job, core));
+    if (status != PH_OK) {
+        ph__shard_destroy(shard);
+        return status;
+    }
+    find_chunks(shard);
+    for (uint32_t worker = 0; worker < job->num_workers; worker++)
+        shard->links[worker] = (struct ph_shard_link){.shard = shard, .worker = worker};
+    for (uint32_t i = 0; i < job->num_optimizers; i++)
+        shard->learning_rates[i] = job->optimizers[i].learning_rate;
+    *shard_out = shard;
+    return PH_OK;
+}
+
+void ph__shard_destroy(struct ph_shard *shard)
+{
+    if (shard == NULL)
+        return;
+    for (uint32_t worker = 0; shard->links != NULL && worker < shard->job->num_workers; worker++)
+        ph__link_destroy(shard->links[worker].link);
+    free(shard->chunks);
+    free(shard->links);
+    free(shard->works);
+    free(shard->learning_rates);
+    free(shard->copies);
+    free(shard->results);
+    free(shard);
+}
+
+void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < shard->num_chunks; i++) {
+        const uint64_t version = ph__shard_state(shard, shard->chunks[i])->version;
+        least = version < least ? version : least;
+        most = version > most ? version : most;
+    }
+    *least_out = least;
+    *most_out = most;
+}
+
+const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard)
+{
+    return &shard->counters;
+}

@@ -1,0 +1,99 @@
+/* A shard: the chunks of one job that belong to one core thread, and everything that happens to them.
+ *
+ * Messages of the job's workers go in; when a chunk has what it waits for, it is summed and stepped in one pass (the kernel
+ * `aggregate`) and the replies go out: the reply to the last push is the pull. A chunk belongs to one shard for ever, so
+ * nothing here is locked. A shard allocates nothing after it was made. It knows links, not sockets: its test drives it by
+ * hand.
+ *
+ * Iterations count the updates of a chunk that a worker has pushed for, from 1. Synchronous: version v of a chunk is made of
+ * the pushes of iteration v, and a pull brings the version that the worker has pushed for. Otherwise each push makes a
+ * version.
+ *
+ * What a message says is checked before anything is done (ph__shard_place); what is wrong is PH_ERROR_PEER, of that worker.
+ *
+ * Source: arXiv:1805.07891, sections 3.2 (chunks, tall aggregation) and 3.3; bounded staleness: Ho et al., NIPS 2013. */
+#ifndef PH_HUB_SHARD_H
+#define PH_HUB_SHARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hub/job_memory.h"
+#include "kernel/kernel.h"
+#include "net/link.h"
+#include "phloem/hub.h"
+
+/* What ph_message.kind says. */
+enum ph_hub_message_kind {
+    /* From a worker. PUSH, PUSHPULL and ASSIGN come with the chunk's gradient (ASSIGN: its parameters). */
+    PH_HUB_PUSH = 1,
+    PH_HUB_PULL,
+    PH_HUB_PUSHPULL,
+    PH_HUB_ASSIGN, /* rank 0, before the first push: the chunk's parameters to begin with */
+    PH_HUB_LEARNING_RATE, /* rank 0: `chunk` is the bits of a float, `count` the optimizer, for `iteration` and later */
+    /* To a worker; `iteration` is that of its request. */
+    PH_HUB_TAKEN, /* a push or an assignment was taken */
+    PH_HUB_VALUE  /* the parameters, with `count` gradients in them */
+};
+
+/* What all shards of a job share, and the updates of their chunks need. Immutable while shards run, but for what says
+ * otherwise. */
+struct ph_shard_job {
+    const struct ph_kernels *kernels;
+    struct ph_job_memory *memory; /* its contents are the shards', each chunk's its own shard's */
+    const uint16_t *core_of_chunk;
+    enum ph_hub_mode mode;
+    enum ph_hub_order order;
+    uint32_t num_workers, depth, staleness;
+    bool is_mean, is_non_temporal;
+    float clip_norm;
+    const struct ph_hub_optimizer *optimizers;
+    const uint32_t *optimizer_of_key;
+    uint32_t num_optimizers;
+    /* Clipping: written by all shards. */
+    _Atomic uint64_t num_summed;     /* chunks, of all iterations since the shards were made */
+    _Atomic uint64_t rounds_clipped; /* rounds of all chunks whose factor is known */
+    float clip_factor;               /* of the last: written before, read after */
+};
+
+struct ph_shard;
+
+struct ph_shard_callbacks {
+    void *context;
+    /* The work of the other shards of this job has grown: a clip factor is known. */
+    void (*wake_others)(void *context);
+    /* A worker has broken the rules or its link has: ph_error_text() says how. Called once for each; its link is not used
+     * any more. */
+    void (*worker_failed)(void *context, uint32_t worker, ph_status status);
+};
+
+struct ph_shard_counters {
+    uint64_t updates, update_bytes; /* bytes of gradients that were summed */
+    uint64_t pushes, pulls;
+    uint64_t waits_for_replies; /* updates that had to wait because a reply was still being sent */
+};
+
+ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
+    const struct ph_shard_callbacks *callbacks, struct ph_shard **shard_out);
+void ph__shard_destroy(struct ph_shard *shard); /* destroys its links */
+
+/* What to make a worker's link with, and the link: owned by the shard from now on. */
+struct ph_link_owner ph__shard_link_owner(struct ph_shard *shard, uint32_t worker);
+void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads);
+struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker); /* NULL: none any more */
+
+/* The worker is no more: its link goes, and iterations wait for the others alone. */
+void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker);
+
+/* Moves all links on, and updates chunks until about max_bytes of gradients were summed. Returns what was done: messages
+ * and chunks; 0: nothing to do until a message comes. bytes_out: of gradients summed. */
+size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
+
+/* The least and the largest version of its chunks. */
+void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out);
+
+const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard);
+
+#endif

@@ -1,0 +1,106 @@
+/* What goes back to workers: see shard.h. */
+#include <string.h>
+
+#include "hub/shard_state.h"
+
+/* A worker with parameters of its own gets them where it looks for those of this iteration. */
+static void copy_own_parameters(
+    const struct ph_job_memory *memory, uint32_t worker, uint32_t chunk, uint64_t iteration)
+{
+    char *const *parameters = memory->workers[worker].parameters;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const char *results = memory->results[memory->chunks[chunk].version % memory->num_versions];
+    memcpy(parameters[iteration % memory->depth] + place->gradient_offset, results + place->gradient_offset,
+        place->gradient_bytes);
+}
+
+void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
+    uint64_t iteration)
+{
+    struct ph_shard_link *link = &shard->links[worker];
+    const struct ph_job_memory *memory = shard->job->memory;
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_message message = {.kind = (uint8_t)kind,
+        .count = (uint16_t)state->num_contributors,
+        .chunk = chunk,
+        .iteration = iteration};
+    const void *payload = NULL;
+    size_t payload_bytes = 0;
+    if (link->link == NULL || link->has_failed)
+        return;
+    if (kind == PH_HUB_VALUE && link->has_payloads) {
+        const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+        message.flags = (uint8_t)(state->version % memory->num_versions);
+        payload = memory->results[message.flags] + place->gradient_offset;
+        payload_bytes = place->gradient_bytes;
+        state->num_sending[message.flags]++;
+    }
+    const ph_status status = ph__link_send(link->link, &message, payload, payload_bytes);
+    if (status == PH_OK)
+        return;
+    if (payload != NULL)
+        state->num_sending[message.flags]--;
+    ph__shard_fail_worker(shard, worker, status);
+}
+
+static void answer_push(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    request->answered++;
+    const uint8_t kind = request->kinds[request->answered % PH_HUB_MAX_DEPTH];
+    ph__shard_reply(
+        shard, worker, chunk, kind == PH_HUB_PUSH ? PH_HUB_TAKEN : PH_HUB_VALUE, request->answered);
+}
+
+void ph__shard_answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    if (!request->is_pulling || request->answered < request->pushed)
+        return;
+    request->is_pulling = false;
+    if (shard->job->memory->workers[worker].parameters[0] != NULL)
+        copy_own_parameters(shard->job->memory, worker, chunk, request->pushed);
+    ph__shard_reply(shard, worker, chunk, PH_HUB_VALUE, request->pushed);
+}
+
+void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk)
+{
+    const uint64_t version = ph__shard_state(shard, chunk)->version;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+        if (!ph__shard_is_live(shard, worker))
+            continue;
+        if (request->answered < version && request->pushed >= version)
+            answer_push(shard, chunk, worker);
+        ph__shard_answer_pull(shard, chunk, worker);
+    }
+}
+
+/* The fewest updates that a live worker has made of the chunk. */
+static uint64_t slowest(const struct ph_shard *shard, uint32_t chunk)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const uint64_t counted = ph__request(shard->job->memory, chunk, worker)->counted;
+        if (ph__shard_is_live(shard, worker) && counted < least)
+            least = counted;
+    }
+    return least;
+}
+
+void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_shard_job *job = shard->job;
+    const bool is_bounded = job->mode == PH_HUB_BOUNDED;
+    const uint64_t least = is_bounded ? slowest(shard, chunk) : 0;
+    for (uint32_t worker = 0; worker < job->num_workers; worker++) {
+        const struct ph_chunk_worker *request = ph__request(job->memory, chunk, worker);
+        while (ph__shard_is_live(shard, worker) && request->answered < request->counted &&
+               (!is_bounded || request->answered + 1 <= least + job->staleness)) {
+            if (job->memory->workers[worker].parameters[0] != NULL)
+                copy_own_parameters(job->memory, worker, chunk, request->answered + 1);
+            answer_push(shard, chunk, worker);
+        }
+        ph__shard_answer_pull(shard, chunk, worker);
+    }
+}

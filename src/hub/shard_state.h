@@ -1,0 +1,95 @@
+/* The inside of a shard, for the files that it is made of: shard.c (messages and work), shard_update.c (sums and steps),
+ * shard_reply.c (what goes back). */
+#ifndef PH_HUB_SHARD_STATE_H
+#define PH_HUB_SHARD_STATE_H
+
+#include "hub/shard.h"
+
+/* A link's end here, and the owner's context of it. */
+struct ph_shard_link {
+    struct ph_shard *shard;
+    struct ph_link *link; /* NULL: the worker is not there */
+    uint32_t worker;
+    bool has_payloads; /* parameters are sent, not shared */
+    bool has_failed;   /* waits to be removed */
+};
+
+enum ph_shard_work_kind {
+    PH_WORK_ITERATION, /* synchronous: all gradients of the chunk's next iteration are there */
+    PH_WORK_GRADIENT,  /* one worker's gradient: to be added, or to be an update of its own */
+    PH_WORK_STEP       /* the chunk's sum is there and the clip factor is known */
+};
+
+struct ph_shard_work {
+    uint32_t chunk;
+    uint16_t worker;
+    uint16_t kind;
+};
+
+struct ph_shard {
+    struct ph_shard_job *job;
+    struct ph_shard_callbacks callbacks;
+    struct ph_shard_counters counters;
+    uint16_t core;
+    uint32_t num_live; /* workers whose gradients an iteration waits for */
+    uint32_t *chunks;  /* (num_chunks) that are its own, ascending */
+    size_t num_chunks;
+    struct ph_shard_link *links; /* (num_workers) */
+    struct ph_shard_work *works; /* a ring */
+    uint64_t works_mask, works_begun, works_ended;
+    uint64_t rounds_stepped; /* of clipping */
+    size_t bytes_summed;     /* in this run */
+    float *learning_rates;   /* (num_optimizers) */
+    const void **copies;     /* (num_workers), scratch of an update */
+    void **results;          /* (num_workers + 1) */
+};
+
+static inline bool ph__shard_is_live(const struct ph_shard *shard, uint32_t worker)
+{
+    return shard->links[worker].link != NULL;
+}
+
+static inline struct ph_chunk_state *ph__shard_state(const struct ph_shard *shard, uint32_t chunk)
+{
+    return &shard->job->memory->chunks[chunk];
+}
+
+/* Whether each gradient is work of its own when it comes. */
+static inline bool ph__shard_takes_gradients(const struct ph_shard *shard)
+{
+    return shard->job->mode != PH_HUB_SYNCHRONOUS || shard->job->order == PH_HUB_ARRIVAL_ORDER;
+}
+
+static inline uint32_t ph__shard_optimizer(const struct ph_shard *shard, uint32_t chunk)
+{
+    return shard->job->optimizer_of_key[shard->job->memory->layout->chunks[chunk].key];
+}
+
+/* ---- shard.c ---- */
+
+void ph__shard_add_work(
+    struct ph_shard *shard, enum ph_shard_work_kind kind, uint32_t chunk, uint32_t worker);
+/* Adds the work that the chunk has become ready for. */
+void ph__shard_consider(struct ph_shard *shard, uint32_t chunk);
+/* ... of the worker's gradients, where each is work of its own. */
+void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker);
+void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status status);
+
+/* ---- shard_update.c ---- */
+
+void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work);
+void ph__shard_assign(struct ph_shard *shard, uint32_t chunk);
+/* Steps that wait for a clip factor, when it is known. */
+void ph__shard_look_for_steps(struct ph_shard *shard);
+
+/* ---- shard_reply.c ---- */
+
+void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
+    uint64_t iteration);
+/* Answers the chunk's pushes up to its version, and the pulls that waited for it. */
+void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk);
+/* Answers what staleness allows to answer, of pushes that are updates of their own. */
+void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk);
+void ph__shard_answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker);
+
+#endif

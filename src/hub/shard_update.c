@@ -1,0 +1,327 @@
+/* Sums and steps: what is done with a chunk whose gradients are there. Each is one call of the kernel `aggregate`, which reads
+ * every gradient once and writes every result once. */
+#include <math.h>
+#include <stddef.h>
+
+#include "hub/shard_state.h"
+
+static struct ph_optimizer_step step_of(
+    const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
+{
+    return (struct ph_optimizer_step){
+        .kind = optimizer->kind,
+        .is_nesterov = optimizer->is_nesterov,
+        .learning_rate = learning_rate,
+        .gradient_scale = gradient_scale,
+        .l2 = optimizer->l2,
+        .weight_decay = optimizer->weight_decay,
+        .momentum = optimizer->momentum,
+        .beta1 = optimizer->beta1,
+        .beta2 = optimizer->beta2,
+        .epsilon = optimizer->epsilon,
+        .bias_correction1 = (float)(1 - pow((double)optimizer->beta1, (double)version)),
+        .bias_correction2 = (float)(1 - pow((double)optimizer->beta2, (double)version)),
+    };
+}
+
+/* What rank 0 said before its push of the iteration; without it, what it said last. */
+static float learning_rate_of(const struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    const uint64_t iteration = state->version + 1;
+    const bool has_said = shard->job->mode == PH_HUB_SYNCHRONOUS &&
+                          ph__request(shard->job->memory, chunk, 0)->pushed >= iteration;
+    return has_said ? state->learning_rates[iteration % PH_HUB_MAX_DEPTH]
+                    : shard->learning_rates[ph__shard_optimizer(shard, chunk)];
+}
+
+static void *at(char *region, const struct ph_chunk_place *place)
+{
+    return region + place->gradient_offset;
+}
+
+static float *weights_at(float *region, const struct ph_chunk_place *place)
+{
+    return region != NULL ? region + place->first_weight : NULL;
+}
+
+/* Where the new parameters go, besides the weights: to the results where these are something else, and to workers with
+ * parameters of their own that asked for this iteration. */
+static size_t list_results(struct ph_shard *shard, uint32_t chunk, uint64_t version)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const size_t copy = version % memory->num_versions;
+    size_t count = 0;
+    if (memory->results[copy] != (char *)memory->weights[copy])
+        shard->results[count++] = at(memory->results[copy], place);
+    for (uint32_t worker = 0; shard->job->mode == PH_HUB_SYNCHRONOUS && worker < shard->job->num_workers;
+         worker++) {
+        const struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+        char *parameters = memory->workers[worker].parameters[version % memory->depth];
+        if (parameters != NULL && ph__shard_is_live(shard, worker) &&
+            request->kinds[version % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
+            shard->results[count++] = at(parameters, place);
+    }
+    return count;
+}
+
+/* The arguments that all passes over a chunk share. */
+static struct ph_aggregate_args base_arguments(
+    const struct ph_shard *shard, const struct ph_chunk_place *place)
+{
+    return (struct ph_aggregate_args){.n = place->num_elements,
+        .dtype = place->dtype,
+        .sum_scale = 1,
+        .is_non_temporal = shard->job->is_non_temporal};
+}
+
+/* The chunk's next version, of the sum that the arguments say. Its copy of the weights is free. */
+static void step_chunk(
+    struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, float gradient_scale)
+{
+    struct ph_shard_job *job = shard->job;
+    const struct ph_job_memory *memory = job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    const struct ph_hub_optimizer *optimizer = &job->optimizers[ph__shard_optimizer(shard, chunk)];
+    const uint64_t version = state->version + 1;
+    const struct ph_optimizer_step step =
+        step_of(optimizer, learning_rate_of(shard, chunk), version, gradient_scale);
+    arguments->step = optimizer->is_none ? NULL : &step;
+    if (optimizer->is_none)
+        arguments->sum_scale *= gradient_scale;
+    arguments->weight = weights_at(memory->weights[state->version % memory->num_versions], place);
+    arguments->new_weight = weights_at(memory->weights[version % memory->num_versions], place);
+    arguments->m = weights_at(memory->m, place);
+    arguments->s = weights_at(memory->s, place);
+    arguments->num_results = list_results(shard, chunk, version);
+    arguments->results = shard->results;
+    job->kernels->aggregate(arguments);
+    state->version = version;
+    shard->counters.updates++;
+}
+
+/* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work again. */
+static bool must_wait(struct ph_shard *shard, uint32_t chunk)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    state->is_waiting = state->num_sending[(state->version + 1) % shard->job->memory->num_versions] > 0;
+    shard->counters.waits_for_replies += state->is_waiting;
+    return state->is_waiting;
+}
+
+static float sum_scale(const struct ph_shard *shard, size_t num_gradients)
+{
+    return shard->job->is_mean ? 1.0F / (float)num_gradients : 1.0F;
+}
+
+static void count_bytes(struct ph_shard *shard, const struct ph_chunk_place *place, size_t num_gradients)
+{
+    const size_t bytes = place->gradient_bytes * num_gradients;
+    shard->bytes_summed += bytes;
+    shard->counters.update_bytes += bytes;
+}
+
+/* ---- clipping ---- */
+
+/* As the graph's clip_factor: min(1, norm / (|g| + 1e-6)), the squares summed in the order of chunks. */
+static float clip_factor(const struct ph_shard_job *job)
+{
+    double sum = 0;
+    for (size_t i = 0; i < job->memory->layout->sizes.num_chunks; i++)
+        sum += job->memory->squares[i];
+    const double factor = (double)job->clip_norm / (sqrt(sum) + 1e-6);
+    return factor < 1 ? (float)factor : 1.0F;
+}
+
+/* The sum is made; the step has to wait for those of all chunks. Whoever sums the last one of a round finds the factor. */
+static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments)
+{
+    struct ph_shard_job *job = shard->job;
+    const struct ph_job_memory *memory = job->memory;
+    const uint64_t num_chunks = memory->layout->sizes.num_chunks;
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    float *sums =
+        weights_at(memory->sums[(state->version + 1) % memory->depth], &memory->layout->chunks[chunk]);
+    arguments->new_weight = sums;
+    job->kernels->aggregate(arguments);
+    memory->squares[chunk] = job->kernels->sum_of_squares(arguments->n, sums, NULL, 0);
+    state->is_summed = true;
+    const uint64_t num_summed = atomic_fetch_add_explicit(&job->num_summed, 1, memory_order_acq_rel) + 1;
+    if (num_summed % num_chunks != 0)
+        return;
+    job->clip_factor = clip_factor(job);
+    atomic_store_explicit(&job->rounds_clipped, num_summed / num_chunks, memory_order_release);
+    shard->callbacks.wake_others(shard->callbacks.context);
+}
+
+void ph__shard_look_for_steps(struct ph_shard *shard)
+{
+    const uint64_t rounds = atomic_load_explicit(&shard->job->rounds_clipped, memory_order_acquire);
+    for (; shard->rounds_stepped < rounds; shard->rounds_stepped++) {
+        for (size_t i = 0; i < shard->num_chunks; i++)
+            ph__shard_add_work(shard, PH_WORK_STEP, shard->chunks[i], 0);
+    }
+}
+
+static void step_clipped(struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    arguments.sum_so_far = weights_at(memory->sums[(state->version + 1) % memory->depth], place);
+    state->is_summed = false;
+    step_chunk(shard, chunk, &arguments, shard->job->clip_factor);
+    ph__shard_answer_iteration(shard, chunk);
+    ph__shard_consider(shard, chunk);
+}
+
+/* ---- synchronous ---- */
+
+/* The gradients of the next iteration, of all workers that are there, in their order. */
+static size_t list_gradients(struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const uint64_t iteration = ph__shard_state(shard, chunk)->version + 1;
+    size_t count = 0;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (ph__shard_is_live(shard, worker) && ph__request(memory, chunk, worker)->counted >= iteration)
+            shard->copies[count++] = at(
+                memory->workers[worker].gradients[iteration % memory->depth], &memory->layout->chunks[chunk]);
+    }
+    return count;
+}
+
+/* Takes the iteration's gradients out of the books, as the sum of `arguments` holds them. */
+static void finish_iteration(
+    struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, size_t num_gradients)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    const size_t slot = (state->version + 1) % PH_HUB_MAX_DEPTH;
+    state->num_arrived[slot] = 0;
+    state->num_added[slot] = 0;
+    state->num_contributors = (uint32_t)num_gradients;
+    arguments->sum_scale = sum_scale(shard, num_gradients);
+    if (shard->job->clip_norm > 0) {
+        sum_chunk(shard, chunk, arguments);
+        return;
+    }
+    step_chunk(shard, chunk, arguments, 1);
+    ph__shard_answer_iteration(shard, chunk);
+    ph__shard_consider(shard, chunk);
+}
+
+static void update_iteration(struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    state->is_queued = false;
+    if (must_wait(shard, chunk))
+        return;
+    const uint64_t iteration = state->version + 1;
+    if (shard->job->order == PH_HUB_ARRIVAL_ORDER) {
+        arguments.sum_so_far = weights_at(memory->sums[iteration % memory->depth], place);
+        finish_iteration(shard, chunk, &arguments, state->num_added[iteration % PH_HUB_MAX_DEPTH]);
+        return;
+    }
+    arguments.num_copies = list_gradients(shard, chunk);
+    arguments.copies = shard->copies;
+    count_bytes(shard, place, arguments.num_copies);
+    finish_iteration(shard, chunk, &arguments, arguments.num_copies);
+}
+
+/* ---- each gradient by itself ---- */
+
+/* Arrival order: added to the sum of its iteration; the last one makes the update with it, in the same pass. */
+static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    const uint64_t iteration = ++request->counted;
+    const size_t slot = iteration % PH_HUB_MAX_DEPTH;
+    float *sums = weights_at(memory->sums[iteration % memory->depth], place);
+    shard->copies[0] = at(memory->workers[worker].gradients[iteration % memory->depth], place);
+    arguments.sum_so_far = state->num_added[slot] > 0 ? sums : NULL;
+    arguments.copies = shard->copies;
+    arguments.num_copies = 1;
+    state->num_arrived[slot]++;
+    state->num_added[slot]++;
+    count_bytes(shard, place, 1);
+    const bool is_last = iteration == state->version + 1 && state->num_arrived[slot] >= shard->num_live &&
+                         !state->is_queued && !state->is_summed;
+    if (is_last && !must_wait(shard, chunk)) {
+        finish_iteration(shard, chunk, &arguments, state->num_added[slot]);
+        return;
+    }
+    arguments.new_weight = sums;
+    shard->job->kernels->aggregate(&arguments);
+}
+
+/* Asynchronous and bounded: an update of its own. */
+static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    if (must_wait(shard, chunk))
+        return;
+    request->counted++;
+    ph__shard_state(shard, chunk)->num_contributors = 1;
+    shard->copies[0] = at(memory->workers[worker].gradients[request->counted % memory->depth], place);
+    arguments.copies = shard->copies;
+    arguments.num_copies = 1;
+    count_bytes(shard, place, 1);
+    step_chunk(shard, chunk, &arguments, 1);
+    ph__shard_answer_gradients(shard, chunk);
+}
+
+static void update_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    request->num_queued--;
+    if (!ph__shard_is_live(shard, worker))
+        return;
+    if (shard->job->mode == PH_HUB_SYNCHRONOUS)
+        add_gradient(shard, chunk, worker);
+    else
+        apply_gradient(shard, chunk, worker);
+}
+
+void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work)
+{
+    switch ((enum ph_shard_work_kind)work->kind) {
+    case PH_WORK_ITERATION:
+        update_iteration(shard, work->chunk);
+        break;
+    case PH_WORK_GRADIENT:
+        update_gradient(shard, work->chunk, work->worker);
+        break;
+    case PH_WORK_STEP:
+        step_clipped(shard, work->chunk);
+        break;
+    }
+}
+
+void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    shard->copies[0] = at(memory->workers[0].gradients[0], place);
+    shard->results[0] = at(memory->results[0], place);
+    arguments.copies = shard->copies;
+    arguments.num_copies = 1;
+    arguments.new_weight = weights_at(memory->weights[0], place);
+    arguments.results = shard->results;
+    arguments.num_results = memory->results[0] != (char *)memory->weights[0];
+    shard->job->kernels->aggregate(&arguments);
+    ph__shard_reply(shard, 0, chunk, PH_HUB_TAKEN, 0);
+}

@@ -1,0 +1,285 @@
+/* See control_stream.h. Descriptors travel with the first byte of their frame, as one sendmsg of SCM_RIGHTS (unix(7)). */
+#include "net/control_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "net/wire.h"
+
+#define HEAD_BYTES 8
+#define RECEIVE_BYTES 65536
+
+struct buffer {
+    char *bytes;
+    size_t begin, end, capacity;
+};
+
+/* Descriptors that wait to leave with the byte at `position` of all that was ever put. */
+struct parcel {
+    uint64_t position;
+    size_t count;
+    int *descriptors;
+    struct parcel *next;
+};
+
+struct ph_control_stream {
+    int socket;
+    struct buffer in, out;
+    uint64_t num_sent; /* bytes since the beginning */
+    struct parcel *parcels, **last_parcel;
+    int received[PH_CONTROL_MAX_DESCRIPTORS];
+    size_t num_received;
+    bool is_closed;
+};
+
+ph_status ph__control_stream_create(int socket, struct ph_control_stream **stream_out)
+{
+    struct ph_control_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        close(socket);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
+    }
+    stream->socket = socket;
+    stream->last_parcel = &stream->parcels;
+    *stream_out = stream;
+    return PH_OK;
+}
+
+static void close_all(const int *descriptors, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close(descriptors[i]);
+}
+
+static void drop_parcel(struct ph_control_stream *stream)
+{
+    struct parcel *parcel = stream->parcels;
+    stream->parcels = parcel->next;
+    if (stream->parcels == NULL)
+        stream->last_parcel = &stream->parcels;
+    close_all(parcel->descriptors, parcel->count);
+    free(parcel->descriptors);
+    free(parcel);
+}
+
+void ph__control_stream_destroy(struct ph_control_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    while (stream->parcels != NULL)
+        drop_parcel(stream);
+    close_all(stream->received, stream->num_received);
+    close(stream->socket);
+    free(stream->in.bytes);
+    free(stream->out.bytes);
+    free(stream);
+}
+
+int ph__control_stream_socket(const struct ph_control_stream *stream)
+{
+    return stream->socket;
+}
+
+/* Room for `size` more bytes at the end. */
+static ph_status make_room(struct buffer *buffer, size_t size)
+{
+    if (buffer->begin > 0) {
+        memmove(buffer->bytes, buffer->bytes + buffer->begin, buffer->end - buffer->begin);
+        buffer->end -= buffer->begin;
+        buffer->begin = 0;
+    }
+    return ph__array_reserve((void **)&buffer->bytes, &buffer->capacity, buffer->end + size, 1);
+}
+
+static void append(struct buffer *buffer, const void *bytes, size_t size)
+{
+    if (size > 0)
+        memcpy(buffer->bytes + buffer->end, bytes, size);
+    buffer->end += size;
+}
+
+/* ---- sending ---- */
+
+static ph_status copy_descriptors(const int *descriptors, size_t count, struct parcel *parcel)
+{
+    for (; parcel->count < count; parcel->count++) {
+        parcel->descriptors[parcel->count] = fcntl(descriptors[parcel->count], F_DUPFD_CLOEXEC, 0);
+        if (parcel->descriptors[parcel->count] < 0)
+            return ph_fail(PH_ERROR_MEMORY, "no more descriptors: %s", strerror(errno));
+    }
+    return PH_OK;
+}
+
+static ph_status add_parcel(struct ph_control_stream *stream, const int *descriptors, size_t count)
+{
+    struct parcel *parcel = calloc(1, sizeof *parcel);
+    if (parcel == NULL || (parcel->descriptors = calloc(count, sizeof *parcel->descriptors)) == NULL) {
+        free(parcel);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu descriptors", count);
+    }
+    parcel->position = stream->num_sent + (stream->out.end - stream->out.begin);
+    *stream->last_parcel = parcel;
+    stream->last_parcel = &parcel->next;
+    return copy_descriptors(descriptors, count, parcel);
+}
+
+ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,
+    size_t size, const int *descriptors, size_t num_descriptors)
+{
+    unsigned char head[HEAD_BYTES];
+    struct ph_wire_writer writer;
+    if (size > PH_CONTROL_MAX_BYTES || num_descriptors > PH_CONTROL_MAX_DESCRIPTORS)
+        return ph_fail(
+            PH_ERROR_USAGE, "a control message of %zu bytes and %zu descriptors", size, num_descriptors);
+    ph__wire_writer_init(&writer, head, sizeof head);
+    ph__wire_put_u32(&writer, (uint32_t)size);
+    ph__wire_put_u16(&writer, type);
+    ph__wire_put_u16(&writer, (uint16_t)num_descriptors);
+    PH_TRY(make_room(&stream->out, HEAD_BYTES + size));
+    if (num_descriptors > 0)
+        PH_TRY(add_parcel(stream, descriptors, num_descriptors));
+    append(&stream->out, head, sizeof head);
+    append(&stream->out, body, size);
+    return PH_OK;
+}
+
+static void attach(struct msghdr *header, char *control, size_t control_bytes, const struct parcel *parcel)
+{
+    memset(control, 0, control_bytes);
+    header->msg_control = control;
+    header->msg_controllen = CMSG_SPACE(parcel->count * sizeof(int));
+    struct cmsghdr *rights = CMSG_FIRSTHDR(header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(parcel->count * sizeof(int));
+    memcpy(CMSG_DATA(rights), parcel->descriptors, parcel->count * sizeof(int));
+}
+
+/* Sends up to where the next descriptors have to leave. */
+static ssize_t send_some(struct ph_control_stream *stream)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
+    size_t size = stream->out.end - stream->out.begin;
+    const struct parcel *parcel = stream->parcels;
+    const bool is_due = parcel != NULL && parcel->position == stream->num_sent;
+    const struct parcel *next = is_due ? parcel->next : parcel;
+    if (next != NULL && next->position - stream->num_sent < size)
+        size = (size_t)(next->position - stream->num_sent);
+    struct iovec bytes = {.iov_base = stream->out.bytes + stream->out.begin, .iov_len = size};
+    struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+    if (is_due)
+        attach(&header, control, sizeof control, parcel);
+    const ssize_t sent = sendmsg(stream->socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0 && is_due)
+        drop_parcel(stream);
+    return sent;
+}
+
+ph_status ph__control_stream_flush(struct ph_control_stream *stream)
+{
+    while (ph__control_stream_has_output(stream)) {
+        const ssize_t sent = send_some(stream);
+        if (sent < 0 && errno == EAGAIN)
+            return PH_OK;
+        if (sent < 0 && errno != EINTR)
+            return ph_fail(PH_ERROR_PEER, "the connection is broken: %s", strerror(errno));
+        if (sent > 0) {
+            stream->out.begin += (size_t)sent;
+            stream->num_sent += (uint64_t)sent;
+        }
+    }
+    return PH_OK;
+}
+
+bool ph__control_stream_has_output(const struct ph_control_stream *stream)
+{
+    return stream->out.begin < stream->out.end;
+}
+
+/* ---- receiving ---- */
+
+static ph_status keep_descriptors(struct ph_control_stream *stream, struct msghdr *header)
+{
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL; part = CMSG_NXTHDR(header, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        int descriptors[PH_CONTROL_MAX_DESCRIPTORS];
+        const size_t kept = count < PH_CONTROL_MAX_DESCRIPTORS ? count : PH_CONTROL_MAX_DESCRIPTORS;
+        memcpy(descriptors, CMSG_DATA(part), kept * sizeof(int));
+        if (count > PH_CONTROL_MAX_DESCRIPTORS - stream->num_received) {
+            close_all(descriptors, kept);
+            return ph_fail(PH_ERROR_PEER, "more descriptors than any message has");
+        }
+        memcpy(stream->received + stream->num_received, descriptors, count * sizeof(int));
+        stream->num_received += count;
+    }
+    if ((header->msg_flags & MSG_CTRUNC) != 0)
+        return ph_fail(PH_ERROR_PEER, "descriptors were lost on the way");
+    return PH_OK;
+}
+
+static ph_status receive_some(struct ph_control_stream *stream, bool *is_more_out)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
+    PH_TRY(make_room(&stream->in, RECEIVE_BYTES));
+    struct iovec bytes = {.iov_base = stream->in.bytes + stream->in.end, .iov_len = RECEIVE_BYTES};
+    struct msghdr header = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    const ssize_t received = recvmsg(stream->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    *is_more_out = received > 0 || (received < 0 && errno == EINTR);
+    if (received == 0 || (received < 0 && errno == ECONNRESET))
+        stream->is_closed = true;
+    else if (received < 0 && errno != EINTR && errno != EAGAIN)
+        return ph_fail(PH_ERROR_PEER, "the connection is broken: %s", strerror(errno));
+    if (received <= 0)
+        return PH_OK;
+    stream->in.end += (size_t)received;
+    return keep_descriptors(stream, &header);
+}
+
+ph_status ph__control_stream_receive(struct ph_control_stream *stream)
+{
+    bool is_more = true;
+    while (is_more && stream->in.end - stream->in.begin <= HEAD_BYTES + PH_CONTROL_MAX_BYTES)
+        PH_TRY(receive_some(stream, &is_more));
+    return stream->is_closed ? ph_fail(PH_ERROR_PEER, "the other side has closed the connection") : PH_OK;
+}
+
+static void take_descriptors(struct ph_control_stream *stream, struct ph_control_frame *frame)
+{
+    memcpy(frame->descriptors, stream->received, frame->num_descriptors * sizeof(int));
+    stream->num_received -= frame->num_descriptors;
+    memmove(stream->received, stream->received + frame->num_descriptors, stream->num_received * sizeof(int));
+}
+
+ph_status ph__control_stream_take(
+    struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out)
+{
+    const size_t available = stream->in.end - stream->in.begin;
+    struct ph_wire_reader reader;
+    *is_there_out = false;
+    if (available < HEAD_BYTES)
+        return PH_OK;
+    ph__wire_reader_init(&reader, stream->in.bytes + stream->in.begin, HEAD_BYTES);
+    const size_t size = ph__wire_get_u32(&reader);
+    frame_out->type = ph__wire_get_u16(&reader);
+    frame_out->num_descriptors = ph__wire_get_u16(&reader);
+    if (size > PH_CONTROL_MAX_BYTES)
+        return ph_fail(PH_ERROR_PEER, "a control message of %zu bytes", size);
+    if (available < HEAD_BYTES + size)
+        return PH_OK;
+    if (frame_out->num_descriptors > stream->num_received)
+        return ph_fail(PH_ERROR_PEER, "a control message came without its descriptors");
+    take_descriptors(stream, frame_out);
+    frame_out->body = stream->in.bytes + stream->in.begin + HEAD_BYTES;
+    frame_out->size = size;
+    stream->in.begin += HEAD_BYTES + size;
+    *is_there_out = true;
+    return PH_OK;
+}

@@ -1,0 +1,48 @@
+/* Control messages over a connected stream socket, TCP or local: frames of a type and a body, to which a local socket may
+ * attach descriptors. Never blocks.
+ *
+ * A frame is 8 bytes of head – u32 size of the body, u16 type, u16 number of descriptors – and the body (wire.h). What comes is
+ * believed only up to PH_CONTROL_MAX_BYTES and PH_CONTROL_MAX_DESCRIPTORS. Errors are PH_ERROR_PEER. One thread at a time. */
+#ifndef PH_NET_CONTROL_STREAM_H
+#define PH_NET_CONTROL_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+#define PH_CONTROL_MAX_BYTES ((size_t)8 << 20)
+#define PH_CONTROL_MAX_DESCRIPTORS 250 /* Linux sends 253 with one message */
+
+struct ph_control_stream;
+
+struct ph_control_frame {
+    uint16_t type;
+    const void *body; /* borrowed until the next call on the stream */
+    size_t size;
+    size_t num_descriptors;
+    int descriptors[PH_CONTROL_MAX_DESCRIPTORS]; /* owned by whoever takes the frame */
+};
+
+/* Owns the socket, which must be non-blocking, also where this fails. */
+ph_status ph__control_stream_create(int socket, struct ph_control_stream **stream_out);
+void ph__control_stream_destroy(struct ph_control_stream *stream); /* NULL is fine */
+int ph__control_stream_socket(const struct ph_control_stream *stream);
+
+/* Puts a frame behind what waits to be sent. Descriptors are borrowed: the stream keeps copies. */
+ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,
+    size_t size, const int *descriptors, size_t num_descriptors);
+
+/* Sends what it can. */
+ph_status ph__control_stream_flush(struct ph_control_stream *stream);
+bool ph__control_stream_has_output(const struct ph_control_stream *stream);
+
+/* Receives what has come. PH_ERROR_PEER also when the other side has closed; frames that came before can still be taken. */
+ph_status ph__control_stream_receive(struct ph_control_stream *stream);
+
+/* Takes the next whole frame; false: there is none yet. */
+ph_status ph__control_stream_take(
+    struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out);
+
+#endif

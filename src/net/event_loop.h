@@ -1,0 +1,28 @@
+/* Descriptors and who is told when something happens at them: epoll, for the one thread that drives a server's control
+ * side. A callback may add and remove any descriptor, its own included. */
+#ifndef PH_NET_EVENT_LOOP_H
+#define PH_NET_EVENT_LOOP_H
+
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+struct ph_event_loop;
+struct ph_event_source; /* a descriptor that is watched */
+
+/* events: EPOLLIN, EPOLLOUT, EPOLLHUP ... of epoll_ctl(2). */
+typedef void (*ph_event_callback)(void *context, uint32_t events);
+
+ph_status ph__event_loop_create(struct ph_event_loop **loop_out);
+void ph__event_loop_destroy(struct ph_event_loop *loop); /* descriptors stay open */
+
+/* The descriptor is borrowed until it is removed. PH_ERROR_MEMORY. */
+ph_status ph__event_loop_add(struct ph_event_loop *loop, int descriptor, uint32_t events,
+    ph_event_callback callback, void *context, struct ph_event_source **source_out);
+ph_status ph__event_source_change(struct ph_event_source *source, uint32_t events);
+void ph__event_source_remove(struct ph_event_source *source); /* NULL is fine */
+
+/* Waits for up to timeout_ms (-1: without end) and calls whom it concerns. A signal ends the wait. */
+ph_status ph__event_loop_run(struct ph_event_loop *loop, int timeout_ms);
+
+#endif

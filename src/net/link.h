@@ -1,0 +1,97 @@
+/* Links: what lies between a worker and one core thread of a hub, and the one table of functions that all transports share.
+ *
+ * A link carries messages in order, both ways. Its owner is told of each and moves the link on by ph__link_progress(), which
+ * never blocks. Over shared memory a message is all that moves: the payload lies where both sides see it. Elsewhere the
+ * payload is sent from where it lies, and received to where the owner says it belongs; nothing is copied in between by us.
+ *
+ * To sleep, a thread calls ph__link_begin_sleep() for each of its links; where none says that there is something to do, it polls
+ * their descriptors, and afterwards calls ph__link_end_sleep() for each.
+ *
+ * A link belongs to one thread at a time. Nothing is allocated after it was made. Errors: PH_ERROR_PEER, naming what is wrong;
+ * the link is then good for ph__link_destroy() alone. */
+#ifndef PH_NET_LINK_H
+#define PH_NET_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/message.h"
+#include "phloem/status.h"
+
+/* What a link's owner is called with; `context` is the owner's. */
+struct ph_link_owner {
+    void *context;
+    /* A message comes: may it, and where do its payload_bytes go (over shared memory 0, whatever belongs to it)? What fails
+     * here ends the link. */
+    ph_status (*place)(
+        void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out);
+    /* It is there, with all its payload. */
+    ph_status (*arrived)(void *context, const struct ph_message *message);
+    /* The payload of a message that was sent is not read any more. */
+    void (*sent)(void *context, const struct ph_message *message);
+};
+
+struct ph_link_counters {
+    uint64_t messages_sent, messages_received;
+    uint64_t payload_bytes_sent,
+        payload_bytes_received; /* through the link itself, so 0 over shared memory */
+    uint64_t system_calls;      /* those that move bytes */
+    uint64_t doorbells;
+};
+
+struct ph_link;
+
+struct ph_link_transport {
+    const char *name;
+    ph_status (*send)(
+        struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes);
+    ph_status (*progress)(struct ph_link *link, size_t max_messages, size_t *num_moved_out);
+    bool (*begin_sleep)(struct ph_link *link);
+    bool (*end_sleep)(struct ph_link *link);
+    short (*poll_events)(const struct ph_link *link);
+    void (*destroy)(struct ph_link *link);
+};
+
+struct ph_link {
+    const struct ph_link_transport *transport;
+    struct ph_link_owner owner;
+    struct ph_link_counters counters;
+    int descriptor; /* what to poll, for poll_events; the link's */
+};
+
+/* Queues a message; the payload stays as it is until owner.sent. PH_ERROR_PEER when the other side does not take what it is
+ * sent. What is queued leaves with the next progress. */
+static inline ph_status ph__link_send(
+    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+{
+    return link->transport->send(link, message, payload, payload_bytes);
+}
+
+/* Sends what is queued and can leave, and receives up to max_messages of what has come. num_moved_out: messages that arrived or
+ * left, 0: nothing to do at the moment. */
+static inline ph_status ph__link_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+{
+    return link->transport->progress(link, max_messages, num_moved_out);
+}
+
+/* From now on the other side rings. false: something has come meanwhile, do not sleep. */
+static inline bool ph__link_begin_sleep(struct ph_link *link)
+{
+    return link->transport->begin_sleep(link);
+}
+
+/* false: the other side has gone. */
+static inline bool ph__link_end_sleep(struct ph_link *link)
+{
+    return link->transport->end_sleep(link);
+}
+
+static inline short ph__link_poll_events(const struct ph_link *link)
+{
+    return link->transport->poll_events(link);
+}
+
+void ph__link_destroy(struct ph_link *link); /* NULL is fine */
+
+#endif

@@ -1,0 +1,29 @@
+/* Memory that processes of a host share: a memfd that its maker has mapped before anybody else sees it. Its size is sealed,
+ * so that no holder of the descriptor can take pages away under another's feet. */
+#ifndef PH_NET_REGION_H
+#define PH_NET_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+struct ph_region {  /* zero-initialised: none */
+    int descriptor; /* owned; -1 once it was given away or is not needed */
+    size_t size;
+    void *memory; /* mapped, zeros at first; aligned to a page, to 2 MiB where it is as large */
+};
+
+/* Makes `size` bytes > 0 under a name that /proc shows. PH_ERROR_MEMORY naming it and the size. */
+ph_status ph__region_create(const char *name, size_t size, struct ph_region *region_out);
+
+/* From now on nobody can map it for writing any more; the mapping that is there stays writable. */
+ph_status ph__region_seal_read_only(const struct ph_region *region);
+
+/* Maps what another process has made and sent; owns the descriptor from now on, also where it fails. PH_ERROR_PEER unless it has
+ * exactly this size and is sealed. */
+ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct ph_region *region_out);
+
+void ph__region_close(struct ph_region *region);
+
+#endif

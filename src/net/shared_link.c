@@ -1,0 +1,168 @@
+/* See shared_link.h.
+ *
+ * A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published with release and
+ * looked at with acquire. The reader says that it sleeps in `is_asleep`, then looks once more; the writer publishes, then looks
+ * whether the reader sleeps. A full fence between the two steps of either side sees to it that not both miss the other. */
+#include "net/shared_link.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "net/doorbell.h"
+
+struct ring { /* in shared memory */
+    _Alignas(64) _Atomic uint64_t written;
+    _Alignas(64) _Atomic uint64_t read;
+    _Atomic uint32_t is_asleep; /* beside `read`: both are the reader's */
+    _Alignas(64) struct ph_message messages[];
+};
+
+struct shared_link {
+    struct ph_link link; /* first */
+    struct ring *out, *in;
+    uint64_t capacity;
+    uint64_t written, published; /* of out: queued, and shown to the other side */
+    uint64_t seen_read;          /* of out: how far the other side was when last looked at */
+    uint64_t read, seen_written; /* of in */
+};
+
+static size_t ring_bytes(size_t capacity)
+{
+    return sizeof(struct ring) + capacity * sizeof(struct ph_message);
+}
+
+size_t ph__shared_link_bytes(size_t capacity)
+{
+    assert(capacity >= 4 && (capacity & (capacity - 1)) == 0);
+    return 2 * ring_bytes(capacity);
+}
+
+static ph_status shared_send(
+    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+{
+    struct shared_link *self = (struct shared_link *)link;
+    (void)payload; /* lies in memory that both sides see */
+    (void)payload_bytes;
+    if (self->written - self->seen_read >= self->capacity) {
+        self->seen_read = atomic_load_explicit(&self->out->read, memory_order_acquire);
+        if (self->written - self->seen_read >= self->capacity)
+            return ph_fail(PH_ERROR_PEER, "the other side does not take its messages: %llu are waiting",
+                (unsigned long long)(self->written - self->seen_read));
+    }
+    self->out->messages[self->written & (self->capacity - 1)] = *message;
+    self->written++;
+    return PH_OK;
+}
+
+static void publish(struct shared_link *self)
+{
+    atomic_store_explicit(&self->out->written, self->written, memory_order_release);
+    self->link.counters.messages_sent += self->written - self->published;
+    self->published = self->written;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&self->out->is_asleep, memory_order_relaxed) != 0) {
+        ph__doorbell_ring(self->link.descriptor);
+        self->link.counters.doorbells++;
+    }
+}
+
+/* Whether there is a message to read. */
+static ph_status look(struct shared_link *self, bool *is_there_out)
+{
+    if (self->read == self->seen_written) {
+        const uint64_t written = atomic_load_explicit(&self->in->written, memory_order_acquire);
+        if (written - self->read > self->capacity)
+            return ph_fail(PH_ERROR_PEER, "the other side has written over what was not read");
+        self->seen_written = written;
+    }
+    *is_there_out = self->read != self->seen_written;
+    return PH_OK;
+}
+
+static ph_status receive_one(struct shared_link *self)
+{
+    const struct ph_link_owner *owner = &self->link.owner;
+    const struct ph_message message = self->in->messages[self->read & (self->capacity - 1)];
+    void *memory;
+    self->read++;
+    self->link.counters.messages_received++;
+    PH_TRY(owner->place(owner->context, &message, 0, &memory));
+    return owner->arrived(owner->context, &message);
+}
+
+static ph_status shared_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+{
+    struct shared_link *self = (struct shared_link *)link;
+    size_t num_received = 0;
+    bool is_there = false;
+    PH_TRY(look(self, &is_there));
+    while (is_there && num_received < max_messages) {
+        PH_TRY(receive_one(self));
+        num_received++;
+        PH_TRY(look(self, &is_there));
+    }
+    if (num_received > 0)
+        atomic_store_explicit(&self->in->read, self->read, memory_order_release);
+    *num_moved_out = num_received + (size_t)(self->written - self->published);
+    if (self->written != self->published)
+        publish(self);
+    return PH_OK;
+}
+
+static bool shared_begin_sleep(struct ph_link *link)
+{
+    struct shared_link *self = (struct shared_link *)link;
+    atomic_store_explicit(&self->in->is_asleep, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    return self->written == self->published &&
+           atomic_load_explicit(&self->in->written, memory_order_acquire) == self->read;
+}
+
+static bool shared_end_sleep(struct ph_link *link)
+{
+    struct shared_link *self = (struct shared_link *)link;
+    atomic_store_explicit(&self->in->is_asleep, 0, memory_order_relaxed);
+    return ph__doorbell_answer(link->descriptor);
+}
+
+static short shared_poll_events(const struct ph_link *link)
+{
+    (void)link;
+    return POLLIN;
+}
+
+static void shared_destroy(struct ph_link *link)
+{
+    close(link->descriptor);
+    free(link);
+}
+
+static const struct ph_link_transport shared_transport = {
+    .name = "shared memory",
+    .send = shared_send,
+    .progress = shared_progress,
+    .begin_sleep = shared_begin_sleep,
+    .end_sleep = shared_end_sleep,
+    .poll_events = shared_poll_events,
+    .destroy = shared_destroy,
+};
+
+ph_status ph__shared_link_create(const struct ph_shared_link_options *options, struct ph_link **link_out)
+{
+    struct shared_link *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a link");
+    struct ring *to_hub = options->memory;
+    struct ring *to_worker = (struct ring *)((char *)options->memory + ring_bytes(options->capacity));
+    self->link.transport = &shared_transport;
+    self->link.owner = options->owner;
+    self->link.descriptor = options->doorbell;
+    self->out = options->is_hub ? to_worker : to_hub;
+    self->in = options->is_hub ? to_hub : to_worker;
+    self->capacity = options->capacity;
+    *link_out = &self->link;
+    return PH_OK;
+}
