@@ -174,7 +174,7 @@ struct ph_hub_client_info {
     uint32_t chunk_bytes, num_chunks, num_cores;
     uint32_t num_contributors; /* whose gradients the last finished pull held, the fewest of its chunks */
 };
-void ph_hub_client_info(const struct ph_hub_client *client, struct ph_hub_client_info *info_out);
+void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_client_info *info_out);
 
 /* Leaves the job in good order, which is no death: a synchronous job ends when its first worker leaves, others get
  * PH_ERROR_PEER if they push again. Then destroy. */

@@ -42,8 +42,8 @@ struct ph_chunk_worker {
 };
 
 struct ph_worker_memory {
-    struct ph_region
-        region; /* none where the worker is elsewhere and the gradients are the hub's own memory */
+    struct ph_region region;           /* what a worker of this host shares with the hub */
+    void *received;                    /* where another's gradients are received to; NULL: none */
     char *gradients[PH_HUB_MAX_DEPTH]; /* (gradient_bytes) of iteration i, at i % depth */
     char *parameters
         [PH_HUB_MAX_DEPTH]; /* the worker's own results, at i % depth; NULL where it reads the shared ones */
@@ -51,7 +51,9 @@ struct ph_worker_memory {
 
 struct ph_job_memory {
     const struct ph_layout *layout;
+    size_t gradient_bytes; /* of the layout */
     uint32_t num_workers, depth, num_versions;
+    struct ph_region region;          /* the results; nobody can map it for writing */
     float *weights[PH_HUB_MAX_DEPTH]; /* (num_weights) each, num_versions of them */
     char *results[PH_HUB_MAX_DEPTH];  /* (gradient_bytes) */
     float *m, *s;                     /* (num_weights), NULL where no optimizer has such a slot */
@@ -61,6 +63,38 @@ struct ph_job_memory {
     struct ph_chunk_worker *requests; /* (num_chunks, num_workers) */
     double *squares;                  /* (num_chunks) of sums, for clipping; NULL without */
 };
+
+struct ph_job_memory_options {
+    const struct ph_layout *layout; /* borrowed until destroy */
+    uint32_t num_workers, depth;
+    uint32_t num_versions; /* 1 or 2; 2 where parameters are sent, so that a version stays while it is */
+    bool has_m, has_s, has_sums;
+};
+
+/* What it takes, without the workers'. */
+size_t ph__job_memory_bytes(const struct ph_job_memory_options *options);
+
+/* Zeros, without workers. PH_ERROR_MEMORY. */
+ph_status ph__job_memory_create(
+    const struct ph_job_memory_options *options, struct ph_job_memory **memory_out);
+void ph__job_memory_destroy(struct ph_job_memory *memory); /* NULL is fine */
+
+/* What a worker of this host shares with the hub, which makes it: rings for each core thread, then gradients, then its own
+ * parameters. Both sides find their way by this. */
+struct ph_worker_region_sizes {
+    size_t num_cores, ring_capacity, gradient_bytes, depth;
+    bool has_own_parameters;
+};
+struct ph_worker_region {
+    size_t ring_bytes;                  /* of one core thread; the first begins at 0 */
+    size_t gradients, parameters, size; /* bytes from the beginning */
+};
+struct ph_worker_region ph__worker_region(const struct ph_worker_region_sizes *sizes);
+
+/* Memory of one worker, of this host or of another: then only its gradients. */
+ph_status ph__job_memory_add_worker(struct ph_job_memory *memory, uint32_t worker, bool is_shared,
+    const struct ph_worker_region_sizes *sizes);
+void ph__job_memory_remove_worker(struct ph_job_memory *memory, uint32_t worker);
 
 static inline struct ph_chunk_worker *ph__request(
     const struct ph_job_memory *memory, uint32_t chunk, uint32_t worker)

@@ -15,6 +15,7 @@
 #ifndef PH_HUB_SHARD_H
 #define PH_HUB_SHARD_H
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,6 +91,13 @@ void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker);
 /* Moves all links on, and updates chunks until about max_bytes of gradients were summed. Returns what was done: messages
  * and chunks; 0: nothing to do until a message comes. bytes_out: of gradients summed. */
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
+
+/* Before its thread sleeps: from now on links ring. false: something has come meanwhile. Afterwards end_sleep, always; a link
+ * whose other side has gone fails then. In between the thread polls what is listed: at most num_workers. */
+bool ph__shard_begin_sleep(struct ph_shard *shard);
+void ph__shard_end_sleep(struct ph_shard *shard);
+size_t ph__shard_list_polled(const struct ph_shard *shard, struct pollfd *polled_out);
+size_t ph__shard_num_workers(const struct ph_shard *shard);
 
 /* The least and the largest version of its chunks. */
 void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out);

@@ -1,0 +1,256 @@
+/* See core.h. */
+#include <assert.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "hub/core.h"
+#include "net/doorbell.h"
+
+#define BYTES_A_ROUND ((int64_t)256 << 10) /* of gradients, for each shard */
+#define LONGEST_SLEEP_MS 100               /* should a ring of the bell ever be lost */
+
+struct share {
+    struct ph_shard *shard;
+    int64_t credit; /* bytes that it may sum in this round; below 0: it has taken more than its share */
+};
+
+struct call {
+    ph_core_function function;
+    void *context;
+    bool is_done;
+};
+
+struct ph_core {
+    struct ph_core_options options;
+    pthread_t thread;
+    int bell[2]; /* [0] is polled by the thread, [1] is rung */
+    struct share *shares;
+    size_t num_shares;
+    struct pollfd *polled; /* (1 + max_links): the bell, and the links */
+    size_t num_links;
+    struct ph_waiter waiter;
+    _Atomic bool is_asleep, must_stop;
+    _Atomic(struct call *) call;
+    pthread_mutex_t mutex; /* of call.is_done */
+    pthread_cond_t done;
+    _Atomic uint64_t rounds, idle_rounds, sleeps; /* written by the thread alone */
+};
+
+static void increment(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(
+        counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* ---- the thread ---- */
+
+static void answer_call(struct ph_core *core)
+{
+    struct call *call = atomic_load_explicit(&core->call, memory_order_acquire);
+    if (call == NULL)
+        return;
+    call->function(call->context);
+    pthread_mutex_lock(&core->mutex);
+    atomic_store_explicit(&core->call, NULL, memory_order_relaxed);
+    call->is_done = true;
+    pthread_cond_signal(&core->done);
+    pthread_mutex_unlock(&core->mutex);
+}
+
+static size_t run_shares(struct ph_core *core)
+{
+    size_t num_done = 0;
+    for (size_t i = 0; i < core->num_shares; i++) {
+        struct share *share = &core->shares[i];
+        size_t bytes = 0;
+        share->credit += BYTES_A_ROUND;
+        num_done += ph__shard_run(share->shard, share->credit > 0 ? (size_t)share->credit : 0, &bytes);
+        share->credit -= (int64_t)bytes;
+        if (share->credit > 0 && (int64_t)bytes < BYTES_A_ROUND)
+            share->credit = 0; /* what it did not need, it cannot save */
+    }
+    return num_done;
+}
+
+static bool begin_sleep(struct ph_core *core)
+{
+    atomic_store_explicit(&core->is_asleep, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    bool may_sleep = atomic_load_explicit(&core->call, memory_order_acquire) == NULL &&
+                     !atomic_load_explicit(&core->must_stop, memory_order_relaxed);
+    for (size_t i = 0; i < core->num_shares; i++)
+        may_sleep &= ph__shard_begin_sleep(core->shares[i].shard);
+    return may_sleep;
+}
+
+static void end_sleep(struct ph_core *core)
+{
+    for (size_t i = 0; i < core->num_shares; i++)
+        ph__shard_end_sleep(core->shares[i].shard);
+    atomic_store_explicit(&core->is_asleep, false, memory_order_relaxed);
+    ph__doorbell_answer(core->bell[0]);
+}
+
+static void sleep_until_rung(struct ph_core *core)
+{
+    if (begin_sleep(core)) {
+        size_t count = 1;
+        core->polled[0] = (struct pollfd){.fd = core->bell[0], .events = POLLIN};
+        for (size_t i = 0; i < core->num_shares; i++)
+            count += ph__shard_list_polled(core->shares[i].shard, core->polled + count);
+        increment(&core->sleeps);
+        poll(core->polled, count, LONGEST_SLEEP_MS);
+    }
+    end_sleep(core);
+}
+
+static void *run(void *context)
+{
+    struct ph_core *core = context;
+    fenv_t former;
+    ph__cpu_float_enter(true, &former);
+    while (!atomic_load_explicit(&core->must_stop, memory_order_acquire)) {
+        answer_call(core);
+        increment(&core->rounds);
+        if (run_shares(core) > 0) {
+            ph__waiter_reset(&core->waiter);
+            continue;
+        }
+        increment(&core->idle_rounds);
+        /* Without a job there is nothing to be quick for. */
+        if (core->num_shares == 0 || ph__waiter_should_sleep(&core->waiter))
+            sleep_until_rung(core);
+    }
+    ph__cpu_float_leave(&former);
+    return NULL;
+}
+
+/* ---- from outside ---- */
+
+void ph__core_wake(struct ph_core *core)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&core->is_asleep, memory_order_relaxed))
+        ph__doorbell_ring(core->bell[1]);
+}
+
+void ph__core_wake_others(struct ph_core *core)
+{
+    for (size_t i = 0; i < core->options.num_others; i++) {
+        if (core->options.others[i] != core)
+            ph__core_wake(core->options.others[i]);
+    }
+}
+
+void ph__core_call(struct ph_core *core, ph_core_function function, void *context)
+{
+    struct call call = {.function = function, .context = context};
+    atomic_store_explicit(&core->call, &call, memory_order_release);
+    ph__core_wake(core);
+    pthread_mutex_lock(&core->mutex);
+    while (!call.is_done)
+        pthread_cond_wait(&core->done, &core->mutex);
+    pthread_mutex_unlock(&core->mutex);
+}
+
+bool ph__core_has_room(const struct ph_core *core, size_t num_workers)
+{
+    return core->num_shares < core->options.max_shards &&
+           core->num_links + num_workers <= core->options.max_links;
+}
+
+void ph__core_add_shard(struct ph_core *core, struct ph_shard *shard)
+{
+    assert(ph__core_has_room(core, ph__shard_num_workers(shard)));
+    core->shares[core->num_shares++] = (struct share){.shard = shard};
+    core->num_links += ph__shard_num_workers(shard);
+}
+
+void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard)
+{
+    size_t kept = 0;
+    core->num_links -= ph__shard_num_workers(shard);
+    for (size_t i = 0; i < core->num_shares; i++) {
+        if (core->shares[i].shard != shard)
+            core->shares[kept++] = core->shares[i];
+    }
+    core->num_shares = kept;
+}
+
+struct ph_core_counters ph__core_counters(const struct ph_core *core)
+{
+    return (struct ph_core_counters){
+        .rounds = atomic_load_explicit(&core->rounds, memory_order_relaxed),
+        .idle_rounds = atomic_load_explicit(&core->idle_rounds, memory_order_relaxed),
+        .sleeps = atomic_load_explicit(&core->sleeps, memory_order_relaxed),
+    };
+}
+
+/* Signals are the business of the program's own threads. */
+static int start_thread(struct ph_core *core)
+{
+    sigset_t all, former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &former);
+    const int error = pthread_create(&core->thread, NULL, run, core);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    return error;
+}
+
+ph_status ph__core_create(const struct ph_core_options *options, struct ph_core **core_out)
+{
+    struct ph_core *core = calloc(1, sizeof *core);
+    if (core == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a core thread");
+    core->options = *options;
+    core->shares = calloc(options->max_shards, sizeof *core->shares);
+    core->polled = calloc(1 + options->max_links, sizeof *core->polled);
+    ph__waiter_init(&core->waiter, options->wait, options->is_crowded);
+    ph_status status = core->shares == NULL || core->polled == NULL
+                           ? ph_fail(PH_ERROR_MEMORY, "no memory for a core thread")
+                           : ph__doorbell_create(core->bell);
+    if (status != PH_OK)
+        goto free_core;
+    pthread_mutex_init(&core->mutex, NULL);
+    pthread_cond_init(&core->done, NULL);
+    const int error = start_thread(core);
+    if (error != 0) {
+        status = ph_fail(PH_ERROR_MEMORY, "no core thread: %s", strerror(error));
+        goto fini_mutex;
+    }
+    *core_out = core;
+    return PH_OK;
+fini_mutex:
+    pthread_cond_destroy(&core->done);
+    pthread_mutex_destroy(&core->mutex);
+    close(core->bell[0]);
+    close(core->bell[1]);
+free_core:
+    free(core->polled);
+    free(core->shares);
+    free(core);
+    return status;
+}
+
+void ph__core_destroy(struct ph_core *core)
+{
+    if (core == NULL)
+        return;
+    atomic_store_explicit(&core->must_stop, true, memory_order_release);
+    ph__doorbell_ring(core->bell[1]);
+    pthread_join(core->thread, NULL);
+    pthread_cond_destroy(&core->done);
+    pthread_mutex_destroy(&core->mutex);
+    close(core->bell[0]);
+    close(core->bell[1]);
+    free(core->polled);
+    free(core->shares);
+    free(core);
+}

@@ -1,0 +1,348 @@
+/* See protocol.h. */
+#include "hub/protocol.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/layout.h"
+
+/* A body that ended well, of a frame called `what`. */
+static ph_status finish(const struct ph_wire_reader *reader, const char *what)
+{
+    if (ph__wire_reader_finish(reader, what) != PH_OK)
+        return PH_ERROR_PEER;
+    return PH_OK;
+}
+
+/* ---- the beginning ---- */
+
+void ph__put_hello(struct ph_wire_writer *writer, const struct ph_hello *hello)
+{
+    ph__wire_put_u32(writer, PH_HUB_MAGIC);
+    ph__wire_put_u16(writer, hello->api_version);
+    ph__wire_put_bytes(writer, hello->nonce, sizeof hello->nonce);
+}
+
+ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out)
+{
+    struct ph_wire_reader reader;
+    struct ph_hello hello;
+    ph__wire_reader_init(&reader, body, size);
+    const uint32_t magic = ph__wire_get_u32(&reader);
+    hello.api_version = ph__wire_get_u16(&reader);
+    ph__wire_get_bytes(&reader, sizeof hello.nonce, hello.nonce);
+    PH_TRY(finish(&reader, "hello"));
+    if (magic != PH_HUB_MAGIC)
+        return ph_fail(PH_ERROR_PEER, "the other side does not speak a parameter hub's language");
+    if (hello.api_version != PH_HUB_API_VERSION)
+        return ph_fail(PH_ERROR_PEER, "the other side has version %u of the hub's interface, this one %d",
+            hello.api_version, PH_HUB_API_VERSION);
+    *hello_out = hello;
+    return PH_OK;
+}
+
+void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome)
+{
+    ph__wire_put_u16(writer, welcome->num_cores);
+    ph__wire_put_text(writer, welcome->local_socket, PH_HUB_MAX_SOCKET_NAME);
+}
+
+ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welcome_out)
+{
+    struct ph_wire_reader reader;
+    struct ph_welcome welcome;
+    ph__wire_reader_init(&reader, body, size);
+    welcome.num_cores = ph__wire_get_u16(&reader);
+    ph__wire_get_text(&reader, PH_HUB_MAX_SOCKET_NAME, welcome.local_socket);
+    PH_TRY(finish(&reader, "welcome"));
+    *welcome_out = welcome;
+    return PH_OK;
+}
+
+void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text)
+{
+    char cut[PH_HUB_MAX_TEXT + 1] = "";
+    strncat(cut, text, PH_HUB_MAX_TEXT);
+    ph__wire_put_u32(writer, (uint32_t)-status);
+    ph__wire_put_text(writer, cut, PH_HUB_MAX_TEXT);
+}
+
+static bool is_status(uint32_t number)
+{
+#define CASE(name, value, exit_code, message) \
+    if (number == -(value))                   \
+        return true;
+    PH_STATUS_LIST(CASE)
+#undef CASE
+    return false;
+}
+
+ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer_out)
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    const uint32_t number = ph__wire_get_u32(&reader);
+    ph__wire_get_text(&reader, PH_HUB_MAX_TEXT, answer_out->text);
+    PH_TRY(finish(&reader, "answer"));
+    if (!is_status(number))
+        return ph_fail(PH_ERROR_PEER, "an answer with status %u", number);
+    answer_out->status = -(ph_status)number;
+    return PH_OK;
+}
+
+/* ---- services ---- */
+
+static void put_optimizer(struct ph_wire_writer *writer, const struct ph_hub_optimizer *optimizer)
+{
+    ph__wire_put_u8(writer, optimizer->is_none);
+    ph__wire_put_u8(writer, (uint8_t)optimizer->kind);
+    ph__wire_put_u8(writer, optimizer->is_nesterov);
+    ph__wire_put_f32(writer, optimizer->learning_rate);
+    ph__wire_put_f32(writer, optimizer->momentum);
+    ph__wire_put_f32(writer, optimizer->beta1);
+    ph__wire_put_f32(writer, optimizer->beta2);
+    ph__wire_put_f32(writer, optimizer->epsilon);
+    ph__wire_put_f32(writer, optimizer->l2);
+    ph__wire_put_f32(writer, optimizer->weight_decay);
+}
+
+static struct ph_hub_optimizer get_optimizer(struct ph_wire_reader *reader)
+{
+    struct ph_hub_optimizer optimizer = {0};
+    optimizer.is_none = ph__wire_get_u8(reader) != 0;
+    optimizer.kind = (enum ph_optimizer_kind)ph__wire_get_u8(reader);
+    optimizer.is_nesterov = ph__wire_get_u8(reader) != 0;
+    optimizer.learning_rate = ph__wire_get_f32(reader);
+    optimizer.momentum = ph__wire_get_f32(reader);
+    optimizer.beta1 = ph__wire_get_f32(reader);
+    optimizer.beta2 = ph__wire_get_f32(reader);
+    optimizer.epsilon = ph__wire_get_f32(reader);
+    optimizer.l2 = ph__wire_get_f32(reader);
+    optimizer.weight_decay = ph__wire_get_f32(reader);
+    return optimizer;
+}
+
+void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service *service)
+{
+    ph__wire_put_text(writer, service->name, PH_HUB_MAX_NAME);
+    ph__wire_put_u64(writer, service->nonce);
+    ph__wire_put_u32(writer, service->num_workers);
+    ph__wire_put_u8(writer, (uint8_t)service->mode);
+    ph__wire_put_u32(writer, service->staleness);
+    ph__wire_put_u8(writer, (uint8_t)service->order);
+    ph__wire_put_u8(writer, (uint8_t)service->on_death);
+    ph__wire_put_u8(writer, service->is_mean);
+    ph__wire_put_f32(writer, service->clip_norm);
+    ph__wire_put_u32(writer, service->chunk_bytes);
+    ph__wire_put_u32(writer, service->depth);
+    ph__wire_put_u64(writer, service->checkpoint_every);
+    ph__wire_put_u8(writer, (uint8_t)service->num_optimizers);
+    for (size_t i = 0; i < service->num_optimizers; i++)
+        put_optimizer(writer, &service->optimizers[i]);
+}
+
+ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out)
+{
+    struct ph_service_settings settings;
+    struct ph_hub_service *service = &settings.service;
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    ph__wire_get_text(&reader, PH_HUB_MAX_NAME, settings.name);
+    service->nonce = ph__wire_get_u64(&reader);
+    service->num_workers = ph__wire_get_u32(&reader);
+    service->mode = (enum ph_hub_mode)ph__wire_get_u8(&reader);
+    service->staleness = ph__wire_get_u32(&reader);
+    service->order = (enum ph_hub_order)ph__wire_get_u8(&reader);
+    service->on_death = (enum ph_hub_on_death)ph__wire_get_u8(&reader);
+    service->is_mean = ph__wire_get_u8(&reader) != 0;
+    service->clip_norm = ph__wire_get_f32(&reader);
+    service->chunk_bytes = ph__wire_get_u32(&reader);
+    service->depth = ph__wire_get_u32(&reader);
+    service->checkpoint_every = ph__wire_get_u64(&reader);
+    service->num_optimizers = ph__wire_get_u8(&reader);
+    for (size_t i = 0; i < service->num_optimizers && i < PH_HUB_MAX_OPTIMIZERS; i++)
+        settings.optimizers[i] = get_optimizer(&reader);
+    PH_TRY(finish(&reader, "service"));
+    service->name = settings.name;
+    service->optimizers = settings.optimizers;
+    PH_TRY(ph__service_check(service));
+    ph__service_copy(service, settings_out);
+    return PH_OK;
+}
+
+static ph_status check_optimizer(const struct ph_hub_service *service, size_t index)
+{
+    const struct ph_hub_optimizer *optimizer = &service->optimizers[index];
+    if (optimizer->is_none)
+        return PH_OK;
+    if (optimizer->kind >= PH_OPTIMIZER_COUNT || optimizer->kind == PH_ROWWISE_ADAGRAD)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu is of a kind that the hub does not have",
+            service->name, index);
+    const float numbers[] = {optimizer->learning_rate, optimizer->momentum, optimizer->beta1,
+        optimizer->beta2, optimizer->epsilon, optimizer->l2, optimizer->weight_decay};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!isfinite(numbers[i]))
+            return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu has a number that is not finite",
+                service->name, index);
+    }
+    return PH_OK;
+}
+
+static ph_status check_words(const struct ph_hub_service *service)
+{
+    if (service->mode > PH_HUB_BOUNDED || service->order > PH_HUB_ARRIVAL_ORDER ||
+        service->on_death > PH_HUB_SHRINK)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': no such mode, order or choice on death", service->name);
+    if (!(service->clip_norm >= 0) || !isfinite(service->clip_norm))
+        return ph_fail(PH_ERROR_USAGE, "service '%s': gradients cannot be clipped to a norm of %g",
+            service->name, (double)service->clip_norm);
+    if (service->clip_norm > 0 && service->mode != PH_HUB_SYNCHRONOUS)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': clipping needs the synchronous mode", service->name);
+    return PH_OK;
+}
+
+ph_status ph__service_check(const struct ph_hub_service *service)
+{
+    if (service->name == NULL || *service->name == '\0' || strlen(service->name) > PH_HUB_MAX_NAME)
+        return ph_fail(PH_ERROR_USAGE, "a service's name has 1 to %d bytes", PH_HUB_MAX_NAME);
+    if (service->num_workers < 1 || service->num_workers > PH_HUB_MAX_WORKERS)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': %u workers; there are 1 to %d", service->name,
+            service->num_workers, PH_HUB_MAX_WORKERS);
+    if (service->chunk_bytes % PH_ALIGNMENT != 0 || service->chunk_bytes > PH_LAYOUT_MAX_CHUNK_BYTES)
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': chunks of %u bytes; a multiple of %d, 0: the hub's choice", service->name,
+            service->chunk_bytes, PH_ALIGNMENT);
+    if (service->depth > 2)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': a depth of %u; 1 or 2", service->name, service->depth);
+    if (service->num_optimizers < 1 || service->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': %zu optimizers; there are 1 to %d", service->name,
+            service->num_optimizers, PH_HUB_MAX_OPTIMIZERS);
+    for (size_t i = 0; i < service->num_optimizers; i++)
+        PH_TRY(check_optimizer(service, i));
+    return check_words(service);
+}
+
+void ph__service_copy(const struct ph_hub_service *service, struct ph_service_settings *settings_out)
+{
+    struct ph_service_settings settings = {.service = *service};
+    strcpy(settings.name, service->name); /* its length was checked */
+    memcpy(settings.optimizers, service->optimizers, service->num_optimizers * sizeof *settings.optimizers);
+    *settings_out = settings;
+    settings_out->service.name = settings_out->name;
+    settings_out->service.optimizers = settings_out->optimizers;
+    if (settings_out->service.depth == 0)
+        settings_out->service.depth = 1;
+}
+
+/* ---- joining ---- */
+
+void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join)
+{
+    ph__wire_put_text(writer, join->name, PH_HUB_MAX_NAME);
+    ph__wire_put_u64(writer, join->nonce);
+    ph__wire_put_u32(writer, join->rank);
+    ph__wire_put_u8(writer, join->is_shared);
+    ph__wire_put_u8(writer, join->has_own_parameters);
+}
+
+ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    ph__wire_get_text(&reader, PH_HUB_MAX_NAME, join_out->name);
+    join_out->nonce = ph__wire_get_u64(&reader);
+    join_out->rank = ph__wire_get_u32(&reader);
+    join_out->is_shared = ph__wire_get_u8(&reader) != 0;
+    join_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
+    return finish(&reader, "join");
+}
+
+void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined)
+{
+    ph__wire_put_u32(writer, joined->num_workers);
+    ph__wire_put_u32(writer, joined->depth);
+    ph__wire_put_u8(writer, joined->has_own_parameters);
+}
+
+ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out)
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    joined_out->num_workers = ph__wire_get_u32(&reader);
+    joined_out->depth = ph__wire_get_u32(&reader);
+    joined_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
+    return finish(&reader, "joined");
+}
+
+/* ---- keys and layouts ---- */
+
+void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys)
+{
+    for (size_t i = 0; i < num_keys; i++) {
+        ph__wire_put_u64(writer, keys[i].num_elements);
+        ph__wire_put_u8(writer, (uint8_t)keys[i].dtype);
+        ph__wire_put_u32(writer, keys[i].optimizer);
+    }
+}
+
+ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out)
+{
+    struct ph_wire_reader reader;
+    const size_t num_keys = size / PH_HUB_KEY_BYTES;
+    if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
+        return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
+    struct ph_init_key *keys = calloc(num_keys, sizeof *keys);
+    if (keys == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    ph__wire_reader_init(&reader, body, size);
+    for (size_t i = 0; i < num_keys; i++) {
+        keys[i].num_elements = ph__wire_get_u64(&reader);
+        keys[i].dtype = (enum ph_dtype)ph__wire_get_u8(&reader);
+        keys[i].optimizer = ph__wire_get_u32(&reader);
+    }
+    const ph_status status = finish(&reader, "keys");
+    if (status != PH_OK) {
+        free(keys);
+        return status;
+    }
+    *keys_out = keys;
+    *num_keys_out = num_keys;
+    return PH_OK;
+}
+
+void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout)
+{
+    ph__wire_put_u32(writer, layout->chunk_bytes);
+    ph__wire_put_u32(writer, layout->num_versions);
+    ph__wire_put_u32(writer, layout->ring_capacity);
+    ph__wire_put_u16(writer, layout->num_cores);
+    ph__wire_put_u8(writer, layout->is_restored);
+    ph__wire_put_u8(writer, layout->is_crowded);
+    ph__wire_put_u64(writer, layout->cores_sum);
+    ph__wire_put_u64(writer, layout->token);
+}
+
+ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,
+    uint64_t *iterations_out)
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    layout_out->chunk_bytes = ph__wire_get_u32(&reader);
+    layout_out->num_versions = ph__wire_get_u32(&reader);
+    layout_out->ring_capacity = ph__wire_get_u32(&reader);
+    layout_out->num_cores = ph__wire_get_u16(&reader);
+    layout_out->is_restored = ph__wire_get_u8(&reader) != 0;
+    layout_out->is_crowded = ph__wire_get_u8(&reader) != 0;
+    layout_out->cores_sum = ph__wire_get_u64(&reader);
+    layout_out->token = ph__wire_get_u64(&reader);
+    for (size_t i = 0; i < num_keys; i++)
+        iterations_out[i] = ph__wire_get_u64(&reader);
+    PH_TRY(finish(&reader, "layout"));
+    const bool is_power =
+        layout_out->ring_capacity >= 4 && (layout_out->ring_capacity & (layout_out->ring_capacity - 1)) == 0;
+    if (layout_out->num_cores == 0 || layout_out->num_versions < 1 || layout_out->num_versions > 2 ||
+        !is_power)
+        return ph_fail(PH_ERROR_PEER, "the hub's layout of the job makes no sense");
+    return PH_OK;
+}

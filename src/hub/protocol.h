@@ -1,0 +1,135 @@
+/* What a worker and a hub say to each other over their control connection: types of frames (net/control_stream.h) and their
+ * bodies.
+ *
+ *     worker                      hub
+ *     HELLO           ->
+ *                     <-          CHALLENGE
+ *     PROOF           ->
+ *                     <-          WELCOME
+ *     CREATE, DESTROY ->          ANSWER
+ *     STATUS          ->          STATUS_TEXT
+ *     JOIN            ->          JOINED
+ *     INIT            ->          LAYOUT, when all workers have said the same INIT
+ *     LINKED          ->          BEGIN, when all have
+ *     CHECKPOINT      ->          ANSWER
+ *     LEAVE           ->          ANSWER
+ *                     <-          FAILED, at any time: the job is over for this worker
+ *
+ * An ANSWER that is an error may come instead of any other. Every body is checked when it is read: what comes out of a get
+ * function keeps the limits of phloem/hub.h. Texts are borrowed by nobody: they are copied. */
+#ifndef PH_HUB_PROTOCOL_H
+#define PH_HUB_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/authenticate.h"
+#include "net/wire.h"
+#include "phloem/hub.h"
+
+enum ph_hub_frame {
+    PH_FRAME_HELLO = 1,
+    PH_FRAME_CHALLENGE,
+    PH_FRAME_PROOF,
+    PH_FRAME_WELCOME,
+    PH_FRAME_ANSWER,
+    PH_FRAME_CREATE,
+    PH_FRAME_DESTROY,
+    PH_FRAME_JOIN,
+    PH_FRAME_JOINED,
+    PH_FRAME_INIT,
+    PH_FRAME_LAYOUT,
+    PH_FRAME_LINKED,
+    PH_FRAME_BEGIN,
+    PH_FRAME_CHECKPOINT,
+    PH_FRAME_LEAVE,
+    PH_FRAME_FAILED,
+    PH_FRAME_STATUS,
+    PH_FRAME_STATUS_TEXT
+};
+
+#define PH_HUB_MAGIC 0x42554850u /* "PHUB" */
+#define PH_HUB_MAX_TEXT 1023     /* bytes of an error's text */
+#define PH_HUB_MAX_SOCKET_NAME 64
+
+struct ph_hello {
+    uint16_t api_version;
+    unsigned char nonce[PH_NONCE_BYTES];
+};
+
+struct ph_welcome {
+    uint16_t num_cores;
+    char local_socket[PH_HUB_MAX_SOCKET_NAME + 1]; /* an abstract name of unix(7) */
+};
+
+struct ph_answer {
+    ph_status status;
+    char text[PH_HUB_MAX_TEXT + 1];
+};
+
+/* A service as it is kept: with copies of what phloem/hub.h borrows. */
+struct ph_service_settings {
+    char name[PH_HUB_MAX_NAME + 1];
+    struct ph_hub_service service; /* name and optimizers point to the copies */
+    struct ph_hub_optimizer optimizers[PH_HUB_MAX_OPTIMIZERS];
+};
+
+struct ph_join {
+    char name[PH_HUB_MAX_NAME + 1];
+    uint64_t nonce;
+    uint32_t rank;
+    bool is_shared; /* over shared memory: asked for on a local socket */
+    bool has_own_parameters;
+};
+
+struct ph_joined {
+    uint32_t num_workers, depth;
+    bool has_own_parameters; /* also where the mode demands it */
+};
+
+struct ph_init_key {
+    uint64_t num_elements;
+    enum ph_dtype dtype;
+    uint32_t optimizer;
+};
+
+struct ph_job_layout {
+    uint32_t chunk_bytes, num_versions, ring_capacity;
+    uint16_t num_cores;
+    bool is_restored;   /* parameters are there already */
+    bool is_crowded;    /* threads outnumber processors */
+    uint64_t cores_sum; /* a checksum of which core thread has which chunk */
+    uint64_t token;     /* what data connections show */
+};
+
+/* Writers; the sizes of bodies are bounded by PH_HUB_MAX_BODY but for INIT's and LAYOUT's. */
+#define PH_HUB_MAX_BODY 4096
+void ph__put_hello(struct ph_wire_writer *writer, const struct ph_hello *hello);
+void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome);
+void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text);
+void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service *service);
+void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join);
+void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined);
+void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout);
+
+/* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
+ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out);
+ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welcome_out);
+ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer_out);
+ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out);
+ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
+ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);
+
+/* INIT is an array of keys, LAYOUT a layout and an iteration for each key: both are read into what the caller frees. */
+#define PH_HUB_KEY_BYTES 13 /* of a key in INIT */
+void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
+ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out);
+ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,
+    uint64_t *iterations_out);
+
+/* What phloem/hub.h says of a service: PH_ERROR_USAGE naming what is wrong. */
+ph_status ph__service_check(const struct ph_hub_service *service);
+void ph__service_copy(const struct ph_hub_service *service, struct ph_service_settings *settings_out);
+
+#endif

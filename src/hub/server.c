@@ -1,0 +1,238 @@
+/* The hub's control thread: it listens, keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
+ * the hub is, server_state.h for what belongs to whom. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "base/random_bytes.h"
+#include "base/stop.h"
+#include "hub/server_state.h"
+#include "net/doorbell.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:0"
+#define DEFAULT_MAX_JOBS 64
+#define TURN_MS 200 /* how often the stop signal is looked at */
+
+int ph_hub_api_version(void)
+{
+    return PH_HUB_API_VERSION;
+}
+
+/* ---- failures of workers, from the core threads ---- */
+
+void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status)
+{
+    struct ph_hub_server *server = context;
+    struct ph_failure *failure = calloc(1, sizeof *failure);
+    (void)status;
+    if (failure == NULL)
+        return; /* its connection will end the worker */
+    failure->tenant = tenant;
+    failure->worker = worker;
+    snprintf(failure->text, sizeof failure->text, "%s", ph_error_text());
+    pthread_mutex_lock(&server->failures_mutex);
+    failure->next = server->failures;
+    server->failures = failure;
+    pthread_mutex_unlock(&server->failures_mutex);
+    ph__doorbell_ring(server->bell[1]);
+}
+
+void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant)
+{
+    pthread_mutex_lock(&server->failures_mutex);
+    for (struct ph_failure **link = &server->failures; *link != NULL;) {
+        struct ph_failure *failure = *link;
+        if (failure->tenant != tenant) {
+            link = &failure->next;
+            continue;
+        }
+        *link = failure->next;
+        free(failure);
+    }
+    pthread_mutex_unlock(&server->failures_mutex);
+}
+
+static struct ph_failure *take_failure(struct ph_hub_server *server)
+{
+    pthread_mutex_lock(&server->failures_mutex);
+    struct ph_failure *failure = server->failures;
+    if (failure != NULL)
+        server->failures = failure->next;
+    pthread_mutex_unlock(&server->failures_mutex);
+    return failure;
+}
+
+static void rung(void *context, uint32_t events)
+{
+    struct ph_hub_server *server = context;
+    struct ph_failure *failure;
+    (void)events;
+    ph__doorbell_answer(server->bell[0]);
+    while ((failure = take_failure(server)) != NULL) {
+        ph__server_worker_failed(failure->tenant, failure->worker, failure->text);
+        free(failure);
+    }
+}
+
+/* ---- listening ---- */
+
+static void take_connections(struct ph_hub_server *server, int listening, bool is_local)
+{
+    int connected;
+    while (ph__socket_accept(listening, &connected) == PH_OK && connected >= 0) {
+        if (is_local && !ph__socket_is_same_user(connected))
+            close(connected);
+        else
+            (void)!ph__session_open(server, connected, is_local); /* where it fails the other side sees the end */
+    }
+}
+
+static void knocked(void *context, uint32_t events)
+{
+    (void)events;
+    take_connections(context, ((struct ph_hub_server *)context)->listening, false);
+}
+
+static void knocked_locally(void *context, uint32_t events)
+{
+    (void)events;
+    take_connections(context, ((struct ph_hub_server *)context)->listening_local, true);
+}
+
+static ph_status listen_everywhere(struct ph_hub_server *server)
+{
+    unsigned char drawn[16];
+    const char *address = server->options.address != NULL ? server->options.address : DEFAULT_ADDRESS;
+    PH_TRY(ph__socket_listen(address, &server->listening));
+    PH_TRY(ph__socket_address(server->listening, server->address));
+    if (!ph__socket_is_loopback(server->listening))
+        return ph_fail(PH_ERROR_CONFIG, "'%s' can be reached from other hosts: that needs a secret", server->address);
+    PH_TRY(ph__random_bytes(drawn, sizeof drawn));
+    size_t used = (size_t)snprintf(server->local_socket, sizeof server->local_socket, "phloem-hub-");
+    for (size_t i = 0; i < sizeof drawn; i++)
+        used += (size_t)snprintf(server->local_socket + used, sizeof server->local_socket - used, "%02x", drawn[i]);
+    PH_TRY(ph__socket_listen_local(server->local_socket, &server->listening_local));
+    PH_TRY(ph__event_loop_add(server->loop, server->listening, EPOLLIN, knocked, server, &server->sources[0]));
+    return ph__event_loop_add(
+        server->loop, server->listening_local, EPOLLIN, knocked_locally, server, &server->sources[1]);
+}
+
+/* ---- core threads ---- */
+
+static ph_status start_cores(struct ph_hub_server *server)
+{
+    const size_t num_processors = ph__cpu_count();
+    const size_t wanted = server->options.num_threads > 0 ? server->options.num_threads : num_processors;
+    if (wanted > PH_HUB_MAX_CORES)
+        return ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES);
+    for (server->num_cores = 0; server->num_cores < wanted; server->num_cores++) {
+        const struct ph_core_options options = {
+            .index = server->num_cores,
+            .wait = (enum ph_wait_policy)server->options.wait,
+            .is_crowded = true,
+            .max_shards = server->options.max_jobs,
+            .max_links = PH_HUB_MAX_LINKS,
+            .processor = -1,
+            .others = server->cores,
+            .num_others = wanted,
+        };
+        PH_TRY(ph__core_create(&options, &server->cores[server->num_cores]));
+    }
+    return PH_OK;
+}
+
+/* ---- life ---- */
+
+static ph_status start(struct ph_hub_server *server)
+{
+    enum ph_isa isa;
+    PH_TRY(ph__cpu_isa(&isa));
+    server->kernels = ph__kernels_for(isa);
+    if (server->options.max_jobs == 0)
+        server->options.max_jobs = DEFAULT_MAX_JOBS;
+    server->max_bytes = server->options.max_bytes;
+    if (server->max_bytes == 0)
+        PH_TRY(ph__memory_available_bytes(&server->max_bytes));
+    PH_TRY(ph__event_loop_create(&server->loop));
+    PH_TRY(ph__doorbell_create(server->bell));
+    PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
+    PH_TRY(listen_everywhere(server));
+    return start_cores(server);
+}
+
+ph_status ph_hub_server_create(const struct ph_hub_server_options *options, struct ph_hub_server **server_out)
+{
+    struct ph_hub_server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
+    server->options = *options;
+    server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;
+    pthread_mutex_init(&server->failures_mutex, NULL);
+    const ph_status status = start(server);
+    if (status != PH_OK) {
+        ph_hub_server_destroy(server);
+        return status;
+    }
+    *server_out = server;
+    return PH_OK;
+}
+
+const char *ph_hub_server_address(const struct ph_hub_server *server)
+{
+    return server->address;
+}
+
+static void sweep_sessions(struct ph_hub_server *server)
+{
+    for (struct ph_session *session = server->sessions, *next; session != NULL; session = next) {
+        next = session->next;
+        if (session->is_closing)
+            ph__session_close(session);
+    }
+}
+
+ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal)
+{
+    while (!atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal)) {
+        PH_TRY(ph__event_loop_run(server->loop, TURN_MS));
+        sweep_sessions(server);
+    }
+    return PH_OK;
+}
+
+void ph_hub_server_stop(struct ph_hub_server *server)
+{
+    atomic_store(&server->must_stop, true);
+    ph__doorbell_ring(server->bell[1]);
+}
+
+static void close_descriptor(int descriptor)
+{
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+void ph_hub_server_destroy(struct ph_hub_server *server)
+{
+    if (server == NULL)
+        return;
+    ph__server_end_tenants(server);
+    while (server->sessions != NULL)
+        ph__session_close(server->sessions);
+    for (uint16_t i = 0; i < server->num_cores; i++)
+        ph__core_destroy(server->cores[i]);
+    for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
+        ph__event_source_remove(server->sources[i]);
+    ph__event_loop_destroy(server->loop);
+    close_descriptor(server->listening);
+    close_descriptor(server->listening_local);
+    close_descriptor(server->bell[0]);
+    close_descriptor(server->bell[1]);
+    pthread_mutex_destroy(&server->failures_mutex);
+    free(server);
+}

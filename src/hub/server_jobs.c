@@ -1,0 +1,394 @@
+/* What workers ask of a hub: services, joining, keys, links, leaving; and what becomes of a job when one of them dies. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/random_bytes.h"
+#include "hub/server_state.h"
+
+/* ---- services ---- */
+
+static struct ph_tenant *find_tenant(const struct ph_hub_server *server, const char *name)
+{
+    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        if (strcmp(tenant->settings.name, name) == 0)
+            return tenant;
+    }
+    return NULL;
+}
+
+static bool is_same_optimizer(const struct ph_hub_optimizer *a, const struct ph_hub_optimizer *b)
+{
+    return a->is_none == b->is_none && a->kind == b->kind && a->is_nesterov == b->is_nesterov &&
+           a->learning_rate == b->learning_rate && a->momentum == b->momentum && a->beta1 == b->beta1 &&
+           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->l2 == b->l2 && a->weight_decay == b->weight_decay;
+}
+
+static bool is_same_service(const struct ph_hub_service *a, const struct ph_hub_service *b)
+{
+    bool is_same = a->num_workers == b->num_workers && a->mode == b->mode && a->staleness == b->staleness &&
+                   a->order == b->order && a->on_death == b->on_death && a->is_mean == b->is_mean &&
+                   a->clip_norm == b->clip_norm && a->chunk_bytes == b->chunk_bytes && a->depth == b->depth &&
+                   a->checkpoint_every == b->checkpoint_every && a->num_optimizers == b->num_optimizers;
+    for (size_t i = 0; is_same && i < a->num_optimizers; i++)
+        is_same = is_same_optimizer(&a->optimizers[i], &b->optimizers[i]);
+    return is_same;
+}
+
+static ph_status create_service(struct ph_hub_server *server, const struct ph_hub_service *service)
+{
+    struct ph_tenant *tenant = find_tenant(server, service->name);
+    if (tenant != NULL) {
+        if (tenant->settings.service.nonce != service->nonce)
+            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);
+        if (!is_same_service(&tenant->settings.service, service))
+            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);
+        return PH_OK;
+    }
+    if (server->num_tenants >= server->options.max_jobs)
+        return ph_fail(PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
+    PH_TRY(ph__tenant_create(service, &tenant));
+    tenant->next = server->tenants;
+    server->tenants = tenant;
+    server->num_tenants++;
+    return PH_OK;
+}
+
+static ph_status request_create(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_service_settings settings;
+    ph_status status = ph__get_service(frame->body, frame->size, &settings);
+    if (status == PH_OK)
+        status = create_service(session->server, &settings.service);
+    ph__session_answer(session, status);
+    return PH_OK;
+}
+
+/* ---- the end of a run ---- */
+
+/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
+static void end_run(struct ph_hub_server *server, struct ph_tenant *tenant, const char *why)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__tenant_stop(tenant);
+    ph__server_drop_failures(server, tenant);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, PH_ERROR_PEER, why);
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        struct ph_session *session = tenant->members[i].session;
+        tenant->members[i] = (struct ph_member){0};
+        if (session == NULL)
+            continue;
+        session->tenant = NULL;
+        ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
+    }
+    tenant->num_joined = 0;
+    tenant->num_with_keys = 0;
+    tenant->num_linked = 0;
+    tenant->num_left = 0;
+}
+
+static void forget_member(struct ph_tenant *tenant, uint32_t rank)
+{
+    struct ph_member *member = &tenant->members[rank];
+    tenant->num_joined--;
+    tenant->num_with_keys -= member->has_keys;
+    tenant->num_linked -= member->is_linked;
+    *member = (struct ph_member){0};
+    if (tenant->num_with_keys == 0) {
+        free(tenant->keys);
+        tenant->keys = NULL;
+    }
+}
+
+static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank, const char *why)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    struct ph_session *session = tenant->members[rank].session;
+    if (session != NULL)
+        session->tenant = NULL;
+    if (tenant->state == PH_TENANT_GATHERING) {
+        forget_member(tenant, rank);
+        return;
+    }
+    snprintf(text, sizeof text, "worker %u of service '%s' failed: %s", rank, tenant->settings.name, why);
+    const bool is_last = tenant->num_joined == 1;
+    if (tenant->state == PH_TENANT_RUNNING && tenant->settings.service.on_death == PH_HUB_SHRINK && !is_last) {
+        ph__tenant_remove_worker(tenant, rank);
+        tenant->num_joined--;
+        tenant->members[rank] = (struct ph_member){.has_left = true};
+        return;
+    }
+    tenant->members[rank].session = NULL;
+    end_run(server, tenant, text);
+}
+
+void ph__server_session_ends(struct ph_session *session)
+{
+    if (session->tenant != NULL)
+        end_worker(session->server, session->tenant, session->rank, "its process has ended");
+}
+
+void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text)
+{
+    struct ph_session *session = tenant->members[worker].session;
+    if (session == NULL)
+        return;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, PH_ERROR_PEER, text);
+    ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
+    end_worker(session->server, tenant, worker, text);
+}
+
+static ph_status request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_join which;
+    PH_TRY(ph__get_join(frame->body, frame->size, &which));
+    struct ph_hub_server *server = session->server;
+    struct ph_tenant *tenant = find_tenant(server, which.name);
+    if (tenant == NULL || tenant->settings.service.nonce != which.nonce) {
+        ph__session_answer(session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
+        return PH_OK;
+    }
+    end_run(server, tenant, "the service was destroyed");
+    struct ph_tenant **link = &server->tenants;
+    while (*link != tenant)
+        link = &(*link)->next;
+    *link = tenant->next;
+    server->num_tenants--;
+    ph__tenant_destroy(tenant);
+    ph__session_answer(session, PH_OK);
+    return PH_OK;
+}
+
+void ph__server_end_tenants(struct ph_hub_server *server)
+{
+    while (server->tenants != NULL) {
+        struct ph_tenant *tenant = server->tenants;
+        server->tenants = tenant->next;
+        end_run(server, tenant, "the hub was stopped");
+        ph__tenant_destroy(tenant);
+    }
+    server->num_tenants = 0;
+}
+
+/* ---- joining ---- */
+
+static ph_status check_join(const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
+{
+    struct ph_tenant *tenant = find_tenant(session->server, join->name);
+    if (session->tenant != NULL)
+        return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
+    if (tenant == NULL || tenant->settings.service.nonce != join->nonce)
+        return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
+    if (join->rank >= tenant->settings.service.num_workers)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
+            tenant->settings.service.num_workers);
+    if (tenant->members[join->rank].session != NULL)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': worker %u is there already", join->name, join->rank);
+    if (tenant->state != PH_TENANT_GATHERING)
+        return ph_fail(PH_ERROR_PEER, "service '%s' is running, without worker %u", join->name, join->rank);
+    if (join->is_shared && !session->is_local)
+        return ph_fail(PH_ERROR_PEER, "shared memory is handed out over the local socket only");
+    *tenant_out = tenant;
+    return PH_OK;
+}
+
+static ph_status request_join(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_join join;
+    struct ph_tenant *tenant;
+    PH_TRY(ph__get_join(frame->body, frame->size, &join));
+    const ph_status status = check_join(session, &join, &tenant);
+    if (status != PH_OK) {
+        ph__session_answer(session, status);
+        return PH_OK;
+    }
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const bool has_own = join.is_shared && (join.has_own_parameters || service->mode != PH_HUB_SYNCHRONOUS);
+    tenant->members[join.rank] =
+        (struct ph_member){.session = session, .is_shared = join.is_shared, .has_own_parameters = has_own};
+    tenant->num_joined++;
+    session->tenant = tenant;
+    session->rank = join.rank;
+    const struct ph_joined joined = {
+        .num_workers = service->num_workers, .depth = service->depth, .has_own_parameters = has_own};
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_joined(&writer, &joined);
+    ph__session_send(session, PH_FRAME_JOINED, &writer, NULL, 0);
+    return PH_OK;
+}
+
+/* ---- keys, links, and the beginning ---- */
+
+static uint64_t bytes_left(const struct ph_hub_server *server)
+{
+    uint64_t used = 0;
+    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
+        used += tenant->num_bytes;
+    const uint64_t left = used < server->max_bytes ? server->max_bytes - used : 0;
+    const uint64_t most = server->options.max_job_bytes;
+    return most > 0 && most < left ? most : left;
+}
+
+static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
+{
+    int descriptors[2 + PH_HUB_MAX_CORES];
+    size_t num_descriptors = 0;
+    struct ph_session *session = tenant->members[rank].session;
+    const struct ph_job_layout layout = {
+        .chunk_bytes = (uint32_t)tenant->layout->chunk_bytes,
+        .num_versions = tenant->memory->num_versions,
+        .ring_capacity = (uint32_t)tenant->ring_capacity,
+        .num_cores = tenant->num_cores,
+        .cores_sum = tenant->cores_sum,
+    };
+    const size_t capacity = PH_HUB_MAX_BODY + tenant->num_keys * sizeof(uint64_t);
+    unsigned char *bytes = malloc(capacity);
+    if (bytes == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a job's layout");
+    if (tenant->members[rank].is_shared) {
+        descriptors[num_descriptors++] = tenant->memory->workers[rank].region.descriptor;
+        descriptors[num_descriptors++] = tenant->memory->region.descriptor;
+        const ph_status status = ph__tenant_link_shared(tenant, rank, descriptors + num_descriptors);
+        if (status != PH_OK) {
+            free(bytes);
+            return status;
+        }
+        num_descriptors += tenant->num_cores;
+    }
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, capacity);
+    ph__put_layout(&writer, &layout);
+    for (size_t i = 0; i < tenant->num_keys; i++)
+        ph__wire_put_u64(&writer, tenant->memory->chunks[tenant->layout->keys[i].first_chunk].version);
+    ph__session_send(session, PH_FRAME_LAYOUT, &writer, descriptors, num_descriptors);
+    for (size_t i = 2; i < num_descriptors; i++)
+        close(descriptors[i]);
+    free(bytes);
+    return PH_OK;
+}
+
+static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    const struct ph_tenant_options options = {
+        .cores = server->cores,
+        .num_cores = server->num_cores,
+        .kernels = server->kernels,
+        .is_non_temporal = server->options.is_non_temporal,
+        .max_bytes = bytes_left(server),
+        .failure = ph__server_note_failure,
+        .failure_context = server,
+    };
+    PH_TRY(ph__tenant_build(tenant, &options));
+    for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
+        PH_TRY(send_layout(tenant, rank));
+    return PH_OK;
+}
+
+static ph_status keep_keys(struct ph_tenant *tenant, struct ph_init_key *keys, size_t num_keys)
+{
+    if (tenant->keys == NULL) {
+        tenant->keys = keys;
+        tenant->num_keys = num_keys;
+        return PH_OK;
+    }
+    bool is_same = num_keys == tenant->num_keys;
+    for (size_t i = 0; is_same && i < num_keys; i++)
+        is_same = keys[i].num_elements == tenant->keys[i].num_elements && keys[i].dtype == tenant->keys[i].dtype &&
+                  keys[i].optimizer == tenant->keys[i].optimizer;
+    free(keys);
+    if (!is_same)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': its workers do not initialise the same keys", tenant->settings.name);
+    return PH_OK;
+}
+
+static ph_status request_init(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_tenant *tenant = session->tenant;
+    struct ph_init_key *keys;
+    size_t num_keys;
+    if (tenant == NULL || tenant->members[session->rank].has_keys)
+        return ph_fail(PH_ERROR_PEER, "keys are told once, after joining");
+    ph_status status = ph__get_keys(frame->body, frame->size, &keys, &num_keys);
+    if (status == PH_OK)
+        status = keep_keys(tenant, keys, num_keys);
+    if (status != PH_OK) {
+        ph__session_answer(session, status);
+        return PH_OK;
+    }
+    tenant->members[session->rank].has_keys = true;
+    tenant->num_with_keys++;
+    if (tenant->num_with_keys < tenant->settings.service.num_workers)
+        return PH_OK;
+    if (begin_linking(session->server, tenant) != PH_OK)
+        end_run(session->server, tenant, ph_error_text());
+    return PH_OK;
+}
+
+static ph_status request_linked(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL || tenant->state != PH_TENANT_LINKING || tenant->members[session->rank].is_linked)
+        return ph_fail(PH_ERROR_PEER, "links are made once, after the keys");
+    tenant->members[session->rank].is_linked = true;
+    tenant->num_linked++;
+    if (tenant->num_linked < tenant->settings.service.num_workers)
+        return PH_OK;
+    if (ph__tenant_start(tenant) != PH_OK) {
+        end_run(session->server, tenant, ph_error_text());
+        return PH_OK;
+    }
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        ph__session_send(tenant->members[i].session, PH_FRAME_BEGIN, NULL, NULL, 0);
+    return PH_OK;
+}
+
+/* ---- leaving ---- */
+
+static ph_status request_leave(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL) {
+        ph__session_answer(session, PH_OK);
+        return PH_OK;
+    }
+    session->tenant = NULL;
+    if (tenant->state != PH_TENANT_RUNNING) {
+        end_worker(session->server, tenant, session->rank, "it has left before the job began");
+        ph__session_answer(session, PH_OK);
+        return PH_OK;
+    }
+    ph__tenant_remove_worker(tenant, session->rank);
+    tenant->members[session->rank] = (struct ph_member){.has_left = true};
+    tenant->num_joined--;
+    if (tenant->num_joined == 0)
+        end_run(session->server, tenant, "all workers have left");
+    ph__session_answer(session, PH_OK);
+    return PH_OK;
+}
+
+ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    switch ((enum ph_hub_frame)frame->type) {
+    case PH_FRAME_CREATE:
+        return request_create(session, frame);
+    case PH_FRAME_DESTROY:
+        return request_destroy(session, frame);
+    case PH_FRAME_JOIN:
+        return request_join(session, frame);
+    case PH_FRAME_INIT:
+        return request_init(session, frame);
+    case PH_FRAME_LINKED:
+        return request_linked(session);
+    case PH_FRAME_LEAVE:
+        return request_leave(session);
+    default:
+        return ph_fail(PH_ERROR_PEER, "a message of type %u, which nobody sends to a hub", frame->type);
+    }
+}

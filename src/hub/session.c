@@ -1,0 +1,142 @@
+/* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "hub/server_state.h"
+
+void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
+    const int *descriptors, size_t num_descriptors)
+{
+    size_t size = 0;
+    ph_status status = PH_OK;
+    if (body != NULL)
+        status = ph__wire_writer_finish(body, "message", &size);
+    if (status == PH_OK)
+        status = ph__control_stream_put(session->stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size,
+            descriptors, num_descriptors);
+    if (status == PH_OK)
+        status = ph__control_stream_flush(session->stream);
+    if (status == PH_OK && ph__control_stream_has_output(session->stream))
+        status = ph__event_source_change(session->source, EPOLLIN | EPOLLOUT);
+    if (status != PH_OK)
+        session->is_closing = true;
+}
+
+void ph__session_answer(struct ph_session *session, ph_status status)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, status, status == PH_OK ? "" : ph_error_text());
+    ph__session_send(session, PH_FRAME_ANSWER, &writer, NULL, 0);
+}
+
+/* ---- greeting ---- */
+
+static ph_status greet(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_hello hello;
+    if (frame->type != PH_FRAME_HELLO)
+        return ph_fail(PH_ERROR_PEER, "the other side does not begin with a greeting");
+    PH_TRY(ph__get_hello(frame->body, frame->size, &hello));
+    struct ph_welcome welcome = {.num_cores = session->server->num_cores};
+    memcpy(welcome.local_socket, session->server->local_socket, sizeof welcome.local_socket);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_welcome(&writer, &welcome);
+    session->state = PH_SESSION_READY;
+    ph__session_send(session, PH_FRAME_WELCOME, &writer, NULL, 0);
+    return PH_OK;
+}
+
+/* ---- frames ---- */
+
+static void close_descriptors(const struct ph_control_frame *frame)
+{
+    for (size_t i = 0; i < frame->num_descriptors; i++)
+        close(frame->descriptors[i]); /* no worker has any to send */
+}
+
+static ph_status take_frame(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    close_descriptors(frame);
+    if (session->state == PH_SESSION_GREETING)
+        return greet(session, frame);
+    return ph__server_request(session, frame);
+}
+
+static ph_status take_frames(struct ph_session *session)
+{
+    struct ph_control_frame frame;
+    bool is_there = true;
+    while (!session->is_closing) {
+        PH_TRY(ph__control_stream_take(session->stream, &frame, &is_there));
+        if (!is_there)
+            return PH_OK;
+        PH_TRY(take_frame(session, &frame));
+    }
+    return PH_OK;
+}
+
+static ph_status move(struct ph_session *session, uint32_t events)
+{
+    if ((events & EPOLLOUT) != 0) {
+        PH_TRY(ph__control_stream_flush(session->stream));
+        if (!ph__control_stream_has_output(session->stream))
+            PH_TRY(ph__event_source_change(session->source, EPOLLIN));
+    }
+    const ph_status received = ph__control_stream_receive(session->stream);
+    PH_TRY(take_frames(session));
+    return received;
+}
+
+static void happened(void *context, uint32_t events)
+{
+    struct ph_session *session = context;
+    if (session->is_closing)
+        return;
+    const ph_status status = move(session, events);
+    if (status == PH_OK)
+        return;
+    ph__session_answer(session, status); /* the reason, to whoever still listens */
+    session->is_closing = true;
+}
+
+/* ---- life ---- */
+
+ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_local)
+{
+    struct ph_session *session = calloc(1, sizeof *session);
+    if (session == NULL) {
+        close(socket);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
+    }
+    session->server = server;
+    session->is_local = is_local;
+    ph_status status = ph__control_stream_create(socket, &session->stream);
+    if (status == PH_OK)
+        status = ph__event_loop_add(server->loop, socket, EPOLLIN, happened, session, &session->source);
+    if (status != PH_OK) {
+        ph__control_stream_destroy(session->stream);
+        free(session);
+        return status;
+    }
+    session->next = server->sessions;
+    server->sessions = session;
+    return PH_OK;
+}
+
+void ph__session_close(struct ph_session *session)
+{
+    struct ph_session **link = &session->server->sessions;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    ph__server_session_ends(session);
+    ph__event_source_remove(session->source);
+    ph__control_stream_destroy(session->stream);
+    free(session);
+}

@@ -1,0 +1,42 @@
+/* A shard's part in the sleep of its thread: see shard.h. */
+#include "hub/shard_state.h"
+
+static bool is_moved(const struct ph_shard_link *link)
+{
+    return link->link != NULL && !link->has_failed;
+}
+
+size_t ph__shard_num_workers(const struct ph_shard *shard)
+{
+    return shard->job->num_workers;
+}
+
+bool ph__shard_begin_sleep(struct ph_shard *shard)
+{
+    bool may_sleep = true;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (is_moved(&shard->links[worker]))
+            may_sleep &= ph__link_begin_sleep(shard->links[worker].link);
+    }
+    return may_sleep;
+}
+
+void ph__shard_end_sleep(struct ph_shard *shard)
+{
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (is_moved(&shard->links[worker]) && !ph__link_end_sleep(shard->links[worker].link))
+            ph__shard_fail_worker(shard, worker, ph_fail(PH_ERROR_PEER, "its process has ended"));
+    }
+}
+
+size_t ph__shard_list_polled(const struct ph_shard *shard, struct pollfd *polled_out)
+{
+    size_t count = 0;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const struct ph_shard_link *link = &shard->links[worker];
+        if (is_moved(link))
+            polled_out[count++] =
+                (struct pollfd){.fd = link->link->descriptor, .events = ph__link_poll_events(link->link)};
+    }
+    return count;
+}

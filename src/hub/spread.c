@@ -1,0 +1,58 @@
+/* See spread.h. */
+#include "hub/spread.h"
+
+#include <stdlib.h>
+
+#include "hub/partition.h"
+
+struct scratch {
+    size_t *sizes, *loads;
+    uint32_t *chunks, *bins;
+};
+
+static void free_scratch(struct scratch *scratch)
+{
+    free(scratch->sizes);
+    free(scratch->loads);
+    free(scratch->chunks);
+    free(scratch->bins);
+}
+
+static ph_status allocate_scratch(size_t num_chunks, size_t num_bins, struct scratch *scratch)
+{
+    scratch->sizes = calloc(num_chunks, sizeof *scratch->sizes);
+    scratch->loads = calloc(num_bins, sizeof *scratch->loads);
+    scratch->chunks = calloc(num_chunks, sizeof *scratch->chunks);
+    scratch->bins = calloc(num_chunks, sizeof *scratch->bins);
+    if (scratch->sizes == NULL || scratch->loads == NULL || scratch->chunks == NULL || scratch->bins == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to spread %zu chunks", num_chunks);
+    return PH_OK;
+}
+
+static ph_status spread(const struct ph_layout *layout, const uint16_t *group, uint16_t member, uint16_t num_bins,
+    struct scratch *scratch, uint16_t *bins_out)
+{
+    size_t count = 0;
+    for (uint32_t chunk = 0; chunk < layout->sizes.num_chunks; chunk++) {
+        bins_out[chunk] = PH_ELSEWHERE;
+        if (group != NULL && group[chunk] != member)
+            continue;
+        scratch->sizes[count] = layout->chunks[chunk].gradient_bytes;
+        scratch->chunks[count++] = chunk;
+    }
+    PH_TRY(ph__partition(count, scratch->sizes, num_bins, scratch->bins, scratch->loads));
+    for (size_t i = 0; i < count; i++)
+        bins_out[scratch->chunks[i]] = (uint16_t)scratch->bins[i];
+    return PH_OK;
+}
+
+ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
+    uint16_t num_bins, uint16_t *bins_out)
+{
+    struct scratch scratch = {0};
+    ph_status status = allocate_scratch(layout->sizes.num_chunks, num_bins, &scratch);
+    if (status == PH_OK)
+        status = spread(layout, group, member, num_bins, &scratch, bins_out);
+    free_scratch(&scratch);
+    return status;
+}

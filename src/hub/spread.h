@@ -1,0 +1,17 @@
+/* Which chunk lives where: chunks to hubs, and a hub's chunks to its core threads. Worker and hub work it out alike. */
+#ifndef PH_HUB_SPREAD_H
+#define PH_HUB_SPREAD_H
+
+#include <stdint.h>
+
+#include "hub/layout.h"
+
+#define PH_ELSEWHERE UINT16_MAX
+
+/* Spreads chunks over num_bins < PH_ELSEWHERE so that all have about as many bytes (partition.h). Where `group` is not NULL,
+ * only those with group[chunk] == member are spread, and the others get PH_ELSEWHERE. bins_out: (num_chunks).
+ * PH_ERROR_MEMORY. */
+ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
+    uint16_t num_bins, uint16_t *bins_out);
+
+#endif

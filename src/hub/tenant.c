@@ -1,0 +1,377 @@
+/* See tenant.h. */
+#include "hub/tenant.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/memory.h"
+#include "base/sizes.h"
+#include "hub/spread.h"
+#include "net/doorbell.h"
+#include "net/shared_link.h"
+
+#define DEFAULT_CHUNK_BYTES ((size_t)32 << 10)
+
+struct ph_tenant_part {
+    struct ph_tenant *tenant;
+    uint16_t core;
+    ph_tenant_failure failure;
+    void *failure_context;
+};
+
+ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out)
+{
+    struct ph_tenant *tenant = calloc(1, sizeof *tenant);
+    if (tenant == NULL || (tenant->members = calloc(service->num_workers, sizeof *tenant->members)) == NULL) {
+        free(tenant);
+        return ph_fail(PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
+    }
+    ph__service_copy(service, &tenant->settings);
+    *tenant_out = tenant;
+    return PH_OK;
+}
+
+void ph__tenant_destroy(struct ph_tenant *tenant)
+{
+    if (tenant == NULL)
+        return;
+    ph__tenant_stop(tenant);
+    free(tenant->members);
+    free(tenant);
+}
+
+/* ---- building ---- */
+
+static ph_status check_optimizers(const struct ph_tenant *tenant)
+{
+    for (size_t i = 0; i < tenant->num_keys; i++) {
+        if (tenant->keys[i].optimizer >= tenant->settings.service.num_optimizers)
+            return ph_fail(PH_ERROR_USAGE, "key %zu: optimizer %u of %zu", i, tenant->keys[i].optimizer,
+                tenant->settings.service.num_optimizers);
+    }
+    return PH_OK;
+}
+
+static ph_status build_layout(struct ph_tenant *tenant)
+{
+    const size_t chunk_bytes = tenant->settings.service.chunk_bytes;
+    struct ph_layout_key *keys = calloc(tenant->num_keys, sizeof *keys);
+    tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
+    if (keys == NULL || tenant->optimizer_of_key == NULL) {
+        free(keys);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", tenant->num_keys);
+    }
+    for (size_t i = 0; i < tenant->num_keys; i++) {
+        keys[i] = (struct ph_layout_key){.num_elements = tenant->keys[i].num_elements, .dtype = tenant->keys[i].dtype};
+        tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
+    }
+    const ph_status status = ph__layout_create(
+        keys, tenant->num_keys, chunk_bytes > 0 ? chunk_bytes : DEFAULT_CHUNK_BYTES, &tenant->layout);
+    free(keys);
+    return status;
+}
+
+static size_t count_of_fullest(const struct ph_tenant *tenant)
+{
+    size_t most = 0;
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        size_t count = 0;
+        for (size_t i = 0; i < tenant->layout->sizes.num_chunks; i++)
+            count += tenant->core_of_chunk[i] == core;
+        most = ph__max(most, count);
+    }
+    return most;
+}
+
+/* Room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
+static size_t ring_capacity(const struct ph_tenant *tenant)
+{
+    const size_t wanted = count_of_fullest(tenant) * (2 * tenant->settings.service.depth + 2) + 64;
+    size_t capacity = 4;
+    while (capacity < wanted)
+        capacity *= 2;
+    return capacity;
+}
+
+static ph_status spread_chunks(struct ph_tenant *tenant)
+{
+    const size_t num_chunks = tenant->layout->sizes.num_chunks;
+    tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
+    if (tenant->core_of_chunk == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
+    PH_TRY(ph__spread_chunks(tenant->layout, NULL, 0, tenant->num_cores, tenant->core_of_chunk));
+    tenant->cores_sum = ph__checksum(tenant->core_of_chunk, num_chunks * sizeof *tenant->core_of_chunk);
+    tenant->ring_capacity = ring_capacity(tenant);
+    return PH_OK;
+}
+
+static bool has_slot(const struct ph_tenant *tenant, bool is_m)
+{
+    for (size_t i = 0; i < tenant->settings.service.num_optimizers; i++) {
+        const struct ph_hub_optimizer *optimizer = &tenant->settings.optimizers[i];
+        const bool has_adam = optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW;
+        if (!optimizer->is_none && (has_adam || optimizer->kind == (is_m ? PH_MOMENTUM : PH_ADAGRAD)))
+            return true;
+    }
+    return false;
+}
+
+static bool sends_parameters(const struct ph_tenant *tenant)
+{
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        if (!tenant->members[i].is_shared)
+            return true;
+    }
+    return false;
+}
+
+struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker)
+{
+    return (struct ph_worker_region_sizes){
+        .num_cores = tenant->num_cores,
+        .ring_capacity = tenant->ring_capacity,
+        .gradient_bytes = tenant->layout->sizes.gradient_bytes,
+        .depth = tenant->settings.service.depth,
+        .has_own_parameters = tenant->members[worker].has_own_parameters,
+    };
+}
+
+static uint64_t worker_bytes(const struct ph_tenant *tenant, uint32_t worker)
+{
+    const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
+    return tenant->members[worker].is_shared ? ph__worker_region(&sizes).size : sizes.gradient_bytes * sizes.depth;
+}
+
+static ph_status check_quota(struct ph_tenant *tenant, const struct ph_job_memory_options *memory, uint64_t max_bytes)
+{
+    uint64_t bytes = ph__job_memory_bytes(memory);
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        bytes += worker_bytes(tenant, i);
+    if (bytes > max_bytes)
+        return ph_fail(PH_ERROR_MEMORY, "service '%s' takes %llu bytes on the hub, and %llu are left for it",
+            tenant->settings.name, (unsigned long long)bytes, (unsigned long long)max_bytes);
+    tenant->num_bytes = bytes;
+    return PH_OK;
+}
+
+static ph_status build_memory(struct ph_tenant *tenant, uint64_t max_bytes)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const struct ph_job_memory_options options = {
+        .layout = tenant->layout,
+        .num_workers = service->num_workers,
+        .depth = service->depth,
+        .num_versions = service->depth > 1 || sends_parameters(tenant) ? 2 : 1,
+        .has_m = has_slot(tenant, true),
+        .has_s = has_slot(tenant, false),
+        .has_sums = service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
+    };
+    PH_TRY(check_quota(tenant, &options, max_bytes));
+    PH_TRY(ph__job_memory_create(&options, &tenant->memory));
+    for (uint32_t i = 0; i < service->num_workers; i++) {
+        const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, i);
+        PH_TRY(ph__job_memory_add_worker(tenant->memory, i, tenant->members[i].is_shared, &sizes));
+    }
+    return PH_OK;
+}
+
+static void wake_others(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    ph__core_wake_others(part->tenant->cores[part->core]);
+}
+
+static void worker_failed(void *context, uint32_t worker, ph_status status)
+{
+    const struct ph_tenant_part *part = context;
+    part->failure(part->failure_context, part->tenant, worker, status);
+}
+
+static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    tenant->job.kernels = options->kernels;
+    tenant->job.memory = tenant->memory;
+    tenant->job.core_of_chunk = tenant->core_of_chunk;
+    tenant->job.mode = service->mode;
+    tenant->job.order = service->order;
+    tenant->job.num_workers = service->num_workers;
+    tenant->job.depth = service->depth;
+    tenant->job.staleness = service->staleness;
+    tenant->job.is_mean = service->is_mean;
+    tenant->job.is_non_temporal = options->is_non_temporal;
+    tenant->job.clip_norm = service->clip_norm;
+    tenant->job.optimizers = tenant->settings.optimizers;
+    tenant->job.optimizer_of_key = tenant->optimizer_of_key;
+    tenant->job.num_optimizers = (uint32_t)service->num_optimizers;
+    atomic_store(&tenant->job.num_summed, 0);
+    atomic_store(&tenant->job.rounds_clipped, 0);
+}
+
+static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    describe_job(tenant, options);
+    tenant->shards = calloc(tenant->num_cores, sizeof *tenant->shards);
+    tenant->parts = calloc(tenant->num_cores, sizeof *tenant->parts);
+    if (tenant->shards == NULL || tenant->parts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %u shards", tenant->num_cores);
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        tenant->parts[core] = (struct ph_tenant_part){.tenant = tenant,
+            .core = core,
+            .failure = options->failure,
+            .failure_context = options->failure_context};
+        const struct ph_shard_callbacks callbacks = {
+            .context = &tenant->parts[core], .wake_others = wake_others, .worker_failed = worker_failed};
+        PH_TRY(ph__shard_create(&tenant->job, core, &callbacks, &tenant->shards[core]));
+    }
+    return PH_OK;
+}
+
+static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    PH_TRY(check_optimizers(tenant));
+    PH_TRY(build_layout(tenant));
+    PH_TRY(spread_chunks(tenant));
+    PH_TRY(build_memory(tenant, options->max_bytes));
+    return build_shards(tenant, options);
+}
+
+ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    tenant->cores = options->cores;
+    tenant->num_cores = options->num_cores;
+    const ph_status status = build_all(tenant, options);
+    if (status != PH_OK) {
+        ph__tenant_stop(tenant);
+        return status;
+    }
+    tenant->state = PH_TENANT_LINKING;
+    return PH_OK;
+}
+
+/* ---- links ---- */
+
+static ph_status link_core(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int *doorbell_out)
+{
+    const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
+    const struct ph_worker_region region = ph__worker_region(&sizes);
+    int ends[2];
+    struct ph_link *link;
+    PH_TRY(ph__doorbell_create(ends));
+    const struct ph_shared_link_options options = {
+        .memory = (char *)tenant->memory->workers[worker].region.memory + core * region.ring_bytes,
+        .capacity = tenant->ring_capacity,
+        .is_hub = true,
+        .doorbell = ends[0],
+        .owner = ph__shard_link_owner(tenant->shards[core], worker),
+    };
+    const ph_status status = ph__shared_link_create(&options, &link);
+    if (status != PH_OK) {
+        close(ends[0]);
+        close(ends[1]);
+        return status;
+    }
+    ph__shard_attach(tenant->shards[core], worker, link, false);
+    *doorbell_out = ends[1];
+    return PH_OK;
+}
+
+ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int *doorbells_out)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        const ph_status status = link_core(tenant, worker, core, &doorbells_out[core]);
+        if (status == PH_OK)
+            continue;
+        while (core-- > 0)
+            close(doorbells_out[core]);
+        return status;
+    }
+    return PH_OK;
+}
+
+/* ---- running ---- */
+
+struct core_change {
+    struct ph_core *core;
+    struct ph_shard *shard;
+    uint32_t worker;
+    bool has_room;
+};
+
+static void add_to_core(void *context)
+{
+    struct core_change *change = context;
+    change->has_room = ph__core_has_room(change->core, ph__shard_num_workers(change->shard));
+    if (change->has_room)
+        ph__core_add_shard(change->core, change->shard);
+}
+
+static void remove_from_core(void *context)
+{
+    const struct core_change *change = context;
+    ph__core_remove_shard(change->core, change->shard);
+}
+
+static void remove_worker(void *context)
+{
+    const struct core_change *change = context;
+    ph__shard_remove_worker(change->shard, change->worker);
+}
+
+static void stop_cores(struct ph_tenant *tenant, uint16_t num_cores)
+{
+    for (uint16_t core = 0; core < num_cores; core++) {
+        struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
+        ph__core_call(tenant->cores[core], remove_from_core, &change);
+    }
+}
+
+ph_status ph__tenant_start(struct ph_tenant *tenant)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
+        ph__core_call(tenant->cores[core], add_to_core, &change);
+        if (change.has_room)
+            continue;
+        stop_cores(tenant, core);
+        return ph_fail(PH_ERROR_MEMORY, "service '%s': the hub has too many jobs", tenant->settings.name);
+    }
+    tenant->state = PH_TENANT_RUNNING;
+    return PH_OK;
+}
+
+void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        struct core_change change = {
+            .core = tenant->cores[core], .shard = tenant->shards[core], .worker = worker};
+        ph__core_call(tenant->cores[core], remove_worker, &change);
+    }
+}
+
+void ph__tenant_stop(struct ph_tenant *tenant)
+{
+    if (tenant->state == PH_TENANT_RUNNING)
+        stop_cores(tenant, tenant->num_cores);
+    for (uint16_t core = 0; tenant->shards != NULL && core < tenant->num_cores; core++)
+        ph__shard_destroy(tenant->shards[core]);
+    ph__job_memory_destroy(tenant->memory);
+    ph__layout_destroy(tenant->layout);
+    free(tenant->shards);
+    free(tenant->parts);
+    free(tenant->core_of_chunk);
+    free(tenant->optimizer_of_key);
+    free(tenant->keys);
+    tenant->shards = NULL;
+    tenant->parts = NULL;
+    tenant->memory = NULL;
+    tenant->layout = NULL;
+    tenant->core_of_chunk = NULL;
+    tenant->optimizer_of_key = NULL;
+    tenant->keys = NULL;
+    tenant->num_keys = 0;
+    tenant->num_bytes = 0;
+    tenant->state = PH_TENANT_GATHERING;
+}

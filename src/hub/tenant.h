@@ -1,0 +1,93 @@
+/* A tenant: one job on the hub. Gathers its workers, builds what they need when all have told the same keys, runs on the core
+ * threads, and goes back to gathering when the run ends.
+ *
+ * Belongs to the control thread; its shards belong to the core threads from start to stop. */
+#ifndef PH_HUB_TENANT_H
+#define PH_HUB_TENANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hub/core.h"
+#include "hub/job_memory.h"
+#include "hub/protocol.h"
+#include "hub/shard.h"
+
+struct ph_session;
+
+enum ph_tenant_state {
+    PH_TENANT_GATHERING, /* workers join and tell their keys */
+    PH_TENANT_LINKING,   /* memory is there; workers make their links */
+    PH_TENANT_RUNNING
+};
+
+struct ph_member { /* a worker, by rank */
+    struct ph_session *session; /* NULL: not there */
+    bool is_shared, has_own_parameters;
+    bool has_keys, is_linked, has_left;
+};
+
+struct ph_tenant;
+
+/* A worker's end as the shards see it, told to the control thread. Called in a core thread. */
+typedef void (*ph_tenant_failure)(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
+
+struct ph_tenant_part; /* what a shard's callbacks know */
+
+struct ph_tenant {
+    struct ph_service_settings settings;
+    enum ph_tenant_state state;
+    struct ph_member *members; /* (num_workers) */
+    uint32_t num_joined, num_with_keys, num_linked, num_left;
+    struct ph_init_key *keys; /* (num_keys), from the first worker that told them; NULL while none has */
+    size_t num_keys;
+    /* While it is linking or running: */
+    struct ph_layout *layout;
+    uint16_t *core_of_chunk;    /* (num_chunks) */
+    uint32_t *optimizer_of_key; /* (num_keys) */
+    uint64_t cores_sum;
+    size_t ring_capacity;
+    uint64_t num_bytes; /* of memory, all workers' included */
+    struct ph_job_memory *memory;
+    struct ph_shard_job job;
+    struct ph_shard **shards;     /* (num_cores) */
+    struct ph_tenant_part *parts; /* (num_cores) */
+    struct ph_core *const *cores; /* (num_cores), the hub's */
+    uint16_t num_cores;
+    struct ph_tenant *next; /* the hub's list */
+};
+
+ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out);
+void ph__tenant_destroy(struct ph_tenant *tenant); /* one that is not running */
+
+struct ph_tenant_options {
+    struct ph_core *const *cores; /* (num_cores) */
+    uint16_t num_cores;
+    const struct ph_kernels *kernels;
+    bool is_non_temporal;
+    uint64_t max_bytes; /* that it may take */
+    ph_tenant_failure failure;
+    void *failure_context;
+};
+
+/* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. PH_ERROR_MEMORY,
+ * also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
+ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options);
+
+/* Where a worker of this host finds its things. */
+struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker);
+
+/* Makes the links of a worker of this host, and gives the worker's ends of their doorbells, one for each core thread, to be
+ * closed by the caller. */
+ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int *doorbells_out);
+
+/* From now on core threads work on it. PH_ERROR_MEMORY when they have too many jobs or links already. */
+ph_status ph__tenant_start(struct ph_tenant *tenant);
+
+/* A running tenant goes on without the worker. */
+void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker);
+
+/* Ends the run, or the linking, and forgets keys and parameters: back to PH_TENANT_GATHERING. */
+void ph__tenant_stop(struct ph_tenant *tenant);
+
+#endif

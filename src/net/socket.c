@@ -1,0 +1,240 @@
+/* See socket.h. */
+#include "net/socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 256
+#define KEEPALIVE_IDLE_S 1
+#define KEEPALIVE_PROBES 3
+#define USER_TIMEOUT_MS 4000
+
+/* ---- addresses ---- */
+
+struct host_port {
+    char host[PH_ADDRESS_BYTES];
+    const char *port;
+};
+
+static ph_status split(const char *address, struct host_port *parts)
+{
+    const char *colon = strrchr(address, ':');
+    const size_t host_bytes = colon != NULL ? (size_t)(colon - address) : 0;
+    const bool is_bracketed = host_bytes > 2 && address[0] == '[' && address[host_bytes - 1] == ']';
+    if (host_bytes == 0 || colon[1] == '\0' || strlen(address) >= PH_ADDRESS_BYTES)
+        return ph_fail(PH_ERROR_CONFIG, "'%s' is no address: write host:port", address);
+    memcpy(parts->host, address + is_bracketed, host_bytes - 2 * (size_t)is_bracketed);
+    parts->host[host_bytes - 2 * (size_t)is_bracketed] = '\0';
+    parts->port = colon + 1;
+    return PH_OK;
+}
+
+static ph_status look_up(const char *address, bool is_for_listening, struct addrinfo **found_out)
+{
+    struct host_port parts;
+    PH_TRY(split(address, &parts));
+    const struct addrinfo wanted = {
+        .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (is_for_listening ? AI_PASSIVE : 0)};
+    const int error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
+    if (error != 0)
+        return ph_fail(error == EAI_SERVICE ? PH_ERROR_CONFIG : PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
+    return PH_OK;
+}
+
+static void set(int socket, int level, int option, int value)
+{
+    setsockopt(socket, level, option, &value, sizeof value); /* a wish: without it things are slower to be noticed */
+}
+
+static void set_up_tcp(int socket)
+{
+    set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(socket, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set(socket, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_IDLE_S);
+    set(socket, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+    set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
+}
+
+static int make_socket(int family)
+{
+    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* ---- TCP ---- */
+
+static int listen_at(const struct addrinfo *place)
+{
+    const int listening = make_socket(place->ai_family);
+    if (listening < 0)
+        return -1;
+    set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (bind(listening, place->ai_addr, place->ai_addrlen) == 0 && listen(listening, BACKLOG) == 0)
+        return listening;
+    const int error = errno;
+    close(listening);
+    errno = error;
+    return -1;
+}
+
+ph_status ph__socket_listen(const char *address, int *socket_out)
+{
+    struct addrinfo *found;
+    PH_TRY(look_up(address, true, &found));
+    const int listening = listen_at(found);
+    const int error = errno;
+    freeaddrinfo(found);
+    if (listening < 0)
+        return ph_fail(PH_ERROR_PEER, "cannot listen at '%s': %s", address, strerror(error));
+    *socket_out = listening;
+    return PH_OK;
+}
+
+/* 0, or the error. */
+static int finish_connect(int socket, uint32_t timeout_ms)
+{
+    struct pollfd polled = {.fd = socket, .events = POLLOUT};
+    int error = 0;
+    socklen_t size = sizeof error;
+    const int count = poll(&polled, 1, timeout_ms > INT32_MAX ? -1 : (int)timeout_ms);
+    if (count < 0)
+        return errno;
+    if (count == 0)
+        return ETIMEDOUT;
+    return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *error_out)
+{
+    const int connected = make_socket(place->ai_family);
+    if (connected < 0) {
+        *error_out = errno;
+        return -1;
+    }
+    int error = connect(connected, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
+    if (error == EINPROGRESS)
+        error = finish_connect(connected, timeout_ms);
+    if (error == 0) {
+        set_up_tcp(connected);
+        return connected;
+    }
+    close(connected);
+    *error_out = error;
+    return -1;
+}
+
+ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
+{
+    struct addrinfo *found;
+    int connected = -1, error = 0;
+    PH_TRY(look_up(address, false, &found));
+    for (const struct addrinfo *place = found; place != NULL && connected < 0; place = place->ai_next)
+        connected = connect_to(place, timeout_ms, &error);
+    freeaddrinfo(found);
+    if (connected < 0)
+        return ph_fail(PH_ERROR_PEER, "'%s' cannot be reached: %s", address, strerror(error));
+    *socket_out = connected;
+    return PH_OK;
+}
+
+ph_status ph__socket_accept(int listening, int *socket_out)
+{
+    const int connected = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connected < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        return ph_fail(PH_ERROR_MEMORY, "a connection cannot be taken: %s", strerror(errno));
+    if (connected >= 0)
+        set_up_tcp(connected);
+    *socket_out = connected;
+    return PH_OK;
+}
+
+/* ---- local ---- */
+
+static ph_status local_address(const char *name, struct sockaddr_un *address, socklen_t *size_out)
+{
+    const size_t length = strlen(name);
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (length == 0 || length + 1 > sizeof address->sun_path)
+        return ph_fail(PH_ERROR_CONFIG, "'%s' is no name of a local socket", name);
+    memcpy(address->sun_path + 1, name, length); /* the NUL before it makes it abstract */
+    *size_out = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    return PH_OK;
+}
+
+ph_status ph__socket_listen_local(const char *name, int *socket_out)
+{
+    struct sockaddr_un address;
+    socklen_t size;
+    PH_TRY(local_address(name, &address, &size));
+    const int listening = make_socket(AF_UNIX);
+    if (listening < 0 || bind(listening, (struct sockaddr *)&address, size) != 0 || listen(listening, BACKLOG) != 0) {
+        const int error = errno;
+        if (listening >= 0)
+            close(listening);
+        return ph_fail(PH_ERROR_PEER, "cannot listen at local socket '%s': %s", name, strerror(error));
+    }
+    *socket_out = listening;
+    return PH_OK;
+}
+
+ph_status ph__socket_connect_local(const char *name, int *socket_out)
+{
+    struct sockaddr_un address;
+    socklen_t size;
+    PH_TRY(local_address(name, &address, &size));
+    const int connected = make_socket(AF_UNIX);
+    if (connected < 0 || connect(connected, (struct sockaddr *)&address, size) != 0) {
+        const int error = errno;
+        if (connected >= 0)
+            close(connected);
+        return ph_fail(PH_ERROR_PEER, "the hub's local socket cannot be reached: %s", strerror(error));
+    }
+    *socket_out = connected;
+    return PH_OK;
+}
+
+bool ph__socket_is_same_user(int socket)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
+}
+
+/* ---- what a socket is ---- */
+
+ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES])
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    char host[256], port[16];
+    if (getsockname(socket, (struct sockaddr *)&address, &size) != 0 ||
+        getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+            NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return ph_fail(PH_ERROR_PEER, "a socket's address cannot be told: %s", strerror(errno));
+    snprintf(address_out, PH_ADDRESS_BYTES, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+    return PH_OK;
+}
+
+bool ph__socket_is_loopback(int socket)
+{
+    union {
+        struct sockaddr_storage storage;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    socklen_t size = sizeof address;
+    if (getsockname(socket, (struct sockaddr *)&address, &size) != 0)
+        return false;
+    if (address.storage.ss_family == AF_INET)
+        return (ntohl(address.v4.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+    return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
+}

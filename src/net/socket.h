@@ -1,0 +1,33 @@
+/* Sockets: TCP by "host:port" ("[::1]:4711" for IPv6; port 0: a free one), and local ones by an abstract name (unix(7)), which
+ * leaves no file behind. All are non-blocking and closed on exec. Errors: PH_ERROR_CONFIG for an address that is none,
+ * PH_ERROR_PEER for one that cannot be reached or had, naming it. */
+#ifndef PH_NET_SOCKET_H
+#define PH_NET_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+#define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
+
+ph_status ph__socket_listen(const char *address, int *socket_out);
+/* Waits for up to timeout_ms. */
+ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
+
+ph_status ph__socket_listen_local(const char *name, int *socket_out);
+ph_status ph__socket_connect_local(const char *name, int *socket_out);
+
+/* The next connection; -1 in *socket_out: none is waiting. A TCP socket is set up for short messages (TCP_NODELAY), and to
+ * notice within five seconds that the other machine is gone (keepalive, TCP_USER_TIMEOUT). */
+ph_status ph__socket_accept(int listening, int *socket_out);
+
+/* "127.0.0.1:4711" of this end. */
+ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES]);
+/* Whether this end of a TCP socket can be reached from this host alone. */
+bool ph__socket_is_loopback(int socket);
+/* Whether the process at the other end of a local socket is of this user. */
+bool ph__socket_is_same_user(int socket);
+
+#endif
