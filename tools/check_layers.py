@@ -57,6 +57,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("zstd", r"zstd\w*\.h", r"src/base/(de)?compress\.c|tests/unit/base/test_stream\w*\.c"),
     ("OpenSSL", r"openssl/.*", r"src/base/(digest|hmac|gmac)\.c"),
     ("xxHash", r"xxh\w*\.h", r"src/base/checksum\.c"),
+    ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/\w*ucx\w*\.c"),

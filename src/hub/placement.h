@@ -1,0 +1,93 @@
+/* Where core threads run, and which network interface each of them serves.
+ *
+ * A chunk belongs to one core thread for ever (partition.h); here it is decided, once, to which processor that thread is
+ * pinned, on which NUMA node its memory belongs, and by which interface its bytes come and go, so that as few as possible
+ * cross from node to node:
+ *
+ *     chunk -> core thread -> processor -> NUMA node -> interface
+ *
+ * Deciding is apart from looking: ph__machine_detect says what there is, ph__placement_plan is a pure function of it. A
+ * server does both before it starts threads. Source: Luo et al., 1805.07891. */
+#ifndef PH_HUB_PLACEMENT_H
+#define PH_HUB_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/stream.h"
+
+#define PH_NOWHERE UINT32_MAX /* no processor, core, node or interface, or not known which */
+
+/* ---- the machine ---------------------------------------------------------------------------------------------- */
+
+/* A processing unit: what a thread can be pinned to. Those of one core share its caches and arithmetic (SMT). */
+struct ph_machine_unit {
+    uint32_t processor; /* number by which the system knows it */
+    uint32_t core;      /* number that is unique in the machine */
+    uint32_t node;      /* NUMA node, by the system's number */
+};
+
+struct ph_machine_interface {
+    char name[32];
+    uint32_t node; /* that it is attached to, by the system's number; PH_NOWHERE for virtual ones */
+    bool is_loopback;
+};
+
+/* What this process may use, in any order. */
+struct ph_machine {
+    struct ph_machine_unit *units;
+    size_t num_units;
+    struct ph_machine_interface *interfaces;
+    size_t num_interfaces;
+};
+
+/* The units in the calling thread's affinity mask, and the interfaces that are up and have an address, the loopback among
+ * them. Takes some ten milliseconds. PH_ERROR_BUG naming hwloc when it cannot tell; PH_ERROR_MEMORY. */
+ph_status ph__machine_detect(struct ph_machine *machine_out);
+void ph__machine_fini(struct ph_machine *machine); /* zero-initialised is fine */
+
+/* Forgets the interfaces but the loopback, for a server that listens on no other. */
+void ph__machine_keep_loopback(struct ph_machine *machine);
+
+/* ---- the plan ------------------------------------------------------------------------------------------------- */
+
+struct ph_thread_place {
+    uint32_t processor, core; /* PH_NOWHERE where threads are not pinned */
+    uint32_t node;            /* PH_NOWHERE where they are not pinned and there are several */
+    uint32_t interface;       /* into the machine's; PH_NOWHERE where it has none */
+};
+
+struct ph_placement {
+    bool is_pinned;
+    size_t num_threads;
+    struct ph_thread_place *threads; /* (num_threads) */
+};
+
+/* Threads take a unit each: first one of every core and then the cores' others, each time in turn over the nodes, so that
+ * few threads on a large machine have caches and memory to themselves. Where there are more threads than units none is
+ * pinned: the system's scheduler then shares the units out better than anything decided beforehand.
+ *
+ * A thread's interface is one on its own node, else one of no node, else one of another node, and the loopback only where
+ * there is no other; among equals, the one with the fewest threads so far.
+ * PH_ERROR_MEMORY. The placement does not refer to the machine. */
+ph_status ph__placement_plan(
+    const struct ph_machine *machine, size_t num_threads, struct ph_placement *placement_out);
+void ph__placement_fini(struct ph_placement *placement); /* zero-initialised is fine */
+
+/* Pins the calling thread to that processor. PH_ERROR_USAGE naming it when the system refuses. */
+ph_status ph__placement_pin_self(uint32_t processor);
+
+/* ---- in words ------------------------------------------------------------------------------------------------- */
+
+enum { PH_THREAD_PLACE_TEXT_BYTES = 160 };
+
+/* "processor 3, core 1, node 0, interface eth0", for the machine that the placement was planned for. Returns `text`. */
+const char *ph__thread_place_text(const struct ph_machine *machine, const struct ph_placement *placement,
+    size_t thread, char text[PH_THREAD_PLACE_TEXT_BYTES]);
+
+/* Writes a line a thread: "thread 0: processor 3, ...". */
+ph_status ph__placement_describe(
+    const struct ph_machine *machine, const struct ph_placement *placement, struct ph_writer *writer);
+
+#endif
