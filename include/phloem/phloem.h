@@ -5,6 +5,7 @@
 #include "phloem/config.h"
 #include "phloem/data.h"
 #include "phloem/graph.h"
+#include "phloem/hub.h"
 #include "phloem/kernel.h"
 #include "phloem/model.h"
 #include "phloem/op.h"

@@ -11,6 +11,7 @@
  *     JOIN            ->          JOINED
  *     INIT            ->          LAYOUT, when all workers have said the same INIT
  *     LINKED          ->          BEGIN, when all have
+ *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
  *     CHECKPOINT      ->          ANSWER
  *     LEAVE           ->          ANSWER
  *                     <-          FAILED, at any time: the job is over for this worker
@@ -42,6 +43,8 @@ enum ph_hub_frame {
     PH_FRAME_LAYOUT,
     PH_FRAME_LINKED,
     PH_FRAME_BEGIN,
+    PH_FRAME_ASSIGNED,
+    PH_FRAME_GO,
     PH_FRAME_CHECKPOINT,
     PH_FRAME_LEAVE,
     PH_FRAME_FAILED,

@@ -88,7 +88,8 @@ static void take_connections(struct ph_hub_server *server, int listening, bool i
         if (is_local && !ph__socket_is_same_user(connected))
             close(connected);
         else
-            (void)!ph__session_open(server, connected, is_local); /* where it fails the other side sees the end */
+            (void)!ph__session_open(
+                server, connected, is_local); /* where it fails the other side sees the end */
     }
 }
 
@@ -111,13 +112,16 @@ static ph_status listen_everywhere(struct ph_hub_server *server)
     PH_TRY(ph__socket_listen(address, &server->listening));
     PH_TRY(ph__socket_address(server->listening, server->address));
     if (!ph__socket_is_loopback(server->listening))
-        return ph_fail(PH_ERROR_CONFIG, "'%s' can be reached from other hosts: that needs a secret", server->address);
+        return ph_fail(
+            PH_ERROR_CONFIG, "'%s' can be reached from other hosts: that needs a secret", server->address);
     PH_TRY(ph__random_bytes(drawn, sizeof drawn));
     size_t used = (size_t)snprintf(server->local_socket, sizeof server->local_socket, "phloem-hub-");
     for (size_t i = 0; i < sizeof drawn; i++)
-        used += (size_t)snprintf(server->local_socket + used, sizeof server->local_socket - used, "%02x", drawn[i]);
+        used += (size_t)snprintf(
+            server->local_socket + used, sizeof server->local_socket - used, "%02x", drawn[i]);
     PH_TRY(ph__socket_listen_local(server->local_socket, &server->listening_local));
-    PH_TRY(ph__event_loop_add(server->loop, server->listening, EPOLLIN, knocked, server, &server->sources[0]));
+    PH_TRY(
+        ph__event_loop_add(server->loop, server->listening, EPOLLIN, knocked, server, &server->sources[0]));
     return ph__event_loop_add(
         server->loop, server->listening_local, EPOLLIN, knocked_locally, server, &server->sources[1]);
 }

@@ -1,4 +1,5 @@
 /* What workers ask of a hub: services, joining, keys, links, leaving; and what becomes of a job when one of them dies. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +22,8 @@ static bool is_same_optimizer(const struct ph_hub_optimizer *a, const struct ph_
 {
     return a->is_none == b->is_none && a->kind == b->kind && a->is_nesterov == b->is_nesterov &&
            a->learning_rate == b->learning_rate && a->momentum == b->momentum && a->beta1 == b->beta1 &&
-           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->l2 == b->l2 && a->weight_decay == b->weight_decay;
+           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->l2 == b->l2 &&
+           a->weight_decay == b->weight_decay;
 }
 
 static bool is_same_service(const struct ph_hub_service *a, const struct ph_hub_service *b)
@@ -46,7 +48,8 @@ static ph_status create_service(struct ph_hub_server *server, const struct ph_hu
         return PH_OK;
     }
     if (server->num_tenants >= server->options.max_jobs)
-        return ph_fail(PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
+        return ph_fail(
+            PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
     PH_TRY(ph__tenant_create(service, &tenant));
     tenant->next = server->tenants;
     server->tenants = tenant;
@@ -86,7 +89,7 @@ static void end_run(struct ph_hub_server *server, struct ph_tenant *tenant, cons
     tenant->num_joined = 0;
     tenant->num_with_keys = 0;
     tenant->num_linked = 0;
-    tenant->num_left = 0;
+    tenant->num_ready = 0;
 }
 
 static void forget_member(struct ph_tenant *tenant, uint32_t rank)
@@ -114,7 +117,8 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
     }
     snprintf(text, sizeof text, "worker %u of service '%s' failed: %s", rank, tenant->settings.name, why);
     const bool is_last = tenant->num_joined == 1;
-    if (tenant->state == PH_TENANT_RUNNING && tenant->settings.service.on_death == PH_HUB_SHRINK && !is_last) {
+    if (tenant->state == PH_TENANT_RUNNING && tenant->settings.service.on_death == PH_HUB_SHRINK &&
+        !is_last) {
         ph__tenant_remove_worker(tenant, rank);
         tenant->num_joined--;
         tenant->members[rank] = (struct ph_member){.has_left = true};
@@ -150,7 +154,8 @@ static ph_status request_destroy(struct ph_session *session, const struct ph_con
     struct ph_hub_server *server = session->server;
     struct ph_tenant *tenant = find_tenant(server, which.name);
     if (tenant == NULL || tenant->settings.service.nonce != which.nonce) {
-        ph__session_answer(session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
+        ph__session_answer(
+            session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
         return PH_OK;
     }
     end_run(server, tenant, "the service was destroyed");
@@ -177,7 +182,8 @@ void ph__server_end_tenants(struct ph_hub_server *server)
 
 /* ---- joining ---- */
 
-static ph_status check_join(const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
+static ph_status check_join(
+    const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
 {
     struct ph_tenant *tenant = find_tenant(session->server, join->name);
     if (session->tenant != NULL)
@@ -300,11 +306,12 @@ static ph_status keep_keys(struct ph_tenant *tenant, struct ph_init_key *keys, s
     }
     bool is_same = num_keys == tenant->num_keys;
     for (size_t i = 0; is_same && i < num_keys; i++)
-        is_same = keys[i].num_elements == tenant->keys[i].num_elements && keys[i].dtype == tenant->keys[i].dtype &&
-                  keys[i].optimizer == tenant->keys[i].optimizer;
+        is_same = keys[i].num_elements == tenant->keys[i].num_elements &&
+                  keys[i].dtype == tenant->keys[i].dtype && keys[i].optimizer == tenant->keys[i].optimizer;
     free(keys);
     if (!is_same)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': its workers do not initialise the same keys", tenant->settings.name);
+        return ph_fail(PH_ERROR_USAGE, "service '%s': its workers do not initialise the same keys",
+            tenant->settings.name);
     return PH_OK;
 }
 
@@ -349,6 +356,21 @@ static ph_status request_linked(struct ph_session *session)
     return PH_OK;
 }
 
+/* Nobody pulls before rank 0 has given all parameters. */
+static ph_status request_assigned(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL || tenant->state != PH_TENANT_RUNNING || tenant->members[session->rank].is_ready)
+        return ph_fail(PH_ERROR_PEER, "parameters are given once, after the links were made");
+    tenant->members[session->rank].is_ready = true;
+    tenant->num_ready++;
+    if (tenant->num_ready < tenant->settings.service.num_workers)
+        return PH_OK;
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        ph__session_send(tenant->members[i].session, PH_FRAME_GO, NULL, NULL, 0);
+    return PH_OK;
+}
+
 /* ---- leaving ---- */
 
 static ph_status request_leave(struct ph_session *session)
@@ -386,6 +408,8 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
         return request_init(session, frame);
     case PH_FRAME_LINKED:
         return request_linked(session);
+    case PH_FRAME_ASSIGNED:
+        return request_assigned(session);
     case PH_FRAME_LEAVE:
         return request_leave(session);
     default:

@@ -14,8 +14,8 @@ void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const 
     if (body != NULL)
         status = ph__wire_writer_finish(body, "message", &size);
     if (status == PH_OK)
-        status = ph__control_stream_put(session->stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size,
-            descriptors, num_descriptors);
+        status = ph__control_stream_put(session->stream, (uint16_t)type, body != NULL ? body->bytes : NULL,
+            size, descriptors, num_descriptors);
     if (status == PH_OK)
         status = ph__control_stream_flush(session->stream);
     if (status == PH_OK && ph__control_stream_has_output(session->stream))

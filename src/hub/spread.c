@@ -29,8 +29,8 @@ static ph_status allocate_scratch(size_t num_chunks, size_t num_bins, struct scr
     return PH_OK;
 }
 
-static ph_status spread(const struct ph_layout *layout, const uint16_t *group, uint16_t member, uint16_t num_bins,
-    struct scratch *scratch, uint16_t *bins_out)
+static ph_status spread(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
+    uint16_t num_bins, struct scratch *scratch, uint16_t *bins_out)
 {
     size_t count = 0;
     for (uint32_t chunk = 0; chunk < layout->sizes.num_chunks; chunk++) {

@@ -26,7 +26,8 @@ ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tena
     struct ph_tenant *tenant = calloc(1, sizeof *tenant);
     if (tenant == NULL || (tenant->members = calloc(service->num_workers, sizeof *tenant->members)) == NULL) {
         free(tenant);
-        return ph_fail(PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
+        return ph_fail(
+            PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
     }
     ph__service_copy(service, &tenant->settings);
     *tenant_out = tenant;
@@ -64,7 +65,8 @@ static ph_status build_layout(struct ph_tenant *tenant)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", tenant->num_keys);
     }
     for (size_t i = 0; i < tenant->num_keys; i++) {
-        keys[i] = (struct ph_layout_key){.num_elements = tenant->keys[i].num_elements, .dtype = tenant->keys[i].dtype};
+        keys[i] = (struct ph_layout_key){
+            .num_elements = tenant->keys[i].num_elements, .dtype = tenant->keys[i].dtype};
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
     }
     const ph_status status = ph__layout_create(
@@ -141,10 +143,12 @@ struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *te
 static uint64_t worker_bytes(const struct ph_tenant *tenant, uint32_t worker)
 {
     const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
-    return tenant->members[worker].is_shared ? ph__worker_region(&sizes).size : sizes.gradient_bytes * sizes.depth;
+    return tenant->members[worker].is_shared ? ph__worker_region(&sizes).size
+                                             : sizes.gradient_bytes * sizes.depth;
 }
 
-static ph_status check_quota(struct ph_tenant *tenant, const struct ph_job_memory_options *memory, uint64_t max_bytes)
+static ph_status check_quota(
+    struct ph_tenant *tenant, const struct ph_job_memory_options *memory, uint64_t max_bytes)
 {
     uint64_t bytes = ph__job_memory_bytes(memory);
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)

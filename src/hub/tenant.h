@@ -21,10 +21,10 @@ enum ph_tenant_state {
     PH_TENANT_RUNNING
 };
 
-struct ph_member { /* a worker, by rank */
+struct ph_member {              /* a worker, by rank */
     struct ph_session *session; /* NULL: not there */
     bool is_shared, has_own_parameters;
-    bool has_keys, is_linked, has_left;
+    bool has_keys, is_linked, is_ready, has_left;
 };
 
 struct ph_tenant;
@@ -38,7 +38,7 @@ struct ph_tenant {
     struct ph_service_settings settings;
     enum ph_tenant_state state;
     struct ph_member *members; /* (num_workers) */
-    uint32_t num_joined, num_with_keys, num_linked, num_left;
+    uint32_t num_joined, num_with_keys, num_linked, num_ready;
     struct ph_init_key *keys; /* (num_keys), from the first worker that told them; NULL while none has */
     size_t num_keys;
     /* While it is linking or running: */

@@ -46,13 +46,15 @@ static ph_status look_up(const char *address, bool is_for_listening, struct addr
         .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (is_for_listening ? AI_PASSIVE : 0)};
     const int error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
     if (error != 0)
-        return ph_fail(error == EAI_SERVICE ? PH_ERROR_CONFIG : PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
+        return ph_fail(
+            error == EAI_SERVICE ? PH_ERROR_CONFIG : PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
     return PH_OK;
 }
 
 static void set(int socket, int level, int option, int value)
 {
-    setsockopt(socket, level, option, &value, sizeof value); /* a wish: without it things are slower to be noticed */
+    setsockopt(
+        socket, level, option, &value, sizeof value); /* a wish: without it things are slower to be noticed */
 }
 
 static void set_up_tcp(int socket)
@@ -176,7 +178,8 @@ ph_status ph__socket_listen_local(const char *name, int *socket_out)
     socklen_t size;
     PH_TRY(local_address(name, &address, &size));
     const int listening = make_socket(AF_UNIX);
-    if (listening < 0 || bind(listening, (struct sockaddr *)&address, size) != 0 || listen(listening, BACKLOG) != 0) {
+    if (listening < 0 || bind(listening, (struct sockaddr *)&address, size) != 0 ||
+        listen(listening, BACKLOG) != 0) {
         const int error = errno;
         if (listening >= 0)
             close(listening);

@@ -1,0 +1,71 @@
+/* The inside of a worker's client, for the files that it is made of: client_connect.c (greeting, joining, keys), client.c
+ * (pushing, pulling, waiting). */
+#ifndef PH_HUB_CLIENT_STATE_H
+#define PH_HUB_CLIENT_STATE_H
+
+#include <poll.h>
+
+#include "hub/job_memory.h"
+#include "hub/protocol.h"
+#include "hub/shard.h"
+#include "net/control_stream.h"
+#include "net/waiter.h"
+
+#define PH_CLIENT_MAX_OPERATIONS (PH_HUB_MAX_DEPTH + 1)
+
+struct ph_client_operation {
+    enum ph_hub_message_kind kind;
+    uint64_t iteration;
+    uint32_t num_missing; /* chunks that were not answered */
+    uint32_t num_contributors;
+};
+
+struct ph_client_key {
+    uint64_t pushed; /* iterations */
+    uint64_t pulled; /* the iteration that its parameters are of */
+    struct ph_client_operation operations[PH_CLIENT_MAX_OPERATIONS]; /* oldest first */
+    uint32_t num_operations;
+};
+
+struct ph_hub_client {
+    uint32_t timeout_ms;
+    uint32_t rank;
+    bool is_shared;
+    char why[256]; /* this transport */
+    struct ph_control_stream *stream;
+    struct ph_joined joined;
+    /* From init on: */
+    struct ph_job_layout job;
+    struct ph_layout *layout;
+    struct ph_client_key *keys;
+    uint16_t *core_of_chunk;
+    struct ph_region region, results; /* shared with the hub; results: all workers' */
+    char *gradients[PH_HUB_MAX_DEPTH];
+    const char *parameters[PH_HUB_MAX_DEPTH]; /* num_parameters of them */
+    uint32_t num_parameters;
+    struct ph_link **links; /* (num_cores) */
+    struct pollfd *polled;  /* (num_cores + 1) */
+    struct ph_waiter waiter;
+    uint32_t num_turns;        /* of waiting, since the control connection was looked at */
+    uint32_t num_contributors; /* of the last finished pull */
+    float *
+        learning_rates; /* (PH_HUB_MAX_OPTIMIZERS), those to be told before the next push; NAN: nothing to tell */
+    bool has_left;
+};
+
+/* ---- client_connect.c ---- */
+
+/* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed
+ * until the next call on the stream. */
+ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
+    struct ph_control_frame *frame_out);
+
+/* ---- client.c ---- */
+
+struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client);
+/* Begins an operation without checks: init assigns and pulls with it. */
+ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
+ph_status ph__client_push_learning_rates(struct ph_hub_client *client);
+
+#endif
