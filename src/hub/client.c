@@ -28,14 +28,17 @@ static ph_status place(
     void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
 {
     struct ph_hub_client *client = context;
-    const bool is_answer = message->kind == PH_HUB_TAKEN || message->kind == PH_HUB_VALUE;
-    if (!is_answer || message->chunk >= client->layout->sizes.num_chunks || payload_bytes != 0)
+    const bool is_value = message->kind == PH_HUB_VALUE;
+    if ((!is_value && message->kind != PH_HUB_TAKEN) || message->chunk >= client->layout->sizes.num_chunks)
         return ph_fail(PH_ERROR_PEER, "the hub says something that makes no sense: kind %u of chunk %u",
             message->kind, message->chunk);
-    if (find_operation(&client->keys[client->layout->chunks[message->chunk].key], message) == NULL)
+    const struct ph_chunk_place *chunk = &client->layout->chunks[message->chunk];
+    if (find_operation(&client->keys[chunk->key], message) == NULL)
         return ph_fail(PH_ERROR_PEER, "the hub answers what was not asked: iteration %llu of chunk %u",
             (unsigned long long)message->iteration, message->chunk);
-    *memory_out = NULL;
+    if (payload_bytes != (is_value && !client->is_shared ? chunk->gradient_bytes : 0))
+        return ph_fail(PH_ERROR_PEER, "the hub sends %zu bytes for chunk %u", payload_bytes, message->chunk);
+    *memory_out = client->parameters[message->iteration % client->num_parameters] + chunk->gradient_offset;
     return PH_OK;
 }
 
@@ -194,9 +197,14 @@ ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub
         .iteration = message.iteration,
         .num_missing = place_of_key->num_chunks,
         .num_contributors = UINT32_MAX};
+    const bool has_payload = kind != PH_HUB_PULL && !client->is_shared;
+    const char *gradients = client->gradients[message.iteration % client->joined.depth];
     for (uint32_t i = 0; i < place_of_key->num_chunks; i++) {
         message.chunk = place_of_key->first_chunk + i;
-        PH_TRY(ph__link_send(client->links[client->core_of_chunk[message.chunk]], &message, NULL, 0));
+        const struct ph_chunk_place *chunk = &client->layout->chunks[message.chunk];
+        PH_TRY(ph__link_send(client->links[client->core_of_chunk[message.chunk]], &message,
+            has_payload ? gradients + chunk->gradient_offset : NULL,
+            has_payload ? chunk->gradient_bytes : 0));
     }
     return progress(client, &num_moved);
 }

@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "base/random_bytes.h"
 #include "hub/client_state.h"
+#include "hub/handshake.h"
 #include "hub/spread.h"
 #include "net/shared_link.h"
 #include "net/socket.h"
+#include "net/tcp_link.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 
@@ -21,6 +23,11 @@ static uint32_t timeout_of(const struct ph_hub_options *options)
 }
 
 /* ---- asking ---- */
+
+static uint64_t deadline(uint32_t timeout_ms)
+{
+    return ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
+}
 
 static ph_status wait_for_socket(struct ph_control_stream *stream, uint64_t deadline_ns)
 {
@@ -69,18 +76,45 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
     const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
     struct ph_control_frame *frame_out)
 {
-    const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
     size_t size = 0;
+    frame_out->type = 0;
     if (body != NULL)
         PH_TRY(ph__wire_writer_finish(body, "message", &size));
     PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size, NULL, 0));
-    PH_TRY(await_frame(stream, deadline_ns, frame_out));
+    PH_TRY(await_frame(stream, deadline(timeout_ms), frame_out));
     return check_answer(frame_out, answer);
 }
 
 /* ---- greeting ---- */
 
-static ph_status greet(struct ph_control_stream *stream, uint32_t timeout_ms, struct ph_welcome *welcome_out)
+static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wire_writer *hello,
+    bool has_secret, uint32_t timeout_ms, struct ph_control_frame *frame_out)
+{
+    const enum ph_hub_frame wanted = has_secret ? PH_FRAME_CHALLENGE : PH_FRAME_WELCOME;
+    const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout_ms, frame_out);
+    if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
+        return status;
+    return ph_fail(PH_ERROR_CONFIG, has_secret
+                                        ? "the hub does not prove that it knows the secret: it has none"
+                                        : "the hub has a secret: name the file that it is in");
+}
+
+static ph_status prove(struct ph_control_stream *stream, const struct ph_secret *secret,
+    const struct ph_wire_writer *hello, uint32_t timeout_ms, struct ph_control_frame *frame)
+{
+    struct ph_server_challenge answer;
+    struct ph_challenge challenge;
+    unsigned char proof[PH_PROOF_BYTES];
+    PH_TRY(ph__get_server_challenge(frame->body, frame->size, &answer));
+    PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
+    PH_TRY(ph__control_stream_put(stream, PH_FRAME_PROOF, proof, sizeof proof, NULL, 0));
+    PH_TRY(ph__handshake_protect(secret, &challenge, PH_SIDE_CLIENT, stream));
+    PH_TRY(await_frame(stream, deadline(timeout_ms), frame));
+    return check_answer(frame, PH_FRAME_WELCOME);
+}
+
+static ph_status greet(struct ph_control_stream *stream, const struct ph_secret *secret, uint32_t timeout_ms,
+    struct ph_welcome *welcome_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
@@ -89,17 +123,19 @@ static ph_status greet(struct ph_control_stream *stream, uint32_t timeout_ms, st
     PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_hello(&writer, &hello);
-    PH_TRY(ph__client_request(stream, PH_FRAME_HELLO, &writer, PH_FRAME_WELCOME, timeout_ms, &frame));
+    PH_TRY(say_hello(stream, &writer, secret != NULL, timeout_ms, &frame));
+    if (secret != NULL)
+        PH_TRY(prove(stream, secret, &writer, timeout_ms, &frame));
     return ph__get_welcome(frame.body, frame.size, welcome_out);
 }
 
 /* Owns the socket. */
-static ph_status greet_socket(
-    int socket, uint32_t timeout_ms, struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+static ph_status greet_socket(int socket, const struct ph_secret *secret, uint32_t timeout_ms,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
 {
     struct ph_control_stream *stream;
     PH_TRY(ph__control_stream_create(socket, &stream));
-    const ph_status status = greet(stream, timeout_ms, welcome_out);
+    const ph_status status = greet(stream, secret, timeout_ms, welcome_out);
     if (status != PH_OK) {
         ph__control_stream_destroy(stream);
         return status;
@@ -108,14 +144,27 @@ static ph_status greet_socket(
     return PH_OK;
 }
 
-static ph_status reach(const struct ph_hub_options *options, struct ph_control_stream **stream_out,
-    struct ph_welcome *welcome_out)
+static ph_status reach(const char *address, const struct ph_secret *secret, uint32_t timeout_ms,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
 {
     int socket;
+    PH_TRY(ph__socket_connect(address, timeout_ms, &socket));
+    return greet_socket(socket, secret, timeout_ms, stream_out, welcome_out);
+}
+
+/* A connection to ask one thing over. */
+static ph_status reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out)
+{
+    struct ph_secret secret;
+    struct ph_welcome welcome;
     if (options->address == NULL)
         return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
-    PH_TRY(ph__socket_connect(options->address, timeout_of(options), &socket));
-    return greet_socket(socket, timeout_of(options), stream_out, welcome_out);
+    if (options->secret_file == NULL)
+        return reach(options->address, NULL, timeout_of(options), stream_out, &welcome);
+    PH_TRY(ph__secret_read(options->secret_file, &secret));
+    const ph_status status = reach(options->address, &secret, timeout_of(options), stream_out, &welcome);
+    ph__secret_fini(&secret);
+    return status;
 }
 
 /* Goes over to the hub's local socket, where there is one to be had. */
@@ -132,7 +181,7 @@ static ph_status go_local(
         snprintf(client->why, sizeof client->why, "%s", ph_error_text());
         return options->transport == PH_HUB_SHARED_MEMORY ? PH_ERROR_PEER : PH_OK;
     }
-    PH_TRY(greet_socket(socket, timeout_of(options), &local, welcome));
+    PH_TRY(greet_socket(socket, client->secret, client->timeout_ms, &local, welcome));
     ph__control_stream_destroy(client->stream);
     client->stream = local;
     client->is_shared = true;
@@ -148,9 +197,8 @@ ph_status ph_hub_create_service(const struct ph_hub_options *options, const stru
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     struct ph_control_stream *stream;
-    struct ph_welcome welcome;
     PH_TRY(ph__service_check(service));
-    PH_TRY(reach(options, &stream, &welcome));
+    PH_TRY(reach_once(options, &stream));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service(&writer, service);
     const ph_status status =
@@ -172,11 +220,10 @@ ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const cha
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     struct ph_control_stream *stream;
-    struct ph_welcome welcome;
     struct ph_join which = {.nonce = nonce};
     PH_TRY(check_name(name));
     strcpy(which.name, name);
-    PH_TRY(reach(options, &stream, &welcome));
+    PH_TRY(reach_once(options, &stream));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &which);
     const ph_status status =
@@ -208,6 +255,18 @@ static ph_status join(
     return PH_OK;
 }
 
+static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_options *options)
+{
+    if (options->address == NULL)
+        return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
+    client->address = strdup(options->address);
+    if (options->secret_file != NULL)
+        client->secret = calloc(1, sizeof *client->secret);
+    if (client->address == NULL || (options->secret_file != NULL && client->secret == NULL))
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
+    return client->secret != NULL ? ph__secret_read(options->secret_file, client->secret) : PH_OK;
+}
+
 ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
     uint32_t rank, struct ph_hub_client **client_out)
 {
@@ -220,7 +279,9 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     client->rank = rank;
     client->region.descriptor = client->results.descriptor = -1;
     ph__waiter_init(&client->waiter, (enum ph_wait_policy)options->wait, false);
-    ph_status status = reach(options, &client->stream, &welcome);
+    ph_status status = keep_options(client, options);
+    if (status == PH_OK)
+        status = reach(client->address, client->secret, client->timeout_ms, &client->stream, &welcome);
     if (status == PH_OK)
         status = go_local(client, options, &welcome);
     if (status == PH_OK)
@@ -282,7 +343,7 @@ static void place_regions(struct ph_hub_client *client)
         client->gradients[i] = (char *)client->region.memory + region.gradients + i * sizes.gradient_bytes;
     for (uint32_t i = 0; i < client->num_parameters; i++)
         client->parameters[i] =
-            (has_own ? (char *)client->region.memory + region.parameters : client->results.memory) +
+            (has_own ? (char *)client->region.memory + region.parameters : (char *)client->results.memory) +
             i * sizes.gradient_bytes;
 }
 
@@ -308,6 +369,51 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
     return PH_OK;
 }
 
+/* One connection to each core thread, in the manner of a control connection until it is attached. */
+static ph_status connect_core(struct ph_hub_client *client, uint16_t core)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_control_stream *stream;
+    struct ph_welcome welcome;
+    struct ph_tcp_link_options options = {
+        .capacity = client->job.ring_capacity, .owner = ph__client_link_owner(client)};
+    const struct ph_attach attach = {.token = client->job.token, .core = core};
+    PH_TRY(reach(client->address, client->secret, client->timeout_ms, &stream, &welcome));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_attach(&writer, &attach);
+    ph_status status =
+        ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, client->timeout_ms, &frame);
+    if (status != PH_OK) {
+        ph__control_stream_destroy(stream);
+        return status;
+    }
+    PH_TRY(ph__control_stream_release(stream, &options.socket, &options.send_key, &options.receive_key));
+    status = ph__tcp_link_create(&options, &client->links[core]);
+    if (status != PH_OK) {
+        close(options.socket);
+        ph__frame_key_destroy(options.send_key);
+        ph__frame_key_destroy(options.receive_key);
+    }
+    return status;
+}
+
+static ph_status open_connections(struct ph_hub_client *client)
+{
+    const size_t bytes = client->layout->sizes.gradient_bytes, depth = client->joined.depth;
+    client->memory_bytes = 2 * depth * bytes;
+    PH_TRY(ph__memory_alloc(client->memory_bytes, "gradients and parameters", &client->memory));
+    for (size_t i = 0; i < depth; i++) {
+        client->gradients[i] = (char *)client->memory + i * bytes;
+        client->parameters[i] = (char *)client->memory + (depth + i) * bytes;
+    }
+    client->num_parameters = client->joined.depth;
+    for (uint16_t core = 0; core < client->job.num_cores; core++)
+        PH_TRY(connect_core(client, core));
+    return PH_OK;
+}
+
 static ph_status make_links(struct ph_hub_client *client, const int *descriptors, size_t num_descriptors)
 {
     size_t num_taken = 0;
@@ -317,6 +423,8 @@ static ph_status make_links(struct ph_hub_client *client, const int *descriptors
     client->learning_rates = calloc(PH_HUB_MAX_OPTIMIZERS, sizeof *client->learning_rates);
     if (client->links == NULL || client->polled == NULL || client->learning_rates == NULL)
         status = ph_fail(PH_ERROR_MEMORY, "no memory for links");
+    else if (!client->is_shared)
+        status = open_connections(client);
     else if (num_descriptors != (size_t)client->job.num_cores + 2)
         status = ph_fail(PH_ERROR_PEER, "the hub sends %zu descriptors", num_descriptors);
     else
@@ -443,6 +551,12 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
     ph__control_stream_destroy(client->stream);
     ph__region_close(&client->region);
     ph__region_close(&client->results);
+    if (client->memory != NULL)
+        ph__memory_free(client->memory, client->memory_bytes);
+    if (client->secret != NULL)
+        ph__secret_fini(client->secret);
+    free(client->secret);
+    free(client->address);
     ph__layout_destroy(client->layout);
     free(client->links);
     free(client->polled);

@@ -32,6 +32,8 @@ struct ph_hub_client {
     uint32_t rank;
     bool is_shared;
     char why[256]; /* this transport */
+    char *address;
+    struct ph_secret *secret; /* NULL: none */
     struct ph_control_stream *stream;
     struct ph_joined joined;
     /* From init on: */
@@ -40,8 +42,11 @@ struct ph_hub_client {
     struct ph_client_key *keys;
     uint16_t *core_of_chunk;
     struct ph_region region, results; /* shared with the hub; results: all workers' */
+    void *memory;                     /* without a hub on this host: gradients and parameters */
+    size_t memory_bytes;
     char *gradients[PH_HUB_MAX_DEPTH];
-    const char *parameters[PH_HUB_MAX_DEPTH]; /* num_parameters of them */
+    char *parameters
+        [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */
     uint32_t num_parameters;
     struct ph_link **links; /* (num_cores) */
     struct pollfd *polled;  /* (num_cores + 1) */

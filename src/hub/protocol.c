@@ -42,6 +42,44 @@ ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_ou
     return PH_OK;
 }
 
+void ph__put_server_challenge(struct ph_wire_writer *writer, const struct ph_server_challenge *challenge)
+{
+    ph__wire_put_bytes(writer, challenge->nonce, sizeof challenge->nonce);
+    ph__wire_put_bytes(writer, challenge->proof, sizeof challenge->proof);
+}
+
+ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_server_challenge *challenge_out)
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    ph__wire_get_bytes(&reader, sizeof challenge_out->nonce, challenge_out->nonce);
+    ph__wire_get_bytes(&reader, sizeof challenge_out->proof, challenge_out->proof);
+    return finish(&reader, "challenge");
+}
+
+ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES])
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    ph__wire_get_bytes(&reader, PH_PROOF_BYTES, proof_out);
+    return finish(&reader, "proof");
+}
+
+void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach)
+{
+    ph__wire_put_u64(writer, attach->token);
+    ph__wire_put_u16(writer, attach->core);
+}
+
+ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach_out)
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    attach_out->token = ph__wire_get_u64(&reader);
+    attach_out->core = ph__wire_get_u16(&reader);
+    return finish(&reader, "attach");
+}
+
 void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome)
 {
     ph__wire_put_u16(writer, welcome->num_cores);

@@ -3,9 +3,9 @@
  *
  *     worker                      hub
  *     HELLO           ->
- *                     <-          CHALLENGE
+ *                     <-          CHALLENGE, if the hub has a secret
  *     PROOF           ->
- *                     <-          WELCOME
+ *                     <-          WELCOME; with a secret all frames have tags from here on (net/control_stream.h)
  *     CREATE, DESTROY ->          ANSWER
  *     STATUS          ->          STATUS_TEXT
  *     JOIN            ->          JOINED
@@ -14,6 +14,7 @@
  *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
  *     CHECKPOINT      ->          ANSWER
  *     LEAVE           ->          ANSWER
+ *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/tcp_link.h)
  *                     <-          FAILED, at any time: the job is over for this worker
  *
  * An ANSWER that is an error may come instead of any other. Every body is checked when it is read: what comes out of a get
@@ -46,6 +47,7 @@ enum ph_hub_frame {
     PH_FRAME_ASSIGNED,
     PH_FRAME_GO,
     PH_FRAME_CHECKPOINT,
+    PH_FRAME_ATTACH,
     PH_FRAME_LEAVE,
     PH_FRAME_FAILED,
     PH_FRAME_STATUS,
@@ -59,6 +61,16 @@ enum ph_hub_frame {
 struct ph_hello {
     uint16_t api_version;
     unsigned char nonce[PH_NONCE_BYTES];
+};
+
+struct ph_server_challenge {
+    unsigned char nonce[PH_NONCE_BYTES];
+    unsigned char proof[PH_PROOF_BYTES];
+};
+
+struct ph_attach {
+    uint64_t token;
+    uint16_t core;
 };
 
 struct ph_welcome {
@@ -109,6 +121,8 @@ struct ph_job_layout {
 /* Writers; the sizes of bodies are bounded by PH_HUB_MAX_BODY but for INIT's and LAYOUT's. */
 #define PH_HUB_MAX_BODY 4096
 void ph__put_hello(struct ph_wire_writer *writer, const struct ph_hello *hello);
+void ph__put_server_challenge(struct ph_wire_writer *writer, const struct ph_server_challenge *challenge);
+void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach);
 void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome);
 void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text);
 void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service *service);
@@ -118,6 +132,9 @@ void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *l
 
 /* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
 ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out);
+ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_server_challenge *challenge_out);
+ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES]);
+ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach_out);
 ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welcome_out);
 ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer_out);
 ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out);

@@ -152,9 +152,20 @@ static ph_status start_cores(struct ph_hub_server *server)
 
 /* ---- life ---- */
 
+static ph_status read_secret(struct ph_hub_server *server)
+{
+    if (server->options.secret_file == NULL)
+        return PH_OK;
+    server->secret = calloc(1, sizeof *server->secret);
+    if (server->secret == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a secret");
+    return ph__secret_read(server->options.secret_file, server->secret);
+}
+
 static ph_status start(struct ph_hub_server *server)
 {
     enum ph_isa isa;
+    PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
     server->kernels = ph__kernels_for(isa);
     if (server->options.max_jobs == 0)
@@ -238,5 +249,8 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
     close_descriptor(server->bell[0]);
     close_descriptor(server->bell[1]);
     pthread_mutex_destroy(&server->failures_mutex);
+    if (server->secret != NULL)
+        ph__secret_fini(server->secret);
+    free(server->secret);
     free(server);
 }

@@ -253,6 +253,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
         .ring_capacity = (uint32_t)tenant->ring_capacity,
         .num_cores = tenant->num_cores,
         .cores_sum = tenant->cores_sum,
+        .token = tenant->members[rank].token,
     };
     const size_t capacity = PH_HUB_MAX_BODY + tenant->num_keys * sizeof(uint64_t);
     unsigned char *bytes = malloc(capacity);
@@ -292,6 +293,8 @@ static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *t
         .failure_context = server,
     };
     PH_TRY(ph__tenant_build(tenant, &options));
+    for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
+        PH_TRY(ph__random_bytes(&tenant->members[rank].token, sizeof tenant->members[rank].token));
     for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
         PH_TRY(send_layout(tenant, rank));
     return PH_OK;
@@ -338,10 +341,49 @@ static ph_status request_init(struct ph_session *session, const struct ph_contro
     return PH_OK;
 }
 
+static bool find_token(
+    const struct ph_hub_server *server, uint64_t token, struct ph_tenant **tenant_out, uint32_t *rank_out)
+{
+    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        for (uint32_t rank = 0;
+             tenant->state == PH_TENANT_LINKING && rank < tenant->settings.service.num_workers; rank++) {
+            const struct ph_member *member = &tenant->members[rank];
+            if (member->session == NULL || member->is_shared || member->is_linked || member->token != token)
+                continue;
+            *tenant_out = tenant;
+            *rank_out = rank;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The connection is no session any more, but a link between a worker and a core thread. */
+static ph_status request_attach(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_attach attach;
+    struct ph_tenant *tenant;
+    uint32_t rank;
+    int socket;
+    struct ph_frame_key *send_key, *receive_key;
+    PH_TRY(ph__get_attach(frame->body, frame->size, &attach));
+    if (session->tenant != NULL || !find_token(session->server, attach.token, &tenant, &rank))
+        return ph_fail(PH_ERROR_PEER, "no worker waits for this link");
+    ph__session_answer(session, PH_OK);
+    ph__event_source_remove(session->source);
+    session->source = NULL;
+    session->is_closing = true;
+    struct ph_control_stream *stream = session->stream;
+    session->stream = NULL;
+    PH_TRY(ph__control_stream_release(stream, &socket, &send_key, &receive_key));
+    return ph__tenant_link_tcp(tenant, rank, attach.core, socket, send_key, receive_key);
+}
+
 static ph_status request_linked(struct ph_session *session)
 {
     struct ph_tenant *tenant = session->tenant;
-    if (tenant == NULL || tenant->state != PH_TENANT_LINKING || tenant->members[session->rank].is_linked)
+    if (tenant == NULL || tenant->state != PH_TENANT_LINKING || tenant->members[session->rank].is_linked ||
+        !ph__tenant_is_linked(tenant, session->rank))
         return ph_fail(PH_ERROR_PEER, "links are made once, after the keys");
     tenant->members[session->rank].is_linked = true;
     tenant->num_linked++;
@@ -410,6 +452,8 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
         return request_linked(session);
     case PH_FRAME_ASSIGNED:
         return request_assigned(session);
+    case PH_FRAME_ATTACH:
+        return request_attach(session, frame);
     case PH_FRAME_LEAVE:
         return request_leave(session);
     default:

@@ -1,4 +1,4 @@
-/* The inside of a hub's control thread, for the files that it is made of: server.c (the thread and its life), session.c
+/* The inside of a hub's control thread, for the files that it is made of: server.c (the thread and its life), hub_session.c
  * (control connections) and server_jobs.c (what they ask for). Everything here belongs to that thread but the failures. */
 #ifndef PH_HUB_SERVER_STATE_H
 #define PH_HUB_SERVER_STATE_H
@@ -21,6 +21,7 @@ struct ph_session { /* a control connection */
     struct ph_control_stream *stream;
     struct ph_event_source *source;
     enum ph_session_state state;
+    struct ph_challenge challenge; /* while it proves itself */
     bool is_local;
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     struct ph_tenant *tenant; /* NULL: it has not joined */
@@ -46,6 +47,7 @@ struct ph_hub_server {
     struct ph_core *cores[PH_HUB_MAX_CORES];
     uint16_t num_cores;
     uint64_t max_bytes;
+    struct ph_secret *secret; /* NULL: none */
     struct ph_tenant *tenants;
     struct ph_session *sessions;
     uint32_t num_tenants;
@@ -55,7 +57,7 @@ struct ph_hub_server {
     struct ph_failure *failures;
 };
 
-/* ---- session.c ---- */
+/* ---- hub_session.c ---- */
 
 ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_local);
 void ph__session_close(struct ph_session *session); /* frees it */

@@ -11,6 +11,7 @@
 #include "hub/spread.h"
 #include "net/doorbell.h"
 #include "net/shared_link.h"
+#include "net/tcp_link.h"
 
 #define DEFAULT_CHUNK_BYTES ((size_t)32 << 10)
 
@@ -293,6 +294,39 @@ ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int 
         return status;
     }
     return PH_OK;
+}
+
+ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int socket,
+    struct ph_frame_key *send_key, struct ph_frame_key *receive_key)
+{
+    struct ph_link *link;
+    ph_status status = PH_OK;
+    if (core >= tenant->num_cores || ph__shard_link(tenant->shards[core], worker) != NULL)
+        status = ph_fail(PH_ERROR_PEER, "worker %u: a link to core thread %u that cannot be", worker, core);
+    const struct ph_tcp_link_options options = {.socket = socket,
+        .capacity = tenant->ring_capacity,
+        .send_key = send_key,
+        .receive_key = receive_key};
+    if (status == PH_OK)
+        status = ph__tcp_link_create(&options, &link);
+    if (status != PH_OK) {
+        close(socket);
+        ph__frame_key_destroy(send_key);
+        ph__frame_key_destroy(receive_key);
+        return status;
+    }
+    link->owner = ph__shard_link_owner(tenant->shards[core], worker);
+    ph__shard_attach(tenant->shards[core], worker, link, true);
+    return PH_OK;
+}
+
+bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        if (ph__shard_link(tenant->shards[core], worker) == NULL)
+            return false;
+    }
+    return true;
 }
 
 /* ---- running ---- */

@@ -12,6 +12,7 @@
 #include "hub/job_memory.h"
 #include "hub/protocol.h"
 #include "hub/shard.h"
+#include "net/frame_key.h"
 
 struct ph_session;
 
@@ -24,6 +25,7 @@ enum ph_tenant_state {
 struct ph_member {              /* a worker, by rank */
     struct ph_session *session; /* NULL: not there */
     bool is_shared, has_own_parameters;
+    uint64_t token; /* that connections for its links show */
     bool has_keys, is_linked, is_ready, has_left;
 };
 
@@ -80,6 +82,12 @@ struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *te
 /* Makes the links of a worker of this host, and gives the worker's ends of their doorbells, one for each core thread, to be
  * closed by the caller. */
 ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int *doorbells_out);
+
+/* Makes the link of a worker elsewhere to one core thread. The socket and the keys (NULL: none) are the link's from now on, or
+ * closed and destroyed. PH_ERROR_PEER when it is there already. */
+ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int socket,
+    struct ph_frame_key *send_key, struct ph_frame_key *receive_key);
+bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker); /* to all core threads */
 
 /* From now on core threads work on it. PH_ERROR_MEMORY when they have too many jobs or links already. */
 ph_status ph__tenant_start(struct ph_tenant *tenant);

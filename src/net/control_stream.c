@@ -34,6 +34,7 @@ struct ph_control_stream {
     struct parcel *parcels, **last_parcel;
     int received[PH_CONTROL_MAX_DESCRIPTORS];
     size_t num_received;
+    struct ph_frame_key *send_key, *receive_key; /* NULL: frames have no tags */
     bool is_closed;
 };
 
@@ -74,10 +75,37 @@ void ph__control_stream_destroy(struct ph_control_stream *stream)
     while (stream->parcels != NULL)
         drop_parcel(stream);
     close_all(stream->received, stream->num_received);
-    close(stream->socket);
+    if (stream->socket >= 0)
+        close(stream->socket);
+    ph__frame_key_destroy(stream->send_key);
+    ph__frame_key_destroy(stream->receive_key);
     free(stream->in.bytes);
     free(stream->out.bytes);
     free(stream);
+}
+
+void ph__control_stream_protect(
+    struct ph_control_stream *stream, struct ph_frame_key *send_key, struct ph_frame_key *receive_key)
+{
+    stream->send_key = send_key;
+    stream->receive_key = receive_key;
+}
+
+ph_status ph__control_stream_release(struct ph_control_stream *stream, int *socket_out,
+    struct ph_frame_key **send_key_out, struct ph_frame_key **receive_key_out)
+{
+    const bool is_idle = stream->in.begin == stream->in.end && !ph__control_stream_has_output(stream);
+    if (!is_idle || stream->num_received > 0) {
+        ph__control_stream_destroy(stream);
+        return ph_fail(PH_ERROR_PEER, "a connection says more than it should");
+    }
+    *socket_out = stream->socket;
+    *send_key_out = stream->send_key;
+    *receive_key_out = stream->receive_key;
+    stream->socket = -1;
+    stream->send_key = stream->receive_key = NULL;
+    ph__control_stream_destroy(stream);
+    return PH_OK;
 }
 
 int ph__control_stream_socket(const struct ph_control_stream *stream)
@@ -140,11 +168,16 @@ ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type
     ph__wire_put_u32(&writer, (uint32_t)size);
     ph__wire_put_u16(&writer, type);
     ph__wire_put_u16(&writer, (uint16_t)num_descriptors);
-    PH_TRY(make_room(&stream->out, HEAD_BYTES + size));
+    PH_TRY(make_room(&stream->out, HEAD_BYTES + size + PH_FRAME_TAG_BYTES));
     if (num_descriptors > 0)
         PH_TRY(add_parcel(stream, descriptors, num_descriptors));
     append(&stream->out, head, sizeof head);
     append(&stream->out, body, size);
+    if (stream->send_key == NULL)
+        return PH_OK;
+    unsigned char tag[PH_FRAME_TAG_BYTES];
+    PH_TRY(ph__frame_mac(stream->send_key, head, sizeof head, body, size, tag));
+    append(&stream->out, tag, sizeof tag);
     return PH_OK;
 }
 
@@ -258,6 +291,18 @@ static void take_descriptors(struct ph_control_stream *stream, struct ph_control
     memmove(stream->received, stream->received + frame->num_descriptors, stream->num_received * sizeof(int));
 }
 
+/* Of the frame that begins here, whose body has `size` bytes. */
+static ph_status check_tag(struct ph_control_stream *stream, size_t size)
+{
+    const unsigned char *head = (const unsigned char *)stream->in.bytes + stream->in.begin;
+    if (stream->receive_key == NULL)
+        return PH_OK;
+    PH_TRY(ph__frame_begin(stream->receive_key, head, HEAD_BYTES));
+    if (size > 0)
+        PH_TRY(ph__frame_add(stream->receive_key, head + HEAD_BYTES, size));
+    return ph__frame_check(stream->receive_key, head + HEAD_BYTES + size, "the other side");
+}
+
 ph_status ph__control_stream_take(
     struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out)
 {
@@ -272,14 +317,16 @@ ph_status ph__control_stream_take(
     frame_out->num_descriptors = ph__wire_get_u16(&reader);
     if (size > PH_CONTROL_MAX_BYTES)
         return ph_fail(PH_ERROR_PEER, "a control message of %zu bytes", size);
-    if (available < HEAD_BYTES + size)
+    const size_t tag_bytes = stream->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
+    if (available < HEAD_BYTES + size + tag_bytes)
         return PH_OK;
+    PH_TRY(check_tag(stream, size));
     if (frame_out->num_descriptors > stream->num_received)
         return ph_fail(PH_ERROR_PEER, "a control message came without its descriptors");
     take_descriptors(stream, frame_out);
     frame_out->body = stream->in.bytes + stream->in.begin + HEAD_BYTES;
     frame_out->size = size;
-    stream->in.begin += HEAD_BYTES + size;
+    stream->in.begin += HEAD_BYTES + size + tag_bytes;
     *is_there_out = true;
     return PH_OK;
 }

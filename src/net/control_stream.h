@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/frame_key.h"
 #include "phloem/status.h"
 
 #define PH_CONTROL_MAX_BYTES ((size_t)8 << 20)
@@ -29,6 +30,16 @@ struct ph_control_frame {
 ph_status ph__control_stream_create(int socket, struct ph_control_stream **stream_out);
 void ph__control_stream_destroy(struct ph_control_stream *stream); /* NULL is fine */
 int ph__control_stream_socket(const struct ph_control_stream *stream);
+
+/* From now on each frame carries a tag behind its body (frame_key.h), and one that comes without the right tag is an error. The keys
+ * are owned by the stream. Nothing waits to be sent or taken. */
+void ph__control_stream_protect(
+    struct ph_control_stream *stream, struct ph_frame_key *send_key, struct ph_frame_key *receive_key);
+
+/* Ends the stream and gives its socket and keys (NULL: it had none) away, to be used for something else. PH_ERROR_PEER when
+ * something waits to be sent or taken; the stream is destroyed in any case. */
+ph_status ph__control_stream_release(struct ph_control_stream *stream, int *socket_out,
+    struct ph_frame_key **send_key_out, struct ph_frame_key **receive_key_out);
 
 /* Puts a frame behind what waits to be sent. Descriptors are borrowed: the stream keeps copies. */
 ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "hub/handshake.h"
 #include "hub/server_state.h"
 
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
@@ -35,20 +36,56 @@ void ph__session_answer(struct ph_session *session, ph_status status)
 
 /* ---- greeting ---- */
 
-static ph_status greet(struct ph_session *session, const struct ph_control_frame *frame)
+static void send_challenge(struct ph_session *session, const struct ph_server_challenge *challenge)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
-    struct ph_hello hello;
-    if (frame->type != PH_FRAME_HELLO)
-        return ph_fail(PH_ERROR_PEER, "the other side does not begin with a greeting");
-    PH_TRY(ph__get_hello(frame->body, frame->size, &hello));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_server_challenge(&writer, challenge);
+    ph__session_send(session, PH_FRAME_CHALLENGE, &writer, NULL, 0);
+}
+
+static void welcome(struct ph_session *session)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
     struct ph_welcome welcome = {.num_cores = session->server->num_cores};
     memcpy(welcome.local_socket, session->server->local_socket, sizeof welcome.local_socket);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_welcome(&writer, &welcome);
     session->state = PH_SESSION_READY;
     ph__session_send(session, PH_FRAME_WELCOME, &writer, NULL, 0);
+}
+
+static ph_status greet(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_hello hello;
+    struct ph_server_challenge challenge;
+    if (frame->type != PH_FRAME_HELLO)
+        return ph_fail(PH_ERROR_PEER, "the other side does not begin with a greeting");
+    PH_TRY(ph__get_hello(frame->body, frame->size, &hello));
+    if (session->server->secret == NULL) {
+        welcome(session);
+        return PH_OK;
+    }
+    PH_TRY(ph__handshake_challenge(
+        session->server->secret, frame->body, frame->size, &session->challenge, &challenge));
+    session->state = PH_SESSION_PROVING;
+    send_challenge(session, &challenge);
+    return PH_OK;
+}
+
+static ph_status check_proof(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    unsigned char proof[PH_PROOF_BYTES];
+    const struct ph_secret *secret = session->server->secret;
+    if (frame->type != PH_FRAME_PROOF)
+        return ph_fail(
+            PH_ERROR_PEER, "the hub has a secret, and the other side does not prove that it knows it");
+    PH_TRY(ph__get_proof(frame->body, frame->size, proof));
+    PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &session->challenge, proof, "the other side"));
+    PH_TRY(ph__handshake_protect(secret, &session->challenge, PH_SIDE_SERVER, session->stream));
+    welcome(session);
     return PH_OK;
 }
 
@@ -65,6 +102,8 @@ static ph_status take_frame(struct ph_session *session, const struct ph_control_
     close_descriptors(frame);
     if (session->state == PH_SESSION_GREETING)
         return greet(session, frame);
+    if (session->state == PH_SESSION_PROVING)
+        return check_proof(session, frame);
     return ph__server_request(session, frame);
 }
 
@@ -99,7 +138,7 @@ static void happened(void *context, uint32_t events)
     if (session->is_closing)
         return;
     const ph_status status = move(session, events);
-    if (status == PH_OK)
+    if (status == PH_OK || session->stream == NULL)
         return;
     ph__session_answer(session, status); /* the reason, to whoever still listens */
     session->is_closing = true;

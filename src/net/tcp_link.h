@@ -1,0 +1,30 @@
+/* Links over TCP: each message is a frame of 24 bytes and its payload, sent from where it lies and received to where the owner
+ * wants it, by as few system calls as a stream allows: many frames with one sendmsg, a payload and the next frame's head
+ * with one recvmsg.
+ *
+ * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the wire. */
+#ifndef PH_NET_TCP_LINK_H
+#define PH_NET_TCP_LINK_H
+
+#include "net/frame_key.h"
+#include "net/link.h"
+
+#define PH_TCP_FRAME_BYTES 24
+
+struct ph_tcp_link_options {
+    int socket;      /* connected and non-blocking; owned by the link from now on */
+    size_t capacity; /* messages that may wait to be sent, a power of two */
+    struct ph_frame_key *send_key, *receive_key; /* both, owned from now on, or NULL */
+    struct ph_link_owner owner;
+};
+
+/* PH_ERROR_MEMORY; socket and keys are then the caller's. */
+ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct ph_link **link_out);
+
+/* The head of a frame, as bytes: what the fuzz target and the link share. PH_ERROR_PEER for what is none. */
+void ph__tcp_frame_encode(
+    const struct ph_message *message, uint32_t payload_bytes, unsigned char head_out[PH_TCP_FRAME_BYTES]);
+ph_status ph__tcp_frame_decode(const unsigned char head[PH_TCP_FRAME_BYTES], struct ph_message *message_out,
+    uint32_t *payload_bytes_out);
+
+#endif
