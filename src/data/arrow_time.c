@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/time_part.h"
+#include "base/date.h"
 
 #define SECONDS_A_DAY 86400
 

@@ -1,6 +1,6 @@
 #include "data/time_part.h"
 
-#include <string.h>
+#include "base/date.h"
 
 #define SHORT_LENGTH (sizeof "YYMMDDHH" - 1)
 #define DATE_LENGTH (sizeof "YYYY-MM-DD" - 1)
@@ -75,27 +75,12 @@ static bool read_short(const char *text, size_t length, struct written_time *tim
     return true;
 }
 
-/* Days since 1 March of year 0 in the proleptic Gregorian calendar: years begin in March, so that the leap day is last. */
-static long days(int year, int month, int day)
-{
-    long y = month > 2 ? year : year - 1;
-    long m = month > 2 ? month - 3 : month + 9;
-    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-}
-
-static int month_length(int year, int month)
-{
-    static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return lengths[month - 1] + (month == 2 && is_leap ? 1 : 0);
-}
-
-/* Years as ph__date_write has them; the 60th second is a leap second. */
+/* Years as they are written (base/date.h); the 60th second is a leap second. */
 static bool is_in_range(const struct written_time *time)
 {
     return time->year >= 1 && time->month >= 1 && time->month <= 12 && time->day >= 1 &&
-           time->day <= month_length(time->year, time->month) && time->hour <= 23 && time->minute <= 59 &&
-           time->second <= 60;
+           time->day <= ph__date_month_length(time->year, time->month) && time->hour <= 23 &&
+           time->minute <= 59 && time->second <= 60;
 }
 
 int ph__time_part(enum ph_time_part part, const char *text, size_t length)
@@ -107,32 +92,7 @@ int ph__time_part(enum ph_time_part part, const char *text, size_t length)
         return -1;
     if (part == PH_TIME_HOUR)
         return time.hour; /* NO_HOUR is no such time */
-    int weekday =
-        (int)((days(time.year, time.month, time.day) + 2) % 7); /* 1 March of year 0 was a Wednesday */
+    const int64_t day = ph__date_days(time.year, time.month, time.day);
+    const int weekday = (int)((day + 2) % 7); /* 1 March of year 0 was a Wednesday */
     return part == PH_TIME_WEEKDAY ? weekday : weekday >= 5;
-}
-
-static void write_number(char *text, int count, int value)
-{
-    for (int i = count - 1; i >= 0; i--, value /= 10)
-        text[i] = (char)('0' + value % 10);
-}
-
-bool ph__date_write(int64_t day, char text[PH_DATE_BYTES])
-{
-    const int64_t first = days(1, 1, 1), last = days(9999, 12, 31), shift = days(1970, 1, 1);
-    if (day < first - shift || day > last - shift)
-        return false;
-    const int64_t wanted = day + shift;
-    int year = (int)(wanted / 366), month = 1; /* of that year or a later one */
-    while (days(year + 1, 1, 1) <= wanted)
-        year++;
-    while (days(year, month, month_length(year, month)) < wanted)
-        month++;
-    const int in_month = (int)(wanted - days(year, month, 1)) + 1;
-    memcpy(text, "0000-00-00", PH_DATE_BYTES);
-    write_number(text, 4, year);
-    write_number(text + 5, 2, month);
-    write_number(text + 8, 2, in_month);
-    return true;
 }

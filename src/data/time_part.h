@@ -1,4 +1,4 @@
-/* Written times: hour of the day and day of the week out of one, and how a date is written. */
+/* Written times: hour of the day and day of the week out of one. */
 #ifndef PH_DATA_TIME_PART_H
 #define PH_DATA_TIME_PART_H
 
@@ -13,9 +13,5 @@
  * have all their digits, so that no other number is taken for one.
  * hour: 0 to 23; weekday: 0, Monday, to 6; weekend: 1 on Saturday and Sunday, else 0. -1: the text is no such time. */
 int ph__time_part(enum ph_time_part part, const char *text, size_t length);
-
-/* The day so many days after 1 January 1970 as YYYY-MM-DD. False outside the years 1 to 9999. */
-#define PH_DATE_BYTES 11
-bool ph__date_write(int64_t days, char text[PH_DATE_BYTES]);
 
 #endif

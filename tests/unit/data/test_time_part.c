@@ -63,28 +63,6 @@ static void a_date_has_a_weekday_and_no_hour(void **state)
     assert_int_equal(part_of(PH_TIME_WEEKDAY, "2020-13-10"), -1);
 }
 
-static void dates_are_written_day_by_day(void **state)
-{
-    (void)state;
-    char wanted[64], text[PH_DATE_BYTES];
-    int64_t day = -719162; /* 1 January of year 1 */
-    assert_false(ph__date_write(day - 1, text));
-    for (int year = 1; year < 10000; year++)
-        for (int month = 1; month <= 12; month++)
-            for (int in_month = 1; in_month <= month_length(year, month); in_month++, day++) {
-                if (year % 97 != 0 && in_month > 1 && in_month < 28)
-                    continue;
-                snprintf(wanted, sizeof wanted, "%04d-%02d-%02d", year, month, in_month);
-                assert_true(ph__date_write(day, text));
-                assert_string_equal(text, wanted);
-            }
-    assert_false(ph__date_write(day, text));
-    assert_false(ph__date_write(INT64_MAX, text));
-    assert_false(ph__date_write(INT64_MIN, text));
-    assert_true(ph__date_write(0, text));
-    assert_string_equal(text, "1970-01-01");
-}
-
 static void what_is_no_time_is_refused(void **state)
 {
     (void)state;
@@ -117,7 +95,6 @@ int main(void)
         cmocka_unit_test(every_day_of_three_centuries_has_its_weekday),
         cmocka_unit_test(a_time_is_written_in_one_of_these_shapes),
         cmocka_unit_test(a_date_has_a_weekday_and_no_hour),
-        cmocka_unit_test(dates_are_written_day_by_day),
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(other_numbers_are_no_times),
     };
