@@ -1,0 +1,83 @@
+/* Structured logs: one line an event, with a name, a level and fields, for people (logfmt) or programs (JSON).
+ *
+ *     time=2026-03-01T12:00:00.123Z level=info event=joined job="click model" workers=4 seconds=0.25
+ *     {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"joined","job":"click model","workers":4,"seconds":0.25}
+ *
+ * A line is one write(2), so lines of several threads never mix, nor those of processes that share a pipe. A logger is
+ * handed around: no thread has one of its own. It never fails, blocks no longer than its descriptor does, allocates nothing,
+ * takes no lock and leaves errno alone; a line that cannot be written is lost. Any thread. */
+#ifndef PH_BASE_LOG_H
+#define PH_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ph_log_level { PH_LOG_DEBUG, PH_LOG_INFO, PH_LOG_WARNING, PH_LOG_ERROR };
+#define PH_LOG_LEVELS "debug|info|warning|error"
+
+enum ph_log_format { PH_LOG_LOGFMT, PH_LOG_JSON };
+#define PH_LOG_FORMATS "logfmt|json"
+
+/* Longer lines are cut: a text loses its end, later fields are left out, and a last field says cut=true. */
+#define PH_LOG_LINE_BYTES 4096 /* what a pipe takes in one piece */
+
+/* Not changed while it is in use. */
+struct ph_log {
+    int descriptor; /* borrowed */
+    enum ph_log_level least_level;
+    enum ph_log_format format;
+};
+
+/* Standard error, from info on, logfmt. */
+void ph__log_init(struct ph_log *log);
+
+enum ph_log_field_kind { PH_LOG_TEXT, PH_LOG_COUNT, PH_LOG_NUMBER };
+
+struct ph_log_field {
+    const char *key; /* as an event's name: the program's own word of letters, digits and underscores */
+    enum ph_log_field_kind kind;
+    union {
+        const char *text; /* NUL-terminated, any bytes; NULL is "" */
+        uint64_t count;
+        double number; /* not finite: null in JSON */
+    } value;
+};
+
+static inline struct ph_log_field ph__log_text(const char *key, const char *text)
+{
+    return (struct ph_log_field){.key = key, .kind = PH_LOG_TEXT, .value.text = text};
+}
+
+static inline struct ph_log_field ph__log_count(const char *key, uint64_t count)
+{
+    return (struct ph_log_field){.key = key, .kind = PH_LOG_COUNT, .value.count = count};
+}
+
+static inline struct ph_log_field ph__log_number(const char *key, double number)
+{
+    return (struct ph_log_field){.key = key, .kind = PH_LOG_NUMBER, .value.number = number};
+}
+
+/* Whether such an event is written; a log that is NULL writes nothing. */
+static inline bool ph__log_wants(const struct ph_log *log, enum ph_log_level level)
+{
+    return log != NULL && level >= log->least_level;
+}
+
+/* Everything is borrowed for the call. */
+void ph__log_event(const struct ph_log *log, enum ph_log_level level, const char *event,
+    const struct ph_log_field *fields, size_t num_fields);
+
+/* PH_LOG(log, PH_LOG_INFO, "joined", ph__log_text("job", name), ph__log_count("workers", n)): with one field or more, which
+ * are not worked out when the event is not written. */
+#define PH_LOG(log, level, event, ...)                                                                 \
+    do {                                                                                               \
+        if (ph__log_wants((log), (level))) {                                                           \
+            const struct ph_log_field ph_log_fields[] = {__VA_ARGS__};                                 \
+            ph__log_event(                                                                             \
+                (log), (level), (event), ph_log_fields, sizeof ph_log_fields / sizeof *ph_log_fields); \
+        }                                                                                              \
+    } while (0)
+
+#endif
