@@ -41,10 +41,14 @@ bool ph__reader_is_plain(const struct ph_reader *reader);
 ph_status ph__writer_open(const char *path, struct ph_writer **writer_out);
 /* The path keeps its former file until finish, which replaces it in one moment and makes it durable. */
 ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out);
+/* Into memory, never compressed; `name` stands for the path in errors. More than max_bytes is PH_ERROR_MEMORY. */
+ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph_writer **writer_out);
 ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size);
 ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 ph_status ph__writer_finish(struct ph_writer *writer);
+/* After finish, of one that writes into memory: its bytes, malloc'ed and now the caller's. */
+char *ph__writer_take(struct ph_writer *writer, size_t *size_out);
 void ph__writer_close(struct ph_writer *writer);
 
 #endif

@@ -1,4 +1,4 @@
-/* Writing: small pieces are gathered in a buffer, the compressor behind it sees large ones. */
+/* Writing: small pieces are gathered in a buffer, what is behind it – a compressor, or memory – sees large ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 
 #include "base/compress.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/stream.h"
 
 #ifndef PH_WRITE_BUFFER_BYTES /* the build for fuzzing has it small */
@@ -17,9 +18,11 @@
 
 struct ph_writer {
     char *path;
-    int descriptor;               /* -1 once closed */
-    struct ph_atomic_file atomic; /* when it is open, the descriptor is its */
-    struct ph_compressor *compressor;
+    int descriptor;                   /* -1 once closed */
+    struct ph_atomic_file atomic;     /* when it is open, the descriptor is its */
+    struct ph_compressor *compressor; /* NULL: into memory */
+    char *bytes;                      /* (num_bytes): what is in memory */
+    size_t num_bytes, capacity, max_bytes;
     size_t used; /* bytes waiting in the buffer */
     char buffer[PH_WRITE_BUFFER_BYTES];
 };
@@ -54,13 +57,22 @@ static ph_status open_writer(struct ph_writer *writer, const char *path, bool is
     return status == PH_OK ? PH_OK : fail_at_path(writer, status);
 }
 
-static ph_status create_writer(const char *path, bool is_atomic, struct ph_writer **writer_out)
+/* One that is not open. */
+static struct ph_writer *allocate_writer(void)
 {
     struct ph_writer *writer = malloc(sizeof *writer);
     if (writer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+        return NULL;
     memset(writer, 0, offsetof(struct ph_writer, buffer));
     writer->descriptor = writer->atomic.descriptor = -1;
+    return writer;
+}
+
+static ph_status create_writer(const char *path, bool is_atomic, struct ph_writer **writer_out)
+{
+    struct ph_writer *writer = allocate_writer();
+    if (writer == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
     ph_status status = open_writer(writer, path, is_atomic);
     if (status == PH_OK)
         *writer_out = writer;
@@ -79,15 +91,49 @@ ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out
     return create_writer(path, true, writer_out);
 }
 
+ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph_writer **writer_out)
+{
+    struct ph_writer *writer = allocate_writer();
+    if (writer == NULL || (writer->path = strdup(name)) == NULL) {
+        free(writer);
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", name);
+    }
+    writer->max_bytes = max_bytes;
+    *writer_out = writer;
+    return PH_OK;
+}
+
+static ph_status append(struct ph_writer *writer, const void *bytes, size_t size)
+{
+    if (size > writer->max_bytes - writer->num_bytes)
+        return ph_fail(PH_ERROR_MEMORY, "more than %zu bytes", writer->max_bytes);
+    if (size == 0)
+        return PH_OK;
+    void *grown = writer->bytes;
+    const ph_status status = ph__array_reserve(&grown, &writer->capacity, writer->num_bytes + size, 1);
+    writer->bytes = grown;
+    PH_TRY(status);
+    memcpy(writer->bytes + writer->num_bytes, bytes, size);
+    writer->num_bytes += size;
+    return PH_OK;
+}
+
+static ph_status push(struct ph_writer *writer, const void *bytes, size_t size, bool is_last)
+{
+    if (writer->compressor == NULL)
+        return append(writer, bytes, size);
+    return ph__compressor_write(writer->compressor, bytes, size, is_last);
+}
+
 /* What waits in the buffer, then `bytes`. */
 static ph_status flush_with(struct ph_writer *writer, const void *bytes, size_t size, bool is_last)
 {
     ph_status status = PH_OK;
     if (writer->used > 0)
-        status = ph__compressor_write(writer->compressor, writer->buffer, writer->used, false);
+        status = push(writer, writer->buffer, writer->used, false);
     writer->used = 0;
     if (status == PH_OK && (size > 0 || is_last))
-        status = ph__compressor_write(writer->compressor, bytes, size, is_last);
+        status = push(writer, bytes, size, is_last);
     return status == PH_OK ? PH_OK : fail_at_path(writer, status);
 }
 
@@ -145,6 +191,15 @@ ph_status ph__writer_finish(struct ph_writer *writer)
     return close_descriptor(writer);
 }
 
+char *ph__writer_take(struct ph_writer *writer, size_t *size_out)
+{
+    char *bytes = writer->bytes;
+    *size_out = writer->num_bytes;
+    writer->bytes = NULL;
+    writer->num_bytes = writer->capacity = 0;
+    return bytes;
+}
+
 void ph__writer_close(struct ph_writer *writer)
 {
     if (writer == NULL)
@@ -154,6 +209,7 @@ void ph__writer_close(struct ph_writer *writer)
         ph__atomic_file_abandon(&writer->atomic);
     else if (writer->descriptor > STDERR_FILENO)
         close(writer->descriptor);
+    free(writer->bytes);
     free(writer->path);
     free(writer);
 }

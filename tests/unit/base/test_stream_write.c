@@ -213,12 +213,45 @@ static void an_atomic_file_appears_when_it_is_finished(void **state)
     ph__arena_fini(&arena);
 }
 
+static void what_is_written_to_memory_is_taken(void **state)
+{
+    (void)state;
+    struct ph_writer *writer = NULL;
+    size_t size = 0, taken_size = 0;
+    char *text = make_text(&size);
+    assert_ok(ph__writer_open_memory("a page.gz", size, &writer)); /* the name compresses nothing */
+    assert_ok(ph__writer_printf(writer, "%.*s", 100, text));
+    for (size_t at = 100, piece; at < size; at += piece) {
+        piece = size - at < 30011 ? size - at : 30011;
+        assert_ok(ph__writer_write(writer, text + at, piece));
+    }
+    assert_ok(ph__writer_finish(writer));
+    char *taken = ph__writer_take(writer, &taken_size);
+    ph__writer_close(writer);
+    assert_int_equal(taken_size, size);
+    assert_memory_equal(taken, text, size);
+    free(taken);
+    assert_ok(ph__writer_open_memory("nothing", 0, &writer));
+    assert_ok(ph__writer_finish(writer));
+    free(ph__writer_take(writer, &taken_size));
+    assert_int_equal(taken_size, 0);
+    ph__writer_close(writer);
+    assert_ok(ph__writer_open_memory("a page", size - 1, &writer));
+    ph_status status = ph__writer_write(writer, text, size);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    assert_fails(status, PH_ERROR_MEMORY, "a page: more than ");
+    ph__writer_close(writer); /* with what was written so far */
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_atomic_file_appears_when_it_is_finished),
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(formatted_text_of_any_length_is_written),
+        cmocka_unit_test(what_is_written_to_memory_is_taken),
         cmocka_unit_test(nothing_written_is_a_valid_file),
         cmocka_unit_test(a_compressed_stream_that_is_not_finished_reads_as_cut_off),
         cmocka_unit_test(a_full_disk_is_reported_with_the_path),
