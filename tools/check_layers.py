@@ -61,7 +61,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/\w*ucx\w*\.c"),
-    ("libmicrohttpd", r"microhttpd\.h", r"src/net/\w*http\w*\.c"),
+    ("libmicrohttpd", r"microhttpd\.h", r"src/net/http_server\.c"),
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]
