@@ -1,0 +1,100 @@
+#include "net/prometheus.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/utf8.h"
+
+#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+void ph__prometheus_init(struct ph_prometheus *text, struct ph_writer *writer)
+{
+    *text = (struct ph_prometheus){.writer = writer};
+}
+
+static void put_bytes(struct ph_prometheus *text, const char *bytes, size_t size)
+{
+    if (text->status == PH_OK)
+        text->status = ph__writer_write(text->writer, bytes, size);
+}
+
+static void put(struct ph_prometheus *text, const char *word)
+{
+    put_bytes(text, word, strlen(word));
+}
+
+/* What would end a line, or what is quoted, is escaped; the format knows no other escapes. */
+static void put_escaped(struct ph_prometheus *text, const char *value, bool is_quoted)
+{
+    for (size_t left = strlen(value), size; left > 0; left -= size, value += size) {
+        uint32_t code = 0;
+        size = ph__utf8_decode(value, left, &code);
+        if (size == 0) {
+            put(text, REPLACEMENT);
+            size = 1;
+        } else if (code == '\n') {
+            put(text, "\\n");
+        } else if (code == '\\' || (code == '"' && is_quoted)) {
+            put(text, "\\");
+            put_bytes(text, value, size);
+        } else {
+            put_bytes(text, value, size);
+        }
+    }
+}
+
+void ph__prometheus_begin(
+    struct ph_prometheus *text, enum ph_prometheus_kind kind, const char *family, const char *help)
+{
+    text->family = family;
+    put(text, "# HELP ");
+    put(text, family);
+    put(text, " ");
+    put_escaped(text, help, false);
+    put(text, "\n# TYPE ");
+    put(text, family);
+    put(text, kind == PH_PROMETHEUS_COUNTER ? " counter\n" : " gauge\n");
+}
+
+static void put_sample(struct ph_prometheus *text, const struct ph_prometheus_label *labels,
+    size_t num_labels, const char *value)
+{
+    put(text, text->family);
+    for (size_t i = 0; i < num_labels; i++) {
+        put(text, i == 0 ? "{" : ",");
+        put(text, labels[i].name);
+        put(text, "=\"");
+        put_escaped(text, labels[i].value, true);
+        put(text, "\"");
+    }
+    put(text, num_labels > 0 ? "} " : " ");
+    put(text, value);
+    put(text, "\n");
+}
+
+void ph__prometheus_count(
+    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, uint64_t count)
+{
+    char value[24];
+    snprintf(value, sizeof value, "%" PRIu64, count);
+    put_sample(text, labels, num_labels, value);
+}
+
+void ph__prometheus_number(
+    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, double number)
+{
+    char value[PH_NUMBER_TEXT_BYTES];
+    if (isfinite(number))
+        ph__number_format(number, value);
+    else
+        strcpy(value, isnan(number) ? "NaN" : number > 0 ? "+Inf" : "-Inf");
+    put_sample(text, labels, num_labels, value);
+}
+
+ph_status ph__prometheus_finish(const struct ph_prometheus *text)
+{
+    return text->status;
+}

@@ -1,0 +1,47 @@
+/* Metrics in Prometheus' text format, version 0.0.4: families of samples, which are told apart by labels.
+ *
+ *     # HELP phloem_hub_pushes_total Chunks received from workers.
+ *     # TYPE phloem_hub_pushes_total counter
+ *     phloem_hub_pushes_total{job="click model",link="tcp"} 1024
+ *
+ * Names of metrics and labels are the program's own words, of letters, digits and underscores, and a unit or _total at their
+ * end; values of labels may be any bytes. Writing needs no checks: the first error makes what follows do nothing, and
+ * ph__prometheus_finish returns it. One thread at a time. */
+#ifndef PH_NET_PROMETHEUS_H
+#define PH_NET_PROMETHEUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/stream.h"
+#include "phloem/status.h"
+
+#define PH_PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+enum ph_prometheus_kind { PH_PROMETHEUS_COUNTER, PH_PROMETHEUS_GAUGE };
+
+struct ph_prometheus_label {
+    const char *name, *value;
+};
+
+struct ph_prometheus {
+    struct ph_writer *writer; /* borrowed */
+    const char *family;       /* borrowed until the next one begins */
+    ph_status status;
+};
+
+void ph__prometheus_init(struct ph_prometheus *text, struct ph_writer *writer);
+
+/* Begins a family, whose samples follow; each family comes once. help: one sentence. */
+void ph__prometheus_begin(
+    struct ph_prometheus *text, enum ph_prometheus_kind kind, const char *family, const char *help);
+
+/* A sample of the family, of labels that no other of it has. */
+void ph__prometheus_count(
+    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, uint64_t count);
+void ph__prometheus_number(
+    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, double number);
+
+ph_status ph__prometheus_finish(const struct ph_prometheus *text);
+
+#endif
