@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "limits.h"
+#include "pinned.h"
 
 enum { THROWS = 2000, FAR_NS = 90 };
 
@@ -14,18 +15,10 @@ struct game {
     int processor;
 };
 
-static void stay_on(int processor)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)processor, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
 static void *play(void *argument)
 {
     struct game *game = argument;
-    stay_on(game->processor);
+    bench_stay_on(game->processor);
     for (uint32_t throw = 0; throw < THROWS; throw ++) {
         while (atomic_load_explicit(&game->ball, memory_order_acquire) != 2 * throw +1) {
         }
@@ -34,26 +27,16 @@ static void *play(void *argument)
     return NULL;
 }
 
-/* The first two processors of the set; false where it has only one. */
-static int two_processors(const cpu_set_t *set, int processors_out[2])
-{
-    int count = 0;
-    for (int i = 0; i < CPU_SETSIZE && count < 2; i++)
-        if (CPU_ISSET((size_t)i, set))
-            processors_out[count++] = i;
-    return count == 2;
-}
-
 double bench_core_latency(void)
 {
     cpu_set_t former;
     int processors[2];
     pthread_t other;
     if (pthread_getaffinity_np(pthread_self(), sizeof former, &former) != 0 ||
-        !two_processors(&former, processors))
+        bench_processors(processors, 2) < 2)
         return 0;
     struct game game = {.processor = processors[1]};
-    stay_on(processors[0]);
+    bench_stay_on(processors[0]);
     uint64_t start = 0;
     if (pthread_create(&other, NULL, play, &game) == 0) {
         for (uint32_t throw = 0; throw < THROWS; throw ++) {

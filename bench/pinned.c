@@ -1,0 +1,84 @@
+#include "pinned.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+
+enum { SPINS = 20000 /* before the processor is left to others, who may be those that are waited for */ };
+
+struct bench_gang {
+    size_t size;
+    bench_gang_work *work;
+    void *argument;
+    double start, end; /* member 0 */
+    _Alignas(64) atomic_size_t num_there, num_meetings;
+};
+
+size_t bench_processors(int *processors_out, size_t max)
+{
+    cpu_set_t set;
+    size_t count = 0;
+    if (pthread_getaffinity_np(pthread_self(), sizeof set, &set) != 0)
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE && count < max; i++)
+        if (CPU_ISSET((size_t)i, &set))
+            processors_out[count++] = i;
+    return count;
+}
+
+void bench_stay_on(int processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)processor, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+size_t bench_gang_size(const struct bench_gang *gang)
+{
+    return gang->size;
+}
+
+void bench_gang_meet(struct bench_gang *gang)
+{
+    const size_t meeting = atomic_load_explicit(&gang->num_meetings, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&gang->num_there, 1, memory_order_acq_rel) + 1 == gang->size) {
+        atomic_store_explicit(&gang->num_there, 0, memory_order_relaxed);
+        atomic_store_explicit(&gang->num_meetings, meeting + 1, memory_order_release);
+        return;
+    }
+    for (size_t i = 0; atomic_load_explicit(&gang->num_meetings, memory_order_acquire) == meeting; i++)
+        if (i % SPINS == SPINS - 1)
+            sched_yield();
+}
+
+/* A task is a member: none ends before all have begun, so no thread gets two. */
+static void join_gang(void *argument, size_t member, size_t worker)
+{
+    struct bench_gang *gang = argument;
+    int processors[PH_MAX_THREADS];
+    cpu_set_t former;
+    (void)worker;
+    const size_t count = bench_processors(processors, PH_MAX_THREADS);
+    const int is_known = pthread_getaffinity_np(pthread_self(), sizeof former, &former) == 0;
+    if (is_known && count > 0)
+        bench_stay_on(processors[member % count]);
+    bench_gang_meet(gang);
+    if (member == 0)
+        gang->start = ph__clock_seconds();
+    gang->work(gang, member, gang->argument);
+    bench_gang_meet(gang);
+    if (member == 0)
+        gang->end = ph__clock_seconds();
+    if (is_known)
+        pthread_setaffinity_np(pthread_self(), sizeof former, &former);
+}
+
+double bench_gang_run(struct ph_team *team, bench_gang_work *work, void *argument)
+{
+    struct bench_gang gang = {.size = ph__team_num_threads(team), .work = work, .argument = argument};
+    ph__parallel_for(team, gang.size, join_gang, &gang);
+    return gang.end - gang.start;
+}

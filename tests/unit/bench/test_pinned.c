@@ -1,0 +1,78 @@
+#include "pinned.h"
+
+#include <string.h>
+
+#include "support/test_support.h"
+
+enum { THREADS = 3, MEETINGS = 500 };
+
+struct counts {
+    size_t of[THREADS][MEETINGS];
+    size_t num_seen, num_runs[THREADS];
+};
+
+/* Each member writes before a meeting and reads all others' after it. */
+static void count_up(struct bench_gang *gang, size_t member, void *argument)
+{
+    struct counts *counts = argument;
+    size_t num_seen = 0;
+    counts->num_runs[member]++;
+    for (size_t i = 0; i < MEETINGS; i++) {
+        counts->of[member][i] = i + 1;
+        bench_gang_meet(gang);
+        for (size_t other = 0; other < bench_gang_size(gang); other++)
+            num_seen += counts->of[other][i] == i + 1;
+    }
+    if (member == 0)
+        counts->num_seen = num_seen;
+}
+
+static struct ph_team *new_team(void)
+{
+    struct ph_team *team = NULL;
+    if (strcmp(ph__parallel_backend(), "serial") == 0)
+        test_skip("a serial team has no threads that could meet");
+    assert_ok(ph__team_create(THREADS, &team));
+    return team;
+}
+
+static void members_see_what_others_wrote_before_they_met(void **state)
+{
+    (void)state;
+    static struct counts counts;
+    struct ph_team *team = new_team();
+    assert_true(bench_gang_run(team, count_up, &counts) >= 0);
+    assert_int_equal(counts.num_seen, THREADS * MEETINGS);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(counts.num_runs[i], 1);
+    ph__team_destroy(team);
+}
+
+static void note_processors(struct bench_gang *gang, size_t member, void *argument)
+{
+    int *counts = argument, processors[2];
+    (void)gang;
+    counts[member] = (int)bench_processors(processors, 2);
+}
+
+static void threads_are_pinned_only_meanwhile(void **state)
+{
+    (void)state;
+    struct ph_team *team = new_team();
+    int counts[THREADS] = {0}, processors[2];
+    const size_t before = bench_processors(processors, 2);
+    bench_gang_run(team, note_processors, counts);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(counts[i], 1);
+    assert_int_equal(bench_processors(processors, 2), before);
+    ph__team_destroy(team);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_see_what_others_wrote_before_they_met),
+        cmocka_unit_test(threads_are_pinned_only_meanwhile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
