@@ -63,23 +63,31 @@ def answer(case, verb, words):
     return getattr(case, verb)(int(words[0]))
 
 
+def drop(case):
+    """Frees the case's memory; ends its processes where it has any."""
+    if hasattr(case, "close"):
+        case.close()
+
+
 def serve(version, make_case):
-    """Answers until the end of the input. "case FOLDER NAME=VALUE ..." makes make_case(FOLDER, {NAME: VALUE}), "end" drops
-    it; any other line "VERB COUNT" is a method of the case, and its result the answer."""
+    """Answers until the end of the input. "case WHAT NAME=VALUE ..." makes make_case(WHAT, {NAME: VALUE}), "end" drops it;
+    any other line "VERB COUNT" is a method of the case, and its result the answer."""
     answers = take_over_output()
     print(version, file=answers)
     case = None
     for line in sys.stdin:
         verb, *words = line.split()
         try:
+            if verb in ("case", "end"):
+                drop(case)  # frees the former one's tables first
+                case = None
             if verb == "case":
-                case = None  # frees the former one's tables first
                 case = make_case(words[0], dict(word.split("=", 1) for word in words[1:]))
                 print("ready", file=answers)
             elif verb == "end":
-                case = None
                 print("ended", file=answers)
             else:
                 print(answer(case, verb, words), file=answers)
         except Exception as error:  # whatever the library cannot do on this machine
             print(f"skipped {one_line(error)}", file=answers)
+    drop(case)

@@ -3,12 +3,8 @@
 # PHLOEM_BENCH_PYTHON names the interpreter, as for ./run bench.
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
-
-python=${PHLOEM_BENCH_PYTHON:-python3}
-if ! command -v "$python" >/dev/null; then
-    echo "test_bench_peers: skipped: $python is not there"
-    exit 77
-fi
+# shellcheck source=tests/system/peer_support.sh
+. "$PH_SOURCE_DIR/tests/system/peer_support.sh"
 
 # What a benchmark writes: two batches of four samples, three tables of ten rows, two ids a bag.
 mkdir case
@@ -26,27 +22,6 @@ mkdir huge
 cp case/* huge
 sed 's/"rows": 10,/"rows": 1000000000000,/' case/case.json >huge/case.json
 
-# answers PEER PATTERN...: to the lines of standard input, behind its version; the patterns are of whole lines.
-answers() {
-    peer=$1
-    shift
-    "$python" "$PH_SOURCE_DIR/bench/peers/$peer.py" >stdout 2>stderr || complain "$peer.py ended with $?"
-    if grep -q '^missing .' stdout; then
-        [ "$(wc -l <stdout)" -eq 1 ] || complain "$peer.py went on without what it needs"
-        echo "test_bench_peers: $peer: $(cat stdout)"
-        return 0
-    fi
-    measured=$((measured + 1))
-    number=1
-    for pattern in "$peer .*" "$@"; do
-        sed -n "${number}p" stdout | grep -qx -- "$pattern" || complain "$peer.py: line $number is not '$pattern'"
-        number=$((number + 1))
-    done
-    [ "$(wc -l <stdout)" -eq $(($# + 1)) ] || complain "$peer.py: too many answers"
-}
-
-measured=0
-seconds='[0-9.e-]*[0-9]'
 # Compiling takes a minute: the benchmark itself sees whether it works here.
 answers torch ready "$seconds" "$seconds" "$seconds $seconds $seconds" ready "$seconds" 'skipped .*rowwise_adagrad' \
     'skipped there is no case' 'skipped .*nowhere/case.json.*' 'skipped .*GiB.*' ready "$seconds" ended \
@@ -78,4 +53,4 @@ forward 1
 update 1
 case huge threads=1
 END
-[ "$measured" -gt 0 ] || exit 77
+skips_if_none_is_there
