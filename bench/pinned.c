@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "figures.h"
 
 enum { SPINS = 20000 /* before the processor is left to others, who may be those that are waited for */ };
 
@@ -13,6 +14,7 @@ struct bench_gang {
     bench_gang_work *work;
     void *argument;
     double start, end; /* member 0 */
+    pthread_barrier_t barrier;
     _Alignas(64) atomic_size_t num_there, num_meetings;
 };
 
@@ -54,6 +56,11 @@ void bench_gang_meet(struct bench_gang *gang)
             sched_yield();
 }
 
+void bench_gang_meet_asleep(struct bench_gang *gang)
+{
+    pthread_barrier_wait(&gang->barrier);
+}
+
 /* A task is a member: none ends before all have begun, so no thread gets two. */
 static void join_gang(void *argument, size_t member, size_t worker)
 {
@@ -79,6 +86,9 @@ static void join_gang(void *argument, size_t member, size_t worker)
 double bench_gang_run(struct ph_team *team, bench_gang_work *work, void *argument)
 {
     struct bench_gang gang = {.size = ph__team_num_threads(team), .work = work, .argument = argument};
+    if (pthread_barrier_init(&gang.barrier, NULL, (unsigned)gang.size) != 0)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no barrier for %zu threads", gang.size));
     ph__parallel_for(team, gang.size, join_gang, &gang);
+    pthread_barrier_destroy(&gang.barrier);
     return gang.end - gang.start;
 }

@@ -21,7 +21,9 @@ typedef void bench_gang_work(struct bench_gang *gang, size_t member, void *argum
 double bench_gang_run(struct ph_team *team, bench_gang_work *work, void *argument);
 
 size_t bench_gang_size(const struct bench_gang *gang);
-/* Returns when every member has called it as often: what they wrote before is then seen. It spins. */
+/* Returns when every member has called it as often: what they wrote before is then seen. The first spins; in the second the
+ * kernel puts those to sleep who come early. */
 void bench_gang_meet(struct bench_gang *gang);
+void bench_gang_meet_asleep(struct bench_gang *gang);
 
 #endif

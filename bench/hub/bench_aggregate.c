@@ -1,20 +1,21 @@
 /* The hub's arithmetic by itself: how fast one process sums its workers' gradients and steps a momentum optimizer with the sum.
  *
  * - tall (each chunk by one thread, in one pass with the optimizer; what the hub does) beside wide (for each worker's copy of a
- *   key all threads add their stripe and meet, then all step: what servers do that handle a push when it comes in). Keys:
- *   one of 64 MiB, and those of ResNet-50. Wide has it easy here: a key's copies come one right after the other.
- * - tall beside sums followed by a separate step: over everything, and over each chunk while it is in the cache.
- * - with the new weights written once for every worker besides: cached beside stores past the caches.
+ *   key all threads add their stripe and meet, then all step; what servers do that handle a push when it comes in). Keys:
+ *   one of 64 MiB, those of ResNet-50, and 64 MiB of chunks. Wide has it easy here: a key's copies come one right after the
+ *   other, so that a small sum stays in the caches. Its threads meet spinning, and once more asleep, as where cores are not burnt.
+ * - fused: tall beside sums followed by a separate step, over everything and over each chunk while it is in the cache.
+ * - replies: the new weights are written once for every worker besides; cached beside stores past the caches.
  * - chunks of 4 KiB to 4 MiB.
  *
- * Two threads of one team, each on a processor of its own. In each round copying (of BENCH_MAX_COPIED bytes) is measured and the
- * ways take turns; medians are told, the ratios' and the shares' too. Bytes are those that a way must move between threads and
- * memory, whatever a cache may save of them: n numbers are 4 n bytes, workers w.
+ * Two threads of one team, each on a processor of its own. In each round copying (of BENCH_MAX_COPIED bytes) is measured and
+ * the ways take turns; medians are told, the ratios' and the shares' too. Bytes are those that a way hands between threads and
+ * memory, whatever a cache saves of them or costs; n numbers from w workers are
  *
- *   tall, chunkwise  4 n (w + 4)      copies; weight and momentum read and written
- *   wide             4 n (3 w + 4)    the first copied, each other one added to the sum in memory; the sum read again
- *   separate         4 n (w + 6)      the sum written and read besides
- *   replies          4 n (2 w + 4)
+ *   tall, chunkwise   4 n (w + 4)      copies read; weight and momentum read and written
+ *   wide              4 n (3 w + 4)    the first copy moved to the sum, each other one added to it; the sum read again
+ *   separate          4 n (w + 6)      the sum written and read besides
+ *   replies           4 n (2 w + 4)
  *
  * bench_aggregate [--rounds N] [--json FILE] */
 #include <stdio.h>
@@ -90,7 +91,7 @@ static double share_of_copy(const struct timing *timing, size_t rounds)
 static void describe_limit(enum way way, const struct timing *timing, size_t rounds, char limit[NAME])
 {
     static const char *const formulas[NUM_WAYS] = {
-        "w + 4", "3 w + 4", "w + 6", "w + 4", "2 w + 4", "2 w + 4"};
+        "w + 4", "3 w + 4", "3 w + 4", "w + 6", "w + 4", "2 w + 4", "2 w + 4"};
     snprintf(limit, NAME, "4 n (%s) = %.0f MB at %.1f GB/s of copying", formulas[way], timing->bytes * 1e-6,
         bench_median(timing->copy_rate, rounds) * 1e-9);
 }
@@ -141,7 +142,9 @@ static void report(const struct bench *bench, const struct comparison *compariso
 static void report_all(const struct bench *bench, const struct comparison *comparison, size_t num_ways)
 {
     report(bench, comparison, "tall", WAY_TALL, WAY_WIDE);
+    report(bench, comparison, "tall_beside_asleep", WAY_TALL, WAY_WIDE_ASLEEP);
     report(bench, comparison, "wide", WAY_WIDE, NUM_WAYS);
+    report(bench, comparison, "wide_asleep", WAY_WIDE_ASLEEP, NUM_WAYS);
     if (num_ways == NUM_WAYS) {
         report(bench, comparison, "fused", WAY_TALL, WAY_SEPARATE);
         report(bench, comparison, "fused_in_cache", WAY_TALL, WAY_CHUNKWISE);
@@ -263,11 +266,15 @@ static size_t num_threads(void)
 
 static void compare_and_sweep(struct bench *bench)
 {
-    const struct model_keys key = one_key("64MiB", KEY_NUMBERS), resnet50 = resnet50_keys();
+    static struct model_keys key, chunks, resnet50;
+    key = equal_keys("64MiB", KEY_NUMBERS, KEY_NUMBERS);
+    chunks = equal_keys("chunks32KiB", KEY_NUMBERS, CHUNK_NUMBERS);
+    resnet50 = resnet50_keys();
     bench->memory = hub_memory_create(resnet50.numbers, KEY_NUMBERS, CHUNK_NUMBERS);
     for (size_t i = 0; i < sizeof worker_counts / sizeof *worker_counts; i++) {
         compare(bench, &key, worker_counts[i], NUM_WAYS);
-        compare(bench, &resnet50, worker_counts[i], WAY_WIDE + 1);
+        compare(bench, &resnet50, worker_counts[i], NUM_TALL_WIDE);
+        compare(bench, &chunks, worker_counts[i], NUM_TALL_WIDE);
     }
     sweep_chunks(bench, &key);
     hub_memory_destroy(&bench->memory);

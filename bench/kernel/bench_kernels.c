@@ -241,6 +241,7 @@ int main(int argc, char **argv)
     bench_embedding(&bench);
     bench_update_formats(&bench);
     bench_optimizer(&bench);
+    bench_aggregation(&bench);
     bench_interaction(&bench);
     bench_attention(&bench);
     bench_product(&bench);

@@ -12,10 +12,11 @@ static void add_key(struct model_keys *keys, size_t n)
     keys->numbers += n;
 }
 
-struct model_keys one_key(const char *name, size_t numbers)
+struct model_keys equal_keys(const char *name, size_t numbers, size_t key_numbers)
 {
     struct model_keys keys = {.name = name};
-    add_key(&keys, numbers);
+    while (keys.numbers < numbers)
+        add_key(&keys, numbers - keys.numbers < key_numbers ? numbers - keys.numbers : key_numbers);
     return keys;
 }
 

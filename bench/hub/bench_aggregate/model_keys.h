@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { MAX_KEYS = 256, MAX_OWNERS = 2 };
+enum { MAX_KEYS = 2048, MAX_OWNERS = 2 };
 
 struct span {
     size_t first, n; /* numbers */
@@ -16,7 +16,8 @@ struct model_keys {
     struct span keys[MAX_KEYS];
 };
 
-struct model_keys one_key(const char *name, size_t numbers);
+/* Keys of key_numbers each, the last one of what is left. */
+struct model_keys equal_keys(const char *name, size_t numbers, size_t key_numbers);
 /* ResNet-50's parameters in their order (He et al., arXiv:1512.03385; 161 keys, 25,557,032 numbers). */
 struct model_keys resnet50_keys(void);
 

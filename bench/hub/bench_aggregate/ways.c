@@ -11,7 +11,7 @@
 enum { STRIPE_NUMBERS = 16 /* a cache line: threads share none */ };
 
 const char *const way_names[NUM_WAYS] = {
-    "tall", "wide", "separate", "chunkwise", "replies", "replies_non_temporal"};
+    "tall", "wide", "wide_asleep", "separate", "chunkwise", "replies", "replies_non_temporal"};
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
@@ -147,31 +147,33 @@ static struct span stripe_of(struct span key, size_t member, size_t num_members)
     return (struct span){key.first + first, (end < key.n ? end : key.n) - first};
 }
 
-static void run_wide(struct bench_gang *gang, const struct job *job, size_t member)
+static void run_wide(
+    struct bench_gang *gang, const struct job *job, size_t member, void (*meet)(struct bench_gang *gang))
 {
     const struct hub_memory *memory = job->memory;
     for (size_t k = 0; k < job->keys->num_keys; k++) {
         const struct span stripe = stripe_of(job->keys->keys[k], member, bench_gang_size(gang));
         float *sum = memory->sum + stripe.first;
         memcpy(sum, memory->copies[0] + stripe.first, stripe.n * sizeof *sum);
-        bench_gang_meet(gang);
+        meet(gang);
         for (size_t i = 1; i < job->num_workers; i++) {
             job->kernels->add(stripe.n, sum, memory->copies[i] + stripe.first, sum);
-            bench_gang_meet(gang);
+            meet(gang);
         }
         step_span(job, stripe, sum);
-        bench_gang_meet(gang);
+        meet(gang);
     }
 }
 
 static void run_way(struct bench_gang *gang, size_t member, void *argument)
 {
     const struct sample *sample = argument;
-    if (sample->way == WAY_WIDE) {
-        run_wide(gang, sample->job, member);
-        return;
-    }
-    run_tall(sample, member);
+    if (sample->way == WAY_WIDE)
+        run_wide(gang, sample->job, member, bench_gang_meet);
+    else if (sample->way == WAY_WIDE_ASLEEP)
+        run_wide(gang, sample->job, member, bench_gang_meet_asleep);
+    else
+        run_tall(sample, member);
     if (sample->way == WAY_SEPARATE)
         run_separate_step(sample->job, member);
 }
@@ -186,7 +188,7 @@ double way_bytes_a_number(enum way way, size_t num_workers)
 {
     const double workers = (double)num_workers, state = 4; /* weight and momentum, read and written */
     double numbers = workers + state;
-    if (way == WAY_WIDE)
+    if (way == WAY_WIDE || way == WAY_WIDE_ASLEEP)
         numbers = 2 + 3 * (workers - 1) + 1 + state;
     else if (way == WAY_SEPARATE)
         numbers = workers + 2 + state;

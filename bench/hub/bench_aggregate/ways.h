@@ -11,16 +11,18 @@ enum { MAX_WORKERS = 8 };
 enum way {
     WAY_TALL, /* each chunk by its owner: sum and step in one pass */
     WAY_WIDE, /* key by key: for each copy all threads add their stripe and meet, then all step and meet */
-    WAY_SEPARATE,   /* tall sums of everything, then the step over everything */
-    WAY_CHUNKWISE,  /* tall sums of one chunk, then its step while it is in the cache */
-    WAY_REPLIES,    /* tall, and the new weights are written once for every worker besides */
-    WAY_REPLIES_NT, /* the same past the caches */
-    NUM_WAYS
+    WAY_WIDE_ASLEEP, /* the same, with threads that sleep until all have come */
+    WAY_SEPARATE,    /* tall sums of everything, then the step over everything */
+    WAY_CHUNKWISE,   /* tall sums of one chunk, then its step while it is in the cache */
+    WAY_REPLIES,     /* tall, and the new weights are written once for every worker besides */
+    WAY_REPLIES_NT,  /* the same past the caches */
+    NUM_WAYS,
+    NUM_TALL_WIDE = WAY_WIDE_ASLEEP + 1
 };
 extern const char *const way_names[NUM_WAYS];
 
 struct hub_memory {
-    float *copies[MAX_WORKERS], *results[MAX_WORKERS]; /* results are reply_numbers long, or there are none */
+    float *copies[MAX_WORKERS], *results[MAX_WORKERS]; /* results: reply_numbers each */
     float *weight, *m, *sum;
     float *scratch[MAX_OWNERS]; /* of a thread: a sum of at most scratch_numbers */
     size_t numbers, reply_numbers, scratch_numbers;

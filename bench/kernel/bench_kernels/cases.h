@@ -31,6 +31,7 @@ void bench_interaction(struct bench *bench);
 void bench_attention(struct bench *bench);
 void bench_elementwise(struct bench *bench);
 void bench_optimizer(struct bench *bench);
+void bench_aggregation(struct bench *bench);
 void bench_product(struct bench *bench);
 void bench_small_product(struct bench *bench);
 
