@@ -35,7 +35,7 @@ struct ph_control_stream {
     int received[PH_CONTROL_MAX_DESCRIPTORS];
     size_t num_received;
     struct ph_frame_key *send_key, *receive_key; /* NULL: frames have no tags */
-    bool is_closed;
+    bool refuses_descriptors, is_closed;
 };
 
 ph_status ph__control_stream_create(int socket, struct ph_control_stream **stream_out)
@@ -57,15 +57,20 @@ static void close_all(const int *descriptors, size_t count)
         close(descriptors[i]);
 }
 
+static void free_parcel(struct parcel *parcel)
+{
+    close_all(parcel->descriptors, parcel->count);
+    free(parcel->descriptors);
+    free(parcel);
+}
+
 static void drop_parcel(struct ph_control_stream *stream)
 {
     struct parcel *parcel = stream->parcels;
     stream->parcels = parcel->next;
     if (stream->parcels == NULL)
         stream->last_parcel = &stream->parcels;
-    close_all(parcel->descriptors, parcel->count);
-    free(parcel->descriptors);
-    free(parcel);
+    free_parcel(parcel);
 }
 
 void ph__control_stream_destroy(struct ph_control_stream *stream)
@@ -113,6 +118,11 @@ int ph__control_stream_socket(const struct ph_control_stream *stream)
     return stream->socket;
 }
 
+void ph__control_stream_refuse_descriptors(struct ph_control_stream *stream)
+{
+    stream->refuses_descriptors = true;
+}
+
 /* Room for `size` more bytes at the end. */
 static ph_status make_room(struct buffer *buffer, size_t size)
 {
@@ -150,10 +160,15 @@ static ph_status add_parcel(struct ph_control_stream *stream, const int *descrip
         free(parcel);
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu descriptors", count);
     }
+    const ph_status status = copy_descriptors(descriptors, count, parcel);
+    if (status != PH_OK) {
+        free_parcel(parcel);
+        return status;
+    }
     parcel->position = stream->num_sent + (stream->out.end - stream->out.begin);
     *stream->last_parcel = parcel;
     stream->last_parcel = &parcel->next;
-    return copy_descriptors(descriptors, count, parcel);
+    return PH_OK;
 }
 
 ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,
@@ -164,6 +179,9 @@ ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type
     if (size > PH_CONTROL_MAX_BYTES || num_descriptors > PH_CONTROL_MAX_DESCRIPTORS)
         return ph_fail(
             PH_ERROR_USAGE, "a control message of %zu bytes and %zu descriptors", size, num_descriptors);
+    if (stream->out.end - stream->out.begin > PH_CONTROL_MAX_BYTES)
+        return ph_fail(PH_ERROR_PEER, "the other side does not take its messages: %zu bytes are waiting",
+            stream->out.end - stream->out.begin);
     ph__wire_writer_init(&writer, head, sizeof head);
     ph__wire_put_u32(&writer, (uint32_t)size);
     ph__wire_put_u16(&writer, type);
@@ -253,7 +271,8 @@ static ph_status keep_descriptors(struct ph_control_stream *stream, struct msghd
         stream->num_received += count;
     }
     if ((header->msg_flags & MSG_CTRUNC) != 0)
-        return ph_fail(PH_ERROR_PEER, "descriptors were lost on the way");
+        return ph_fail(PH_ERROR_PEER, stream->refuses_descriptors ? "descriptors came that nobody wants"
+                                                                  : "descriptors were lost on the way");
     return PH_OK;
 }
 
@@ -262,8 +281,11 @@ static ph_status receive_some(struct ph_control_stream *stream, bool *is_more_ou
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
     PH_TRY(make_room(&stream->in, RECEIVE_BYTES));
     struct iovec bytes = {.iov_base = stream->in.bytes + stream->in.end, .iov_len = RECEIVE_BYTES};
-    struct msghdr header = {
-        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+    if (!stream->refuses_descriptors) {
+        header.msg_control = control;
+        header.msg_controllen = sizeof control;
+    }
     const ssize_t received = recvmsg(stream->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     *is_more_out = received > 0 || (received < 0 && errno == EINTR);
     if (received == 0 || (received < 0 && errno == ECONNRESET))

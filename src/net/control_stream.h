@@ -2,7 +2,8 @@
  * attach descriptors. Never blocks.
  *
  * A frame is 8 bytes of head – u32 size of the body, u16 type, u16 number of descriptors – and the body (wire.h). What comes is
- * believed only up to PH_CONTROL_MAX_BYTES and PH_CONTROL_MAX_DESCRIPTORS. Errors are PH_ERROR_PEER. One thread at a time. */
+ * believed only up to PH_CONTROL_MAX_BYTES and PH_CONTROL_MAX_DESCRIPTORS (of all frames together that wait to be taken). Errors
+ * are PH_ERROR_PEER where nothing else is said. One thread at a time. */
 #ifndef PH_NET_CONTROL_STREAM_H
 #define PH_NET_CONTROL_STREAM_H
 
@@ -41,7 +42,12 @@ void ph__control_stream_protect(
 ph_status ph__control_stream_release(struct ph_control_stream *stream, int *socket_out,
     struct ph_frame_key **send_key_out, struct ph_frame_key **receive_key_out);
 
-/* Puts a frame behind what waits to be sent. Descriptors are borrowed: the stream keeps copies. */
+/* From now on whoever sends descriptors fails, and this process never holds them. */
+void ph__control_stream_refuse_descriptors(struct ph_control_stream *stream);
+
+/* Puts a frame behind what waits to be sent. Descriptors are borrowed: the stream keeps copies. PH_ERROR_USAGE beyond the
+ * limits; PH_ERROR_PEER when more than PH_CONTROL_MAX_BYTES are waiting already; PH_ERROR_MEMORY, also of descriptors.
+ * Nothing was put then. */
 ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,
     size_t size, const int *descriptors, size_t num_descriptors);
 

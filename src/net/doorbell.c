@@ -24,11 +24,10 @@ void ph__doorbell_ring(int end)
 
 bool ph__doorbell_answer(int end)
 {
-    char rung[64];
-    for (;;) {
-        const ssize_t received = recv(end, rung, sizeof rung, MSG_DONTWAIT);
-        if (received == (ssize_t)sizeof rung || (received < 0 && errno == EINTR))
-            continue;
-        return received > 0 || (received < 0 && errno == EAGAIN);
-    }
+    char rung[256];
+    ssize_t received;
+    do
+        received = recv(end, rung, sizeof rung, MSG_DONTWAIT);
+    while (received < 0 && errno == EINTR);
+    return received > 0 || (received < 0 && errno == EAGAIN);
 }

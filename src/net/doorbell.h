@@ -12,7 +12,8 @@ ph_status ph__doorbell_create(int ends_out[2]);
 
 void ph__doorbell_ring(int end);
 
-/* Takes what has been rung; false: nobody holds the other end any more. */
+/* Takes what has been rung, or some of it: whoever rings without end is not waited for, but wakes once more. false: nobody
+ * holds the other end any more. */
 bool ph__doorbell_answer(int end);
 
 #endif

@@ -14,7 +14,8 @@ struct ph_event_source; /* a descriptor that is watched */
 typedef void (*ph_event_callback)(void *context, uint32_t events);
 
 ph_status ph__event_loop_create(struct ph_event_loop **loop_out);
-void ph__event_loop_destroy(struct ph_event_loop *loop); /* descriptors stay open */
+void ph__event_loop_destroy(
+    struct ph_event_loop *loop); /* after all descriptors were removed; NULL is fine */
 
 /* The descriptor is borrowed until it is removed. PH_ERROR_MEMORY. */
 ph_status ph__event_loop_add(struct ph_event_loop *loop, int descriptor, uint32_t events,

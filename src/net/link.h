@@ -92,6 +92,7 @@ static inline short ph__link_poll_events(const struct ph_link *link)
     return link->transport->poll_events(link);
 }
 
-void ph__link_destroy(struct ph_link *link); /* NULL is fine */
+/* What was queued goes no further: its owner is told of nothing any more. NULL is fine. */
+void ph__link_destroy(struct ph_link *link);
 
 #endif

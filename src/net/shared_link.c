@@ -2,7 +2,7 @@
  *
  * A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published with release and
  * looked at with acquire. The reader says that it sleeps in `is_asleep`, then looks once more; the writer publishes, then looks
- * whether the reader sleeps. A full fence between the two steps of either side sees to it that not both miss the other. */
+ * whether the reader sleeps. These four are sequentially consistent, so that not both can miss the other. */
 #include "net/shared_link.h"
 
 #include <assert.h>
@@ -59,11 +59,10 @@ static ph_status shared_send(
 
 static void publish(struct shared_link *self)
 {
-    atomic_store_explicit(&self->out->written, self->written, memory_order_release);
+    atomic_store_explicit(&self->out->written, self->written, memory_order_seq_cst);
     self->link.counters.messages_sent += self->written - self->published;
     self->published = self->written;
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&self->out->is_asleep, memory_order_relaxed) != 0) {
+    if (atomic_load_explicit(&self->out->is_asleep, memory_order_seq_cst) != 0) {
         ph__doorbell_ring(self->link.descriptor);
         self->link.counters.doorbells++;
     }
@@ -115,10 +114,9 @@ static ph_status shared_progress(struct ph_link *link, size_t max_messages, size
 static bool shared_begin_sleep(struct ph_link *link)
 {
     struct shared_link *self = (struct shared_link *)link;
-    atomic_store_explicit(&self->in->is_asleep, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store_explicit(&self->in->is_asleep, 1, memory_order_seq_cst);
     return self->written == self->published &&
-           atomic_load_explicit(&self->in->written, memory_order_acquire) == self->read;
+           atomic_load_explicit(&self->in->written, memory_order_seq_cst) == self->read;
 }
 
 static bool shared_end_sleep(struct ph_link *link)
