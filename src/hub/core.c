@@ -81,10 +81,9 @@ static size_t run_shares(struct ph_core *core)
 
 static bool begin_sleep(struct ph_core *core)
 {
-    atomic_store_explicit(&core->is_asleep, true, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
-    bool may_sleep = atomic_load_explicit(&core->call, memory_order_acquire) == NULL &&
-                     !atomic_load_explicit(&core->must_stop, memory_order_relaxed);
+    atomic_store(&core->is_asleep,
+        true); /* sequentially consistent, as in ph__core_wake: not both can miss the other */
+    bool may_sleep = atomic_load(&core->call) == NULL && !atomic_load(&core->must_stop);
     for (size_t i = 0; i < core->num_shares; i++)
         may_sleep &= ph__shard_begin_sleep(core->shares[i].shard);
     return may_sleep;
@@ -136,8 +135,7 @@ static void *run(void *context)
 
 void ph__core_wake(struct ph_core *core)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&core->is_asleep, memory_order_relaxed))
+    if (atomic_load(&core->is_asleep))
         ph__doorbell_ring(core->bell[1]);
 }
 
@@ -152,7 +150,7 @@ void ph__core_wake_others(struct ph_core *core)
 void ph__core_call(struct ph_core *core, ph_core_function function, void *context)
 {
     struct call call = {.function = function, .context = context};
-    atomic_store_explicit(&core->call, &call, memory_order_release);
+    atomic_store(&core->call, &call);
     ph__core_wake(core);
     pthread_mutex_lock(&core->mutex);
     while (!call.is_done)
@@ -243,7 +241,7 @@ void ph__core_destroy(struct ph_core *core)
 {
     if (core == NULL)
         return;
-    atomic_store_explicit(&core->must_stop, true, memory_order_release);
+    atomic_store(&core->must_stop, true);
     ph__doorbell_ring(core->bell[1]);
     pthread_join(core->thread, NULL);
     pthread_cond_destroy(&core->done);

@@ -91,15 +91,8 @@ static ph_status check_proof(struct ph_session *session, const struct ph_control
 
 /* ---- frames ---- */
 
-static void close_descriptors(const struct ph_control_frame *frame)
-{
-    for (size_t i = 0; i < frame->num_descriptors; i++)
-        close(frame->descriptors[i]); /* no worker has any to send */
-}
-
 static ph_status take_frame(struct ph_session *session, const struct ph_control_frame *frame)
 {
-    close_descriptors(frame);
     if (session->state == PH_SESSION_GREETING)
         return greet(session, frame);
     if (session->state == PH_SESSION_PROVING)
@@ -156,8 +149,10 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     session->server = server;
     session->is_local = is_local;
     ph_status status = ph__control_stream_create(socket, &session->stream);
-    if (status == PH_OK)
+    if (status == PH_OK) {
+        ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */
         status = ph__event_loop_add(server->loop, socket, EPOLLIN, happened, session, &session->source);
+    }
     if (status != PH_OK) {
         ph__control_stream_destroy(session->stream);
         free(session);
