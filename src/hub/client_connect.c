@@ -378,7 +378,7 @@ static ph_status connect_core(struct ph_hub_client *client, uint16_t core)
     struct ph_control_stream *stream;
     struct ph_welcome welcome;
     struct ph_tcp_link_options options = {
-        .capacity = client->job.ring_capacity, .owner = ph__client_link_owner(client)};
+        .capacity = client->job.ring_capacity, .registered = &client->region, .owner = ph__client_link_owner(client)};
     const struct ph_attach attach = {.token = client->job.token, .core = core};
     PH_TRY(reach(client->address, client->secret, client->timeout_ms, &stream, &welcome));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -402,11 +402,10 @@ static ph_status connect_core(struct ph_hub_client *client, uint16_t core)
 static ph_status open_connections(struct ph_hub_client *client)
 {
     const size_t bytes = client->layout->sizes.gradient_bytes, depth = client->joined.depth;
-    client->memory_bytes = 2 * depth * bytes;
-    PH_TRY(ph__memory_alloc(client->memory_bytes, "gradients and parameters", &client->memory));
+    PH_TRY(ph__region_create("phloem-hub-worker", 2 * depth * bytes, &client->region));
     for (size_t i = 0; i < depth; i++) {
-        client->gradients[i] = (char *)client->memory + i * bytes;
-        client->parameters[i] = (char *)client->memory + (depth + i) * bytes;
+        client->gradients[i] = (char *)client->region.memory + i * bytes;
+        client->parameters[i] = (char *)client->region.memory + (depth + i) * bytes;
     }
     client->num_parameters = client->joined.depth;
     for (uint16_t core = 0; core < client->job.num_cores; core++)
@@ -551,8 +550,6 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
     ph__control_stream_destroy(client->stream);
     ph__region_close(&client->region);
     ph__region_close(&client->results);
-    if (client->memory != NULL)
-        ph__memory_free(client->memory, client->memory_bytes);
     if (client->secret != NULL)
         ph__secret_fini(client->secret);
     free(client->secret);

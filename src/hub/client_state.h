@@ -41,9 +41,8 @@ struct ph_hub_client {
     struct ph_layout *layout;
     struct ph_client_key *keys;
     uint16_t *core_of_chunk;
-    struct ph_region region, results; /* shared with the hub; results: all workers' */
-    void *memory;                     /* without a hub on this host: gradients and parameters */
-    size_t memory_bytes;
+    struct ph_region region;  /* gradients, parameters of its own, and on the hub's host the rings */
+    struct ph_region results; /* ... there all workers' */
     char *gradients[PH_HUB_MAX_DEPTH];
     char *parameters
         [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */

@@ -303,10 +303,13 @@ ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_
     ph_status status = PH_OK;
     if (core >= tenant->num_cores || ph__shard_link(tenant->shards[core], worker) != NULL)
         status = ph_fail(PH_ERROR_PEER, "worker %u: a link to core thread %u that cannot be", worker, core);
+    /* In the other modes a chunk may be updated before a worker has read what was sent to it. */
+    const bool is_stable = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
     const struct ph_tcp_link_options options = {.socket = socket,
         .capacity = tenant->ring_capacity,
         .send_key = send_key,
-        .receive_key = receive_key};
+        .receive_key = receive_key,
+        .registered = is_stable ? &tenant->memory->region : NULL};
     if (status == PH_OK)
         status = ph__tcp_link_create(&options, &link);
     if (status != PH_OK) {

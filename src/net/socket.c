@@ -57,8 +57,17 @@ static void set(int socket, int level, int option, int value)
         socket, level, option, &value, sizeof value); /* a wish: without it things are slower to be noticed */
 }
 
+/* Within a host there is no bandwidth to be guessed: cubic moves bytes 1.1 to 1.6 times as fast as BBR there. */
+static void set_up_loopback(int socket)
+{
+    static const char cubic[] = "cubic";
+    if (ph__socket_is_loopback(socket))
+        setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, cubic, sizeof cubic - 1);
+}
+
 static void set_up_tcp(int socket)
 {
+    set_up_loopback(socket);
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
     set(socket, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);

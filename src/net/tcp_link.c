@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 #define FRAME_MAGIC 0x31425048u          /* "HPB1" */
 #define FRAMES_A_CALL 64                 /* of one sendmsg */
+#define LEAST_REGISTERED_BYTES 8192
 #define BYTES_A_TURN ((size_t)512 << 10) /* received before others have their turn */
 
 struct out_frame {
@@ -28,6 +30,7 @@ struct out_frame {
 struct tcp_link {
     struct ph_link link; /* first */
     struct ph_frame_key *send_key, *receive_key;
+    const struct ph_region *registered;
     size_t tag_bytes; /* 0 without keys */
     /* Going out: frames [first, end) of the ring; of the first, `sent` bytes have left. */
     struct out_frame *frames;
@@ -108,19 +111,63 @@ static int add_part(struct iovec *parts, int count, const void *bytes, size_t si
     return count + 1;
 }
 
-static int list_parts(const struct tcp_link *self, struct iovec *parts)
+/* Whether the payload's pages are sent as they are: few bytes are copied faster. */
+static bool is_registered(const struct tcp_link *self, const struct out_frame *frame)
+{
+    const uintptr_t payload = (uintptr_t)frame->payload;
+    return self->registered != NULL && frame->payload_bytes >= LEAST_REGISTERED_BYTES &&
+           payload >= (uintptr_t)self->registered->memory &&
+           payload - (uintptr_t)self->registered->memory < self->registered->size;
+}
+
+/* The bytes of frames that can leave with one sendmsg: up to a registered payload, which does not. is_last_out: nothing follows
+ * them. */
+static int list_parts(const struct tcp_link *self, struct iovec *parts, bool *is_last_out)
 {
     int count = 0;
     size_t skip = self->sent;
+    *is_last_out = true;
     for (uint64_t i = self->first; i != self->end && i - self->first < FRAMES_A_CALL; i++) {
         const struct out_frame *frame = &self->frames[i & self->mask];
         count = add_part(parts, count, frame->head, sizeof frame->head, &skip);
-        if (frame->payload_bytes > 0)
+        if (is_registered(self, frame)) {
+            *is_last_out = skip >= frame->payload_bytes;
+            if (!*is_last_out)
+                return count;
+            skip -= frame->payload_bytes;
+        } else if (frame->payload_bytes > 0) {
             count = add_part(parts, count, frame->payload, frame->payload_bytes, &skip);
+        }
         if (self->tag_bytes > 0)
             count = add_part(parts, count, frame->tag, self->tag_bytes, &skip);
     }
     return count;
+}
+
+static ssize_t send_parts(struct tcp_link *self)
+{
+    struct iovec parts[3 * FRAMES_A_CALL];
+    bool is_last;
+    struct msghdr header = {.msg_iov = parts, .msg_iovlen = (size_t)list_parts(self, parts, &is_last)};
+    self->link.counters.system_calls++;
+    return sendmsg(self->link.descriptor, &header, MSG_DONTWAIT | MSG_NOSIGNAL | (is_last ? 0 : MSG_MORE));
+}
+
+/* The payload of the first frame, of which `sent` bytes have left, head included. */
+static ssize_t send_pages(struct tcp_link *self, const struct out_frame *frame)
+{
+    const size_t done = self->sent - sizeof frame->head;
+    off_t offset = (off_t)((const char *)frame->payload - (const char *)self->registered->memory) + (off_t)done;
+    self->link.counters.system_calls++;
+    return sendfile(self->link.descriptor, self->registered->descriptor, &offset, frame->payload_bytes - done);
+}
+
+static ssize_t send_some(struct tcp_link *self)
+{
+    const struct out_frame *frame = &self->frames[self->first & self->mask];
+    const size_t head_bytes = sizeof frame->head;
+    const bool is_in_payload = self->sent >= head_bytes && self->sent < head_bytes + frame->payload_bytes;
+    return is_in_payload && is_registered(self, frame) ? send_pages(self, frame) : send_parts(self);
 }
 
 /* What has left; tells the owner of each frame that has left whole. */
@@ -150,11 +197,8 @@ static ph_status broken(const char *why)
 
 static ph_status flush(struct tcp_link *self, size_t *num_moved)
 {
-    struct iovec parts[3 * FRAMES_A_CALL];
     while (self->first != self->end) {
-        struct msghdr header = {.msg_iov = parts, .msg_iovlen = (size_t)list_parts(self, parts)};
-        const ssize_t sent = sendmsg(self->link.descriptor, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-        self->link.counters.system_calls++;
+        const ssize_t sent = send_some(self);
         if (sent < 0 && errno == EAGAIN)
             return PH_OK;
         if (sent < 0 && errno != EINTR)
@@ -326,6 +370,7 @@ ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct 
     self->link.descriptor = options->socket;
     self->send_key = options->send_key;
     self->receive_key = options->receive_key;
+    self->registered = options->registered;
     self->tag_bytes = options->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     self->mask = options->capacity - 1;
     *link_out = &self->link;

@@ -2,12 +2,17 @@
  * wants it, by as few system calls as a stream allows: many frames with one sendmsg, a payload and the next frame's head
  * with one recvmsg.
  *
+ * A payload that lies in a registered region is not even copied by the sending kernel: its pages go out as they are
+ * (sendfile(2)), and are read when the other side takes them. So who registers memory promises not to write a payload
+ * before the other side has answered it; owner.sent says only that the link itself has done with it.
+ *
  * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the wire. */
 #ifndef PH_NET_TCP_LINK_H
 #define PH_NET_TCP_LINK_H
 
 #include "net/frame_key.h"
 #include "net/link.h"
+#include "net/region.h"
 
 #define PH_TCP_FRAME_BYTES 24
 
@@ -15,6 +20,7 @@ struct ph_tcp_link_options {
     int socket;      /* connected and non-blocking; owned by the link from now on */
     size_t capacity; /* messages that may wait to be sent, a power of two */
     struct ph_frame_key *send_key, *receive_key; /* both, owned from now on, or NULL */
+    const struct ph_region *registered;          /* borrowed until destroy; NULL: none */
     struct ph_link_owner owner;
 };
 
