@@ -1,24 +1,33 @@
 /* A worker's side of the hub: what is started, what has come, and the wait for it. See phloem/hub.h. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "hub/client_state.h"
+#include "hub/client_engine.h"
 
-#define MESSAGES_A_TURN 1024
 #define TURNS_A_LOOK 4096 /* at the control connection, while spinning */
 
 /* ---- what the hub says ---- */
 
+static struct ph_client_operation *operation_at(struct ph_client_key *key, uint32_t index)
+{
+    return &key->operations[(key->oldest + index) % PH_CLIENT_MAX_OPERATIONS];
+}
+
+/* In the engine. */
 static struct ph_client_operation *find_operation(struct ph_client_key *key, const struct ph_message *message)
 {
     const bool is_value = message->kind == PH_HUB_VALUE;
-    for (uint32_t i = 0; i < key->num_operations; i++) {
+    for (uint32_t i = 0; i < PH_CLIENT_MAX_OPERATIONS; i++) {
         struct ph_client_operation *operation = &key->operations[i];
-        const bool wants_value = operation->kind == PH_HUB_PULL || operation->kind == PH_HUB_PUSHPULL;
-        if (operation->iteration == message->iteration && wants_value == is_value &&
-            operation->num_missing > 0)
+        if (atomic_load_explicit(&operation->num_missing, memory_order_acquire) == 0)
+            continue;
+        const uint8_t kind = atomic_load_explicit(&operation->kind, memory_order_relaxed);
+        const bool wants_value = kind == PH_HUB_PULL || kind == PH_HUB_PUSHPULL;
+        if (wants_value == is_value &&
+            atomic_load_explicit(&operation->iteration, memory_order_relaxed) == message->iteration)
             return operation;
     }
     return NULL;
@@ -47,9 +56,10 @@ static ph_status arrived(void *context, const struct ph_message *message)
     struct ph_hub_client *client = context;
     struct ph_client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
     struct ph_client_operation *operation = find_operation(key, message);
-    operation->num_missing--;
-    if (message->kind == PH_HUB_VALUE && message->count < operation->num_contributors)
-        operation->num_contributors = message->count;
+    if (message->kind == PH_HUB_VALUE &&
+        message->count < atomic_load_explicit(&operation->num_contributors, memory_order_relaxed))
+        atomic_store_explicit(&operation->num_contributors, message->count, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&operation->num_missing, 1, memory_order_release);
     return PH_OK;
 }
 
@@ -89,52 +99,23 @@ static ph_status look_at_control(struct ph_hub_client *client)
     return received == PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub has ended");
 }
 
-static ph_status progress(struct ph_hub_client *client, size_t *num_moved_out)
+/* A link has failed: the control connection may know why. */
+static ph_status explain(struct ph_hub_client *client, ph_status status)
 {
-    size_t num_moved = 0;
-    for (uint16_t core = 0; core < client->job.num_cores; core++) {
-        size_t moved;
-        PH_TRY(ph__link_progress(client->links[core], MESSAGES_A_TURN, &moved));
-        num_moved += moved;
-    }
-    *num_moved_out = num_moved;
-    return PH_OK;
-}
-
-static bool begin_sleep(struct ph_hub_client *client)
-{
-    bool may_sleep = true;
-    for (uint16_t core = 0; core < client->job.num_cores; core++)
-        may_sleep &= ph__link_begin_sleep(client->links[core]);
-    return may_sleep;
-}
-
-static ph_status end_sleep(struct ph_hub_client *client)
-{
-    bool is_there = true;
-    for (uint16_t core = 0; core < client->job.num_cores; core++)
-        is_there &= ph__link_end_sleep(client->links[core]);
-    if (is_there)
+    char text[PH_HUB_MAX_TEXT + 1];
+    if (status == PH_OK)
         return PH_OK;
-    PH_TRY(look_at_control(client)); /* knows more */
-    return ph_fail(PH_ERROR_PEER, "the hub does not serve this worker any more");
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    PH_TRY(look_at_control(client));
+    return ph_fail(status, "%s", text);
 }
 
 static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 {
-    bool has_news = false;
-    if (begin_sleep(client)) {
-        const uint16_t num_cores = client->job.num_cores;
-        for (uint16_t core = 0; core < num_cores; core++)
-            client->polled[core] = (struct pollfd){
-                .fd = client->links[core]->descriptor, .events = ph__link_poll_events(client->links[core])};
-        client->polled[num_cores] =
-            (struct pollfd){.fd = ph__control_stream_socket(client->stream), .events = POLLIN};
-        poll(client->polled, (nfds_t)num_cores + 1, timeout_ms);
-        has_news = client->polled[num_cores].revents != 0;
-    }
+    bool has_news;
     client->num_turns = 0;
-    PH_TRY(end_sleep(client));
+    PH_TRY(explain(client, ph__client_engine_sleep(client->engine, ph__control_stream_socket(client->stream),
+                               timeout_ms, &has_news)));
     return has_news ? look_at_control(client) : PH_OK;
 }
 
@@ -149,9 +130,9 @@ static ph_status wait_a_little(struct ph_hub_client *client, uint64_t deadline_n
     return ++client->num_turns >= TURNS_A_LOOK ? look_at_control(client) : PH_OK;
 }
 
-static ph_status check_deadline(const struct ph_hub_client *client, size_t key, uint64_t deadline_ns)
+static ph_status check_deadline(struct ph_hub_client *client, size_t key, uint64_t deadline_ns)
 {
-    const struct ph_client_operation *oldest = &client->keys[key].operations[0];
+    const struct ph_client_operation *oldest = operation_at(&client->keys[key], 0);
     if (ph__clock_ns() < deadline_ns)
         return PH_OK;
     return ph_fail(PH_ERROR_PEER,
@@ -173,61 +154,63 @@ static ph_status check_key(const struct ph_hub_client *client, size_t key)
     return PH_OK;
 }
 
-ph_status ph__client_push_learning_rates(struct ph_hub_client *client)
+static ph_status push_learning_rates(struct ph_hub_client *client)
 {
     for (uint16_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++) {
-        struct ph_message message = {.kind = PH_HUB_LEARNING_RATE, .count = i};
+        const struct ph_client_command command = {
+            .kind = PH_HUB_LEARNING_RATE, .optimizer = i, .learning_rate = client->learning_rates[i]};
         if (isnan(client->learning_rates[i]))
             continue;
-        memcpy(&message.chunk, &client->learning_rates[i], sizeof message.chunk);
+        PH_TRY(explain(client, ph__client_engine_post(client->engine, &command)));
         client->learning_rates[i] = NAN;
-        for (uint16_t core = 0; core < client->job.num_cores; core++)
-            PH_TRY(ph__link_send(client->links[core], &message, NULL, 0));
     }
     return PH_OK;
 }
 
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind)
 {
-    const struct ph_key_place *place_of_key = &client->layout->keys[key];
     struct ph_client_key *state = &client->keys[key];
-    size_t num_moved;
-    struct ph_message message = {.kind = (uint8_t)kind, .iteration = state->pushed};
-    state->operations[state->num_operations++] = (struct ph_client_operation){.kind = kind,
-        .iteration = message.iteration,
-        .num_missing = place_of_key->num_chunks,
-        .num_contributors = UINT32_MAX};
-    const bool has_payload = kind != PH_HUB_PULL && !client->is_shared;
-    const char *gradients = client->gradients[message.iteration % client->joined.depth];
-    for (uint32_t i = 0; i < place_of_key->num_chunks; i++) {
-        message.chunk = place_of_key->first_chunk + i;
-        const struct ph_chunk_place *chunk = &client->layout->chunks[message.chunk];
-        PH_TRY(ph__link_send(client->links[client->core_of_chunk[message.chunk]], &message,
-            has_payload ? gradients + chunk->gradient_offset : NULL,
-            has_payload ? chunk->gradient_bytes : 0));
-    }
-    return progress(client, &num_moved);
+    const struct ph_client_command command = {
+        .kind = (uint8_t)kind, .key = (uint32_t)key, .iteration = state->pushed};
+    struct ph_client_operation *operation = operation_at(state, state->num_operations++);
+    atomic_store_explicit(&operation->kind, (uint8_t)kind, memory_order_relaxed);
+    atomic_store_explicit(&operation->iteration, state->pushed, memory_order_relaxed);
+    atomic_store_explicit(&operation->num_contributors, UINT32_MAX, memory_order_relaxed);
+    atomic_store_explicit(
+        &operation->num_missing, client->layout->keys[key].num_chunks, memory_order_release);
+    return explain(client, ph__client_engine_post(client->engine, &command));
 }
 
-static size_t count_operations(const struct ph_client_key *state, bool are_pulls)
+static uint32_t count_pushes(struct ph_client_key *state)
 {
-    size_t count = 0;
-    for (uint32_t i = 0; i < state->num_operations; i++) {
-        const enum ph_hub_message_kind kind = state->operations[i].kind;
-        count += are_pulls ? kind == PH_HUB_PULL : kind == PH_HUB_PUSH || kind == PH_HUB_PUSHPULL;
-    }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < state->num_operations; i++)
+        count += operation_at(state, i)->kind != PH_HUB_PULL;
     return count;
+}
+
+/* Parameters that are being pulled stay only while the key is pushed no further than its depth. */
+static bool has_old_pull(struct ph_client_key *state)
+{
+    for (uint32_t i = 0; i < state->num_operations; i++) {
+        const struct ph_client_operation *operation = operation_at(state, i);
+        if (operation->kind == PH_HUB_PULL && operation->iteration < state->pushed)
+            return true;
+    }
+    return false;
 }
 
 static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind)
 {
     PH_TRY(check_key(client, key));
     struct ph_client_key *state = &client->keys[key];
-    if (count_operations(state, false) >= client->joined.depth)
+    if (count_pushes(state) >= client->joined.depth)
         return ph_fail(PH_ERROR_USAGE,
             "key %zu: a push was started while %u are under way, as many as may be", key,
             client->joined.depth);
-    PH_TRY(ph__client_push_learning_rates(client));
+    if (has_old_pull(state))
+        return ph_fail(PH_ERROR_USAGE, "key %zu: it is pushed again before its pull was waited for", key);
+    PH_TRY(push_learning_rates(client));
     state->pushed++;
     return ph__client_begin(client, key, kind);
 }
@@ -245,11 +228,12 @@ ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key)
 ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key)
 {
     PH_TRY(check_key(client, key));
-    const struct ph_client_key *state = &client->keys[key];
+    struct ph_client_key *state = &client->keys[key];
     for (uint32_t i = 0; i < state->num_operations; i++) {
-        if (state->operations[i].kind == PH_HUB_PULL || state->operations[i].iteration == state->pushed)
-            if (state->operations[i].kind != PH_HUB_PUSH)
-                return ph_fail(PH_ERROR_USAGE, "key %zu: it is being pulled already", key);
+        const struct ph_client_operation *operation = operation_at(state, i);
+        const bool is_newest = operation->iteration == state->pushed;
+        if (operation->kind == PH_HUB_PULL || (operation->kind == PH_HUB_PUSHPULL && is_newest))
+            return ph_fail(PH_ERROR_USAGE, "key %zu: it is being pulled already", key);
     }
     return ph__client_begin(client, key, PH_HUB_PULL);
 }
@@ -267,16 +251,22 @@ ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimi
 
 /* ---- waiting ---- */
 
+static bool is_oldest_done(const struct ph_client_key *state)
+{
+    const struct ph_client_operation *oldest = &state->operations[state->oldest];
+    return atomic_load_explicit(&oldest->num_missing, memory_order_acquire) == 0;
+}
+
 static void finish_oldest(struct ph_hub_client *client, size_t key)
 {
     struct ph_client_key *state = &client->keys[key];
-    const struct ph_client_operation *oldest = &state->operations[0];
+    const struct ph_client_operation *oldest = operation_at(state, 0);
     if (oldest->kind == PH_HUB_PULL || oldest->kind == PH_HUB_PUSHPULL) {
         state->pulled = oldest->iteration;
         client->num_contributors = oldest->num_contributors;
     }
     state->num_operations--;
-    memmove(state->operations, state->operations + 1, state->num_operations * sizeof *state->operations);
+    state->oldest = (state->oldest + 1) % PH_CLIENT_MAX_OPERATIONS;
 }
 
 ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
@@ -287,10 +277,10 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
         return PH_OK;
     const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)client->timeout_ms * 1000000u;
     ph__waiter_reset(&client->waiter);
-    while (state->operations[0].num_missing > 0) {
-        size_t num_moved;
-        PH_TRY(progress(client, &num_moved));
-        if (num_moved > 0) {
+    while (!is_oldest_done(state)) {
+        bool has_moved;
+        PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
+        if (has_moved) {
             ph__waiter_reset(&client->waiter);
             continue;
         }
@@ -315,12 +305,12 @@ ph_status ph_hub_wait_all(struct ph_hub_client *client)
 
 ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out)
 {
-    size_t num_moved;
+    bool has_moved;
     PH_TRY(check_key(client, key));
-    PH_TRY(progress(client, &num_moved));
+    PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
     if (++client->num_turns >= TURNS_A_LOOK)
         PH_TRY(look_at_control(client));
-    *is_done_out = client->keys[key].num_operations == 0 || client->keys[key].operations[0].num_missing == 0;
+    *is_done_out = client->keys[key].num_operations == 0 || is_oldest_done(&client->keys[key]);
     return PH_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/random_bytes.h"
-#include "hub/client_state.h"
+#include "hub/client_engine.h"
 #include "hub/handshake.h"
 #include "hub/spread.h"
 #include "net/shared_link.h"
@@ -277,6 +277,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
     client->timeout_ms = timeout_of(options);
     client->rank = rank;
+    client->has_no_thread = options->has_no_thread;
     client->region.descriptor = client->results.descriptor = -1;
     ph__waiter_init(&client->waiter, (enum ph_wait_policy)options->wait, false);
     ph_status status = keep_options(client, options);
@@ -377,8 +378,9 @@ static ph_status connect_core(struct ph_hub_client *client, uint16_t core)
     struct ph_control_frame frame;
     struct ph_control_stream *stream;
     struct ph_welcome welcome;
-    struct ph_tcp_link_options options = {
-        .capacity = client->job.ring_capacity, .registered = &client->region, .owner = ph__client_link_owner(client)};
+    struct ph_tcp_link_options options = {.capacity = client->job.ring_capacity,
+        .registered = client->has_no_thread ? NULL : &client->region,
+        .owner = ph__client_link_owner(client)};
     const struct ph_attach attach = {.token = client->job.token, .core = core};
     PH_TRY(reach(client->address, client->secret, client->timeout_ms, &stream, &welcome));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -418,9 +420,8 @@ static ph_status make_links(struct ph_hub_client *client, const int *descriptors
     size_t num_taken = 0;
     ph_status status = PH_OK;
     client->links = calloc(client->job.num_cores, sizeof *client->links);
-    client->polled = calloc((size_t)client->job.num_cores + 1, sizeof *client->polled);
     client->learning_rates = calloc(PH_HUB_MAX_OPTIMIZERS, sizeof *client->learning_rates);
-    if (client->links == NULL || client->polled == NULL || client->learning_rates == NULL)
+    if (client->links == NULL || client->learning_rates == NULL)
         status = ph_fail(PH_ERROR_MEMORY, "no memory for links");
     else if (!client->is_shared)
         status = open_connections(client);
@@ -520,6 +521,7 @@ ph_status ph_hub_init(
         return ph_fail(PH_ERROR_USAGE, "keys are initialised once");
     PH_TRY(tell_keys(client, keys, num_keys, &frame));
     PH_TRY(take_job(client, keys, num_keys, &frame));
+    PH_TRY(ph__client_engine_create(client, !client->is_shared && !client->has_no_thread, &client->engine));
     PH_TRY(begin(client, keys, num_keys));
     if (iteration_out != NULL) {
         *iteration_out = client->keys[0].pushed;
@@ -545,6 +547,7 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
 {
     if (client == NULL)
         return;
+    ph__client_engine_destroy(client->engine);
     for (uint16_t core = 0; client->links != NULL && core < client->job.num_cores; core++)
         ph__link_destroy(client->links[core]);
     ph__control_stream_destroy(client->stream);
@@ -556,7 +559,6 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
     free(client->address);
     ph__layout_destroy(client->layout);
     free(client->links);
-    free(client->polled);
     free(client->learning_rates);
     free(client->core_of_chunk);
     free(client->keys);

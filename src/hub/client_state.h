@@ -3,7 +3,7 @@
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
-#include <poll.h>
+#include <stdatomic.h>
 
 #include "hub/job_memory.h"
 #include "hub/protocol.h"
@@ -11,21 +11,25 @@
 #include "net/control_stream.h"
 #include "net/waiter.h"
 
-#define PH_CLIENT_MAX_OPERATIONS (PH_HUB_MAX_DEPTH + 1)
+#define PH_CLIENT_MAX_OPERATIONS 4 /* of a key: pushes as deep as can be, and a pull; a power of two */
 
+/* One slot of a key's operations. The caller fills it while num_missing is 0 and sets that last; then the engine counts it
+ * down, and the caller looks at the rest again when it is 0. */
 struct ph_client_operation {
-    enum ph_hub_message_kind kind;
-    uint64_t iteration;
-    uint32_t num_missing; /* chunks that were not answered */
-    uint32_t num_contributors;
+    _Atomic uint32_t num_missing; /* chunks that were not answered */
+    _Atomic uint8_t kind;         /* enum ph_hub_message_kind */
+    _Atomic uint64_t iteration;
+    _Atomic uint32_t num_contributors; /* the fewest of its chunks */
 };
 
 struct ph_client_key {
     uint64_t pushed; /* iterations */
     uint64_t pulled; /* the iteration that its parameters are of */
-    struct ph_client_operation operations[PH_CLIENT_MAX_OPERATIONS]; /* oldest first */
-    uint32_t num_operations;
+    struct ph_client_operation operations[PH_CLIENT_MAX_OPERATIONS];
+    uint32_t oldest, num_operations; /* the slots in use: from `oldest` on, modulo their number */
 };
+
+struct ph_client_engine;
 
 struct ph_hub_client {
     uint32_t timeout_ms;
@@ -47,8 +51,9 @@ struct ph_hub_client {
     char *parameters
         [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */
     uint32_t num_parameters;
-    struct ph_link **links; /* (num_cores) */
-    struct pollfd *polled;  /* (num_cores + 1) */
+    struct ph_link **links; /* (num_cores), the engine's */
+    struct ph_client_engine *engine;
+    bool has_no_thread;
     struct ph_waiter waiter;
     uint32_t num_turns;        /* of waiting, since the control connection was looked at */
     uint32_t num_contributors; /* of the last finished pull */
@@ -70,6 +75,5 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
 struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client);
 /* Begins an operation without checks: init assigns and pulls with it. */
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
-ph_status ph__client_push_learning_rates(struct ph_hub_client *client);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * A payload that lies in a registered region is not even copied by the sending kernel: its pages go out as they are
  * (sendfile(2)), and are read when the other side takes them. So who registers memory promises not to write a payload
- * before the other side has answered it; owner.sent says only that the link itself has done with it.
+ * before the other side has answered it – owner.sent says only that the link itself has done with it – and moves the link in
+ * threads that block SIGPIPE.
  *
  * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the wire. */
 #ifndef PH_NET_TCP_LINK_H

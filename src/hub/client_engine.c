@@ -1,0 +1,308 @@
+/* See client_engine.h. */
+#include "hub/client_engine.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net/doorbell.h"
+
+#define MESSAGES_A_TURN 1024
+#define LONGEST_SLEEP_MS 1000 /* of the thread, should a ring of the bell ever be lost */
+
+struct ph_client_engine {
+    struct ph_hub_client *client;
+    struct pollfd *polled; /* (num_cores + 1) */
+    bool has_thread;
+    pthread_t thread;
+    struct ph_waiter waiter; /* the thread's */
+    /* From the caller to the thread. */
+    struct ph_client_command *commands; /* a ring of capacity `mask` + 1 */
+    uint64_t mask;
+    _Alignas(64) _Atomic uint64_t num_posted;
+    _Atomic bool must_stop, is_caller_asleep;
+    /* From the thread to the caller. */
+    _Alignas(64) _Atomic uint64_t num_taken;
+    _Atomic uint64_t num_answers; /* that the caller may wait for */
+    _Atomic bool is_asleep, has_failed;
+    uint64_t seen_answers;          /* the caller's */
+    char text[PH_HUB_MAX_TEXT + 1]; /* written before has_failed */
+    int bells[2][2];                /* [0]: rung for the thread, [1]: for the caller; of each [0] is polled */
+};
+
+/* ---- links ---- */
+
+static ph_status send_chunks(struct ph_hub_client *client, const struct ph_client_command *command)
+{
+    const struct ph_key_place *key = &client->layout->keys[command->key];
+    const bool has_payload = command->kind != PH_HUB_PULL && !client->is_shared;
+    const char *gradients = client->gradients[command->iteration % client->joined.depth];
+    struct ph_message message = {.kind = command->kind, .iteration = command->iteration};
+    for (uint32_t i = 0; i < key->num_chunks; i++) {
+        message.chunk = key->first_chunk + i;
+        const struct ph_chunk_place *chunk = &client->layout->chunks[message.chunk];
+        PH_TRY(ph__link_send(client->links[client->core_of_chunk[message.chunk]], &message,
+            has_payload ? gradients + chunk->gradient_offset : NULL,
+            has_payload ? chunk->gradient_bytes : 0));
+    }
+    return PH_OK;
+}
+
+static ph_status send_learning_rate(struct ph_hub_client *client, const struct ph_client_command *command)
+{
+    struct ph_message message = {.kind = command->kind, .count = command->optimizer};
+    memcpy(&message.chunk, &command->learning_rate, sizeof message.chunk);
+    for (uint16_t core = 0; core < client->job.num_cores; core++)
+        PH_TRY(ph__link_send(client->links[core], &message, NULL, 0));
+    return PH_OK;
+}
+
+static ph_status carry_out(struct ph_hub_client *client, const struct ph_client_command *command)
+{
+    return command->kind == PH_HUB_LEARNING_RATE ? send_learning_rate(client, command)
+                                                 : send_chunks(client, command);
+}
+
+static ph_status move_links(struct ph_hub_client *client, size_t *num_moved_out)
+{
+    size_t num_moved = 0;
+    for (uint16_t core = 0; core < client->job.num_cores; core++) {
+        size_t moved;
+        PH_TRY(ph__link_progress(client->links[core], MESSAGES_A_TURN, &moved));
+        num_moved += moved;
+    }
+    *num_moved_out = num_moved;
+    return PH_OK;
+}
+
+static bool begin_links_sleep(struct ph_hub_client *client)
+{
+    bool may_sleep = true;
+    for (uint16_t core = 0; core < client->job.num_cores; core++)
+        may_sleep &= ph__link_begin_sleep(client->links[core]);
+    return may_sleep;
+}
+
+static ph_status end_links_sleep(struct ph_hub_client *client)
+{
+    bool is_there = true;
+    for (uint16_t core = 0; core < client->job.num_cores; core++)
+        is_there &= ph__link_end_sleep(client->links[core]);
+    return is_there ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub does not serve this worker any more");
+}
+
+/* Polls the links, and one descriptor more. */
+static bool poll_links(struct ph_client_engine *engine, int descriptor, int timeout_ms)
+{
+    const struct ph_hub_client *client = engine->client;
+    const uint16_t num_cores = client->job.num_cores;
+    for (uint16_t core = 0; core < num_cores; core++)
+        engine->polled[core] = (struct pollfd){
+            .fd = client->links[core]->descriptor, .events = ph__link_poll_events(client->links[core])};
+    engine->polled[num_cores] = (struct pollfd){.fd = descriptor, .events = POLLIN};
+    return poll(engine->polled, (nfds_t)num_cores + 1, timeout_ms) > 0 &&
+           engine->polled[num_cores].revents != 0;
+}
+
+/* ---- the thread ---- */
+
+static ph_status take_commands(struct ph_client_engine *engine, size_t *num_taken)
+{
+    const uint64_t num_posted = atomic_load_explicit(&engine->num_posted, memory_order_acquire);
+    uint64_t at = atomic_load_explicit(&engine->num_taken, memory_order_relaxed);
+    for (; at != num_posted; at++) {
+        PH_TRY(carry_out(engine->client, &engine->commands[at & engine->mask]));
+        atomic_store_explicit(&engine->num_taken, at + 1, memory_order_release);
+        (*num_taken)++;
+    }
+    return PH_OK;
+}
+
+static ph_status sleep_thread(struct ph_client_engine *engine)
+{
+    atomic_store(&engine->is_asleep, true);
+    const bool has_commands =
+        atomic_load(&engine->num_posted) != atomic_load_explicit(&engine->num_taken, memory_order_relaxed);
+    if (begin_links_sleep(engine->client) && !has_commands && !atomic_load(&engine->must_stop))
+        poll_links(engine, engine->bells[0][0], LONGEST_SLEEP_MS);
+    atomic_store_explicit(&engine->is_asleep, false, memory_order_relaxed);
+    ph__doorbell_answer(engine->bells[0][0]);
+    return end_links_sleep(engine->client);
+}
+
+static void tell_caller(struct ph_client_engine *engine)
+{
+    atomic_fetch_add(&engine->num_answers, 1);
+    if (atomic_load(&engine->is_caller_asleep))
+        ph__doorbell_ring(engine->bells[1][1]);
+}
+
+static ph_status turn(struct ph_client_engine *engine)
+{
+    size_t num_taken = 0, num_moved;
+    PH_TRY(take_commands(engine, &num_taken));
+    PH_TRY(move_links(engine->client, &num_moved));
+    if (num_moved > 0)
+        tell_caller(engine);
+    if (num_taken + num_moved > 0)
+        ph__waiter_reset(&engine->waiter);
+    else if (ph__waiter_should_sleep(&engine->waiter))
+        return sleep_thread(engine);
+    return PH_OK;
+}
+
+static void *run(void *context)
+{
+    struct ph_client_engine *engine = context;
+    ph_status status = PH_OK;
+    while (status == PH_OK && !atomic_load_explicit(&engine->must_stop, memory_order_acquire))
+        status = turn(engine);
+    if (status != PH_OK) {
+        snprintf(engine->text, sizeof engine->text, "%s", ph_error_text());
+        atomic_store(&engine->has_failed, true);
+        tell_caller(engine);
+    }
+    return NULL;
+}
+
+/* ---- the caller ---- */
+
+static ph_status check_thread(struct ph_client_engine *engine)
+{
+    return atomic_load(&engine->has_failed) ? ph_fail(PH_ERROR_PEER, "%s", engine->text) : PH_OK;
+}
+
+ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct ph_client_command *command)
+{
+    bool has_moved;
+    if (!engine->has_thread) {
+        PH_TRY(carry_out(engine->client, command));
+        return ph__client_engine_progress(engine, &has_moved);
+    }
+    PH_TRY(check_thread(engine));
+    const uint64_t at = atomic_load_explicit(&engine->num_posted, memory_order_relaxed);
+    if (at - atomic_load_explicit(&engine->num_taken, memory_order_acquire) > engine->mask)
+        return ph_fail(PH_ERROR_USAGE, "more was started than can be under way");
+    engine->commands[at & engine->mask] = *command;
+    atomic_store(&engine->num_posted, at + 1);
+    if (atomic_load(&engine->is_asleep))
+        ph__doorbell_ring(engine->bells[0][1]);
+    return PH_OK;
+}
+
+ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_moved_out)
+{
+    size_t num_moved;
+    if (!engine->has_thread) {
+        PH_TRY(move_links(engine->client, &num_moved));
+        *has_moved_out = num_moved > 0;
+        return PH_OK;
+    }
+    PH_TRY(check_thread(engine));
+    const uint64_t num_answers = atomic_load_explicit(&engine->num_answers, memory_order_acquire);
+    *has_moved_out = num_answers != engine->seen_answers;
+    engine->seen_answers = num_answers;
+    return PH_OK;
+}
+
+ph_status ph__client_engine_sleep(
+    struct ph_client_engine *engine, int descriptor, int timeout_ms, bool *is_readable_out)
+{
+    *is_readable_out = false;
+    if (!engine->has_thread) {
+        if (begin_links_sleep(engine->client))
+            *is_readable_out = poll_links(engine, descriptor, timeout_ms);
+        return end_links_sleep(engine->client);
+    }
+    atomic_store(&engine->is_caller_asleep, true);
+    if (atomic_load(&engine->num_answers) == engine->seen_answers) {
+        struct pollfd polled[2] = {
+            {.fd = engine->bells[1][0], .events = POLLIN}, {.fd = descriptor, .events = POLLIN}};
+        *is_readable_out = poll(polled, 2, timeout_ms) > 0 && polled[1].revents != 0;
+    }
+    atomic_store_explicit(&engine->is_caller_asleep, false, memory_order_relaxed);
+    ph__doorbell_answer(engine->bells[1][0]);
+    return PH_OK;
+}
+
+/* ---- life ---- */
+
+/* Each key's operations, and new learning rates before each of them. */
+static size_t count_commands(const struct ph_hub_client *client)
+{
+    size_t capacity = 1;
+    while (capacity < client->layout->sizes.num_keys * PH_CLIENT_MAX_OPERATIONS * 2 + PH_HUB_MAX_OPTIMIZERS)
+        capacity *= 2;
+    return capacity;
+}
+
+static ph_status make_bells(struct ph_client_engine *engine)
+{
+    for (size_t i = 0; i < 2; i++)
+        PH_TRY(ph__doorbell_create(engine->bells[i]));
+    return PH_OK;
+}
+
+/* Signals are the business of the program's own threads. */
+static ph_status start_thread(struct ph_client_engine *engine)
+{
+    sigset_t all, former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &former);
+    const int error = pthread_create(&engine->thread, NULL, run, engine);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    engine->has_thread = error == 0;
+    return error == 0 ? PH_OK
+                      : ph_fail(PH_ERROR_MEMORY, "no thread for a worker's links: %s", strerror(error));
+}
+
+ph_status ph__client_engine_create(
+    struct ph_hub_client *client, bool has_thread, struct ph_client_engine **engine_out)
+{
+    struct ph_client_engine *engine = aligned_alloc(64, sizeof *engine);
+    if (engine == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links");
+    memset(engine, 0, sizeof *engine);
+    memset(engine->bells, -1, sizeof engine->bells);
+    const size_t num_commands = count_commands(client);
+    engine->client = client;
+    engine->mask = num_commands - 1;
+    engine->waiter = client->waiter;
+    engine->polled = calloc((size_t)client->job.num_cores + 1, sizeof *engine->polled);
+    engine->commands = calloc(num_commands, sizeof *engine->commands);
+    ph_status status = engine->polled == NULL || engine->commands == NULL
+                           ? ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links")
+                           : PH_OK;
+    if (status == PH_OK && has_thread)
+        status = make_bells(engine);
+    if (status == PH_OK && has_thread)
+        status = start_thread(engine);
+    if (status != PH_OK) {
+        ph__client_engine_destroy(engine);
+        return status;
+    }
+    *engine_out = engine;
+    return PH_OK;
+}
+
+void ph__client_engine_destroy(struct ph_client_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    if (engine->has_thread) {
+        atomic_store(&engine->must_stop, true);
+        ph__doorbell_ring(engine->bells[0][1]);
+        pthread_join(engine->thread, NULL);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        if (engine->bells[i / 2][i % 2] >= 0)
+            close(engine->bells[i / 2][i % 2]);
+    }
+    free(engine->polled);
+    free(engine->commands);
+    free(engine);
+}

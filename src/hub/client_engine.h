@@ -1,0 +1,35 @@
+/* The engine of a worker's client: moves its links, so that what was started goes on. Either by the caller's own calls, or in a
+ * thread of its own (TCP), so that transfers overlap whatever the caller computes.
+ *
+ * The caller says what to send by commands, and the engine tells by the operations' num_missing what was answered; between
+ * the two threads there is a ring of commands with one writer and one reader, and no lock. */
+#ifndef PH_HUB_CLIENT_ENGINE_H
+#define PH_HUB_CLIENT_ENGINE_H
+
+#include "hub/client_state.h"
+
+struct ph_client_command {
+    uint8_t kind;       /* enum ph_hub_message_kind */
+    uint16_t optimizer; /* PH_HUB_LEARNING_RATE */
+    float learning_rate;
+    uint32_t key;
+    uint64_t iteration;
+};
+
+/* Starts the thread if `has_thread`. PH_ERROR_MEMORY. */
+ph_status ph__client_engine_create(
+    struct ph_hub_client *client, bool has_thread, struct ph_client_engine **engine_out);
+void ph__client_engine_destroy(struct ph_client_engine *engine); /* ends the thread; NULL is fine */
+
+/* PH_ERROR_PEER when a link has failed. */
+ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct ph_client_command *command);
+
+/* Moves things on, where there is no thread that does. has_moved_out: something was done, by whomever. */
+ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_moved_out);
+
+/* Sleeps until something was answered, `descriptor` has something to read, or timeout_ms are over; is_readable_out: the
+ * descriptor has. */
+ph_status ph__client_engine_sleep(
+    struct ph_client_engine *engine, int descriptor, int timeout_ms, bool *is_readable_out);
+
+#endif
