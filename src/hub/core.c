@@ -11,6 +11,7 @@
 
 #include "base/cpu.h"
 #include "hub/core.h"
+#include "hub/placement.h"
 #include "net/doorbell.h"
 
 #define BYTES_A_ROUND ((int64_t)256 << 10) /* of gradients, for each shard */
@@ -115,6 +116,8 @@ static void *run(void *context)
     struct ph_core *core = context;
     fenv_t former;
     ph__cpu_float_enter(true, &former);
+    if (core->options.processor >= 0)
+        (void)!ph__placement_pin_self((uint32_t)core->options.processor); /* a wish: elsewhere it runs, too */
     while (!atomic_load_explicit(&core->must_stop, memory_order_acquire)) {
         answer_call(core);
         increment(&core->rounds);
@@ -180,6 +183,11 @@ void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard)
             core->shares[kept++] = core->shares[i];
     }
     core->num_shares = kept;
+}
+
+void ph__core_set_crowded(struct ph_core *core, bool is_crowded)
+{
+    core->waiter.is_crowded = is_crowded;
 }
 
 struct ph_core_counters ph__core_counters(const struct ph_core *core)

@@ -19,7 +19,7 @@ struct ph_core_options {
     enum ph_wait_policy wait;
     bool is_crowded;              /* see waiter.h */
     size_t max_shards, max_links; /* of all shards together */
-    int processor;                /* to stay on; -1: any */
+    int processor;                /* to stay on, where the system lets it; -1: any */
     struct ph_core *const
         *others; /* (num_others) all core threads, this one among them; read when it wakes them */
     size_t num_others;
@@ -38,6 +38,7 @@ void ph__core_call(struct ph_core *core, ph_core_function function, void *contex
 bool ph__core_has_room(const struct ph_core *core, size_t num_workers);
 void ph__core_add_shard(struct ph_core *core, struct ph_shard *shard);
 void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard);
+void ph__core_set_crowded(struct ph_core *core, bool is_crowded); /* see waiter.h */
 
 /* It has a look at all its shards, although no message has come. Any thread. */
 void ph__core_wake(struct ph_core *core);

@@ -148,6 +148,7 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     }
     session->server = server;
     session->is_local = is_local;
+    session->is_of_host = is_local || ph__socket_is_loopback(socket);
     ph_status status = ph__control_stream_create(socket, &session->stream);
     if (status == PH_OK) {
         ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */

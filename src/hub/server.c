@@ -42,6 +42,11 @@ void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t w
     ph__doorbell_ring(server->bell[1]);
 }
 
+void ph__server_note_touched(void *context)
+{
+    ph__doorbell_ring(((struct ph_hub_server *)context)->bell[1]);
+}
+
 void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant)
 {
     pthread_mutex_lock(&server->failures_mutex);
@@ -77,6 +82,7 @@ static void rung(void *context, uint32_t events)
         ph__server_worker_failed(failure->tenant, failure->worker, failure->text);
         free(failure);
     }
+    ph__server_begin_touched(server);
 }
 
 /* ---- listening ---- */
@@ -126,30 +132,6 @@ static ph_status listen_everywhere(struct ph_hub_server *server)
         server->loop, server->listening_local, EPOLLIN, knocked_locally, server, &server->sources[1]);
 }
 
-/* ---- core threads ---- */
-
-static ph_status start_cores(struct ph_hub_server *server)
-{
-    const size_t num_processors = ph__cpu_count();
-    const size_t wanted = server->options.num_threads > 0 ? server->options.num_threads : num_processors;
-    if (wanted > PH_HUB_MAX_CORES)
-        return ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES);
-    for (server->num_cores = 0; server->num_cores < wanted; server->num_cores++) {
-        const struct ph_core_options options = {
-            .index = server->num_cores,
-            .wait = (enum ph_wait_policy)server->options.wait,
-            .is_crowded = true,
-            .max_shards = server->options.max_jobs,
-            .max_links = PH_HUB_MAX_LINKS,
-            .processor = -1,
-            .others = server->cores,
-            .num_others = wanted,
-        };
-        PH_TRY(ph__core_create(&options, &server->cores[server->num_cores]));
-    }
-    return PH_OK;
-}
-
 /* ---- life ---- */
 
 static ph_status read_secret(struct ph_hub_server *server)
@@ -177,7 +159,7 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__doorbell_create(server->bell));
     PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
     PH_TRY(listen_everywhere(server));
-    return start_cores(server);
+    return ph__server_start_cores(server);
 }
 
 ph_status ph_hub_server_create(const struct ph_hub_server_options *options, struct ph_hub_server **server_out)
@@ -216,6 +198,7 @@ ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *st
     while (!atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal)) {
         PH_TRY(ph__event_loop_run(server->loop, TURN_MS));
         sweep_sessions(server);
+        ph__server_count_crowd(server);
     }
     return PH_OK;
 }
@@ -239,8 +222,7 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
     ph__server_end_tenants(server);
     while (server->sessions != NULL)
         ph__session_close(server->sessions);
-    for (uint16_t i = 0; i < server->num_cores; i++)
-        ph__core_destroy(server->cores[i]);
+    ph__server_stop_cores(server);
     for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
         ph__event_source_remove(server->sources[i]);
     ph__event_loop_destroy(server->loop);

@@ -252,6 +252,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
         .num_versions = tenant->memory->num_versions,
         .ring_capacity = (uint32_t)tenant->ring_capacity,
         .num_cores = tenant->num_cores,
+        .is_crowded = session->server->is_crowded,
         .cores_sum = tenant->cores_sum,
         .token = tenant->members[rank].token,
     };
@@ -290,9 +291,11 @@ static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *t
         .is_non_temporal = server->options.is_non_temporal,
         .max_bytes = bytes_left(server),
         .failure = ph__server_note_failure,
-        .failure_context = server,
+        .touched = ph__server_note_touched,
+        .context = server,
     };
     PH_TRY(ph__tenant_build(tenant, &options));
+    ph__server_count_crowd(server);
     for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
         PH_TRY(ph__random_bytes(&tenant->members[rank].token, sizeof tenant->members[rank].token));
     for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
@@ -389,13 +392,22 @@ static ph_status request_linked(struct ph_session *session)
     tenant->num_linked++;
     if (tenant->num_linked < tenant->settings.service.num_workers)
         return PH_OK;
-    if (ph__tenant_start(tenant) != PH_OK) {
+    if (ph__tenant_start(tenant) != PH_OK)
         end_run(session->server, tenant, ph_error_text());
-        return PH_OK;
-    }
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
-        ph__session_send(tenant->members[i].session, PH_FRAME_BEGIN, NULL, NULL, 0);
     return PH_OK;
+}
+
+void ph__server_begin_touched(struct ph_hub_server *server)
+{
+    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        if (tenant->state != PH_TENANT_RUNNING || tenant->has_begun || !ph__tenant_is_touched(tenant))
+            continue;
+        tenant->has_begun = true;
+        for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+            if (tenant->members[i].session != NULL)
+                ph__session_send(tenant->members[i].session, PH_FRAME_BEGIN, NULL, NULL, 0);
+        }
+    }
 }
 
 /* Nobody pulls before rank 0 has given all parameters. */

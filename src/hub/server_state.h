@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "hub/placement.h"
 #include "hub/tenant.h"
 #include "net/control_stream.h"
 #include "net/event_loop.h"
@@ -22,7 +23,8 @@ struct ph_session { /* a control connection */
     struct ph_event_source *source;
     enum ph_session_state state;
     struct ph_challenge challenge; /* while it proves itself */
-    bool is_local;
+    bool is_local;   /* over a local socket */
+    bool is_of_host; /* so, or over the loopback */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     struct ph_tenant *tenant; /* NULL: it has not joined */
     uint32_t rank;
@@ -46,6 +48,10 @@ struct ph_hub_server {
     struct ph_event_source *sources[3];
     struct ph_core *cores[PH_HUB_MAX_CORES];
     uint16_t num_cores;
+    struct ph_machine machine;
+    struct ph_placement placement; /* of core threads */
+    size_t num_processors;
+    bool is_crowded; /* core threads and workers of this host outnumber the processors */
     uint64_t max_bytes;
     struct ph_secret *secret; /* NULL: none */
     struct ph_tenant *tenants;
@@ -74,11 +80,22 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
 void ph__server_session_ends(struct ph_session *session);
 void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text);
 void ph__server_end_tenants(struct ph_hub_server *server);
+/* Tells the workers of jobs whose memory has been touched that these begin. */
+void ph__server_begin_touched(struct ph_hub_server *server);
+
+/* ---- server_cores.c ---- */
+
+ph_status ph__server_start_cores(struct ph_hub_server *server);
+void ph__server_stop_cores(struct ph_hub_server *server);
+/* Workers have come or gone: core threads may have to wait in another way. */
+void ph__server_count_crowd(struct ph_hub_server *server);
 
 /* ---- server.c ---- */
 
 /* ph_tenant_failure: called in core threads. */
 void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
+/* ph_tenant_touched: the same. */
+void ph__server_note_touched(void *context);
 /* Those of a tenant whose run has ended concern nobody any more. */
 void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant);
 

@@ -225,6 +225,8 @@ static size_t move_links(struct ph_shard *shard, size_t max_messages)
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
 {
     const uint64_t ended_before = shard->works_ended;
+    if (shard->is_touching)
+        return ph__shard_touch(shard, max_bytes, bytes_out);
     shard->bytes_summed = 0;
     size_t num_moved = move_links(shard, MESSAGES_A_TURN);
     ph__shard_look_for_steps(shard);

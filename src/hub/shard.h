@@ -68,6 +68,7 @@ struct ph_shard_callbacks {
     /* A worker has broken the rules or its link has: ph_error_text() says how. Called once for each; its link is not used
      * any more. */
     void (*worker_failed)(void *context, uint32_t worker, ph_status status);
+    void (*touched)(void *context); /* after ph__shard_begin_touch: it is done */
 };
 
 struct ph_shard_counters {
@@ -88,11 +89,15 @@ struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker); /* NULL
 /* The worker is no more: its link goes, and iterations wait for the others alone. */
 void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker);
 
+/* Its first runs, before any message, write to all memory of its chunks, so that this belongs to the NUMA node of the thread
+ * that runs it. */
+void ph__shard_begin_touch(struct ph_shard *shard);
+
 /* Moves all links on, and updates chunks until about max_bytes of gradients were summed. Returns what was done: messages
  * and chunks; 0: nothing to do until a message comes. bytes_out: of gradients summed. */
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
 
-/* Before its thread sleeps: from now on links ring. false: something has come meanwhile. Afterwards end_sleep, always; a link
+/* Before its thread sleeps: from now on links ring. false: something has come meanwhile, or there is work left. Afterwards end_sleep, always; a link
  * whose other side has gone fails then. In between the thread polls what is listed: at most num_workers. */
 bool ph__shard_begin_sleep(struct ph_shard *shard);
 void ph__shard_end_sleep(struct ph_shard *shard);

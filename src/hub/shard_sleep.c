@@ -13,7 +13,7 @@ size_t ph__shard_num_workers(const struct ph_shard *shard)
 
 bool ph__shard_begin_sleep(struct ph_shard *shard)
 {
-    bool may_sleep = true;
+    bool may_sleep = shard->works_ended == shard->works_begun && !shard->is_touching;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (is_moved(&shard->links[worker]))
             may_sleep &= ph__link_begin_sleep(shard->links[worker].link);

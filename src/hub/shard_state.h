@@ -39,6 +39,8 @@ struct ph_shard {
     uint64_t works_mask, works_begun, works_ended;
     uint64_t rounds_stepped; /* of clipping */
     size_t bytes_summed;     /* in this run */
+    size_t num_touched;      /* chunks, while is_touching */
+    bool is_touching;
     float *learning_rates;   /* (num_optimizers) */
     const void **copies;     /* (num_workers), scratch of an update */
     void **results;          /* (num_workers + 1) */
@@ -81,6 +83,11 @@ void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work);
 void ph__shard_assign(struct ph_shard *shard, uint32_t chunk);
 /* Steps that wait for a clip factor, when it is known. */
 void ph__shard_look_for_steps(struct ph_shard *shard);
+
+/* ---- shard_touch.c ---- */
+
+/* Touches about max_bytes. Returns chunks. */
+size_t ph__shard_touch(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
 
 /* ---- shard_reply.c ---- */
 

@@ -19,7 +19,8 @@ struct ph_tenant_part {
     struct ph_tenant *tenant;
     uint16_t core;
     ph_tenant_failure failure;
-    void *failure_context;
+    ph_tenant_touched touched;
+    void *context;
 };
 
 ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out)
@@ -191,7 +192,14 @@ static void wake_others(void *context)
 static void worker_failed(void *context, uint32_t worker, ph_status status)
 {
     const struct ph_tenant_part *part = context;
-    part->failure(part->failure_context, part->tenant, worker, status);
+    part->failure(part->context, part->tenant, worker, status);
+}
+
+static void touched(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    if (atomic_fetch_add(&part->tenant->num_touched, 1) + 1 == part->tenant->num_cores)
+        part->touched(part->context);
 }
 
 static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_options *options)
@@ -226,9 +234,12 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
         tenant->parts[core] = (struct ph_tenant_part){.tenant = tenant,
             .core = core,
             .failure = options->failure,
-            .failure_context = options->failure_context};
-        const struct ph_shard_callbacks callbacks = {
-            .context = &tenant->parts[core], .wake_others = wake_others, .worker_failed = worker_failed};
+            .touched = options->touched,
+            .context = options->context};
+        const struct ph_shard_callbacks callbacks = {.context = &tenant->parts[core],
+            .wake_others = wake_others,
+            .worker_failed = worker_failed,
+            .touched = touched};
         PH_TRY(ph__shard_create(&tenant->job, core, &callbacks, &tenant->shards[core]));
     }
     return PH_OK;
@@ -345,8 +356,10 @@ static void add_to_core(void *context)
 {
     struct core_change *change = context;
     change->has_room = ph__core_has_room(change->core, ph__shard_num_workers(change->shard));
-    if (change->has_room)
-        ph__core_add_shard(change->core, change->shard);
+    if (!change->has_room)
+        return;
+    ph__shard_begin_touch(change->shard);
+    ph__core_add_shard(change->core, change->shard);
 }
 
 static void remove_from_core(void *context)
@@ -371,6 +384,8 @@ static void stop_cores(struct ph_tenant *tenant, uint16_t num_cores)
 
 ph_status ph__tenant_start(struct ph_tenant *tenant)
 {
+    atomic_store(&tenant->num_touched, 0);
+    tenant->has_begun = false;
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
         ph__core_call(tenant->cores[core], add_to_core, &change);
@@ -381,6 +396,11 @@ ph_status ph__tenant_start(struct ph_tenant *tenant)
     }
     tenant->state = PH_TENANT_RUNNING;
     return PH_OK;
+}
+
+bool ph__tenant_is_touched(const struct ph_tenant *tenant)
+{
+    return atomic_load(&tenant->num_touched) == tenant->num_cores;
 }
 
 void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)

@@ -33,6 +33,8 @@ struct ph_tenant;
 
 /* A worker's end as the shards see it, told to the control thread. Called in a core thread. */
 typedef void (*ph_tenant_failure)(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
+/* The memory of the tenant has been touched by all of its core threads (shard.h). Called in one of them. */
+typedef void (*ph_tenant_touched)(void *context);
 
 struct ph_tenant_part; /* what a shard's callbacks know */
 
@@ -56,7 +58,9 @@ struct ph_tenant {
     struct ph_tenant_part *parts; /* (num_cores) */
     struct ph_core *const *cores; /* (num_cores), the hub's */
     uint16_t num_cores;
-    struct ph_tenant *next; /* the hub's list */
+    _Atomic uint16_t num_touched; /* core threads that have touched its memory */
+    bool has_begun;               /* all have, and workers were told so */
+    struct ph_tenant *next;       /* the hub's list */
 };
 
 ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out);
@@ -69,7 +73,8 @@ struct ph_tenant_options {
     bool is_non_temporal;
     uint64_t max_bytes; /* that it may take */
     ph_tenant_failure failure;
-    void *failure_context;
+    ph_tenant_touched touched;
+    void *context; /* of both */
 };
 
 /* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. PH_ERROR_MEMORY,
@@ -89,8 +94,11 @@ ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_
     struct ph_frame_key *send_key, struct ph_frame_key *receive_key);
 bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker); /* to all core threads */
 
-/* From now on core threads work on it. PH_ERROR_MEMORY when they have too many jobs or links already. */
+/* From now on core threads work on it; they begin by touching its memory. PH_ERROR_MEMORY when they have too many jobs or
+ * links already. */
 ph_status ph__tenant_start(struct ph_tenant *tenant);
+
+bool ph__tenant_is_touched(const struct ph_tenant *tenant);
 
 /* A running tenant goes on without the worker. */
 void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker);

@@ -1,0 +1,85 @@
+/* A hub's core threads: how many, where they run, and how they wait. */
+#include "base/cpu.h"
+#include "hub/server_state.h"
+
+/* ---- placement ---- */
+
+static ph_status place_cores(struct ph_hub_server *server, size_t num_cores)
+{
+    PH_TRY(ph__machine_detect(&server->machine));
+    if (ph__socket_is_loopback(server->listening))
+        ph__machine_keep_loopback(&server->machine);
+    return ph__placement_plan(&server->machine, num_cores, &server->placement);
+}
+
+static ph_status start_core(struct ph_hub_server *server, uint16_t index)
+{
+    const struct ph_thread_place *place = &server->placement.threads[index];
+    const struct ph_core_options options = {
+        .index = index,
+        .wait = (enum ph_wait_policy)server->options.wait,
+        .is_crowded = server->is_crowded,
+        .max_shards = server->options.max_jobs,
+        .max_links = PH_HUB_MAX_LINKS,
+        .processor = place->processor != PH_NOWHERE ? (int)place->processor : -1,
+        .others = server->cores,
+        .num_others = server->placement.num_threads,
+    };
+    return ph__core_create(&options, &server->cores[index]);
+}
+
+ph_status ph__server_start_cores(struct ph_hub_server *server)
+{
+    server->num_processors = ph__cpu_count();
+    const size_t wanted =
+        server->options.num_threads > 0 ? server->options.num_threads : server->num_processors;
+    if (wanted > PH_HUB_MAX_CORES)
+        return ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES);
+    PH_TRY(place_cores(server, wanted));
+    server->is_crowded = wanted > server->num_processors;
+    for (; server->num_cores < wanted; server->num_cores++)
+        PH_TRY(start_core(server, server->num_cores));
+    return PH_OK;
+}
+
+void ph__server_stop_cores(struct ph_hub_server *server)
+{
+    for (uint16_t i = 0; i < server->num_cores; i++)
+        ph__core_destroy(server->cores[i]);
+    server->num_cores = 0;
+    ph__placement_fini(&server->placement);
+    ph__machine_fini(&server->machine);
+}
+
+/* ---- crowds ---- */
+
+static size_t count_local_workers(const struct ph_hub_server *server)
+{
+    size_t count = 0;
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        count += session->tenant != NULL && session->is_of_host;
+    return count;
+}
+
+struct crowding {
+    struct ph_core *core;
+    bool is_crowded;
+};
+
+static void tell_core(void *context)
+{
+    const struct crowding *crowding = context;
+    ph__core_set_crowded(crowding->core, crowding->is_crowded);
+}
+
+void ph__server_count_crowd(struct ph_hub_server *server)
+{
+    const bool is_crowded = server->num_cores + count_local_workers(server) > server->num_processors;
+    if (is_crowded == server->is_crowded)
+        return;
+    server->is_crowded = is_crowded;
+    for (uint16_t i = 0; i < server->num_cores; i++) {
+        struct crowding crowding = {.core = server->cores[i], .is_crowded = is_crowded};
+        ph__core_call(server->cores[i], tell_core, &crowding);
+    }
+}

@@ -1,0 +1,73 @@
+/* First touch: a page of memory belongs to the NUMA node whose processor writes to it first. So each shard writes to all
+ * pages of its chunks before anybody else does, in its core thread and in turns as of its other work, since a new page costs
+ * a fault: the job begins when all shards are done, and other jobs go on meanwhile.
+ *
+ * What is written is what was there, for parameters may come from a checkpoint. Pages of 2 MiB hold chunks of several
+ * shards, and belong to the first of these. */
+#include <unistd.h>
+
+#include "base/sizes.h"
+#include "hub/shard_state.h"
+
+#define BYTES_A_TURN ((size_t)256 << 10)
+
+static void touch(void *memory, size_t size, size_t page)
+{
+    volatile char *begin = memory;
+    for (size_t at = 0; at < size; at += page - (size_t)(begin + at) % page)
+        begin[at] = begin[at];
+}
+
+/* What there is of an array for gradients or results. Returns its bytes. */
+static size_t touch_bytes(char *region, const struct ph_chunk_place *place, size_t page)
+{
+    if (region == NULL)
+        return 0;
+    touch(region + place->gradient_offset, place->gradient_bytes, page);
+    return place->gradient_bytes;
+}
+
+static size_t touch_weights(float *region, const struct ph_chunk_place *place, size_t page)
+{
+    if (region == NULL)
+        return 0;
+    const size_t size = place->num_elements * sizeof *region;
+    touch(region + place->first_weight, size, page);
+    return size;
+}
+
+static size_t touch_chunk(const struct ph_job_memory *memory, uint32_t chunk, size_t page)
+{
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    size_t size = touch_weights(memory->m, place, page) + touch_weights(memory->s, place, page);
+    for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
+        const bool is_weights = memory->results[i] == (char *)memory->weights[i];
+        size += touch_weights(memory->weights[i], place, page) + touch_weights(memory->sums[i], place, page);
+        size += is_weights ? 0 : touch_bytes(memory->results[i], place, page);
+        for (uint32_t worker = 0; worker < memory->num_workers; worker++)
+            size += touch_bytes(memory->workers[worker].gradients[i], place, page) +
+                    touch_bytes(memory->workers[worker].parameters[i], place, page);
+    }
+    return size;
+}
+
+void ph__shard_begin_touch(struct ph_shard *shard)
+{
+    shard->is_touching = true;
+    shard->num_touched = 0;
+}
+
+size_t ph__shard_touch(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = ph__min(max_bytes, BYTES_A_TURN);
+    size_t size = 0, count = 0;
+    for (; shard->num_touched < shard->num_chunks && size < most; count++)
+        size += touch_chunk(shard->job->memory, shard->chunks[shard->num_touched++], page);
+    *bytes_out = size;
+    if (shard->num_touched == shard->num_chunks) {
+        shard->is_touching = false;
+        shard->callbacks.touched(shard->callbacks.context);
+        count++;
+    }
+    return count;
+}
