@@ -185,7 +185,7 @@ void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a de
 
 struct ph_hub_server;
 
-struct ph_hub_server_options { /* zero-initialised: the defaults */
+struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borrowed until destroy */
     const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
     const char *secret_file;   /* needed when the address is not loopback */
     uint32_t num_threads;      /* core threads; 0: one a processor */
@@ -199,6 +199,7 @@ struct ph_hub_server_options { /* zero-initialised: the defaults */
     const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
     const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
     int log_descriptor;     /* structured log lines go there; 0: nowhere */
+    bool is_log_json;       /* a JSON object a line instead of key=value */
 };
 
 ph_status ph_hub_server_create(
@@ -206,6 +207,8 @@ ph_status ph_hub_server_create(
 
 /* "127.0.0.1:4711": where clients connect; until destroy. */
 const char *ph_hub_server_address(const struct ph_hub_server *server);
+/* "127.0.0.1:9464": where metrics are served; NULL without them. */
+const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
 
 /* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
  * program's main loop. Jobs are checkpointed at the end where there is a folder for it. */

@@ -1,4 +1,5 @@
 /* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,13 +26,20 @@ void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const 
         session->is_closing = true;
 }
 
-void ph__session_answer(struct ph_session *session, ph_status status)
+static void send_answer(struct ph_session *session, ph_status status)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, status == PH_OK ? "" : ph_error_text());
     ph__session_send(session, PH_FRAME_ANSWER, &writer, NULL, 0);
+}
+
+void ph__session_answer(struct ph_session *session, ph_status status)
+{
+    if (status != PH_OK)
+        ph__server_log_refused(session, ph_error_text());
+    send_answer(session, status);
 }
 
 /* ---- greeting ---- */
@@ -121,8 +129,10 @@ static ph_status move(struct ph_session *session, uint32_t events)
             PH_TRY(ph__event_source_change(session->source, EPOLLIN));
     }
     const ph_status received = ph__control_stream_receive(session->stream);
-    PH_TRY(take_frames(session));
-    return received;
+    const ph_status taken = take_frames(session);
+    if (taken != PH_OK)
+        ph__server_log_broken(session, ph_error_text());
+    return taken != PH_OK ? taken : received;
 }
 
 static void happened(void *context, uint32_t events)
@@ -133,7 +143,7 @@ static void happened(void *context, uint32_t events)
     const ph_status status = move(session, events);
     if (status == PH_OK || session->stream == NULL)
         return;
-    ph__session_answer(session, status); /* the reason, to whoever still listens */
+    send_answer(session, status); /* the reason, to whoever still listens */
     session->is_closing = true;
 }
 
@@ -161,6 +171,9 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     }
     session->next = server->sessions;
     server->sessions = session;
+    if (is_local || ph__socket_peer(socket, session->peer) != PH_OK)
+        snprintf(session->peer, sizeof session->peer, "local");
+    ph__server_log_opened(session);
     return PH_OK;
 }
 
@@ -171,6 +184,7 @@ void ph__session_close(struct ph_session *session)
         link = &(*link)->next;
     *link = session->next;
     ph__server_session_ends(session);
+    ph__server_log_closed(session);
     ph__event_source_remove(session->source);
     ph__control_stream_destroy(session->stream);
     free(session);

@@ -313,6 +313,21 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
     return finish(&reader, "joined");
 }
 
+/* ---- status ---- */
+
+void ph__put_status(struct ph_wire_writer *writer, const char *service)
+{
+    ph__wire_put_text(writer, service, PH_HUB_MAX_NAME);
+}
+
+ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1])
+{
+    struct ph_wire_reader reader;
+    ph__wire_reader_init(&reader, body, size);
+    ph__wire_get_text(&reader, PH_HUB_MAX_NAME, service_out);
+    return finish(&reader, "status");
+}
+
 /* ---- keys and layouts ---- */
 
 void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys)

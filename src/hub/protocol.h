@@ -7,7 +7,7 @@
  *     PROOF           ->
  *                     <-          WELCOME; with a secret all frames have tags from here on (net/control_stream.h)
  *     CREATE, DESTROY ->          ANSWER
- *     STATUS          ->          STATUS_TEXT
+ *     STATUS          ->          STATUS_TEXT: JSON (server_status.c)
  *     JOIN            ->          JOINED
  *     INIT            ->          LAYOUT, when all workers have said the same INIT
  *     LINKED          ->          BEGIN, when all have
@@ -129,6 +129,7 @@ void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service 
 void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join);
 void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined);
 void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout);
+void ph__put_status(struct ph_wire_writer *writer, const char *service); /* "": all services */
 
 /* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
 ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out);
@@ -140,6 +141,7 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer
 ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out);
 ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
 ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);
+ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
 /* INIT is an array of keys, LAYOUT a layout and an iteration for each key: both are read into what the caller frees. */
 #define PH_HUB_KEY_BYTES 13 /* of a key in INIT */

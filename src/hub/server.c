@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/random_bytes.h"
@@ -159,6 +160,7 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__doorbell_create(server->bell));
     PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
     PH_TRY(listen_everywhere(server));
+    PH_TRY(ph__server_open_metrics(server));
     return ph__server_start_cores(server);
 }
 
@@ -168,6 +170,8 @@ ph_status ph_hub_server_create(const struct ph_hub_server_options *options, stru
     if (server == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
     server->options = *options;
+    server->started_ns = ph__clock_ns();
+    ph__server_open_log(server);
     server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;
     pthread_mutex_init(&server->failures_mutex, NULL);
     const ph_status status = start(server);
@@ -193,14 +197,26 @@ static void sweep_sessions(struct ph_hub_server *server)
     }
 }
 
+static ph_status turn(struct ph_hub_server *server)
+{
+    const int timeout_ms = ph__server_metrics_timeout_ms(server);
+    PH_TRY(ph__event_loop_run(server->loop, timeout_ms >= 0 && timeout_ms < TURN_MS ? timeout_ms : TURN_MS));
+    PH_TRY(ph__server_run_metrics(server));
+    sweep_sessions(server);
+    ph__server_count_crowd(server);
+    return PH_OK;
+}
+
+/* Jobs end while core threads are still there to let go of them. */
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal)
 {
-    while (!atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal)) {
-        PH_TRY(ph__event_loop_run(server->loop, TURN_MS));
-        sweep_sessions(server);
-        ph__server_count_crowd(server);
-    }
-    return PH_OK;
+    ph_status status = PH_OK;
+    ph__server_log_start(server);
+    while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
+        status = turn(server);
+    ph__server_end_tenants(server);
+    ph__server_log_stop(server);
+    return status;
 }
 
 void ph_hub_server_stop(struct ph_hub_server *server)
@@ -223,6 +239,7 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
     while (server->sessions != NULL)
         ph__session_close(server->sessions);
     ph__server_stop_cores(server);
+    ph__server_close_metrics(server);
     for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
         ph__event_source_remove(server->sources[i]);
     ph__event_loop_destroy(server->loop);

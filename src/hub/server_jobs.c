@@ -54,6 +54,7 @@ static ph_status create_service(struct ph_hub_server *server, const struct ph_hu
     tenant->next = server->tenants;
     server->tenants = tenant;
     server->num_tenants++;
+    ph__server_log_service(server, tenant, "service_created");
     return PH_OK;
 }
 
@@ -74,6 +75,8 @@ static void end_run(struct ph_hub_server *server, struct ph_tenant *tenant, cons
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
+    if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
+        ph__server_log_ended(server, tenant, why);
     ph__tenant_stop(tenant);
     ph__server_drop_failures(server, tenant);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -109,6 +112,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
 {
     char text[PH_HUB_MAX_TEXT + 1];
     struct ph_session *session = tenant->members[rank].session;
+    ph__server_log_failed(server, tenant, rank, why);
     if (session != NULL)
         session->tenant = NULL;
     if (tenant->state == PH_TENANT_GATHERING) {
@@ -130,8 +134,10 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
 
 void ph__server_session_ends(struct ph_session *session)
 {
-    if (session->tenant != NULL)
-        end_worker(session->server, session->tenant, session->rank, "its process has ended");
+    if (session->tenant == NULL)
+        return;
+    session->server->counts.ended_workers++;
+    end_worker(session->server, session->tenant, session->rank, "its process has ended");
 }
 
 void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text)
@@ -144,7 +150,20 @@ void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const c
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, PH_ERROR_PEER, text);
     ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
+    session->server->counts.failed_workers++;
     end_worker(session->server, tenant, worker, text);
+}
+
+static void forget_tenant(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant **link = &server->tenants;
+    while (*link != tenant)
+        link = &(*link)->next;
+    *link = tenant->next;
+    server->num_tenants--;
+    ph__traffic_merge(&server->past_traffic, &tenant->past.traffic);
+    ph__server_log_service(server, tenant, "service_destroyed");
+    ph__tenant_destroy(tenant);
 }
 
 static ph_status request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
@@ -159,12 +178,7 @@ static ph_status request_destroy(struct ph_session *session, const struct ph_con
         return PH_OK;
     }
     end_run(server, tenant, "the service was destroyed");
-    struct ph_tenant **link = &server->tenants;
-    while (*link != tenant)
-        link = &(*link)->next;
-    *link = tenant->next;
-    server->num_tenants--;
-    ph__tenant_destroy(tenant);
+    forget_tenant(server, tenant);
     ph__session_answer(session, PH_OK);
     return PH_OK;
 }
@@ -172,12 +186,9 @@ static ph_status request_destroy(struct ph_session *session, const struct ph_con
 void ph__server_end_tenants(struct ph_hub_server *server)
 {
     while (server->tenants != NULL) {
-        struct ph_tenant *tenant = server->tenants;
-        server->tenants = tenant->next;
-        end_run(server, tenant, "the hub was stopped");
-        ph__tenant_destroy(tenant);
+        end_run(server, server->tenants, "the hub was stopped");
+        forget_tenant(server, server->tenants);
     }
-    server->num_tenants = 0;
 }
 
 /* ---- joining ---- */
@@ -222,6 +233,7 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     tenant->num_joined++;
     session->tenant = tenant;
     session->rank = join.rank;
+    ph__server_log_joined(session);
     const struct ph_joined joined = {
         .num_workers = service->num_workers, .depth = service->depth, .has_own_parameters = has_own};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -403,6 +415,7 @@ void ph__server_begin_touched(struct ph_hub_server *server)
         if (tenant->state != PH_TENANT_RUNNING || tenant->has_begun || !ph__tenant_is_touched(tenant))
             continue;
         tenant->has_begun = true;
+        ph__server_log_begun(server, tenant);
         for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
             if (tenant->members[i].session != NULL)
                 ph__session_send(tenant->members[i].session, PH_FRAME_BEGIN, NULL, NULL, 0);
@@ -435,6 +448,7 @@ static ph_status request_leave(struct ph_session *session)
         return PH_OK;
     }
     session->tenant = NULL;
+    ph__server_log_left(session->server, tenant, session->rank);
     if (tenant->state != PH_TENANT_RUNNING) {
         end_worker(session->server, tenant, session->rank, "it has left before the job began");
         ph__session_answer(session, PH_OK);
@@ -468,6 +482,8 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
         return request_attach(session, frame);
     case PH_FRAME_LEAVE:
         return request_leave(session);
+    case PH_FRAME_STATUS:
+        return ph__server_request_status(session, frame);
     default:
         return ph_fail(PH_ERROR_PEER, "a message of type %u, which nobody sends to a hub", frame->type);
     }

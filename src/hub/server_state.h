@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "hub/placement.h"
 #include "hub/tenant.h"
 #include "net/control_stream.h"
 #include "net/event_loop.h"
+#include "net/http_server.h"
 #include "net/socket.h"
 
 #define PH_HUB_MAX_CORES 128
@@ -25,6 +27,8 @@ struct ph_session { /* a control connection */
     struct ph_challenge challenge; /* while it proves itself */
     bool is_local;   /* over a local socket */
     bool is_of_host; /* so, or over the loopback */
+    uint64_t number; /* among all of this hub's */
+    char peer[PH_ADDRESS_BYTES]; /* whose it is, for the log */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     struct ph_tenant *tenant; /* NULL: it has not joined */
     uint32_t rank;
@@ -37,6 +41,13 @@ struct ph_failure {
     uint32_t worker;
     char text[PH_HUB_MAX_TEXT + 1];
     struct ph_failure *next;
+};
+
+/* Since the hub was started. */
+struct ph_server_counts {
+    uint64_t connections, broken_connections, refused_requests;
+    uint64_t ended_workers;  /* whose connection ended before they had left */
+    uint64_t failed_workers; /* that broke the rules, or whose link did */
 };
 
 struct ph_hub_server {
@@ -57,6 +68,15 @@ struct ph_hub_server {
     struct ph_tenant *tenants;
     struct ph_session *sessions;
     uint32_t num_tenants;
+    uint64_t started_ns;
+    struct ph_server_counts counts;
+    struct ph_traffic past_traffic; /* of services that are no more */
+    struct ph_log log_settings;
+    const struct ph_log *log; /* NULL: none */
+    struct ph_http_server *http; /* NULL: no metrics */
+    struct ph_http_page metrics_page;
+    struct ph_event_source *http_source;
+    char metrics_address[PH_ADDRESS_BYTES];
     int bell[2]; /* [1] is rung by core threads and by stop */
     _Atomic bool must_stop;
     pthread_mutex_t failures_mutex;
@@ -83,12 +103,45 @@ void ph__server_end_tenants(struct ph_hub_server *server);
 /* Tells the workers of jobs whose memory has been touched that these begin. */
 void ph__server_begin_touched(struct ph_hub_server *server);
 
+/* ---- server_status.c ---- */
+
+ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame);
+
+/* ---- server_metrics.c ---- */
+
+/* Nothing happens in any of them where there is no address for metrics. */
+ph_status ph__server_open_metrics(struct ph_hub_server *server);
+ph_status ph__server_run_metrics(struct ph_hub_server *server);
+int ph__server_metrics_timeout_ms(const struct ph_hub_server *server); /* -1: none */
+void ph__server_close_metrics(struct ph_hub_server *server);
+
 /* ---- server_cores.c ---- */
 
 ph_status ph__server_start_cores(struct ph_hub_server *server);
 void ph__server_stop_cores(struct ph_hub_server *server);
 /* Workers have come or gone: core threads may have to wait in another way. */
 void ph__server_count_crowd(struct ph_hub_server *server);
+
+/* ---- server_log.c ---- */
+
+void ph__server_open_log(struct ph_hub_server *server);
+void ph__server_log_start(const struct ph_hub_server *server);
+void ph__server_log_stop(const struct ph_hub_server *server);
+void ph__server_log_opened(struct ph_session *session); /* and numbers it */
+void ph__server_log_closed(const struct ph_session *session);
+void ph__server_log_broken(struct ph_session *session, const char *why);
+void ph__server_log_refused(struct ph_session *session, const char *why);
+/* event: "service_created" or "service_destroyed". */
+void ph__server_log_service(
+    const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
+void ph__server_log_joined(const struct ph_session *session);
+void ph__server_log_left(const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank);
+void ph__server_log_failed(
+    const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank, const char *why);
+void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant);
+void ph__server_log_ended(
+    const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why);
+const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 
 /* ---- server.c ---- */
 

@@ -401,3 +401,12 @@ const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard)
 {
     return &shard->counters;
 }
+
+void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard_counters *part)
+{
+    sum->updates += part->updates;
+    sum->update_bytes += part->update_bytes;
+    sum->pushes += part->pushes;
+    sum->pulls += part->pulls;
+    sum->waits_for_replies += part->waits_for_replies;
+}

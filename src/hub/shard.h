@@ -108,5 +108,6 @@ size_t ph__shard_num_workers(const struct ph_shard *shard);
 void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out);
 
 const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard);
+void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard_counters *part);
 
 #endif

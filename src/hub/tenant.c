@@ -346,6 +346,7 @@ bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker)
 /* ---- running ---- */
 
 struct core_change {
+    struct ph_tenant *tenant;
     struct ph_core *core;
     struct ph_shard *shard;
     uint32_t worker;
@@ -368,9 +369,16 @@ static void remove_from_core(void *context)
     ph__core_remove_shard(change->core, change->shard);
 }
 
+static void keep_link(struct ph_tenant *tenant, const struct ph_link *link)
+{
+    if (link != NULL)
+        ph__traffic_add(&tenant->past.traffic, link->transport->name, &link->counters);
+}
+
 static void remove_worker(void *context)
 {
     const struct core_change *change = context;
+    keep_link(change->tenant, ph__shard_link(change->shard, change->worker));
     ph__shard_remove_worker(change->shard, change->worker);
 }
 
@@ -406,10 +414,22 @@ bool ph__tenant_is_touched(const struct ph_tenant *tenant)
 void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
-        struct core_change change = {
-            .core = tenant->cores[core], .shard = tenant->shards[core], .worker = worker};
+        struct core_change change = {.tenant = tenant,
+            .core = tenant->cores[core],
+            .shard = tenant->shards[core],
+            .worker = worker};
         ph__core_call(tenant->cores[core], remove_worker, &change);
     }
+}
+
+static void end_shard(struct ph_tenant *tenant, struct ph_shard *shard)
+{
+    if (shard == NULL)
+        return;
+    ph__shard_counters_add(&tenant->past.counters, ph__shard_counters(shard));
+    for (uint32_t worker = 0; worker < tenant->settings.service.num_workers; worker++)
+        keep_link(tenant, ph__shard_link(shard, worker));
+    ph__shard_destroy(shard);
 }
 
 void ph__tenant_stop(struct ph_tenant *tenant)
@@ -417,7 +437,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     if (tenant->state == PH_TENANT_RUNNING)
         stop_cores(tenant, tenant->num_cores);
     for (uint16_t core = 0; tenant->shards != NULL && core < tenant->num_cores; core++)
-        ph__shard_destroy(tenant->shards[core]);
+        end_shard(tenant, tenant->shards[core]);
     ph__job_memory_destroy(tenant->memory);
     ph__layout_destroy(tenant->layout);
     free(tenant->shards);

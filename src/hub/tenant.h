@@ -12,6 +12,7 @@
 #include "hub/job_memory.h"
 #include "hub/protocol.h"
 #include "hub/shard.h"
+#include "hub/traffic.h"
 #include "net/frame_key.h"
 
 struct ph_session;
@@ -38,6 +39,12 @@ typedef void (*ph_tenant_touched)(void *context);
 
 struct ph_tenant_part; /* what a shard's callbacks know */
 
+/* What is left of shards and links that are no more. */
+struct ph_tenant_past {
+    struct ph_shard_counters counters;
+    struct ph_traffic traffic;
+};
+
 struct ph_tenant {
     struct ph_service_settings settings;
     enum ph_tenant_state state;
@@ -45,6 +52,7 @@ struct ph_tenant {
     uint32_t num_joined, num_with_keys, num_linked, num_ready;
     struct ph_init_key *keys; /* (num_keys), from the first worker that told them; NULL while none has */
     size_t num_keys;
+    struct ph_tenant_past past;
     /* While it is linking or running: */
     struct ph_layout *layout;
     uint16_t *core_of_chunk;    /* (num_chunks) */

@@ -20,28 +20,23 @@
 
 /* ---- addresses ---- */
 
-struct host_port {
-    char host[PH_ADDRESS_BYTES];
-    const char *port;
-};
-
-static ph_status split(const char *address, struct host_port *parts)
+ph_status ph__socket_split(const char *address, struct ph_host_port *parts_out)
 {
     const char *colon = strrchr(address, ':');
     const size_t host_bytes = colon != NULL ? (size_t)(colon - address) : 0;
     const bool is_bracketed = host_bytes > 2 && address[0] == '[' && address[host_bytes - 1] == ']';
     if (host_bytes == 0 || colon[1] == '\0' || strlen(address) >= PH_ADDRESS_BYTES)
         return ph_fail(PH_ERROR_CONFIG, "'%s' is no address: write host:port", address);
-    memcpy(parts->host, address + is_bracketed, host_bytes - 2 * (size_t)is_bracketed);
-    parts->host[host_bytes - 2 * (size_t)is_bracketed] = '\0';
-    parts->port = colon + 1;
+    memcpy(parts_out->host, address + is_bracketed, host_bytes - 2 * (size_t)is_bracketed);
+    parts_out->host[host_bytes - 2 * (size_t)is_bracketed] = '\0';
+    parts_out->port = colon + 1;
     return PH_OK;
 }
 
 static ph_status look_up(const char *address, bool is_for_listening, struct addrinfo **found_out)
 {
-    struct host_port parts;
-    PH_TRY(split(address, &parts));
+    struct ph_host_port parts;
+    PH_TRY(ph__socket_split(address, &parts));
     const struct addrinfo wanted = {
         .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (is_for_listening ? AI_PASSIVE : 0)};
     const int error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
@@ -223,17 +218,29 @@ bool ph__socket_is_same_user(int socket)
 
 /* ---- what a socket is ---- */
 
-ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES])
+typedef int name_function(int socket, struct sockaddr *address, socklen_t *size);
+
+static ph_status write_address(int socket, name_function *name, char address_out[PH_ADDRESS_BYTES])
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;
     char host[256], port[16];
-    if (getsockname(socket, (struct sockaddr *)&address, &size) != 0 ||
+    if (name(socket, (struct sockaddr *)&address, &size) != 0 ||
         getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
             NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return ph_fail(PH_ERROR_PEER, "a socket's address cannot be told: %s", strerror(errno));
     snprintf(address_out, PH_ADDRESS_BYTES, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
     return PH_OK;
+}
+
+ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES])
+{
+    return write_address(socket, getsockname, address_out);
+}
+
+ph_status ph__socket_peer(int socket, char address_out[PH_ADDRESS_BYTES])
+{
+    return write_address(socket, getpeername, address_out);
 }
 
 bool ph__socket_is_loopback(int socket)

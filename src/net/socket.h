@@ -12,6 +12,12 @@
 
 #define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
 
+struct ph_host_port {
+    char host[PH_ADDRESS_BYTES]; /* without the brackets of IPv6 */
+    const char *port;            /* borrowed from the address */
+};
+ph_status ph__socket_split(const char *address, struct ph_host_port *parts_out);
+
 ph_status ph__socket_listen(const char *address, int *socket_out);
 /* Waits for up to timeout_ms. */
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
@@ -23,8 +29,9 @@ ph_status ph__socket_connect_local(const char *name, int *socket_out);
  * notice within five seconds that the other machine is gone (keepalive, TCP_USER_TIMEOUT). */
 ph_status ph__socket_accept(int listening, int *socket_out);
 
-/* "127.0.0.1:4711" of this end. */
+/* "127.0.0.1:4711" of this end, or of the other one. */
 ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES]);
+ph_status ph__socket_peer(int socket, char address_out[PH_ADDRESS_BYTES]);
 /* Whether this end of a TCP socket can be reached from this host alone. */
 bool ph__socket_is_loopback(int socket);
 /* Whether the process at the other end of a local socket is of this user. */

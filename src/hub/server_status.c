@@ -1,0 +1,217 @@
+/* A hub's status: what STATUS is answered with, as JSON. `phloem hub status` shows it.
+ *
+ *     {"address", "seconds", "aggregation", "is_crowded", "connections", "max_bytes", "used_bytes", "max_jobs",
+ *      "cores": [{"place", "rounds", "idle_rounds", "sleeps"}],
+ *      "links": [{"transport", "messages_sent", ...}],
+ *      "jobs": [{"name", "state", "mode", "workers_wanted", "workers_there", "iteration", "bytes", ...,
+ *                "workers": [{"rank", "transport", "why", "messages_sent", ...}],
+ *                "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
+ *
+ * Asked for all services it lists the first workers and keys of each, and all of them when it is asked for one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/sizes.h"
+#include "hub/server_figures.h"
+
+#define MAX_LISTED 64 /* workers and keys of a service among others: so that a thousand services fit a message */
+
+#define LINK_FIELD(member) {#member, PH_JSON_COUNT, offsetof(struct ph_link_counters, member), 0}
+static const struct ph_json_field link_fields[] = {
+    LINK_FIELD(messages_sent),
+    LINK_FIELD(messages_received),
+    LINK_FIELD(payload_bytes_sent),
+    LINK_FIELD(payload_bytes_received),
+    LINK_FIELD(system_calls),
+    LINK_FIELD(doorbells),
+};
+
+#define SHARD_FIELD(key, member) {key, PH_JSON_COUNT, offsetof(struct ph_shard_counters, member), 0}
+static const struct ph_json_field shard_fields[] = {
+    SHARD_FIELD("updates", updates),
+    SHARD_FIELD("gradient_bytes", update_bytes),
+    SHARD_FIELD("pushes", pushes),
+    SHARD_FIELD("pulls", pulls),
+    SHARD_FIELD("reply_waits", waits_for_replies),
+};
+
+#define CORE_FIELD(member) {#member, PH_JSON_COUNT, offsetof(struct ph_core_counters, member), 0}
+static const struct ph_json_field core_fields[] = {
+    CORE_FIELD(rounds),
+    CORE_FIELD(idle_rounds),
+    CORE_FIELD(sleeps),
+};
+
+#define SET_FIELDS(object, fields, from) \
+    ph__json_set_fields((object), (fields), sizeof(fields) / sizeof *(fields), (from))
+
+static void set_count(struct ph_json *object, const char *key, uint64_t count)
+{
+    ph__json_set_integer(object, key, (int64_t)count);
+}
+
+/* ---- jobs ---- */
+
+static const char *state_name(const struct ph_tenant *tenant)
+{
+    switch (tenant->state) {
+    case PH_TENANT_GATHERING:
+        return "gathering";
+    case PH_TENANT_LINKING:
+        return "linking";
+    case PH_TENANT_RUNNING:
+        break;
+    }
+    return tenant->has_begun ? "running" : "touching memory";
+}
+
+static const char *why_transport(const struct ph_member *member)
+{
+    if (member->is_shared)
+        return "its process is on this host";
+    if (member->session->is_of_host)
+        return "its process is on this host, but did not take shared memory";
+    return "its process is on another host";
+}
+
+static void add_worker(struct ph_json *workers, const struct ph_tenant_figures *figures, uint32_t rank)
+{
+    const struct ph_member *member = &figures->tenant->members[rank];
+    if (member->session == NULL)
+        return;
+    struct ph_json *worker = ph__json_object();
+    ph__json_set_integer(worker, "rank", rank);
+    ph__json_set_text(worker, "transport", figures->workers[rank].transport);
+    ph__json_set_text(worker, "why", why_transport(member));
+    ph__json_set_text(worker, "peer", member->session->peer);
+    SET_FIELDS(worker, link_fields, &figures->workers[rank].links);
+    ph__json_append(workers, worker);
+}
+
+static void add_key(struct ph_json *keys, const struct ph_tenant *tenant, size_t index)
+{
+    struct ph_json *key = ph__json_object();
+    set_count(key, "elements", tenant->keys[index].num_elements);
+    ph__json_set_text(key, "dtype", ph_dtype_name(tenant->keys[index].dtype));
+    ph__json_set_integer(key, "optimizer", tenant->keys[index].optimizer);
+    if (tenant->layout != NULL)
+        ph__json_set_integer(key, "chunks", tenant->layout->keys[index].num_chunks);
+    ph__json_append(keys, key);
+}
+
+static void set_service(struct ph_json *job, const struct ph_tenant *tenant)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    ph__json_set_text(job, "name", service->name);
+    ph__json_set_text(job, "state", state_name(tenant));
+    ph__json_set_text(job, "mode", ph__hub_mode_name(service->mode));
+    ph__json_set_text(job, "order", service->order == PH_HUB_WORKER_ORDER ? "worker" : "arrival");
+    ph__json_set_text(job, "on_death", service->on_death == PH_HUB_ABORT ? "abort" : "shrink");
+    ph__json_set_integer(job, "workers_wanted", service->num_workers);
+    ph__json_set_integer(job, "workers_there", tenant->num_joined);
+    set_count(job, "bytes", tenant->num_bytes);
+    set_count(job, "num_keys", tenant->num_keys);
+    if (tenant->layout == NULL)
+        return;
+    set_count(job, "num_chunks", tenant->layout->sizes.num_chunks);
+    set_count(job, "chunk_bytes", tenant->layout->chunk_bytes);
+}
+
+static struct ph_json *job_of(const struct ph_tenant_figures *figures, size_t max_listed)
+{
+    const struct ph_tenant *tenant = figures->tenant;
+    struct ph_json *job = ph__json_object(), *workers = ph__json_array(), *keys = ph__json_array();
+    set_service(job, tenant);
+    set_count(job, "iteration", figures->iteration);
+    SET_FIELDS(job, shard_fields, &figures->counters);
+    for (uint32_t i = 0; i < ph__min(tenant->settings.service.num_workers, max_listed); i++)
+        add_worker(workers, figures, i);
+    for (size_t i = 0; i < ph__min(tenant->num_keys, max_listed); i++)
+        add_key(keys, tenant, i);
+    ph__json_set(job, "workers", workers);
+    ph__json_set(job, "keys", keys);
+    return job;
+}
+
+/* ---- the hub ---- */
+
+static struct ph_json *cores_of(const struct ph_hub_server *server)
+{
+    struct ph_json *cores = ph__json_array();
+    for (uint16_t i = 0; i < server->num_cores; i++) {
+        char place[PH_THREAD_PLACE_TEXT_BYTES];
+        const struct ph_core_counters counters = ph__core_counters(server->cores[i]);
+        struct ph_json *core = ph__json_object();
+        ph__json_set_text(
+            core, "place", ph__thread_place_text(&server->machine, &server->placement, i, place));
+        SET_FIELDS(core, core_fields, &counters);
+        ph__json_append(cores, core);
+    }
+    return cores;
+}
+
+static struct ph_json *links_of(const struct ph_traffic *traffic)
+{
+    struct ph_json *links = ph__json_array();
+    for (size_t i = 0; i < traffic->num_transports; i++) {
+        struct ph_json *link = ph__json_object();
+        ph__json_set_text(link, "transport", traffic->transports[i]);
+        SET_FIELDS(link, link_fields, &traffic->counters[i]);
+        ph__json_append(links, link);
+    }
+    return links;
+}
+
+/* service: "" for all of them. */
+static struct ph_json *status_of(
+    const struct ph_hub_server *server, const struct ph_hub_figures *figures, const char *service)
+{
+    struct ph_json *json = ph__json_object(), *jobs = ph__json_array();
+    const bool is_of_one = *service != '\0';
+    ph__json_set_text(json, "address", server->address);
+    ph__json_set_number(json, "seconds", figures->seconds);
+    ph__json_set_text(json, "aggregation", server->options.is_wide ? "wide" : "tall");
+    ph__json_set_bool(json, "is_crowded", server->is_crowded);
+    set_count(json, "connections", figures->num_connections);
+    set_count(json, "max_bytes", server->max_bytes);
+    set_count(json, "used_bytes", figures->used_bytes);
+    ph__json_set_integer(json, "max_jobs", server->options.max_jobs);
+    ph__json_set(json, "cores", cores_of(server));
+    ph__json_set(json, "links", links_of(&figures->traffic));
+    for (size_t i = 0; i < figures->num_tenants; i++) {
+        if (!is_of_one || strcmp(figures->tenants[i].tenant->settings.name, service) == 0)
+            ph__json_append(jobs, job_of(&figures->tenants[i], is_of_one ? SIZE_MAX : MAX_LISTED));
+    }
+    ph__json_set(json, "jobs", jobs);
+    return json;
+}
+
+static ph_status write_status(struct ph_hub_server *server, const char *service, char **text_out)
+{
+    struct ph_hub_figures figures;
+    PH_TRY(ph__hub_figures_read(server, &figures));
+    struct ph_json *json = status_of(server, &figures, service);
+    ph__hub_figures_fini(&figures);
+    const ph_status status = ph__json_text(json, 0, text_out);
+    ph__json_destroy(json);
+    return status;
+}
+
+ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    char service[PH_HUB_MAX_NAME + 1], *text;
+    struct ph_wire_writer writer;
+    PH_TRY(ph__get_status(frame->body, frame->size, service));
+    const ph_status status = write_status(session->server, service, &text);
+    if (status != PH_OK) {
+        ph__session_answer(session, status);
+        return PH_OK;
+    }
+    ph__wire_writer_init(&writer, text, strlen(text));
+    writer.used = writer.capacity; /* it is written already */
+    ph__session_send(session, PH_FRAME_STATUS_TEXT, &writer, NULL, 0);
+    free(text);
+    return PH_OK;
+}
