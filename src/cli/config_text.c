@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "hub/hub_options.h"
 #include "train/job_config.h"
 
 static const char title[] =
@@ -18,6 +19,9 @@ ph_status cli_config_print(const char *path, const struct cli_texts *sets)
     return status;
 }
 
+/* Of configs that are no training's. */
+static const struct ph_option_table *const verbs[] = {&ph__hub_options};
+
 ph_status cli_config_describe(bool is_markdown)
 {
     struct ph_writer *writer;
@@ -26,6 +30,8 @@ ph_status cli_config_describe(bool is_markdown)
     ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;
     if (status == PH_OK)
         status = ph__job_config_describe(writer, is_markdown);
+    if (status == PH_OK)
+        status = ph__config_describe(writer, verbs, sizeof verbs / sizeof *verbs, is_markdown);
     if (status == PH_OK)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);

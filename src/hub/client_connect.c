@@ -153,7 +153,7 @@ static ph_status reach(const char *address, const struct ph_secret *secret, uint
 }
 
 /* A connection to ask one thing over. */
-static ph_status reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out)
+ph_status ph__client_reach(const struct ph_hub_options *options, struct ph_control_stream **stream_out)
 {
     struct ph_secret secret;
     struct ph_welcome welcome;
@@ -198,7 +198,7 @@ ph_status ph_hub_create_service(const struct ph_hub_options *options, const stru
     struct ph_control_frame frame;
     struct ph_control_stream *stream;
     PH_TRY(ph__service_check(service));
-    PH_TRY(reach_once(options, &stream));
+    PH_TRY(ph__client_reach(options, &stream));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service(&writer, service);
     const ph_status status =
@@ -223,7 +223,7 @@ ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const cha
     struct ph_join which = {.nonce = nonce};
     PH_TRY(check_name(name));
     strcpy(which.name, name);
-    PH_TRY(reach_once(options, &stream));
+    PH_TRY(ph__client_reach(options, &stream));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &which);
     const ph_status status =

@@ -64,6 +64,9 @@ struct ph_hub_client {
 
 /* ---- client_connect.c ---- */
 
+/* Connects to the hub and greets it: a connection to ask one thing over. */
+ph_status ph__client_reach(const struct ph_hub_options *options, struct ph_control_stream **stream_out);
+
 /* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed
  * until the next call on the stream. */
 ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,

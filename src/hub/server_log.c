@@ -56,8 +56,9 @@ void ph__server_log_refused(struct ph_session *session, const char *why)
 
 /* ---- jobs ---- */
 
-static const char *const mode_names[] = {
-    [PH_HUB_SYNCHRONOUS] = "synchronous", [PH_HUB_ASYNCHRONOUS] = "asynchronous", [PH_HUB_BOUNDED] = "bounded"};
+static const char *const mode_names[] = {[PH_HUB_SYNCHRONOUS] = "synchronous",
+    [PH_HUB_ASYNCHRONOUS] = "asynchronous",
+    [PH_HUB_BOUNDED] = "bounded"};
 
 const char *ph__hub_mode_name(enum ph_hub_mode mode)
 {
@@ -80,8 +81,7 @@ void ph__server_log_joined(const struct ph_session *session)
         TEXT("transport", tenant->members[session->rank].is_shared ? "shared memory" : "tcp"));
 }
 
-void ph__server_log_left(
-    const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank)
+void ph__server_log_left(const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank)
 {
     PH_LOG(server->log, PH_LOG_INFO, "worker_left", TEXT("job", tenant->settings.name), COUNT("rank", rank));
 }
@@ -101,8 +101,7 @@ void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_te
         COUNT("bytes", tenant->num_bytes));
 }
 
-void ph__server_log_ended(
-    const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why)
+void ph__server_log_ended(const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why)
 {
     PH_LOG(server->log, PH_LOG_INFO, "job_ended", TEXT("job", tenant->settings.name), TEXT("reason", why));
 }

@@ -15,8 +15,8 @@ struct text { /* what the functions below write to, and from */
     const struct ph_hub_figures *figures;
 };
 
-static void put_one(struct text *text, enum ph_prometheus_kind kind, const char *family, const char *help,
-    uint64_t count)
+static void put_one(
+    struct text *text, enum ph_prometheus_kind kind, const char *family, const char *help, uint64_t count)
 {
     ph__prometheus_begin(&text->prometheus, kind, family, help);
     ph__prometheus_count(&text->prometheus, NULL, 0, count);
@@ -73,8 +73,8 @@ static void put_core_family(struct text *text, const char *family, const char *h
         const struct ph_core_counters counters = ph__core_counters(text->server->cores[i]);
         const struct ph_prometheus_label label = {"core", index};
         snprintf(index, sizeof index, "%u", i);
-        ph__prometheus_count(
-            &text->prometheus, &label, 1, *(const uint64_t *)(const void *)((const char *)&counters + offset));
+        ph__prometheus_count(&text->prometheus, &label, 1,
+            *(const uint64_t *)(const void *)((const char *)&counters + offset));
     }
 }
 
@@ -184,7 +184,8 @@ static const struct {
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers", "Workers that have joined.", workers_there},
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers_wanted", "Workers that the job has.", workers_wanted},
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_memory_bytes", "Memory of the job.", memory_bytes},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the chunk that has had the fewest.", iteration},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the chunk that has had the fewest.",
+        iteration},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_updates_total", "Updates of chunks.", updates},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_gradient_bytes_total", "Bytes of gradients that were summed.",
         gradient_bytes},
@@ -248,10 +249,8 @@ static ph_status begin_serving(struct ph_hub_server *server, const struct ph_hos
         .content_type = PH_PROMETHEUS_CONTENT_TYPE,
         .write = write_metrics,
         .context = server};
-    struct ph_http_options options = {.address = address->host,
-        .pages = &server->metrics_page,
-        .num_pages = 1,
-        .log = server->log};
+    struct ph_http_options options = {
+        .address = address->host, .pages = &server->metrics_page, .num_pages = 1, .log = server->log};
     PH_TRY(parse_port(server->options.metrics_address, address->port, &options.port));
     PH_TRY(ph__http_server_create(&options, &server->http));
     const bool is_v6 = strchr(address->host, ':') != NULL;

@@ -25,10 +25,10 @@ struct ph_session { /* a control connection */
     struct ph_event_source *source;
     enum ph_session_state state;
     struct ph_challenge challenge; /* while it proves itself */
-    bool is_local;   /* over a local socket */
-    bool is_of_host; /* so, or over the loopback */
-    uint64_t number; /* among all of this hub's */
-    char peer[PH_ADDRESS_BYTES]; /* whose it is, for the log */
+    bool is_local;                 /* over a local socket */
+    bool is_of_host;               /* so, or over the loopback */
+    uint64_t number;               /* among all of this hub's */
+    char peer[PH_ADDRESS_BYTES];   /* whose it is, for the log */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     struct ph_tenant *tenant; /* NULL: it has not joined */
     uint32_t rank;
@@ -72,7 +72,7 @@ struct ph_hub_server {
     struct ph_server_counts counts;
     struct ph_traffic past_traffic; /* of services that are no more */
     struct ph_log log_settings;
-    const struct ph_log *log; /* NULL: none */
+    const struct ph_log *log;    /* NULL: none */
     struct ph_http_server *http; /* NULL: no metrics */
     struct ph_http_page metrics_page;
     struct ph_event_source *http_source;

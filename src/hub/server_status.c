@@ -16,9 +16,13 @@
 #include "base/sizes.h"
 #include "hub/server_figures.h"
 
-#define MAX_LISTED 64 /* workers and keys of a service among others: so that a thousand services fit a message */
+#define MAX_LISTED \
+    64 /* workers and keys of a service among others: so that a thousand services fit a message */
 
-#define LINK_FIELD(member) {#member, PH_JSON_COUNT, offsetof(struct ph_link_counters, member), 0}
+#define LINK_FIELD(member)                                                   \
+    {                                                                        \
+#member, PH_JSON_COUNT, offsetof(struct ph_link_counters, member), 0 \
+    }
 static const struct ph_json_field link_fields[] = {
     LINK_FIELD(messages_sent),
     LINK_FIELD(messages_received),
@@ -28,7 +32,10 @@ static const struct ph_json_field link_fields[] = {
     LINK_FIELD(doorbells),
 };
 
-#define SHARD_FIELD(key, member) {key, PH_JSON_COUNT, offsetof(struct ph_shard_counters, member), 0}
+#define SHARD_FIELD(key, member)                                          \
+    {                                                                     \
+        key, PH_JSON_COUNT, offsetof(struct ph_shard_counters, member), 0 \
+    }
 static const struct ph_json_field shard_fields[] = {
     SHARD_FIELD("updates", updates),
     SHARD_FIELD("gradient_bytes", update_bytes),
@@ -37,7 +44,10 @@ static const struct ph_json_field shard_fields[] = {
     SHARD_FIELD("reply_waits", waits_for_replies),
 };
 
-#define CORE_FIELD(member) {#member, PH_JSON_COUNT, offsetof(struct ph_core_counters, member), 0}
+#define CORE_FIELD(member)                                                   \
+    {                                                                        \
+#member, PH_JSON_COUNT, offsetof(struct ph_core_counters, member), 0 \
+    }
 static const struct ph_json_field core_fields[] = {
     CORE_FIELD(rounds),
     CORE_FIELD(idle_rounds),

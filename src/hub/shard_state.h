@@ -41,9 +41,9 @@ struct ph_shard {
     size_t bytes_summed;     /* in this run */
     size_t num_touched;      /* chunks, while is_touching */
     bool is_touching;
-    float *learning_rates;   /* (num_optimizers) */
-    const void **copies;     /* (num_workers), scratch of an update */
-    void **results;          /* (num_workers + 1) */
+    float *learning_rates; /* (num_optimizers) */
+    const void **copies;   /* (num_workers), scratch of an update */
+    void **results;        /* (num_workers + 1) */
 };
 
 static inline bool ph__shard_is_live(const struct ph_shard *shard, uint32_t worker)

@@ -414,10 +414,8 @@ bool ph__tenant_is_touched(const struct ph_tenant *tenant)
 void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
-        struct core_change change = {.tenant = tenant,
-            .core = tenant->cores[core],
-            .shard = tenant->shards[core],
-            .worker = worker};
+        struct core_change change = {
+            .tenant = tenant, .core = tenant->cores[core], .shard = tenant->shards[core], .worker = worker};
         ph__core_call(tenant->cores[core], remove_worker, &change);
     }
 }

@@ -37,8 +37,8 @@ static void begin_hub(struct hub *hub, struct ph_hub_server_options options)
         options.num_threads = 2;
     *hub = (struct hub){0};
     assert_ok(ph_hub_server_create(&options, &hub->server));
-    hub->options = (struct ph_hub_options){
-        .address = ph_hub_server_address(hub->server), .timeout_ms = TIMEOUT_MS};
+    hub->options =
+        (struct ph_hub_options){.address = ph_hub_server_address(hub->server), .timeout_ms = TIMEOUT_MS};
     assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
 }
 
@@ -71,7 +71,7 @@ struct worker {
     float factor; /* each of its gradients is this times the iteration */
     ph_status status;
     char error[1024];
-    float last; /* parameter that it got */
+    float last;   /* parameter that it got */
     bool is_same; /* all others of the key are the same */
     pthread_t thread;
 };

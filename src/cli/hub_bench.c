@@ -1,0 +1,285 @@
+/* phloem hub bench ADDRESS: measures a running hub from this host, by a service of its own that goes when it is done. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/number.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/hub.h"
+#include "cli/hub_bench.h"
+#include "cli/printing.h"
+#include "train/memory_check.h"
+
+#define MAX_SIZES 32
+#define MAX_BENCH_WORKERS 256
+#define MAX_ROUNDS 10000000
+#define MAX_KEY_BYTES ((uint64_t)1 << 36)
+#define DEFAULT_SIZES "4K,64K,1M,16M,64M"
+
+struct request {
+    const char *address, *secret_file, *workers, *rounds, *sizes, *transport, *wait;
+    bool is_json;
+};
+
+struct plan {
+    struct ph_hub_options options;
+    uint32_t num_workers;
+    size_t num_rounds, num_sizes;
+    uint64_t sizes[MAX_SIZES]; /* bytes */
+    enum ph_hub_transport transports[2];
+    size_t num_transports;
+    bool is_all; /* transports that are not to be had are left out */
+};
+
+static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
+{
+    const struct cli_flag flags[] = {
+        {"--workers", CLI_TEXT, &request->workers, "N", "threads that push and pull; 2 unless given"},
+        {"--sizes", CLI_TEXT, &request->sizes, "LIST", "bytes of the key: " DEFAULT_SIZES " unless given"},
+        {"--rounds", CLI_TEXT, &request->rounds, "N", "rounds of each size; 100 unless given"},
+        {"--transport", CLI_TEXT, &request->transport, "T", "shm, tcp, or both that are to be had: all"},
+        {"--wait", CLI_TEXT, &request->wait, "W", "auto, spin, spin_then_sleep or sleep: workers' waits"},
+        {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "the hub's secret"},
+        {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of a table"},
+    };
+    const struct cli_command command = {"hub bench",
+        "Measures the hub at ADDRESS: rounds in which each worker pushes a gradient and gets the "
+        "parameters.\n"
+        "GB/s and messages/s count what all workers push and get.",
+        "ADDRESS", 1, 1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    *is_done = arguments.has_printed_help;
+    request->address = arguments.positional[0];
+    return PH_OK;
+}
+
+/* ---- what to measure ---- */
+
+static ph_status parse_count(
+    const char *flag, const char *text, int64_t fallback, int64_t most, int64_t *count_out)
+{
+    *count_out = fallback;
+    if (text != NULL && (!ph__integer_parse(text, count_out) || *count_out < 1 || *count_out > most))
+        return ph_fail(
+            PH_ERROR_USAGE, "%s must be an integer from 1 to %" PRId64 ", not '%s'", flag, most, text);
+    return PH_OK;
+}
+
+static ph_status choose(
+    const char *flag, const char *text, const char *const *words, size_t num_words, size_t *index_out)
+{
+    for (size_t i = 0; i < num_words; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *index_out = i;
+            return PH_OK;
+        }
+    }
+    return cli_unknown(flag, text, words, num_words);
+}
+
+/* "64K" is 65536. */
+static ph_status parse_size(const char *text, size_t length, uint64_t *size_out)
+{
+    static const char units[] = "KMG";
+    char digits[24] = "";
+    int64_t number = 0;
+    const char *unit = length > 0 ? strchr(units, text[length - 1]) : NULL;
+    const size_t num_digits = length - (unit != NULL);
+    const int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+    if (num_digits < sizeof digits)
+        memcpy(digits, text, num_digits);
+    if (!ph__integer_parse(digits, &number) || number < 1 || (uint64_t)number > MAX_KEY_BYTES >> shift ||
+        ((uint64_t)number << shift) % sizeof(float) != 0)
+        return ph_fail(PH_ERROR_USAGE,
+            "--sizes: '%.*s' is no size: bytes, a multiple of %zu, or 64K, 16M, 1G", (int)length, text,
+            sizeof(float));
+    *size_out = (uint64_t)number << shift;
+    return PH_OK;
+}
+
+static ph_status parse_sizes(const char *text, struct plan *plan)
+{
+    for (;;) {
+        const size_t length = strcspn(text, ",");
+        if (plan->num_sizes == MAX_SIZES)
+            return ph_fail(PH_ERROR_USAGE, "--sizes: there are at most %d", MAX_SIZES);
+        PH_TRY(parse_size(text, length, &plan->sizes[plan->num_sizes++]));
+        if (text[length] == '\0')
+            return PH_OK;
+        text += length + 1;
+    }
+}
+
+static ph_status choose_transports(const char *text, struct plan *plan)
+{
+    static const char *const words[] = {"all", "shm", "tcp"}; /* enum ph_hub_transport */
+    size_t chosen = 0;
+    if (text != NULL)
+        PH_TRY(choose("--transport", text, words, sizeof words / sizeof *words, &chosen));
+    plan->is_all = chosen == PH_HUB_AUTO;
+    if (chosen != PH_HUB_TCP)
+        plan->transports[plan->num_transports++] = PH_HUB_SHARED_MEMORY;
+    if (chosen != PH_HUB_SHARED_MEMORY)
+        plan->transports[plan->num_transports++] = PH_HUB_TCP;
+    return PH_OK;
+}
+
+static ph_status make_plan(const struct request *request, struct plan *plan)
+{
+    static const char *const waits[] = {"auto", "spin", "spin_then_sleep", "sleep"};
+    int64_t num_workers, num_rounds;
+    size_t wait = 0;
+    PH_TRY(parse_count("--workers", request->workers, 2, MAX_BENCH_WORKERS, &num_workers));
+    PH_TRY(parse_count("--rounds", request->rounds, 100, MAX_ROUNDS, &num_rounds));
+    PH_TRY(parse_sizes(request->sizes != NULL ? request->sizes : DEFAULT_SIZES, plan));
+    PH_TRY(choose_transports(request->transport, plan));
+    if (request->wait != NULL)
+        PH_TRY(choose("--wait", request->wait, waits, sizeof waits / sizeof *waits, &wait));
+    plan->num_workers = (uint32_t)num_workers;
+    plan->num_rounds = (size_t)num_rounds;
+    plan->options = (struct ph_hub_options){.address = request->address,
+        .secret_file = request->secret_file,
+        .wait = (enum ph_hub_wait_policy)wait};
+    return PH_OK;
+}
+
+/* ---- what came out ---- */
+
+static const char *transport_name(enum ph_hub_transport transport)
+{
+    return transport == PH_HUB_TCP ? "tcp" : "shared memory";
+}
+
+struct report { /* one of the two */
+    struct ph_json *rows;
+    struct ph_text_table *table;
+};
+
+static void add_json(struct ph_json *rows, const struct plan *plan, enum ph_hub_transport transport,
+    uint64_t size, const struct cli_bench_result *result)
+{
+    struct ph_json *row = ph__json_object();
+    ph__json_set_text(row, "transport", transport_name(transport));
+    ph__json_set_text(row, "why", result->why);
+    ph__json_set_integer(row, "workers", plan->num_workers);
+    ph__json_set_integer(row, "bytes", (int64_t)size);
+    ph__json_set_integer(row, "chunks", result->num_chunks);
+    ph__json_set_integer(row, "rounds", (int64_t)plan->num_rounds);
+    ph__json_set_number(row, "median_us", result->median_s * 1e6);
+    ph__json_set_number(row, "p99_us", result->p99_s * 1e6);
+    ph__json_set_number(row, "bytes_per_s", result->bytes_per_s);
+    ph__json_set_number(row, "messages_per_s", result->messages_per_s);
+    ph__json_append(rows, row);
+}
+
+static void add_row(struct ph_text_table *table, enum ph_hub_transport transport, uint64_t size,
+    const struct cli_bench_result *result)
+{
+    char bytes[32];
+    ph__text_table_cell(table, "%s", transport_name(transport));
+    ph__text_table_cell(table, "%s", ph__bytes_text(size, bytes));
+    ph__text_table_cell(table, "%u", result->num_chunks);
+    ph__text_table_cell(table, "%.1f", result->median_s * 1e6);
+    ph__text_table_cell(table, "%.1f", result->p99_s * 1e6);
+    ph__text_table_cell(table, "%.2f", result->bytes_per_s * 1e-9);
+    ph__text_table_cell(table, "%.0f", result->messages_per_s);
+}
+
+static ph_status write_table(const void *table, struct ph_writer *writer)
+{
+    return ph__text_table_write(table, writer);
+}
+
+static ph_status print_json(const struct ph_json *rows)
+{
+    char *text;
+    PH_TRY(ph__json_text(rows, 2, &text));
+    printf("%s\n", text);
+    free(text);
+    return PH_OK;
+}
+
+/* ---- measuring ---- */
+
+static ph_status measure_transport(const struct plan *plan, const struct cli_bench_service *service,
+    enum ph_hub_transport transport, struct report *report)
+{
+    for (size_t i = 0; i < plan->num_sizes; i++) {
+        struct cli_bench_result result;
+        const ph_status status =
+            cli_bench_measure(service, transport, plan->sizes[i] / sizeof(float), plan->num_rounds, &result);
+        if (status != PH_OK && plan->is_all && !result.was_reached) {
+            fprintf(stderr, "phloem: note: %s is left out: %s\n", transport_name(transport), ph_error_text());
+            return PH_OK;
+        }
+        if (status != PH_OK)
+            return status;
+        if (report->rows != NULL)
+            add_json(report->rows, plan, transport, plan->sizes[i], &result);
+        else
+            add_row(report->table, transport, plan->sizes[i], &result);
+    }
+    return PH_OK;
+}
+
+/* What was measured failed first: that is what the user hears. */
+static ph_status end_service(const struct cli_bench_service *service, ph_status measured)
+{
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", ph_error_text());
+    const ph_status destroyed = cli_bench_service_destroy(service);
+    return measured != PH_OK ? ph_fail(measured, "%s", reason) : destroyed;
+}
+
+static ph_status measure(const struct plan *plan, struct report *report)
+{
+    struct cli_bench_service service;
+    ph_status status = PH_OK;
+    PH_TRY(cli_bench_service_create(&plan->options, plan->num_workers, &service));
+    for (size_t i = 0; status == PH_OK && i < plan->num_transports; i++)
+        status = measure_transport(plan, &service, plan->transports[i], report);
+    return end_service(&service, status);
+}
+
+static ph_status report_json(const struct plan *plan)
+{
+    struct report report = {.rows = ph__json_array()};
+    ph_status status = measure(plan, &report);
+    if (status == PH_OK)
+        status = print_json(report.rows);
+    ph__json_destroy(report.rows);
+    return status;
+}
+
+static ph_status report_table(const struct plan *plan)
+{
+    static const struct ph_text_column columns[] = {{"transport", false}, {"key", true}, {"chunks", true},
+        {"median, us", true}, {"p99, us", true}, {"GB/s", true}, {"messages/s", true}};
+    struct ph_text_table table;
+    struct report report = {.table = &table};
+    ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
+    ph_status status = measure(plan, &report);
+    if (status == PH_OK)
+        printf("%u workers, %zu rounds; fp32 gradients, summed, with momentum\n\n", plan->num_workers,
+            plan->num_rounds);
+    if (status == PH_OK)
+        status = cli_print(write_table, &table);
+    ph__text_table_fini(&table);
+    return status;
+}
+
+ph_status cli_hub_bench(int argc, char **argv)
+{
+    struct request request = {0};
+    struct plan plan = {0};
+    bool is_done;
+    PH_TRY(parse(argc, argv, &request, &is_done));
+    if (is_done)
+        return PH_OK;
+    PH_TRY(make_plan(&request, &plan));
+    return request.is_json ? report_json(&plan) : report_table(&plan);
+}

@@ -1,0 +1,36 @@
+/* Measuring a hub: workers of this process push and pull one key, round after round. */
+#ifndef PH_CLI_HUB_BENCH_H
+#define PH_CLI_HUB_BENCH_H
+
+#include <stddef.h>
+
+#include "phloem/hub.h"
+
+/* A temporary service, that lasts for all measurements. */
+struct cli_bench_service {
+    struct ph_hub_options options;
+    char name[64];
+    uint64_t nonce;
+    uint32_t num_workers;
+    const volatile int *stop_signal; /* static; what is measured fails once it is not 0 */
+};
+
+/* PH_ERROR_PEER, and what ph_hub_create_service says. */
+ph_status cli_bench_service_create(
+    const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out);
+ph_status cli_bench_service_destroy(const struct cli_bench_service *service);
+
+struct cli_bench_result {
+    uint32_t num_chunks;
+    char why[256];          /* this transport */
+    double median_s, p99_s; /* of a round, as the first worker sees it */
+    double bytes_per_s;     /* gradients and parameters of all workers, in the median round */
+    double messages_per_s;  /* pushes and replies of chunks, the same */
+    bool was_reached;       /* also where it fails: false when the transport is not to be had */
+};
+
+/* Rounds are those that count; a few go before them. A synchronous sum with momentum, fp32. */
+ph_status cli_bench_measure(const struct cli_bench_service *service, enum ph_hub_transport transport,
+    size_t num_elements, size_t num_rounds, struct cli_bench_result *result_out);
+
+#endif

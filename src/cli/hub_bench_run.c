@@ -1,0 +1,196 @@
+/* See hub_bench.h. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/random_bytes.h"
+#include "base/stop.h"
+#include "cli/hub_bench.h"
+#include "cli/stop_signal.h"
+
+#define WARM_UP_ROUNDS 3
+
+/* ---- the service ---- */
+
+ph_status cli_bench_service_create(
+    const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out)
+{
+    static const struct ph_hub_optimizer momentum = {
+        .kind = PH_MOMENTUM, .learning_rate = 1e-6F, .momentum = 0.9F};
+    struct cli_bench_service bench = {
+        .options = *options, .num_workers = num_workers, .stop_signal = cli_stop_signal()};
+    PH_TRY(ph__random_bytes(&bench.nonce, sizeof bench.nonce));
+    snprintf(
+        bench.name, sizeof bench.name, "bench-%ld-%016llx", (long)getpid(), (unsigned long long)bench.nonce);
+    const struct ph_hub_service service = {.name = bench.name,
+        .nonce = bench.nonce,
+        .num_workers = num_workers,
+        .optimizers = &momentum,
+        .num_optimizers = 1};
+    PH_TRY(ph_hub_create_service(options, &service));
+    *service_out = bench;
+    return PH_OK;
+}
+
+ph_status cli_bench_service_destroy(const struct cli_bench_service *service)
+{
+    return ph_hub_destroy_service(&service->options, service->name, service->nonce);
+}
+
+/* ---- a worker, in a thread of its own ---- */
+
+struct worker {
+    const struct cli_bench_service *service;
+    enum ph_hub_transport transport;
+    uint32_t rank;
+    size_t num_elements, num_rounds;
+    double *seconds;                 /* (num_rounds) the first worker's, NULL else */
+    struct cli_bench_result *result; /* the first worker's */
+    bool was_reached;
+    ph_status status;
+    char error[1024];
+    pthread_t thread;
+};
+
+static ph_status run_round(const struct worker *worker, struct ph_hub_client *client)
+{
+    if (ph__is_stopped(worker->service->stop_signal))
+        return ph_fail(ph__stop_status(worker->service->stop_signal), "stopped by a signal");
+    PH_TRY(ph_hub_pushpull_start(client, 0));
+    return ph_hub_wait(client, 0);
+}
+
+static ph_status run_rounds(struct worker *worker, struct ph_hub_client *client)
+{
+    float *gradient = ph_hub_gradient(client, 0);
+    for (size_t i = 0; i < worker->num_elements; i++)
+        gradient[i] = 1;
+    for (size_t i = 0; i < WARM_UP_ROUNDS; i++)
+        PH_TRY(run_round(worker, client));
+    for (size_t i = 0; i < worker->num_rounds; i++) {
+        const double before = ph__clock_seconds();
+        PH_TRY(run_round(worker, client));
+        if (worker->seconds != NULL)
+            worker->seconds[i] = ph__clock_seconds() - before;
+    }
+    return PH_OK;
+}
+
+static void describe(const struct ph_hub_client *client, struct cli_bench_result *result)
+{
+    struct ph_hub_client_info info;
+    ph_hub_client_describe(client, &info);
+    result->num_chunks = info.num_chunks;
+    snprintf(result->why, sizeof result->why, "%s", info.why);
+}
+
+static ph_status work(struct worker *worker, struct ph_hub_client *client)
+{
+    const struct ph_hub_key key = {.num_elements = worker->num_elements, .dtype = PH_F32};
+    PH_TRY(ph_hub_init(client, &key, 1, NULL));
+    if (worker->result != NULL)
+        describe(client, worker->result);
+    PH_TRY(run_rounds(worker, client));
+    return ph_hub_leave(client);
+}
+
+static void *run(void *context)
+{
+    struct worker *worker = context;
+    struct ph_hub_client *client = NULL;
+    struct ph_hub_options options = worker->service->options;
+    options.transport = worker->transport;
+    worker->status =
+        ph_hub_connect(&options, worker->service->name, worker->service->nonce, worker->rank, &client);
+    worker->was_reached = worker->status == PH_OK;
+    if (worker->was_reached)
+        worker->status = work(worker, client);
+    if (worker->status != PH_OK)
+        snprintf(worker->error, sizeof worker->error, "%s", ph_error_text());
+    ph_hub_client_destroy(client);
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+static ph_status start_all(struct worker *workers, uint32_t num_workers, uint32_t *num_started_out)
+{
+    for (*num_started_out = 0; *num_started_out < num_workers; (*num_started_out)++) {
+        struct worker *worker = &workers[*num_started_out];
+        const int error = pthread_create(&worker->thread, NULL, run, worker);
+        if (error != 0)
+            return ph_fail(PH_ERROR_MEMORY, "no thread for a worker: %s", strerror(error));
+    }
+    return PH_OK;
+}
+
+/* What one failed of may be that another was stopped. */
+static ph_status join_all(struct worker *workers, uint32_t num_started, struct cli_bench_result *result)
+{
+    const struct worker *failed = NULL;
+    result->was_reached = true;
+    for (uint32_t i = 0; i < num_started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        result->was_reached &= workers[i].was_reached;
+        if (workers[i].status != PH_OK && (failed == NULL || ph__is_stop_status(workers[i].status)))
+            failed = &workers[i];
+    }
+    return failed != NULL ? ph_fail(failed->status, "%s", failed->error) : PH_OK;
+}
+
+static ph_status run_all(struct worker *workers, uint32_t num_workers, struct cli_bench_result *result)
+{
+    uint32_t num_started;
+    const ph_status started = start_all(workers, num_workers, &num_started);
+    const ph_status joined = join_all(workers, num_started, result);
+    return started != PH_OK ? started : joined;
+}
+
+/* ---- figures ---- */
+
+static int by_size(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* seconds: sorted. */
+static void summarize(const struct worker *worker, double *seconds, struct cli_bench_result *result)
+{
+    const size_t count = worker->num_rounds;
+    const double num_workers = worker->service->num_workers;
+    qsort(seconds, count, sizeof *seconds, by_size);
+    result->median_s = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
+    result->p99_s = seconds[(count * 99 + 99) / 100 - 1];
+    result->bytes_per_s = 2 * num_workers * (double)(worker->num_elements * sizeof(float)) / result->median_s;
+    result->messages_per_s = 2 * num_workers * result->num_chunks / result->median_s;
+}
+
+ph_status cli_bench_measure(const struct cli_bench_service *service, enum ph_hub_transport transport,
+    size_t num_elements, size_t num_rounds, struct cli_bench_result *result_out)
+{
+    struct worker *workers = calloc(service->num_workers, sizeof *workers);
+    double *seconds = calloc(num_rounds, sizeof *seconds);
+    ph_status status = workers == NULL || seconds == NULL
+                           ? ph_fail(PH_ERROR_MEMORY, "no memory for %u workers", service->num_workers)
+                           : PH_OK;
+    *result_out = (struct cli_bench_result){0};
+    for (uint32_t i = 0; status == PH_OK && i < service->num_workers; i++)
+        workers[i] = (struct worker){.service = service,
+            .transport = transport,
+            .rank = i,
+            .num_elements = num_elements,
+            .num_rounds = num_rounds,
+            .seconds = i == 0 ? seconds : NULL,
+            .result = i == 0 ? result_out : NULL};
+    if (status == PH_OK)
+        status = run_all(workers, service->num_workers, result_out);
+    if (status == PH_OK)
+        summarize(&workers[0], seconds, result_out);
+    free(workers);
+    free(seconds);
+    return status;
+}

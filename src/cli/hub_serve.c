@@ -1,0 +1,97 @@
+/* phloem hub [--config FILE]: a parameter hub. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/stop.h"
+#include "cli/arguments.h"
+#include "cli/hub.h"
+#include "cli/output_file.h"
+#include "cli/stop_signal.h"
+#include "hub/hub_options.h"
+
+struct request {
+    const char *config, *address, *threads, *secret_file, *metrics, *trace;
+    struct cli_texts sets;
+    struct ph_arena arena; /* of texts in sets that argv does not hold, and of the settings */
+    struct ph_hub_settings settings;
+};
+
+static ph_status add_sets(struct request *request)
+{
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "hub.address", request->address));
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "hub.threads", request->threads));
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "hub.secret_file", request->secret_file));
+    PH_TRY(cli_sets_add(&request->sets, &request->arena, "hub.metrics_address", request->metrics));
+    return cli_sets_add(&request->sets, &request->arena, "hub.trace", request->trace);
+}
+
+static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
+{
+    const struct cli_flag flags[] = {
+        {"--config", CLI_TEXT, &request->config, "FILE", "keys under hub (phloem config --docs)"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
+        {"--address", CLI_TEXT, &request->address, "HOST:PORT", "as --set hub.address=HOST:PORT"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "as --set hub.threads=N"},
+        {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "as --set hub.secret_file=FILE"},
+        {"--metrics", CLI_TEXT, &request->metrics, "HOST:PORT", "as --set hub.metrics_address=HOST:PORT"},
+        {"--trace", CLI_TEXT, &request->trace, "FILE", "as --set hub.trace=FILE"},
+    };
+    const struct cli_command command = {"hub",
+        "Starts a parameter hub and prints where it listens; a signal ends it.\n"
+        "phloem hub status shows what a hub does, phloem hub bench measures it.",
+        "", 0, 0, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    *is_done = arguments.has_printed_help;
+    return *is_done ? PH_OK : add_sets(request);
+}
+
+static ph_status read_settings(struct request *request)
+{
+    const struct ph_section section = {&ph__hub_options, &request->settings};
+    return ph__config_read(
+        request->config, request->sets.items, request->sets.count, &section, 1, &request->arena);
+}
+
+static void print_address(const struct ph_hub_server *server)
+{
+    const char *metrics = ph_hub_server_metrics_address(server);
+    printf("ready at %s", ph_hub_server_address(server));
+    if (metrics != NULL)
+        printf(", metrics at http://%s/metrics", metrics);
+    printf("\n");
+    fflush(stdout);
+}
+
+static ph_status run_until_stopped(struct ph_hub_server *server)
+{
+    const volatile int *stop_signal = cli_stop_signal();
+    print_address(server);
+    PH_TRY(ph_hub_server_run(server, stop_signal));
+    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal; all jobs were ended before");
+}
+
+static ph_status serve(const struct request *request)
+{
+    const struct ph_hub_server_options options = ph__hub_server_options(&request->settings, STDERR_FILENO);
+    struct ph_hub_server *server;
+    if (options.trace_path != NULL)
+        PH_TRY(cli_output_try(options.trace_path));
+    PH_TRY(ph_hub_server_create(&options, &server));
+    const ph_status status = run_until_stopped(server);
+    ph_hub_server_destroy(server);
+    return status;
+}
+
+ph_status cli_hub_serve(int argc, char **argv)
+{
+    struct request request = {0};
+    bool is_done;
+    ph_status status = parse(argc, argv, &request, &is_done);
+    if (status == PH_OK && !is_done)
+        status = read_settings(&request);
+    if (status == PH_OK && !is_done)
+        status = serve(&request);
+    ph__arena_fini(&request.arena);
+    return status;
+}

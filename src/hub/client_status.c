@@ -1,0 +1,30 @@
+/* See client_status.h. */
+#include "hub/client_status.h"
+
+#include "hub/client_state.h"
+
+#define DEFAULT_TIMEOUT_MS 10000
+
+static ph_status ask(
+    struct ph_control_stream *stream, const char *service, uint32_t timeout_ms, struct ph_json **status_out)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_status(&writer, service);
+    PH_TRY(ph__client_request(stream, PH_FRAME_STATUS, &writer, PH_FRAME_STATUS_TEXT, timeout_ms, &frame));
+    return ph__json_parse(frame.body, frame.size, "the hub's status", PH_ERROR_PEER, status_out);
+}
+
+ph_status ph__hub_status(
+    const struct ph_hub_options *options, const char *service, struct ph_json **status_out)
+{
+    struct ph_hub_options waiting = *options;
+    struct ph_control_stream *stream;
+    waiting.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    PH_TRY(ph__client_reach(&waiting, &stream));
+    const ph_status status = ask(stream, service != NULL ? service : "", waiting.timeout_ms, status_out);
+    ph__control_stream_destroy(stream);
+    return status;
+}
