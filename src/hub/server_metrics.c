@@ -234,39 +234,21 @@ static void requested(void *context, uint32_t events)
     (void)!ph__server_run_metrics(context); /* the next turn finds out again */
 }
 
-static ph_status parse_port(const char *address, const char *text, uint16_t *port_out)
+ph_status ph__server_open_metrics(struct ph_hub_server *server)
 {
-    int64_t port;
-    if (!ph__integer_parse(text, &port) || port < 0 || port > UINT16_MAX)
-        return ph_fail(PH_ERROR_CONFIG, "'%s' has no port that there is", address);
-    *port_out = (uint16_t)port;
-    return PH_OK;
-}
-
-static ph_status begin_serving(struct ph_hub_server *server, const struct ph_host_port *address)
-{
+    if (server->options.metrics_address == NULL)
+        return PH_OK;
     server->metrics_page = (struct ph_http_page){.path = "/metrics",
         .content_type = PH_PROMETHEUS_CONTENT_TYPE,
         .write = write_metrics,
         .context = server};
-    struct ph_http_options options = {
-        .address = address->host, .pages = &server->metrics_page, .num_pages = 1, .log = server->log};
-    PH_TRY(parse_port(server->options.metrics_address, address->port, &options.port));
+    const struct ph_http_options options = {.address = server->options.metrics_address,
+        .pages = &server->metrics_page,
+        .num_pages = 1,
+        .log = server->log};
     PH_TRY(ph__http_server_create(&options, &server->http));
-    const bool is_v6 = strchr(address->host, ':') != NULL;
-    snprintf(server->metrics_address, sizeof server->metrics_address, is_v6 ? "[%s]:%u" : "%s:%u",
-        address->host, ph__http_server_port(server->http));
     return ph__event_loop_add(server->loop, ph__http_server_descriptor(server->http), EPOLLIN, requested,
         server, &server->http_source);
-}
-
-ph_status ph__server_open_metrics(struct ph_hub_server *server)
-{
-    struct ph_host_port address;
-    if (server->options.metrics_address == NULL)
-        return PH_OK;
-    PH_TRY(ph__socket_split(server->options.metrics_address, &address));
-    return begin_serving(server, &address);
 }
 
 ph_status ph__server_run_metrics(struct ph_hub_server *server)
@@ -289,5 +271,5 @@ void ph__server_close_metrics(struct ph_hub_server *server)
 
 const char *ph_hub_server_metrics_address(const struct ph_hub_server *server)
 {
-    return server->http != NULL ? server->metrics_address : NULL;
+    return server->http != NULL ? ph__http_server_address(server->http) : NULL;
 }

@@ -76,7 +76,6 @@ struct ph_hub_server {
     struct ph_http_server *http; /* NULL: no metrics */
     struct ph_http_page metrics_page;
     struct ph_event_source *http_source;
-    char metrics_address[PH_ADDRESS_BYTES];
     int bell[2]; /* [1] is rung by core threads and by stop */
     _Atomic bool must_stop;
     pthread_mutex_t failures_mutex;
