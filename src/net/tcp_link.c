@@ -15,8 +15,8 @@
 #include "base/sizes.h"
 #include "net/wire.h"
 
-#define FRAME_MAGIC 0x31425048u          /* "HPB1" */
-#define FRAMES_A_CALL 64                 /* of one sendmsg */
+#define FRAME_MAGIC 0x31425048u /* "HPB1" */
+#define FRAMES_A_CALL 64        /* of one sendmsg */
 #define LEAST_REGISTERED_BYTES 8192
 #define BYTES_A_TURN ((size_t)512 << 10) /* received before others have their turn */
 
@@ -157,9 +157,11 @@ static ssize_t send_parts(struct tcp_link *self)
 static ssize_t send_pages(struct tcp_link *self, const struct out_frame *frame)
 {
     const size_t done = self->sent - sizeof frame->head;
-    off_t offset = (off_t)((const char *)frame->payload - (const char *)self->registered->memory) + (off_t)done;
+    off_t offset =
+        (off_t)((const char *)frame->payload - (const char *)self->registered->memory) + (off_t)done;
     self->link.counters.system_calls++;
-    return sendfile(self->link.descriptor, self->registered->descriptor, &offset, frame->payload_bytes - done);
+    return sendfile(
+        self->link.descriptor, self->registered->descriptor, &offset, frame->payload_bytes - done);
 }
 
 static ssize_t send_some(struct tcp_link *self)
