@@ -197,10 +197,10 @@ static void sweep_sessions(struct ph_hub_server *server)
     }
 }
 
-static ph_status turn(struct ph_hub_server *server)
+ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
 {
     const int timeout_ms = ph__server_metrics_timeout_ms(server);
-    PH_TRY(ph__event_loop_run(server->loop, timeout_ms >= 0 && timeout_ms < TURN_MS ? timeout_ms : TURN_MS));
+    PH_TRY(ph__event_loop_run(server->loop, timeout_ms >= 0 && timeout_ms < max_ms ? timeout_ms : max_ms));
     PH_TRY(ph__server_run_metrics(server));
     sweep_sessions(server);
     ph__server_count_crowd(server);
@@ -213,7 +213,7 @@ ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *st
     ph_status status = PH_OK;
     ph__server_log_start(server);
     while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
-        status = turn(server);
+        status = ph__server_turn(server, TURN_MS);
     ph__server_end_tenants(server);
     ph__server_log_stop(server);
     return status;

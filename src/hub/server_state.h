@@ -144,6 +144,9 @@ const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; stat
 
 /* ---- server.c ---- */
 
+/* Waits for up to max_ms, and does what there is to do. */
+ph_status ph__server_turn(struct ph_hub_server *server, int max_ms);
+
 /* ph_tenant_failure: called in core threads. */
 void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
 /* ph_tenant_touched: the same. */
