@@ -1,0 +1,65 @@
+/* A hub and the jobs on it, each process by itself. They rest but while a function of this header waits for them. */
+#ifndef PH_BENCH_CLUSTER_H
+#define PH_BENCH_CLUSTER_H
+
+#include "hub_process.h"
+#include "worker_process.h"
+
+enum { CLUSTER_MAX_JOBS = 2, CLUSTER_MAX_WORKERS = 4 };
+
+struct job_options {
+    uint32_t num_workers;
+    size_t num_keys, key_bytes;
+    uint32_t depth; /* 0: 1 */
+};
+
+struct cluster_options { /* zero-initialised but for the jobs: the defaults */
+    enum ph_hub_transport transport;
+    enum ph_hub_wait_policy wait; /* of hub and workers */
+    uint32_t num_threads;         /* core threads, 0: one a processor */
+    uint32_t chunk_bytes;
+    bool is_non_temporal;
+    /* The hub's threads stay on the second processor, workers on the first: for one core thread and one worker, as long as
+     * there are two. */
+    bool is_pinned;
+    struct job_options jobs[CLUSTER_MAX_JOBS];
+    size_t num_jobs;
+};
+
+struct cluster {
+    struct cluster_options options;
+    struct child hub;
+    char address[HUB_ADDRESS];
+    struct child workers[CLUSTER_MAX_JOBS][CLUSTER_MAX_WORKERS];
+    struct worker_joined joined; /* what the last worker said */
+};
+
+struct cluster cluster_start(const struct cluster_options *options);
+void cluster_end(struct cluster *cluster); /* all zeros: nothing */
+
+/* Carries out the order in all workers of the first num_jobs jobs, count of it in job j being counts[j]. Ends the program where a
+ * parameter is wrong. */
+struct job_samples {
+    size_t count;
+    double *
+        samples; /* (count) of rounds and latencies: the slowest worker's; of streams: the moments of rank 0 */
+    uint64_t checksum;
+};
+void cluster_order(struct cluster *cluster, enum verb verb, const uint32_t *counts, uint32_t in_flight,
+    struct job_samples *samples_out);
+void job_samples_fini(struct job_samples *samples);
+
+/* The median seconds of `count` rounds of the first job. */
+double cluster_round_seconds(struct cluster *cluster, uint32_t count);
+
+/* What its processes have counted since they began, and used of the processors. */
+struct cluster_counters {
+    struct hub_counters hub;
+    struct worker_counters workers;                            /* all together */
+    double hub_user, hub_system, workers_user, workers_system; /* seconds */
+};
+struct cluster_counters cluster_count(struct cluster *cluster);
+/* One line of what has happened since `before`, for each of `rounds`. */
+void cluster_print_since(const struct cluster_counters *before, struct cluster *cluster, double rounds);
+
+#endif

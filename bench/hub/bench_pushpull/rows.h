@@ -1,0 +1,58 @@
+/* The parts of bench_pushpull, each of which measures and tells some figures. */
+#ifndef PH_BENCH_ROWS_H
+#define PH_BENCH_ROWS_H
+
+#include <stdbool.h>
+
+#include "cluster.h"
+#include "limits.h"
+#include "peer.h"
+#include "turns.h"
+
+enum { ROW_NAME = 192, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24 };
+
+struct rows {
+    size_t rounds;
+    bool is_quick;               /* small sizes, to see that all of it runs */
+    bool are_counted;            /* counters are printed besides */
+    const char *transport;       /* "shm" or "tcp": that alone; NULL: both */
+    struct bench_limits *limits; /* of as many threads as there are processors */
+    struct peer pslite[2], openmpi[2];
+    struct ph_json *figures;
+};
+
+void rows_large(struct rows *rows, size_t transport); /* 64 MiB, beside peers and the machine's copying */
+void rows_small(struct rows *rows);                   /* 4 KiB: round trips */
+void rows_rate(struct rows *rows);                    /* 4 KiB: how many a second */
+void rows_chunks(struct rows *rows);                  /* chunk sizes */
+void rows_variants(struct rows *rows);                /* cached and non-temporal; ways to wait */
+
+static const enum ph_hub_transport row_transports[] = {PH_HUB_SHARED_MEMORY, PH_HUB_TCP};
+static const char *const row_transport_names[] = {"shm", "tcp"};
+enum { ROW_TRANSPORTS = 2 };
+
+bool rows_want(const struct rows *rows, size_t transport);
+
+/* A key of 64 MiB, or of 1 MiB where it is to be quick. */
+size_t rows_large_bytes(const struct rows *rows);
+const char *rows_size_name(size_t bytes, char name_out[ROW_SIZE]); /* "64MiB", "4KiB" */
+
+/* Contestants: a cluster's rounds, one value; round trips of a cluster's first job, values 50th and 99th percentile. */
+struct row_cluster {
+    struct cluster cluster;
+    uint32_t calls; /* a turn */
+};
+turn_measure row_rounds, row_latency; /* context: struct row_cluster */
+uint32_t row_calibrate_latency(struct row_cluster *of);
+
+/* A peer's answer to "VERB calls". Each call's numbers are added up and the median is the value; or, where its answer is
+ * microseconds of two percentiles, these are the values in seconds. */
+struct row_peer {
+    struct peer *peer; /* NULL: there is none */
+    const char *verb;
+    uint32_t calls;
+    size_t numbers; /* of a call's answer */
+};
+turn_measure row_peer_rounds, row_peer_latency; /* context: struct row_peer */
+
+#endif

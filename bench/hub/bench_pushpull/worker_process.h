@@ -1,0 +1,67 @@
+/* A worker of the benchmark: a process of its own that joins a job, and then carries out orders. Its gradients are those of
+ * bench/peers/peer_model.h; the parameters that it pulls are compared, bit by bit and outside of what is timed, with what the
+ * optimizer makes of one period of these. */
+#ifndef PH_BENCH_WORKER_PROCESS_H
+#define PH_BENCH_WORKER_PROCESS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "child.h"
+#include "phloem/hub.h"
+
+enum { WORKER_MAX_SAMPLES = 20000, WORKER_TEXT = 64 };
+
+/* Where workers meet: in memory that they share. */
+struct meeting {
+    _Alignas(64) atomic_uint num_there;
+    _Alignas(64) atomic_uint num_meetings;
+};
+
+struct worker_options {
+    char address[WORKER_TEXT], job[WORKER_TEXT];
+    enum ph_hub_transport transport;
+    enum ph_hub_wait_policy wait;
+    uint32_t rank, num_workers, chunk_bytes, depth;
+    size_t num_keys, key_bytes; /* of each */
+    int processor;              /* to stay on; -1: any */
+    struct meeting *meeting;    /* of num_workers */
+};
+
+enum verb {
+    /* count times all keys are started, and waited for. Answers the seconds of each, from leaving a meeting. */
+    VERB_ROUNDS,
+    /* count times key 0, without meetings. Answers the seconds of each. */
+    VERB_LATENCY,
+    /* count times all keys in turn, without meetings, in_flight of them at a time. Answers count + 1 moments: when it began,
+     * and when each count-th part was done. */
+    VERB_STREAM,
+    /* Answers struct worker_counters instead. */
+    VERB_COUNTERS
+};
+
+struct order {
+    enum verb verb;
+    uint32_t count, in_flight;
+};
+
+struct worker_answer { /* `count` doubles follow */
+    uint32_t count;
+    bool is_right;
+    uint64_t checksum; /* of all parameters */
+};
+
+struct worker_counters { /* since it began */
+    uint64_t messages, system_calls, doorbells;
+};
+
+/* What it says unasked, when it has joined. */
+struct worker_joined {
+    char transport[WORKER_TEXT];
+    uint32_t chunk_bytes, num_chunks, num_cores;
+};
+
+child_work worker_process; /* context: struct worker_options */
+
+#endif
