@@ -1,6 +1,7 @@
 /* Trace events: an array that threads claim places in with an atomic counter. */
 #include "base/trace.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@ struct event {
     const char *name, *category;
     uint64_t start_ns, duration_ns;
     uint32_t thread;
+    uint32_t num_arguments;
+    struct ph_trace_argument arguments[PH_TRACE_MAX_ARGUMENTS];
 };
 
 struct ph_trace {
@@ -51,11 +54,28 @@ void ph__trace_destroy(struct ph_trace *trace)
 void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
     uint64_t start_ns, uint64_t duration_ns)
 {
+    ph__trace_add_with(trace, name, category, thread, start_ns, duration_ns, NULL, 0);
+}
+
+void ph__trace_add_with(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
+    uint64_t start_ns, uint64_t duration_ns, const struct ph_trace_argument *arguments, size_t num_arguments)
+{
+    assert(num_arguments <= PH_TRACE_MAX_ARGUMENTS);
     if (trace == NULL)
         return;
     size_t place = atomic_fetch_add_explicit(&trace->num_added, 1, memory_order_relaxed);
-    if (place < trace->max_events)
-        trace->events[place] = (struct event){name, category, start_ns, duration_ns, thread};
+    if (place >= trace->max_events)
+        return;
+    struct event *event = &trace->events[place];
+    *event = (struct event){name, category, start_ns, duration_ns, thread, (uint32_t)num_arguments, {{0}}};
+    for (size_t i = 0; i < num_arguments; i++)
+        event->arguments[i] = arguments[i];
+}
+
+bool ph__trace_is_full(const struct ph_trace *trace)
+{
+    return trace == NULL ||
+           atomic_load_explicit(&trace->num_added, memory_order_relaxed) >= trace->max_events;
 }
 
 static ph_status write_text(struct ph_writer *writer, const char *text)
@@ -72,6 +92,16 @@ static ph_status write_text(struct ph_writer *writer, const char *text)
     return ph__writer_write(writer, "\"", 1);
 }
 
+static ph_status write_arguments(struct ph_writer *writer, const struct event *event)
+{
+    for (uint32_t i = 0; i < event->num_arguments; i++) {
+        PH_TRY(ph__writer_printf(writer, i == 0 ? ",\"args\":{" : ","));
+        PH_TRY(write_text(writer, event->arguments[i].name));
+        PH_TRY(ph__writer_printf(writer, ":%" PRIu64, event->arguments[i].value));
+    }
+    return ph__writer_printf(writer, "}");
+}
+
 /* The format counts in microseconds; three decimals keep the nanoseconds. */
 static ph_status write_event(struct ph_writer *writer, const struct event *event)
 {
@@ -79,9 +109,12 @@ static ph_status write_event(struct ph_writer *writer, const struct event *event
     PH_TRY(write_text(writer, event->name));
     PH_TRY(ph__writer_printf(writer, ",\"cat\":"));
     PH_TRY(write_text(writer, event->category));
-    return ph__writer_printf(writer, ",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64 ".%03u}",
+    PH_TRY(ph__writer_printf(writer, ",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64 ".%03u",
         event->start_ns / 1000, (unsigned)(event->start_ns % 1000), event->duration_ns / 1000,
-        (unsigned)(event->duration_ns % 1000));
+        (unsigned)(event->duration_ns % 1000)));
+    if (event->num_arguments > 0)
+        PH_TRY(write_arguments(writer, event));
+    return ph__writer_printf(writer, "}");
 }
 
 static ph_status write_events(struct ph_writer *writer, const struct ph_trace *trace)

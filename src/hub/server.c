@@ -161,6 +161,7 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
     PH_TRY(listen_everywhere(server));
     PH_TRY(ph__server_open_metrics(server));
+    PH_TRY(ph__server_open_trace(server));
     return ph__server_start_cores(server);
 }
 
@@ -215,8 +216,9 @@ ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *st
     while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
         status = ph__server_turn(server, TURN_MS);
     ph__server_end_tenants(server);
+    const ph_status traced = ph__server_write_trace(server);
     ph__server_log_stop(server);
-    return status;
+    return status != PH_OK ? status : traced;
 }
 
 void ph_hub_server_stop(struct ph_hub_server *server)
@@ -240,6 +242,7 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
         ph__session_close(server->sessions);
     ph__server_stop_cores(server);
     ph__server_close_metrics(server);
+    ph__trace_destroy(server->trace.events);
     for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
         ph__event_source_remove(server->sources[i]);
     ph__event_loop_destroy(server->loop);

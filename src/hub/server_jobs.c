@@ -296,6 +296,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
 
 static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
+    const char *trace_name = ph__server_trace_name(server, tenant->settings.name);
     const struct ph_tenant_options options = {
         .cores = server->cores,
         .num_cores = server->num_cores,
@@ -305,6 +306,8 @@ static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *t
         .failure = ph__server_note_failure,
         .touched = ph__server_note_touched,
         .context = server,
+        .trace = trace_name != NULL ? server->trace.events : NULL,
+        .trace_name = trace_name,
     };
     PH_TRY(ph__tenant_build(tenant, &options));
     ph__server_count_crowd(server);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "hub/placement.h"
 #include "hub/tenant.h"
 #include "net/control_stream.h"
@@ -50,6 +51,14 @@ struct ph_server_counts {
     uint64_t failed_workers; /* that broke the rules, or whose link did */
 };
 
+#define PH_HUB_MAX_TRACED_JOBS 64
+
+struct ph_server_trace {
+    struct ph_trace *events; /* NULL: none */
+    uint32_t num_jobs;       /* runs of jobs that are traced; those after the first are not */
+    char names[PH_HUB_MAX_TRACED_JOBS][PH_HUB_MAX_NAME + 1];
+};
+
 struct ph_hub_server {
     struct ph_hub_server_options options;
     const struct ph_kernels *kernels;
@@ -72,7 +81,8 @@ struct ph_hub_server {
     struct ph_server_counts counts;
     struct ph_traffic past_traffic; /* of services that are no more */
     struct ph_log log_settings;
-    const struct ph_log *log;    /* NULL: none */
+    const struct ph_log *log; /* NULL: none */
+    struct ph_server_trace trace;
     struct ph_http_server *http; /* NULL: no metrics */
     struct ph_http_page metrics_page;
     struct ph_event_source *http_source;
@@ -105,6 +115,14 @@ void ph__server_begin_touched(struct ph_hub_server *server);
 /* ---- server_status.c ---- */
 
 ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame);
+
+/* ---- server_trace.c ---- */
+
+/* Nothing happens in any of them where there is no path for a trace. */
+ph_status ph__server_open_trace(struct ph_hub_server *server);
+/* What a job that begins is called in the trace; NULL: it is not traced. */
+const char *ph__server_trace_name(struct ph_hub_server *server, const char *job);
+ph_status ph__server_write_trace(struct ph_hub_server *server); /* when no core thread has a job any more */
 
 /* ---- server_metrics.c ---- */
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "hub/shard_state.h"
+#include "hub/shard_trace.h"
 
 #define MESSAGES_A_TURN 512 /* of one link, before the others and the work have their turn */
 
@@ -119,6 +120,8 @@ static void take_push(struct ph_shard *shard, uint32_t worker, const struct ph_m
     request->pushed = message->iteration;
     request->kinds[slot] = message->kind;
     shard->counters.pushes++;
+    if (shard->job->trace != NULL)
+        ph__shard_trace_push(shard, message);
     if (worker == 0)
         state->learning_rates[slot] = shard->learning_rates[ph__shard_optimizer(shard, message->chunk)];
     if (ph__shard_takes_gradients(shard)) {
@@ -159,9 +162,12 @@ static ph_status arrived(void *context, const struct ph_message *message)
 
 static void sent(void *context, const struct ph_message *message)
 {
-    struct ph_shard *shard = ((struct ph_shard_link *)context)->shard;
+    const struct ph_shard_link *link = context;
+    struct ph_shard *shard = link->shard;
     if (message->kind != PH_HUB_VALUE)
         return;
+    if (shard->job->trace != NULL)
+        ph__shard_trace_reply_left(shard, link->worker, message);
     struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
     state->num_sending[message->flags]--;
     if (state->is_waiting && state->num_sending[message->flags] == 0) {
@@ -238,6 +244,8 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
     const size_t num_works = (size_t)(shard->works_ended - ended_before);
     if (num_works > 0)
         num_moved += move_links(shard, 0); /* the replies */
+    if (shard->job->trace != NULL)
+        ph__shard_trace_replies_left(shard);
     *bytes_out = shard->bytes_summed;
     return num_moved + num_works;
 }

@@ -53,6 +53,7 @@ struct ph_shard_job {
     const struct ph_hub_optimizer *optimizers;
     const uint32_t *optimizer_of_key;
     uint32_t num_optimizers;
+    struct ph_job_trace *trace; /* NULL: none (shard_trace.h) */
     /* Clipping: written by all shards. */
     _Atomic uint64_t num_summed;     /* chunks, of all iterations since the shards were made */
     _Atomic uint64_t rounds_clipped; /* rounds of all chunks whose factor is known */

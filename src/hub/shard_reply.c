@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "hub/shard_state.h"
+#include "hub/shard_trace.h"
 
 /* A worker with parameters of its own gets them where it looks for those of this iteration. */
 static void copy_own_parameters(
@@ -36,6 +37,8 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
         state->num_sending[message.flags]++;
     }
     const ph_status status = ph__link_send(link->link, &message, payload, payload_bytes);
+    if (status == PH_OK && payload == NULL && shard->job->trace != NULL)
+        ph__shard_trace_reply(shard, worker, &message);
     if (status == PH_OK)
         return;
     if (payload != NULL)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "hub/shard_state.h"
+#include "hub/shard_trace.h"
 
 static struct ph_optimizer_step step_of(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
@@ -76,6 +77,16 @@ static struct ph_aggregate_args base_arguments(
         .is_non_temporal = shard->job->is_non_temporal};
 }
 
+static void aggregate(
+    struct ph_shard *shard, uint32_t chunk, const char *pass, const struct ph_aggregate_args *arguments)
+{
+    const bool is_traced = shard->job->trace != NULL;
+    const uint64_t begin_ns = is_traced ? ph__shard_trace_begin(shard) : 0;
+    shard->job->kernels->aggregate(arguments);
+    if (is_traced)
+        ph__shard_trace_end(shard, chunk, pass, begin_ns);
+}
+
 /* The chunk's next version, of the sum that the arguments say. Its copy of the weights is free. */
 static void step_chunk(
     struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, float gradient_scale)
@@ -97,7 +108,7 @@ static void step_chunk(
     arguments->s = weights_at(memory->s, place);
     arguments->num_results = list_results(shard, chunk, version);
     arguments->results = shard->results;
-    job->kernels->aggregate(arguments);
+    aggregate(shard, chunk, arguments->num_copies > 0 ? "sum and step" : "step", arguments);
     state->version = version;
     shard->counters.updates++;
 }
@@ -145,7 +156,7 @@ static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregat
     float *sums =
         weights_at(memory->sums[(state->version + 1) % memory->depth], &memory->layout->chunks[chunk]);
     arguments->new_weight = sums;
-    job->kernels->aggregate(arguments);
+    aggregate(shard, chunk, "sum", arguments);
     memory->squares[chunk] = job->kernels->sum_of_squares(arguments->n, sums, NULL, 0);
     state->is_summed = true;
     const uint64_t num_summed = atomic_fetch_add_explicit(&job->num_summed, 1, memory_order_acq_rel) + 1;
@@ -261,7 +272,7 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
         return;
     }
     arguments.new_weight = sums;
-    shard->job->kernels->aggregate(&arguments);
+    aggregate(shard, chunk, "add", &arguments);
 }
 
 /* Asynchronous and bounded: an update of its own. */

@@ -8,6 +8,7 @@
 #include "base/checksum.h"
 #include "base/memory.h"
 #include "base/sizes.h"
+#include "hub/shard_trace.h"
 #include "hub/spread.h"
 #include "net/doorbell.h"
 #include "net/shared_link.h"
@@ -226,6 +227,9 @@ static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_option
 static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     describe_job(tenant, options);
+    if (options->trace != NULL)
+        PH_TRY(ph__job_trace_create(options->trace, options->trace_name, tenant->layout->sizes.num_chunks,
+            tenant->num_cores, &tenant->job.trace));
     tenant->shards = calloc(tenant->num_cores, sizeof *tenant->shards);
     tenant->parts = calloc(tenant->num_cores, sizeof *tenant->parts);
     if (tenant->shards == NULL || tenant->parts == NULL)
@@ -436,6 +440,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
         stop_cores(tenant, tenant->num_cores);
     for (uint16_t core = 0; tenant->shards != NULL && core < tenant->num_cores; core++)
         end_shard(tenant, tenant->shards[core]);
+    ph__job_trace_destroy(tenant->job.trace);
     ph__job_memory_destroy(tenant->memory);
     ph__layout_destroy(tenant->layout);
     free(tenant->shards);
@@ -445,6 +450,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     free(tenant->keys);
     tenant->shards = NULL;
     tenant->parts = NULL;
+    tenant->job.trace = NULL;
     tenant->memory = NULL;
     tenant->layout = NULL;
     tenant->core_of_chunk = NULL;

@@ -82,7 +82,9 @@ struct ph_tenant_options {
     uint64_t max_bytes; /* that it may take */
     ph_tenant_failure failure;
     ph_tenant_touched touched;
-    void *context; /* of both */
+    void *context;          /* of both */
+    struct ph_trace *trace; /* NULL: none */
+    const char *trace_name; /* what the tenant is called in it; borrowed until it is written */
 };
 
 /* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. PH_ERROR_MEMORY,

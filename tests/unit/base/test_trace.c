@@ -39,6 +39,27 @@ static void events_are_written_as_chrome_reads_them(void **state)
     ph__trace_destroy(trace);
 }
 
+static void numbers_belong_to_an_event(void **state)
+{
+    (void)state;
+    struct ph_trace *trace = NULL;
+    const struct ph_trace_argument arguments[] = {{"chunk", 17}, {"a \"name\"", UINT64_C(1) << 62}};
+    assert_ok(ph__trace_create(2, &trace));
+    ph__trace_add_with(trace, "step", "job", 1, 10, 20, arguments, 2);
+    assert_false(ph__trace_is_full(trace));
+    ph__trace_add(trace, "other", "job", 1, 10, 20);
+    assert_true(ph__trace_is_full(trace));
+    assert_true(ph__trace_is_full(NULL));
+    struct ph_json *json = write_and_parse(trace);
+    const struct ph_json *events = ph__json_get(json, "traceEvents");
+    const struct ph_json *of_step = ph__json_get(ph__json_at(events, 0), "args");
+    assert_int_equal(ph__json_as_integer(ph__json_get(of_step, "chunk"), -1), 17);
+    assert_true(ph__json_as_integer(ph__json_get(of_step, "a \"name\""), -1) == INT64_C(1) << 62);
+    assert_null(ph__json_get(ph__json_at(events, 1), "args"));
+    ph__json_destroy(json);
+    ph__trace_destroy(trace);
+}
+
 static void add_event(void *argument, size_t task, size_t worker)
 {
     ph__trace_add(argument, "task", "test", (uint32_t)worker, task, 1);
@@ -80,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_written_as_chrome_reads_them),
+        cmocka_unit_test(numbers_belong_to_an_event),
         cmocka_unit_test(events_beyond_the_limit_are_counted),
         cmocka_unit_test(no_trace_takes_no_events),
     };
