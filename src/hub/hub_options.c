@@ -81,7 +81,8 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_PATH,
         .offset = HUB(trace),
         .default_text = "",
-        .help = "File that gets a Chrome trace of the first chunks' ways when the hub stops."},
+        .help = "File that gets a Chrome trace of the first chunks' ways when the hub stops; with tall "
+                "aggregation."},
     {.key = "log",
         .type = PH_OPTION_CHOICE,
         .offset = HUB(log),

@@ -148,6 +148,8 @@ static ph_status read_secret(struct ph_hub_server *server)
 static ph_status start(struct ph_hub_server *server)
 {
     enum ph_isa isa;
+    if (server->options.is_wide && server->options.checkpoint_folder != NULL)
+        return ph_fail(PH_ERROR_CONFIG, "wide aggregation is there to compare with: it keeps no checkpoints");
     PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
     server->kernels = ph__kernels_for(isa);

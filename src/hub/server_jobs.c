@@ -6,6 +6,7 @@
 
 #include "base/random_bytes.h"
 #include "hub/server_state.h"
+#include "hub/shard_wide.h"
 
 /* ---- services ---- */
 
@@ -50,6 +51,8 @@ static ph_status create_service(struct ph_hub_server *server, const struct ph_hu
     if (server->num_tenants >= server->options.max_jobs)
         return ph_fail(
             PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
+    if (server->options.is_wide)
+        PH_TRY(ph__wide_check(service));
     PH_TRY(ph__tenant_create(service, &tenant));
     tenant->next = server->tenants;
     server->tenants = tenant;
@@ -301,6 +304,7 @@ static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *t
         .cores = server->cores,
         .num_cores = server->num_cores,
         .kernels = server->kernels,
+        .is_wide = server->options.is_wide,
         .is_non_temporal = server->options.is_non_temporal,
         .max_bytes = bytes_left(server),
         .failure = ph__server_note_failure,

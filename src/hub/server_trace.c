@@ -14,7 +14,8 @@ ph_status ph__server_open_trace(struct ph_hub_server *server)
 const char *ph__server_trace_name(struct ph_hub_server *server, const char *job)
 {
     struct ph_server_trace *trace = &server->trace;
-    if (trace->num_jobs == PH_HUB_MAX_TRACED_JOBS || ph__trace_is_full(trace->events))
+    if (server->options.is_wide || trace->num_jobs == PH_HUB_MAX_TRACED_JOBS ||
+        ph__trace_is_full(trace->events))
         return NULL;
     return strcpy(trace->names[trace->num_jobs++], job);
 }

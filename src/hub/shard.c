@@ -8,6 +8,7 @@
 #include "base/sizes.h"
 #include "hub/shard_state.h"
 #include "hub/shard_trace.h"
+#include "hub/shard_wide.h"
 
 #define MESSAGES_A_TURN 512 /* of one link, before the others and the work have their turn */
 
@@ -195,6 +196,17 @@ void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32
     }
 }
 
+/* Nothing but the whole number of workers is complete. */
+static void consider_wide(struct ph_shard *shard, uint32_t chunk)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    if (state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH] < shard->job->num_workers ||
+        ph__shard_must_wait(shard, chunk))
+        return;
+    state->is_queued = true;
+    ph__shard_add_wide(shard, chunk);
+}
+
 void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
 {
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
@@ -207,6 +219,10 @@ void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
     if (state->is_queued || state->is_waiting || state->is_summed || num_arrived == 0 ||
         num_arrived < shard->num_live)
         return;
+    if (shard->job->wide != NULL) {
+        consider_wide(shard, chunk);
+        return;
+    }
     state->is_queued = true;
     ph__shard_add_work(shard, PH_WORK_ITERATION, chunk, 0);
 }
@@ -241,7 +257,9 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
         shard->works_ended++;
         ph__shard_work(shard, &work);
     }
-    const size_t num_works = (size_t)(shard->works_ended - ended_before);
+    size_t num_works = (size_t)(shard->works_ended - ended_before);
+    if (shard->job->wide != NULL)
+        num_works += ph__shard_run_wide(shard, max_bytes);
     if (num_works > 0)
         num_moved += move_links(shard, 0); /* the replies */
     if (shard->job->trace != NULL)

@@ -54,6 +54,7 @@ struct ph_shard_job {
     const uint32_t *optimizer_of_key;
     uint32_t num_optimizers;
     struct ph_job_trace *trace; /* NULL: none (shard_trace.h) */
+    struct ph_wide *wide;       /* NULL: tall (shard_wide.h) */
     /* Clipping: written by all shards. */
     _Atomic uint64_t num_summed;     /* chunks, of all iterations since the shards were made */
     _Atomic uint64_t rounds_clipped; /* rounds of all chunks whose factor is known */

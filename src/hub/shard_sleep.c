@@ -1,5 +1,6 @@
 /* A shard's part in the sleep of its thread: see shard.h. */
 #include "hub/shard_state.h"
+#include "hub/shard_wide.h"
 
 static bool is_moved(const struct ph_shard_link *link)
 {
@@ -11,9 +12,18 @@ size_t ph__shard_num_workers(const struct ph_shard *shard)
     return shard->job->num_workers;
 }
 
+/* Other shards may have brought some without a message. */
+static bool has_work(const struct ph_shard *shard)
+{
+    const struct ph_shard_job *job = shard->job;
+    return shard->works_ended != shard->works_begun || shard->is_touching ||
+           atomic_load(&job->rounds_clipped) != shard->rounds_stepped ||
+           (job->wide != NULL && ph__shard_has_wide_work(shard));
+}
+
 bool ph__shard_begin_sleep(struct ph_shard *shard)
 {
-    bool may_sleep = shard->works_ended == shard->works_begun && !shard->is_touching;
+    bool may_sleep = !has_work(shard);
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (is_moved(&shard->links[worker]))
             may_sleep &= ph__link_begin_sleep(shard->links[worker].link);

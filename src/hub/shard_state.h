@@ -81,6 +81,12 @@ void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status st
 
 void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work);
 void ph__shard_assign(struct ph_shard *shard, uint32_t chunk);
+struct ph_optimizer_step ph__shard_step(
+    const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale);
+/* Of the chunk's next version. */
+float ph__shard_learning_rate(const struct ph_shard *shard, uint32_t chunk);
+/* Whether the copy that the next version goes to is being sent to a worker; when it has left, the chunk is considered again. */
+bool ph__shard_must_wait(struct ph_shard *shard, uint32_t chunk);
 /* Steps that wait for a clip factor, when it is known. */
 void ph__shard_look_for_steps(struct ph_shard *shard);
 

@@ -6,7 +6,7 @@
 #include "hub/shard_state.h"
 #include "hub/shard_trace.h"
 
-static struct ph_optimizer_step step_of(
+struct ph_optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
 {
     return (struct ph_optimizer_step){
@@ -26,7 +26,7 @@ static struct ph_optimizer_step step_of(
 }
 
 /* What rank 0 said before its push of the iteration; without it, what it said last. */
-static float learning_rate_of(const struct ph_shard *shard, uint32_t chunk)
+float ph__shard_learning_rate(const struct ph_shard *shard, uint32_t chunk)
 {
     const struct ph_chunk_state *state = ph__shard_state(shard, chunk);
     const uint64_t iteration = state->version + 1;
@@ -98,7 +98,7 @@ static void step_chunk(
     const struct ph_hub_optimizer *optimizer = &job->optimizers[ph__shard_optimizer(shard, chunk)];
     const uint64_t version = state->version + 1;
     const struct ph_optimizer_step step =
-        step_of(optimizer, learning_rate_of(shard, chunk), version, gradient_scale);
+        ph__shard_step(optimizer, ph__shard_learning_rate(shard, chunk), version, gradient_scale);
     arguments->step = optimizer->is_none ? NULL : &step;
     if (optimizer->is_none)
         arguments->sum_scale *= gradient_scale;
@@ -114,7 +114,7 @@ static void step_chunk(
 }
 
 /* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work again. */
-static bool must_wait(struct ph_shard *shard, uint32_t chunk)
+bool ph__shard_must_wait(struct ph_shard *shard, uint32_t chunk)
 {
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
     state->is_waiting = state->num_sending[(state->version + 1) % shard->job->memory->num_versions] > 0;
@@ -163,7 +163,7 @@ static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregat
     if (num_summed % num_chunks != 0)
         return;
     job->clip_factor = clip_factor(job);
-    atomic_store_explicit(&job->rounds_clipped, num_summed / num_chunks, memory_order_release);
+    atomic_store(&job->rounds_clipped, num_summed / num_chunks); /* before it is looked who sleeps: core.c */
     shard->callbacks.wake_others(shard->callbacks.context);
 }
 
@@ -231,7 +231,7 @@ static void update_iteration(struct ph_shard *shard, uint32_t chunk)
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
     struct ph_aggregate_args arguments = base_arguments(shard, place);
     state->is_queued = false;
-    if (must_wait(shard, chunk))
+    if (ph__shard_must_wait(shard, chunk))
         return;
     const uint64_t iteration = state->version + 1;
     if (shard->job->order == PH_HUB_ARRIVAL_ORDER) {
@@ -267,7 +267,7 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
     count_bytes(shard, place, 1);
     const bool is_last = iteration == state->version + 1 && state->num_arrived[slot] >= shard->num_live &&
                          !state->is_queued && !state->is_summed;
-    if (is_last && !must_wait(shard, chunk)) {
+    if (is_last && !ph__shard_must_wait(shard, chunk)) {
         finish_iteration(shard, chunk, &arguments, state->num_added[slot]);
         return;
     }
@@ -282,7 +282,7 @@ static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t work
     const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
     struct ph_aggregate_args arguments = base_arguments(shard, place);
-    if (must_wait(shard, chunk))
+    if (ph__shard_must_wait(shard, chunk))
         return;
     request->counted++;
     ph__shard_state(shard, chunk)->num_contributors = 1;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "hub/shard_trace.h"
+#include "hub/shard_wide.h"
 #include "hub/spread.h"
 #include "net/doorbell.h"
 #include "net/shared_link.h"
@@ -163,7 +164,7 @@ static ph_status check_quota(
     return PH_OK;
 }
 
-static ph_status build_memory(struct ph_tenant *tenant, uint64_t max_bytes)
+static ph_status build_memory(struct ph_tenant *tenant, bool is_wide, uint64_t max_bytes)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     const struct ph_job_memory_options options = {
@@ -173,7 +174,7 @@ static ph_status build_memory(struct ph_tenant *tenant, uint64_t max_bytes)
         .num_versions = service->depth > 1 || sends_parameters(tenant) ? 2 : 1,
         .has_m = has_slot(tenant, true),
         .has_s = has_slot(tenant, false),
-        .has_sums = service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
+        .has_sums = is_wide || service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
     };
     PH_TRY(check_quota(tenant, &options, max_bytes));
     PH_TRY(ph__job_memory_create(&options, &tenant->memory));
@@ -230,6 +231,9 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
     if (options->trace != NULL)
         PH_TRY(ph__job_trace_create(options->trace, options->trace_name, tenant->layout->sizes.num_chunks,
             tenant->num_cores, &tenant->job.trace));
+    if (options->is_wide)
+        PH_TRY(ph__wide_create(
+            tenant->num_keys, tenant->settings.service.num_workers, tenant->num_cores, &tenant->job.wide));
     tenant->shards = calloc(tenant->num_cores, sizeof *tenant->shards);
     tenant->parts = calloc(tenant->num_cores, sizeof *tenant->parts);
     if (tenant->shards == NULL || tenant->parts == NULL)
@@ -254,7 +258,7 @@ static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_opti
     PH_TRY(check_optimizers(tenant));
     PH_TRY(build_layout(tenant));
     PH_TRY(spread_chunks(tenant));
-    PH_TRY(build_memory(tenant, options->max_bytes));
+    PH_TRY(build_memory(tenant, options->is_wide, options->max_bytes));
     return build_shards(tenant, options);
 }
 
@@ -441,6 +445,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     for (uint16_t core = 0; tenant->shards != NULL && core < tenant->num_cores; core++)
         end_shard(tenant, tenant->shards[core]);
     ph__job_trace_destroy(tenant->job.trace);
+    ph__wide_destroy(tenant->job.wide);
     ph__job_memory_destroy(tenant->memory);
     ph__layout_destroy(tenant->layout);
     free(tenant->shards);
@@ -451,6 +456,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     tenant->shards = NULL;
     tenant->parts = NULL;
     tenant->job.trace = NULL;
+    tenant->job.wide = NULL;
     tenant->memory = NULL;
     tenant->layout = NULL;
     tenant->core_of_chunk = NULL;

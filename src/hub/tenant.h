@@ -78,7 +78,7 @@ struct ph_tenant_options {
     struct ph_core *const *cores; /* (num_cores) */
     uint16_t num_cores;
     const struct ph_kernels *kernels;
-    bool is_non_temporal;
+    bool is_wide, is_non_temporal;
     uint64_t max_bytes; /* that it may take */
     ph_tenant_failure failure;
     ph_tenant_touched touched;
