@@ -1,157 +1,425 @@
-#include "support/test_support.h"
-
+/* What a hub takes and what it refuses: services, quotas, workers, and strangers. */
 #include <dirent.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hub/client_status.h"
 #include "net/socket.h"
-#include "phloem/hub.h"
+#include "support/hub_trial.h"
 
-#define NONCE 4711u
 #define NUM_ELEMENTS 40000u /* several chunks */
-#define TIMEOUT_MS 20000u
 
-/* ---- a hub in a thread ------------------------------------------------------------------------------------------- */
+static const struct ph_hub_key a_key = {.num_elements = NUM_ELEMENTS, .dtype = PH_F32};
 
-struct hub {
-    struct ph_hub_server *server;
-    struct ph_hub_options options; /* to reach it */
-    pthread_t thread;
-    ph_status status; /* what it ended with */
-};
-
-static void *serve(void *context)
+static void run_job(const struct hub_trial *hub, const struct ph_hub_service *service)
 {
-    struct hub *hub = context;
-    hub->status = ph_hub_server_run(hub->server, NULL);
-    return NULL;
+    struct hub_workers workers;
+    hub_workers_begin(&workers, hub, service, &a_key, 1, 3, PH_HUB_AUTO);
+    hub_workers_wait(&workers);
+    hub_workers_end(&workers);
+    hub_workers_fini(&workers);
 }
 
-static void begin_hub(struct hub *hub, struct ph_hub_server_options options)
+static struct ph_hub_client *connect_worker(const struct hub_trial *hub, const char *service, uint32_t rank)
 {
-    if (options.num_threads == 0)
-        options.num_threads = 2;
-    *hub = (struct hub){0};
-    assert_ok(ph_hub_server_create(&options, &hub->server));
-    hub->options =
-        (struct ph_hub_options){.address = ph_hub_server_address(hub->server), .timeout_ms = TIMEOUT_MS};
-    assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
-}
-
-static void end_hub(struct hub *hub)
-{
-    ph_hub_server_stop(hub->server);
-    pthread_join(hub->thread, NULL);
-    ph_hub_server_destroy(hub->server);
-    assert_int_equal(hub->status, PH_OK);
-}
-
-/* ---- workers ----------------------------------------------------------------------------------------------------- */
-
-static const struct ph_hub_optimizer sum_alone = {.is_none = true};
-
-static struct ph_hub_service a_service(const char *name, uint32_t num_workers)
-{
-    return (struct ph_hub_service){.name = name,
-        .nonce = NONCE,
-        .num_workers = num_workers,
-        .optimizers = &sum_alone,
-        .num_optimizers = 1};
-}
-
-struct worker {
-    const struct hub *hub;
-    const char *service;
-    uint32_t rank, num_rounds;
-    size_t num_elements;
-    float factor; /* each of its gradients is this times the iteration */
-    ph_status status;
-    char error[1024];
-    float last;   /* parameter that it got */
-    bool is_same; /* all others of the key are the same */
-    pthread_t thread;
-};
-
-static ph_status push_and_pull(struct worker *worker, struct ph_hub_client *client)
-{
-    const struct ph_hub_key key = {.num_elements = worker->num_elements, .dtype = PH_F32};
-    PH_TRY(ph_hub_init(client, &key, 1, NULL));
-    for (uint32_t round = 1; round <= worker->num_rounds; round++) {
-        float *gradient = ph_hub_gradient(client, 0);
-        for (size_t i = 0; i < worker->num_elements; i++)
-            gradient[i] = worker->factor * (float)round;
-        PH_TRY(ph_hub_pushpull_start(client, 0));
-        PH_TRY(ph_hub_wait(client, 0));
-    }
-    const float *parameters = ph_hub_parameters(client, 0);
-    worker->last = parameters[0];
-    worker->is_same = true;
-    for (size_t i = 0; i < worker->num_elements; i++)
-        worker->is_same &= parameters[i] == worker->last;
-    return ph_hub_leave(client);
-}
-
-static void *work(void *context)
-{
-    struct worker *worker = context;
     struct ph_hub_client *client = NULL;
-    worker->status = ph_hub_connect(&worker->hub->options, worker->service, NONCE, worker->rank, &client);
-    if (worker->status == PH_OK)
-        worker->status = push_and_pull(worker, client);
-    if (worker->status != PH_OK)
-        snprintf(worker->error, sizeof worker->error, "%s", ph_error_text());
-    ph_hub_client_destroy(client);
-    return NULL;
-}
-
-static void begin_worker(
-    struct worker *worker, const struct hub *hub, const char *service, uint32_t rank, size_t num_elements)
-{
-    *worker = (struct worker){.hub = hub,
-        .service = service,
-        .rank = rank,
-        .num_rounds = 5,
-        .num_elements = num_elements,
-        .factor = (float)(rank + 1)};
-    assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
-}
-
-static void end_worker(struct worker *worker)
-{
-    pthread_join(worker->thread, NULL);
+    assert_ok(ph_hub_connect(&hub->options, service, HUB_TRIAL_NONCE, rank, &client));
+    return client;
 }
 
 /* ---- services ---------------------------------------------------------------------------------------------------- */
 
+static void check_sums(const struct hub_workers *workers, uint64_t iteration)
+{
+    for (uint32_t rank = 0; rank < workers->count; rank++) {
+        const float *got = workers->workers[rank].parameters[0];
+        for (size_t i = 0; i < NUM_ELEMENTS; i++) {
+            float sum = hub_trial_gradient(0, 0, iteration, i);
+            for (uint32_t worker = 1; worker < workers->count; worker++)
+                sum += hub_trial_gradient(worker, 0, iteration, i);
+            assert_true(got[i] == sum);
+        }
+    }
+}
+
 static void two_services_are_served_side_by_side(void **state)
 {
     (void)state;
-    struct hub hub;
-    struct worker workers[4];
-    begin_hub(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service services[] = {a_service("one", 2), a_service("two", 2)};
+    struct hub_trial hub;
+    struct hub_workers workers[2];
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service services[] = {hub_trial_service("one", 2), hub_trial_service("two", 3)};
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ph_hub_create_service(&hub.options, &services[i]));
+        hub_workers_begin(&workers[i], &hub, &services[i], &a_key, 1, (uint32_t)i + 3, PH_HUB_AUTO);
+    }
+    for (size_t i = 0; i < 2; i++)
+        hub_workers_wait(&workers[i]);
+    for (size_t i = 0; i < 2; i++) {
+        hub_workers_end(&workers[i]);
+        check_sums(&workers[i], i + 3);
+        hub_workers_fini(&workers[i]);
+    }
+    hub_trial_end(&hub);
+}
+
+static void a_service_can_run_again(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("again", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    run_job(&hub, &service);
+    run_job(&hub, &service);
+    hub_trial_end(&hub);
+}
+
+static void a_name_belongs_to_one_nonce_and_one_kind_of_job(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_service service = hub_trial_service("mine", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_ok(ph_hub_create_service(&hub.options, &service)); /* each worker may */
+    service.nonce++;
+    assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "another nonce");
+    service.nonce--;
+    service.num_workers = 3;
+    assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "other settings");
+    assert_fails(ph_hub_destroy_service(&hub.options, "mine", 1), PH_ERROR_USAGE, "nonce");
+    assert_fails(ph_hub_destroy_service(&hub.options, "yours", HUB_TRIAL_NONCE), PH_ERROR_USAGE, "'yours'");
+    assert_ok(ph_hub_destroy_service(&hub.options, "mine", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    hub_trial_end(&hub);
+}
+
+static void names_are_printable_and_not_too_long(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    char name[PH_HUB_MAX_NAME + 2];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_service service = hub_trial_service(name, 1);
+    assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "name");
+    service.name = "";
+    assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "name");
+    service.name = "two\nlines";
+    assert_int_not_equal(ph_hub_create_service(&hub.options, &service), PH_OK);
+    name[PH_HUB_MAX_NAME] = '\0';
+    service.name = name;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    hub_trial_end(&hub);
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
+
+static void there_are_no_more_jobs_than_the_hub_allows(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){.max_jobs = 2});
+    const char *const names[] = {"a", "b", "c"};
+    struct ph_hub_service services[3];
+    for (size_t i = 0; i < 3; i++)
+        services[i] = hub_trial_service(names[i], 1);
     assert_ok(ph_hub_create_service(&hub.options, &services[0]));
     assert_ok(ph_hub_create_service(&hub.options, &services[1]));
-    for (uint32_t i = 0; i < 4; i++) {
-        begin_worker(&workers[i], &hub, services[i / 2].name, i % 2, NUM_ELEMENTS);
+    assert_fails(ph_hub_create_service(&hub.options, &services[2]), PH_ERROR_MEMORY, "2 jobs");
+    assert_ok(ph_hub_create_service(&hub.options, &services[0])); /* one that is there is no further one */
+    assert_ok(ph_hub_destroy_service(&hub.options, "a", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_create_service(&hub.options, &services[2]));
+    run_job(&hub, &services[2]);
+    hub_trial_end(&hub);
+}
+
+static void refused_for_memory(const struct hub_trial *hub, const char *name)
+{
+    const struct ph_hub_service service = hub_trial_service(name, 1);
+    assert_ok(ph_hub_create_service(&hub->options, &service));
+    struct ph_hub_client *client = connect_worker(hub, name, 0);
+    assert_fails(ph_hub_init(client, &a_key, 1, NULL), PH_ERROR_PEER, "bytes");
+    ph_hub_client_destroy(client);
+}
+
+static void a_job_gets_no_more_memory_than_its_quota(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){.max_job_bytes = NUM_ELEMENTS * sizeof(float)});
+    refused_for_memory(&hub, "large");
+    const struct ph_hub_service small = hub_trial_service("small", 1);
+    const struct ph_hub_key key = {.num_elements = 100, .dtype = PH_F32};
+    assert_ok(ph_hub_create_service(&hub.options, &small));
+    struct ph_hub_client *client = connect_worker(&hub, "small", 0);
+    assert_ok(ph_hub_init(client, &key, 1, NULL));
+    ph_hub_client_destroy(client);
+    hub_trial_end(&hub);
+}
+
+/* The first job leaves too little for the second, until it ends. */
+static void jobs_share_the_memory_of_the_hub(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    struct hub_workers workers;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){.max_bytes = 3u * NUM_ELEMENTS * sizeof(float)});
+    const struct ph_hub_service first = hub_trial_service("first", 1);
+    assert_ok(ph_hub_create_service(&hub.options, &first));
+    hub_workers_begin(&workers, &hub, &first, &a_key, 1, 1, PH_HUB_AUTO);
+    hub_workers_wait(&workers);
+    refused_for_memory(&hub, "second");
+    hub_workers_end(&workers);
+    hub_workers_fini(&workers);
+    const struct ph_hub_service second = hub_trial_service("second", 1);
+    run_job(&hub, &second);
+    hub_trial_end(&hub);
+}
+
+/* ---- workers ----------------------------------------------------------------------------------------------------- */
+
+static void a_worker_has_a_rank_of_its_own_in_its_service(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    struct ph_hub_client *other = NULL;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("ranks", 2);
+    assert_fails(
+        ph_hub_connect(&hub.options, "ranks", HUB_TRIAL_NONCE, 0, &other), PH_ERROR_USAGE, "no service");
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_fails(ph_hub_connect(&hub.options, "ranks", 1, 0, &other), PH_ERROR_USAGE, "nonce");
+    assert_fails(
+        ph_hub_connect(&hub.options, "ranks", HUB_TRIAL_NONCE, 2, &other), PH_ERROR_USAGE, "rank 2 of 2");
+    struct ph_hub_client *client = connect_worker(&hub, "ranks", 1);
+    assert_fails(
+        ph_hub_connect(&hub.options, "ranks", HUB_TRIAL_NONCE, 1, &other), PH_ERROR_USAGE, "there already");
+    ph_hub_client_destroy(client);
+    run_job(&hub, &service); /* its place is free again */
+    hub_trial_end(&hub);
+}
+
+struct initializing {
+    struct ph_hub_client *client;
+    struct ph_hub_key key;
+    ph_status status;
+    char error[1024];
+};
+
+static void *initialize(void *context)
+{
+    struct initializing *worker = context;
+    worker->status = ph_hub_init(worker->client, &worker->key, 1, NULL);
+    snprintf(worker->error, sizeof worker->error, "%s", ph_error_text());
+    ph_hub_client_destroy(worker->client);
+    return NULL;
+}
+
+/* Whoever comes second hears that its keys are others, and goes; then the first can go on with a second one that fits. */
+static void all_workers_must_have_the_same_keys(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    pthread_t threads[2];
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("keys", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    struct initializing workers[2];
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        workers[rank] = (struct initializing){.client = connect_worker(&hub, "keys", rank), .key = a_key};
+        workers[rank].key.num_elements += rank;
     }
-    for (uint32_t i = 0; i < 4; i++) {
-        end_worker(&workers[i]);
-        assert_string_equal(workers[i].error, "");
-        assert_true(workers[i].is_same);
-        assert_true(workers[i].last == 5 * (1 + 2)); /* the sum of the last round */
+    workers[0].key.dtype = PH_BF16;
+    for (uint32_t rank = 0; rank < 2; rank++)
+        assert_int_equal(pthread_create(&threads[rank], NULL, initialize, &workers[rank]), 0);
+    /* One of them is refused, by chance which; its end frees its place, and the other waits. */
+    struct ph_hub_options options = hub.options;
+    options.timeout_ms = 1000;
+    struct ph_json *status = NULL;
+    size_t num_there = 2;
+    while (num_there == 2) {
+        assert_ok(ph__hub_status(&options, "keys", &status));
+        const struct ph_json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
+        num_there = (size_t)ph__json_as_integer(ph__json_get(job, "workers_there"), 0);
+        ph__json_destroy(status);
     }
-    end_hub(&hub);
+    assert_int_equal(num_there, 1);
+    assert_ok(ph_hub_destroy_service(&hub.options, "keys", HUB_TRIAL_NONCE));
+    size_t num_refused = 0, num_ended = 0;
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        pthread_join(threads[rank], NULL);
+        num_refused +=
+            workers[rank].status == PH_ERROR_USAGE && strstr(workers[rank].error, "same keys") != NULL;
+        num_ended +=
+            workers[rank].status == PH_ERROR_PEER && strstr(workers[rank].error, "destroyed") != NULL;
+    }
+    assert_int_equal(num_refused, 1);
+    assert_int_equal(num_ended, 1);
+    hub_trial_end(&hub);
+}
+
+static void keys_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("odd", 1);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    const struct ph_hub_key keys[] = {{.num_elements = 0, .dtype = PH_F32},
+        {.num_elements = 1, .dtype = PH_I64}, {.num_elements = 1, .dtype = PH_F32, .optimizer = 1},
+        {.num_elements = SIZE_MAX, .dtype = PH_F32}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct ph_hub_client *client = connect_worker(&hub, "odd", 0);
+        assert_int_not_equal(ph_hub_init(client, &keys[i], 1, NULL), PH_OK);
+        ph_hub_client_destroy(client);
+    }
+    run_job(&hub, &service);
+    hub_trial_end(&hub);
+}
+
+static void the_end_of_a_service_ends_its_workers(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    struct hub_workers workers;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("short", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    hub_workers_begin(&workers, &hub, &service, &a_key, 1, 1, PH_HUB_AUTO);
+    hub_workers_wait(&workers);
+    assert_ok(ph_hub_destroy_service(&hub.options, "short", HUB_TRIAL_NONCE));
+    pthread_barrier_wait(&workers.gate);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        pthread_join(workers.workers[rank].thread, NULL);
+        assert_int_equal(workers.workers[rank].status, PH_ERROR_PEER);
+    }
+    hub_workers_fini(&workers);
+    hub_trial_end(&hub);
+}
+
+/* ---- strangers --------------------------------------------------------------------------------------------------- */
+
+static int connect_stranger(const struct hub_trial *hub)
+{
+    int stranger;
+    assert_ok(ph__socket_connect(hub->options.address, HUB_TRIAL_TIMEOUT_MS, &stranger));
+    return stranger;
+}
+
+static void say(int stranger, const void *bytes, size_t size)
+{
+    assert_int_equal(send(stranger, bytes, size, MSG_NOSIGNAL), size);
+}
+
+/* Reads until the hub closes. */
+static void wait_for_the_end(int stranger)
+{
+    char bytes[256];
+    struct pollfd polled = {.fd = stranger, .events = POLLIN};
+    ssize_t received = 1;
+    while (received > 0) {
+        assert_int_equal(poll(&polled, 1, HUB_TRIAL_TIMEOUT_MS), 1);
+        received = recv(stranger, bytes, sizeof bytes, 0);
+    }
+    close(stranger);
+}
+
+static void strangers_do_not_disturb_a_job(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("calm", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    const int silent = connect_stranger(&hub), half = connect_stranger(&hub);
+    say(half, "\x26\0\0\0\x01", 5); /* a greeting's head, not to its end */
+    const int hasty = connect_stranger(&hub);
+    close(hasty);
+    static const char request[] = "GET / HTTP/1.1\r\nHost: hub\r\n\r\n";
+    const int browser = connect_stranger(&hub);
+    say(browser, request, sizeof request - 1);
+    wait_for_the_end(browser);
+    char noise[4096];
+    memset(noise, 0xa5, sizeof noise);
+    const int noisy = connect_stranger(&hub);
+    say(noisy, noise, sizeof noise);
+    wait_for_the_end(noisy);
+    const int early = connect_stranger(&hub);
+    say(early, "\0\0\0\0\x06\0\0\0", 8); /* a CREATE without a greeting */
+    wait_for_the_end(early);
+    run_job(&hub, &service);
+    say(half, "\0", 1);
+    close(half);
+    close(silent);
+    run_job(&hub, &service);
+    hub_trial_end(&hub);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+static size_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static void a_hub_that_has_ended_leaves_no_descriptor_open(void **state)
+{
+    (void)state;
+    const size_t num_before = count_descriptors();
+    two_services_are_served_side_by_side(NULL);
+    strangers_do_not_disturb_a_job(NULL);
+    assert_int_equal(count_descriptors(), num_before);
+}
+
+static void workers_hear_that_their_hub_ends(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    struct hub_workers workers;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_trial_service("last", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    hub_workers_begin(&workers, &hub, &service, &a_key, 1, 1, PH_HUB_AUTO);
+    hub_workers_wait(&workers);
+    hub_trial_end(&hub);
+    pthread_barrier_wait(&workers.gate);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        pthread_join(workers.workers[rank].thread, NULL);
+        assert_int_equal(workers.workers[rank].status, PH_ERROR_PEER);
+    }
+    hub_workers_fini(&workers);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_services_are_served_side_by_side),
+        cmocka_unit_test(a_service_can_run_again),
+        cmocka_unit_test(a_name_belongs_to_one_nonce_and_one_kind_of_job),
+        cmocka_unit_test(names_are_printable_and_not_too_long),
+        cmocka_unit_test(there_are_no_more_jobs_than_the_hub_allows),
+        cmocka_unit_test(a_job_gets_no_more_memory_than_its_quota),
+        cmocka_unit_test(jobs_share_the_memory_of_the_hub),
+        cmocka_unit_test(a_worker_has_a_rank_of_its_own_in_its_service),
+        cmocka_unit_test(all_workers_must_have_the_same_keys),
+        cmocka_unit_test(keys_that_cannot_be_are_refused),
+        cmocka_unit_test(the_end_of_a_service_ends_its_workers),
+        cmocka_unit_test(strangers_do_not_disturb_a_job),
+        cmocka_unit_test(a_hub_that_has_ended_leaves_no_descriptor_open),
+        cmocka_unit_test(workers_hear_that_their_hub_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
