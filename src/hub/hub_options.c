@@ -75,7 +75,7 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_TEXT,
         .offset = HUB(metrics_address),
         .default_text = "",
-        .help = "host:port, the host in digits, to serve Prometheus metrics at: http://host:port/metrics, to "
+        .help = "host:port to serve Prometheus metrics at: http://host:port/metrics, to "
                 "anybody who reaches it. Empty: none."},
     {.key = "trace",
         .type = PH_OPTION_PATH,

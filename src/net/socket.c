@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/number.h"
+
 #define BACKLOG 256
 #define KEEPALIVE_IDLE_S 1
 #define KEEPALIVE_PROBES 3
@@ -20,13 +22,21 @@
 
 /* ---- addresses ---- */
 
-ph_status ph__socket_split(const char *address, struct ph_host_port *parts_out)
+struct host_port {
+    char host[PH_ADDRESS_BYTES]; /* without the brackets of IPv6 */
+    const char *port;            /* borrowed from the address */
+};
+
+static ph_status split(const char *address, struct host_port *parts_out)
 {
+    int64_t port;
     const char *colon = strrchr(address, ':');
     const size_t host_bytes = colon != NULL ? (size_t)(colon - address) : 0;
     const bool is_bracketed = host_bytes > 2 && address[0] == '[' && address[host_bytes - 1] == ']';
     if (host_bytes == 0 || colon[1] == '\0' || strlen(address) >= PH_ADDRESS_BYTES)
         return ph_fail(PH_ERROR_CONFIG, "'%s' is no address: write host:port", address);
+    if (!ph__integer_parse(colon + 1, &port) || port < 0 || port > UINT16_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "'%s': there is no port '%s'", address, colon + 1);
     memcpy(parts_out->host, address + is_bracketed, host_bytes - 2 * (size_t)is_bracketed);
     parts_out->host[host_bytes - 2 * (size_t)is_bracketed] = '\0';
     parts_out->port = colon + 1;
@@ -35,14 +45,13 @@ ph_status ph__socket_split(const char *address, struct ph_host_port *parts_out)
 
 static ph_status look_up(const char *address, bool is_for_listening, struct addrinfo **found_out)
 {
-    struct ph_host_port parts;
-    PH_TRY(ph__socket_split(address, &parts));
+    struct host_port parts;
+    PH_TRY(split(address, &parts));
     const struct addrinfo wanted = {
         .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (is_for_listening ? AI_PASSIVE : 0)};
     const int error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
     if (error != 0)
-        return ph_fail(
-            error == EAI_SERVICE ? PH_ERROR_CONFIG : PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
+        return ph_fail(PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
     return PH_OK;
 }
 

@@ -12,12 +12,6 @@
 
 #define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
 
-struct ph_host_port {
-    char host[PH_ADDRESS_BYTES]; /* without the brackets of IPv6 */
-    const char *port;            /* borrowed from the address */
-};
-ph_status ph__socket_split(const char *address, struct ph_host_port *parts_out);
-
 ph_status ph__socket_listen(const char *address, int *socket_out);
 /* Waits for up to timeout_ms. */
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
