@@ -1,0 +1,138 @@
+#!/bin/sh
+# A parameter hub from the command line: it starts, is looked at and measured, and ends with its signal's exit code; what
+# cannot be is one line and an exit code.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+hub=
+trap '[ -z "$hub" ] || kill "$hub" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+# serves ARGUMENTS...: a hub in the background; leaves its process and address, and what it prints in ./hub.out, ./hub.err.
+serves() {
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub --threads 2 "$@" >hub.out 2>hub.err </dev/null &
+    process=$!
+    hub=$process
+    waits_for grep '^ready at' hub.out
+    address=$(sed -n 's/^ready at \([^,]*\).*/\1/p' hub.out)
+    [ -n "$address" ] || complain "no hub: $(cat hub.err)"
+}
+
+# stops SIGNAL STATUS: the hub ends so.
+stops() {
+    process=$hub
+    kill -s "$1" "$process"
+    hub=
+    ends "$2"
+    [ "$(wc -l <hub.out)" -eq 1 ] || complain 'a hub prints one line'
+    contains hub.err 'phloem: error: stopped by a signal'
+}
+
+# measures ARGUMENTS...: a measurement in the background that lasts, once its service is there.
+measures() {
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "$address" --transport shm --sizes 64K --rounds 10000000 \
+        >bench.out 2>bench.err </dev/null &
+    process=$!
+    until "$PH_BINARY_DIR/phloem" hub status "$address" --seconds 0.01 | grep -q running; do
+        kill -s 0 "$process" 2>/dev/null || complain "the measurement has ended: $(cat bench.err)"
+    done
+}
+
+# ---- its life
+
+serves
+succeeds hub status "$address" --seconds 0.01
+contains stdout "hub at $address"
+contains stdout 'tall aggregation'
+contains stdout 'no jobs'
+succeeds hub bench "$address" --sizes 4K,100000,1M --rounds 5
+contains stdout '2 workers, 5 rounds'
+[ "$(grep -c '^| shared memory |' stdout)" -eq 3 ] || complain 'three sizes over shared memory are missing'
+[ "$(grep -c '^| tcp  ' stdout)" -eq 3 ] || complain 'three sizes over TCP are missing'
+succeeds hub bench "$address" --sizes 64K --rounds 3 --workers 3 --transport shm --wait sleep --json
+[ "$(value stdout transport)" = 'shared memory' ] || complain 'the transport is missing'
+[ "$(value stdout chunks)" = 2 ] || complain 'wanted 64 KiB in two chunks'
+[ "$(value stdout workers)" = 3 ] || complain 'wanted three workers'
+succeeds hub status "$address" --seconds 0.01
+contains stdout 'no jobs'
+contains hub.err 'event=job_begun'
+stops TERM 143
+contains hub.err 'event=hub_stopped'
+
+# ---- while a job runs
+
+serves --set hub.log=json --trace trace.json --metrics 127.0.0.1:0
+contains hub.out ', metrics at http://127.0.0.1:'
+measures
+succeeds hub status "$address" --seconds 0.1
+contains stdout 'synchronous |  2 of 2'
+contains stdout 'its process is on this host'
+service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
+succeeds hub status "$address" --seconds 0.1 --service "$service" --json
+[ "$(value stdout name | head -n 1)" = "$service" ] || complain 'the service is missing'
+contains stdout '"updates_per_s": '
+fails 2 "has no service 'absent'" hub status "$address" --seconds 0.01 --service absent
+kill -s INT "$process"
+ends 130
+contains bench.err 'stopped by a signal'
+succeeds hub status "$address" --seconds 0.01
+contains stdout 'no jobs'
+stops INT 130
+contains hub.err '{"time":"'
+contains trace.json '"name":"sum and step"'
+
+# A hub that ends takes its jobs with it, and says so.
+serves --set hub.log=none
+measures
+stops TERM 143
+[ "$(wc -l <hub.err)" -eq 1 ] || complain 'a quiet hub has written a log'
+process=$!
+ends 6
+contains bench.err 'hub'
+
+# ---- other ways to run
+
+cat >hub.yaml <<'END'
+hub: {aggregation: wide, wait: sleep, max_job_bytes: 3000000, max_jobs: 1}
+END
+serves --config hub.yaml
+succeeds hub status "$address" --seconds 0.01
+contains stdout 'wide aggregation'
+succeeds hub bench "$address" --sizes 64K --rounds 3
+fails 6 'bytes on the hub' hub bench "$address" --sizes 1M --rounds 3
+succeeds hub status "$address" --seconds 0.01
+contains stdout 'no jobs'
+stops TERM 143
+
+(umask 077 && echo 'a secret that both sides know' >secret && echo 'another secret, just as long' >wrong)
+serves --secret-file secret
+succeeds hub bench "$address" --sizes 4K --rounds 3 --secret-file secret
+fails 6 'hub' hub bench "$address" --sizes 4K --rounds 3 --secret-file wrong
+fails 2 'secret' hub status "$address"
+
+# ---- what cannot be (the hub with the secret still runs)
+
+fails 6 'cannot listen' hub --address "$address"
+fails 2 'no address' hub --address nonsense
+fails 2 "no port '99999'" hub --address 127.0.0.1:99999
+fails 2 'secret' hub --address 0.0.0.0:0
+fails 2 'hub.threads' hub --threads 1000
+fails 2 "hub.thread" hub --set hub.thread=1
+fails 2 'hub.wait' hub --set hub.wait=often
+fails 2 'absent.yaml' hub --config absent.yaml
+fails 2 'absent' hub --secret-file absent
+fails 2 'checkpoints' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
+fails 2 'metrics' hub --metrics ''
+fails 5 'absent/trace.json' hub --trace absent/trace.json
+fails 2 'one argument too many' hub serve
+fails 2 'ADDRESS' hub status
+fails 2 'ADDRESS' hub bench
+fails 6 '127.0.0.1:1' hub status 127.0.0.1:1
+fails 6 '127.0.0.1:1' hub bench 127.0.0.1:1
+fails 2 '--seconds' hub status "$address" --seconds 0
+fails 2 '--workers' hub bench "$address" --workers 0
+fails 2 '--rounds' hub bench "$address" --rounds many
+fails 2 '--sizes' hub bench "$address" --sizes 4K,5
+fails 2 '--sizes' hub bench "$address" --sizes ,
+fails 2 "'udp'" hub bench "$address" --transport udp
+fails 2 "'never'" hub bench "$address" --wait never
+stops INT 130

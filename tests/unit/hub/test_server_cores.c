@@ -1,0 +1,111 @@
+/* Where core threads run, and when they are told that they are a crowd. */
+#include <sched.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "hub/client_status.h"
+#include "hub/core.h"
+#include "hub/placement.h"
+#include "support/hub_trial.h"
+
+static const struct ph_hub_key a_key = {.num_elements = 1000, .dtype = PH_F32};
+
+static void look_where(void *context)
+{
+    assert_int_equal(sched_getaffinity(0, sizeof(cpu_set_t), context), 0);
+}
+
+static void a_core_thread_stays_on_its_processor(void **state)
+{
+    (void)state;
+    struct ph_machine machine;
+    struct ph_core *core;
+    cpu_set_t set;
+    assert_ok(ph__machine_detect(&machine));
+    const uint32_t processor = machine.units[machine.num_units - 1].processor;
+    const struct ph_core_options options = {
+        .wait = PH_WAIT_SLEEP, .max_shards = 1, .max_links = 1, .processor = (int)processor};
+    assert_ok(ph__core_create(&options, &core));
+    ph__core_call(core, look_where, &set);
+    assert_int_equal(CPU_COUNT(&set), 1);
+    assert_true(CPU_ISSET(processor, &set));
+    ph__core_destroy(core);
+    ph__machine_fini(&machine);
+}
+
+static void one_that_may_run_anywhere_does(void **state)
+{
+    (void)state;
+    struct ph_core *core;
+    cpu_set_t mine, set;
+    const struct ph_core_options options = {
+        .wait = PH_WAIT_SLEEP, .max_shards = 1, .max_links = 1, .processor = -1};
+    look_where(&mine);
+    assert_ok(ph__core_create(&options, &core));
+    ph__core_call(core, look_where, &set);
+    assert_true(CPU_EQUAL(&mine, &set));
+    ph__core_destroy(core);
+}
+
+static bool is_crowded(const struct hub_trial *hub)
+{
+    struct ph_json *status;
+    assert_ok(ph__hub_status(&hub->options, NULL, &status));
+    const bool is_so = ph__json_as_bool(ph__json_get(status, "is_crowded"), false);
+    ph__json_destroy(status);
+    return is_so;
+}
+
+static void run_crowd(struct hub_trial *hub, uint32_t num_workers, enum ph_hub_transport transport)
+{
+    struct hub_workers workers;
+    struct ph_hub_service service = hub_trial_service("crowd", num_workers);
+    assert_ok(ph_hub_create_service(&hub->options, &service));
+    hub_workers_begin(&workers, hub, &service, &a_key, 1, 1, transport);
+    hub_workers_wait(&workers);
+    assert_true(is_crowded(hub)); /* one core thread, and as many workers as processors */
+    hub_workers_end(&workers);
+    hub_workers_fini(&workers);
+    assert_ok(ph_hub_destroy_service(&hub->options, "crowd", HUB_TRIAL_NONCE));
+}
+
+static void workers_of_this_host_make_a_crowd(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
+    assert_false(is_crowded(&hub));
+    run_crowd(&hub, (uint32_t)ph__cpu_count(), PH_HUB_SHARED_MEMORY);
+    assert_false(is_crowded(&hub));
+    run_crowd(&hub, (uint32_t)ph__cpu_count(), PH_HUB_TCP);
+    hub_trial_end(&hub);
+}
+
+static void core_threads_alone_can_be_one(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){.num_threads = (uint32_t)ph__cpu_count() + 1});
+    assert_true(is_crowded(&hub));
+    hub_trial_end(&hub);
+}
+
+static void there_is_a_limit_to_core_threads(void **state)
+{
+    (void)state;
+    struct ph_hub_server *server;
+    const struct ph_hub_server_options options = {.num_threads = 129};
+    assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "129 core threads");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_core_thread_stays_on_its_processor),
+        cmocka_unit_test(one_that_may_run_anywhere_does),
+        cmocka_unit_test(workers_of_this_host_make_a_crowd),
+        cmocka_unit_test(core_threads_alone_can_be_one),
+        cmocka_unit_test(there_is_a_limit_to_core_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
