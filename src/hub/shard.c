@@ -322,7 +322,7 @@ void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker)
             forget_pushes(shard, chunk, worker);
             ph__shard_consider(shard, chunk);
         } else {
-            ph__shard_answer_gradients(shard, chunk);
+            ph__shard_answer_gradients(shard, chunk, false);
         }
     }
 }

@@ -91,19 +91,30 @@ static uint64_t slowest(const struct ph_shard *shard, uint32_t chunk)
     return least;
 }
 
-void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk)
+uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk)
 {
-    const struct ph_shard_job *job = shard->job;
-    const bool is_bounded = job->mode == PH_HUB_BOUNDED;
-    const uint64_t least = is_bounded ? slowest(shard, chunk) : 0;
-    for (uint32_t worker = 0; worker < job->num_workers; worker++) {
-        const struct ph_chunk_worker *request = ph__request(job->memory, chunk, worker);
+    return shard->job->mode == PH_HUB_BOUNDED ? slowest(shard, chunk) + shard->job->staleness : UINT64_MAX;
+}
+
+static void answer_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker, bool is_written)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+    const uint64_t iteration = request->answered + 1;
+    const bool has_value = request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL;
+    if (has_value && !is_written && memory->workers[worker].parameters[0] != NULL)
+        copy_own_parameters(memory, worker, chunk, iteration);
+    answer_push(shard, chunk, worker);
+}
+
+void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_written)
+{
+    const uint64_t last = ph__shard_last_answerable(shard, chunk);
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
         while (ph__shard_is_live(shard, worker) && request->answered < request->counted &&
-               (!is_bounded || request->answered + 1 <= least + job->staleness)) {
-            if (job->memory->workers[worker].parameters[0] != NULL)
-                copy_own_parameters(job->memory, worker, chunk, request->answered + 1);
-            answer_push(shard, chunk, worker);
-        }
+               request->answered < last)
+            answer_gradient(shard, chunk, worker, is_written && request->answered + 1 == request->counted);
         ph__shard_answer_pull(shard, chunk, worker);
     }
 }

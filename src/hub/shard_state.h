@@ -101,8 +101,11 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
     uint64_t iteration);
 /* Answers the chunk's pushes up to its version, and the pulls that waited for it. */
 void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk);
-/* Answers what staleness allows to answer, of pushes that are updates of their own. */
-void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk);
+/* Of pushes that are updates of their own: the last iteration that staleness allows to answer. */
+uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk);
+/* Answers what may be answered. is_written: the chunk's last version has just been made, and lies already in the own parameters of
+ * those whose last push it answers. */
+void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_written);
 void ph__shard_answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker);
 
 #endif

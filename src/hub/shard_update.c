@@ -46,23 +46,36 @@ static float *weights_at(float *region, const struct ph_chunk_place *place)
     return region != NULL ? region + place->first_weight : NULL;
 }
 
+/* Whether a version answers the worker's push, and which. */
+static bool find_answered(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t version,
+    uint64_t last_answerable, uint64_t *iteration_out)
+{
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    const bool is_synchronous = shard->job->mode == PH_HUB_SYNCHRONOUS;
+    *iteration_out = is_synchronous ? version : request->counted;
+    return is_synchronous || (request->answered < request->counted && request->counted <= last_answerable);
+}
+
 /* Where the new parameters go, besides the weights: to the results where these are something else, and to workers with
- * parameters of their own that asked for this iteration. */
+ * parameters of their own that asked for them and are answered now. */
 static size_t list_results(struct ph_shard *shard, uint32_t chunk, uint64_t version)
 {
     const struct ph_job_memory *memory = shard->job->memory;
     const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     const size_t copy = version % memory->num_versions;
+    const uint64_t last_answerable = ph__shard_last_answerable(shard, chunk);
     size_t count = 0;
     if (memory->results[copy] != (char *)memory->weights[copy])
         shard->results[count++] = at(memory->results[copy], place);
-    for (uint32_t worker = 0; shard->job->mode == PH_HUB_SYNCHRONOUS && worker < shard->job->num_workers;
-         worker++) {
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        uint64_t iteration;
+        if (memory->workers[worker].parameters[0] == NULL || !ph__shard_is_live(shard, worker) ||
+            !find_answered(shard, chunk, worker, version, last_answerable, &iteration))
+            continue;
         const struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
-        char *parameters = memory->workers[worker].parameters[version % memory->depth];
-        if (parameters != NULL && ph__shard_is_live(shard, worker) &&
-            request->kinds[version % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
-            shard->results[count++] = at(parameters, place);
+        if (request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
+            shard->results[count++] =
+                at(memory->workers[worker].parameters[iteration % memory->depth], place);
     }
     return count;
 }
@@ -291,7 +304,7 @@ static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t work
     arguments.num_copies = 1;
     count_bytes(shard, place, 1);
     step_chunk(shard, chunk, &arguments, 1);
-    ph__shard_answer_gradients(shard, chunk);
+    ph__shard_answer_gradients(shard, chunk, true);
 }
 
 static void update_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
