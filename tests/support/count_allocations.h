@@ -50,6 +50,12 @@ static inline bool allocation_has_failed(void)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || PH_HAS_FEATURE(address_sanitizer) || \
     PH_HAS_FEATURE(thread_sanitizer)
+#define PH_IS_SANITIZED 1
+#else
+#define PH_IS_SANITIZED 0
+#endif
+
+#if PH_IS_SANITIZED
 
 static inline bool allocations_are_counted(void)
 {
