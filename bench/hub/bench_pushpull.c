@@ -65,8 +65,8 @@ static void run(struct rows *rows, const struct options *options)
     const struct part {
         const char *name;
         void (*run)(struct rows *rows);
-    } parts[] = {
-        {"small", rows_small}, {"rate", rows_rate}, {"chunks", rows_chunks}, {"variants", rows_variants}};
+    } parts[] = {{"small", rows_small}, {"rate", rows_rate}, {"chunks", rows_chunks},
+        {"variants", rows_variants}, {"tenants", rows_tenants}};
     for (size_t transport = 0; transport < ROW_TRANSPORTS; transport++)
         if (rows_want(rows, transport) && is_wanted(options, row_transport_names[transport]))
             rows_large(rows, transport);

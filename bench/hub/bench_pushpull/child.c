@@ -41,7 +41,7 @@ static _Noreturn void become_child(child_work *work, void *context, pid_t parent
     _exit(0);
 }
 
-struct child child_start(child_work *work, void *context)
+struct child child_start(const char *name, child_work *work, void *context)
 {
     int to[2], from[2];
     if (pipe(to) != 0 || pipe(from) != 0)
@@ -49,8 +49,10 @@ struct child child_start(child_work *work, void *context)
     const pid_t parent = getpid();
     fflush(NULL);
     const pid_t process = fork();
-    if (process == 0)
+    if (process == 0) {
+        prctl(PR_SET_NAME, name);
         become_child(work, context, parent, to[0], from[1]);
+    }
     if (process < 0)
         fail("no process");
     close(to[0]);

@@ -36,7 +36,7 @@ static void start_hub(struct cluster *cluster)
                                           .wait = options->wait,
                                           .is_non_temporal = options->is_non_temporal},
         .processor = pinned_processor(options, 1)};
-    cluster->hub = child_start(hub_process, &hub);
+    cluster->hub = child_start("bench hub", hub_process, &hub);
     child_hear(&cluster->hub, cluster->address, sizeof cluster->address);
 }
 
@@ -51,13 +51,14 @@ static void start_workers(struct cluster *cluster, size_t job)
         .depth = of_job->depth > 0 ? of_job->depth : 1,
         .num_keys = of_job->num_keys,
         .key_bytes = of_job->key_bytes,
+        .scale = of_job->scale > 0 ? of_job->scale : 1,
         .processor = pinned_processor(options, 0),
         .meeting = shared_zeros(sizeof *worker.meeting)};
     snprintf(worker.address, sizeof worker.address, "%s", cluster->address);
     snprintf(worker.job, sizeof worker.job, "job %zu", job);
     assert(of_job->num_workers <= CLUSTER_MAX_WORKERS);
     for (worker.rank = 0; worker.rank < worker.num_workers; worker.rank++)
-        cluster->workers[job][worker.rank] = child_start(worker_process, &worker);
+        cluster->workers[job][worker.rank] = child_start("bench worker", worker_process, &worker);
 }
 
 struct cluster cluster_start(const struct cluster_options *options)

@@ -11,6 +11,7 @@ struct job_options {
     uint32_t num_workers;
     size_t num_keys, key_bytes;
     uint32_t depth; /* 0: 1 */
+    float scale;    /* of its gradients, a power of two; 0: 1 */
 };
 
 struct cluster_options { /* zero-initialised but for the jobs: the defaults */

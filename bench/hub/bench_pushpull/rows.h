@@ -37,6 +37,8 @@ bool rows_want(const struct rows *rows, size_t transport);
 size_t rows_large_bytes(const struct rows *rows);
 const char *rows_size_name(size_t bytes, char name_out[ROW_SIZE]); /* "64MiB", "4KiB" */
 
+void rows_tenants(struct rows *rows); /* two jobs at once */
+
 /* Contestants: a cluster's rounds, one value; round trips of a cluster's first job, values 50th and 99th percentile. */
 struct row_cluster {
     struct cluster cluster;

@@ -73,7 +73,7 @@ static void expect_sum(struct worker *worker)
     worker->kernels = ph__kernels_for(isa);
     peer_expected_sum(worker->sum, (int)worker->options.num_workers);
     for (size_t i = 0; i < PEER_PERIOD; i++)
-        worker->sum[i] *= 1.0F / (float)worker->options.num_workers;
+        worker->sum[i] *= worker->options.scale * (1.0F / (float)worker->options.num_workers);
 }
 
 /* ---- what must come of it ------------------------------------------------------------------------------------------ */
@@ -159,9 +159,10 @@ static void measure_latency(struct worker *worker, size_t count)
     compare(worker, 0, 1);
 }
 
-static void stream(struct worker *worker, size_t count, size_t in_flight)
+static void stream(struct worker *worker, size_t count, size_t wanted)
 {
     const size_t num_keys = worker->options.num_keys, all = count * num_keys;
+    const size_t in_flight = wanted > 0 ? wanted : num_keys * worker->options.depth;
     worker->samples[0] = ph__clock_seconds();
     for (size_t i = 0; i < all + in_flight; i++) {
         if (i >= in_flight) {
@@ -221,8 +222,12 @@ static void carry_out(struct worker *worker, const struct order *order, int to)
 static void fill_gradients(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->options.depth; i++) {
-        for (size_t key = 0; key < worker->options.num_keys; key++)
-            peer_gradient(ph_hub_gradient(worker->client, key), worker->count, (int)worker->options.rank);
+        for (size_t key = 0; key < worker->options.num_keys; key++) {
+            float *gradient = ph_hub_gradient(worker->client, key);
+            peer_gradient(gradient, worker->count, (int)worker->options.rank);
+            for (size_t k = 0; k < worker->count; k++)
+                gradient[k] *= worker->options.scale;
+        }
         push_all(worker);
     }
     expect_steps(worker, worker->options.depth);

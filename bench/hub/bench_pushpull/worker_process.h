@@ -25,6 +25,7 @@ struct worker_options {
     enum ph_hub_wait_policy wait;
     uint32_t rank, num_workers, chunk_bytes, depth;
     size_t num_keys, key_bytes; /* of each */
+    float scale;                /* of its gradients: a power of two, so that all numbers stay exact */
     int processor;              /* to stay on; -1: any */
     struct meeting *meeting;    /* of num_workers */
 };
@@ -34,8 +35,8 @@ enum verb {
     VERB_ROUNDS,
     /* count times key 0, without meetings. Answers the seconds of each. */
     VERB_LATENCY,
-    /* count times all keys in turn, without meetings, in_flight of them at a time. Answers count + 1 moments: when it began,
-     * and when each count-th part was done. */
+    /* count times all keys in turn, without meetings, in_flight of them at a time (0: as many as may be). Answers count + 1
+     * moments: when it began, and when each count-th part was done. */
     VERB_STREAM,
     /* Answers struct worker_counters instead. */
     VERB_COUNTERS
