@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "echo.h"
 #include "rows.h"
 
 enum { NUM_WORKERS = 2, CALLS = 3 /* a turn */, NUM_PEERS = 4, CONTESTANTS = 2 + NUM_PEERS };
@@ -12,9 +13,10 @@ struct large {
     struct rows *rows;
     size_t transport, bytes;
     struct row_cluster ours;
+    struct echo echo; /* over TCP */
     struct row_peer peers[NUM_PEERS];
     char names[NUM_PEERS][ROW_NAME], words[NUM_PEERS][ROW_WORD]; /* of peers, and of figures beside them */
-    struct contestant contestants[CONTESTANTS];                  /* copying, ours, peers */
+    struct contestant contestants[CONTESTANTS];                  /* the machine's limit, ours, peers */
 };
 
 /* Seconds a byte. */
@@ -83,23 +85,38 @@ static void name_figure(const struct large *large, const char *word, char name_o
         rows_size_name(large->bytes, size), word[0] != '\0' ? "." : "", word);
 }
 
-/* Over shared memory: the bytes between processor and memory, and copying as many. */
+/* Over shared memory: copying as many bytes as processor and memory exchange. Over TCP: plain TCP. Returns the share. */
+static double describe_limit(const struct large *large, double bytes, char limit_out[ROW_LIMIT])
+{
+    const struct contestant *limit = &large->contestants[0], *ours = &large->contestants[1];
+    const double median = turn_summary(limit, 0, large->rows->rounds).median;
+    const double ratio = turn_ratio(limit, ours, 0, large->rows->rounds);
+    if (large->transport == 0) {
+        snprintf(limit_out, ROW_LIMIT,
+            "4 n (w + 4): %d gradients read, weights and momentum read and written, %.0f MB at %.1f GB/s of "
+            "copying",
+            NUM_WORKERS, bytes * 1e-6, 1e-9 / median);
+        return bytes * ratio;
+    }
+    snprintf(limit_out, ROW_LIMIT,
+        "4 n 2 w: gradients to the hub and parameters back, %.0f MB, echoed by plain TCP", bytes * 1e-6);
+    return ratio;
+}
+
 static void report_share(const struct large *large)
 {
     const struct rows *rows = large->rows;
-    const struct contestant *copy = &large->contestants[0], *ours = &large->contestants[1];
-    const double bytes = (double)(NUM_WORKERS + 4) * (double)large->bytes;
+    const struct contestant *ours = &large->contestants[1];
+    const double bytes =
+        (double)(large->transport == 0 ? NUM_WORKERS + 4 : 2 * NUM_WORKERS) * (double)large->bytes;
     char name[ROW_NAME], limit[ROW_LIMIT];
+    const double share = describe_limit(large, bytes, limit);
     name_figure(large, "", name);
-    snprintf(limit, sizeof limit,
-        "4 n (w + 4): %d gradients read, weights and momentum read and written, %.0f MB at %.1f GB/s of "
-        "copying",
-        NUM_WORKERS, bytes * 1e-6, 1e-9 / turn_summary(copy, 0, rows->rounds).median);
     turn_record(
         rows->figures, &(struct turn_figure){.figure = {.name = name,
                                                  .unit = "ms",
                                                  .limit = limit,
-                                                 .of_limit = bytes * turn_ratio(copy, ours, 0, rows->rounds),
+                                                 .of_limit = share,
                                                  .bytes = bytes,
                                                  .seconds = turn_summary(ours, 0, rows->rounds).median},
                            .ours = ours,
@@ -187,6 +204,10 @@ void rows_large(struct rows *rows, size_t transport)
         .num_jobs = 1};
     large.ours = (struct row_cluster){.cluster = cluster_start(&options), .calls = CALLS};
     large.contestants[0] = (struct contestant){.measure = measure_copy, .context = rows->limits};
+    if (transport == 1) {
+        large.echo = echo_start(NUM_WORKERS, large.bytes);
+        large.contestants[0] = (struct contestant){.measure = echo_measure, .context = &large.echo};
+    }
     large.contestants[1] = (struct contestant){.measure = row_rounds, .context = &large.ours};
     add_pslite(&large, 0, "ipc");
     add_pslite(&large, 1, "tcp");
@@ -201,5 +222,6 @@ void rows_large(struct rows *rows, size_t transport)
     if (rows->are_counted)
         print_counters(&large);
     end_peers(&large);
+    echo_end(&large.echo);
     cluster_end(&large.ours.cluster);
 }

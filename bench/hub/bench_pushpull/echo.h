@@ -1,0 +1,22 @@
+/* What TCP over the loopback interface can do at this moment: as many bytes as a hub and its workers exchange, from processes to
+ * one process and back, a thread for each connection, in large pieces and without a meaning. The bytes that a worker sends
+ * come back while it sends. */
+#ifndef PH_BENCH_ECHO_H
+#define PH_BENCH_ECHO_H
+
+#include "child.h"
+#include "turns.h"
+
+enum { ECHO_MAX_WORKERS = 4 };
+
+struct echo {
+    size_t num_workers;
+    struct child server, workers[ECHO_MAX_WORKERS];
+};
+
+struct echo echo_start(size_t num_workers, size_t bytes); /* bytes: of a worker, and way */
+void echo_end(struct echo *echo);                         /* all zeros: nothing */
+
+turn_measure echo_measure; /* context: struct echo. Seconds, of the slowest worker */
+
+#endif
