@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "bench_pushpull/rows.h"
+#include "bench_pushpull/pushpull_rows.h"
 
 enum { DEFAULT_ROUNDS = 11 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { MAX_ANSWERED = 64, LEAST_TRIPS = 50, TRIED_TRIPS = 20 };
 static const double sample_seconds = 0.1; /* of round trips */

@@ -1,7 +1,7 @@
 /* 64 MiB from two workers, in chunks of 4 KiB to 4 MiB: see rows.h. */
 #include <stdio.h>
 
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { NUM_WORKERS = 2, NUM_SIZES = 11, LEAST_KIB = 4, CALLS = 3 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "echo.h"
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { NUM_WORKERS = 2, CALLS = 3 /* a turn */, NUM_PEERS = 4, CONTESTANTS = 2 + NUM_PEERS };
 

@@ -1,7 +1,7 @@
 /* How many keys of 4 KiB a hub takes and gives back in a second, by how many are under way at a time: see rows.h. */
 #include <stdio.h>
 
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { KEY_BYTES = 4 << 10, NUM_KEYS = 1024, MAX_WORKERS = 2 };
 

@@ -1,7 +1,7 @@
 /* Keys of 4 KiB: see rows.h. */
 #include <stdio.h>
 
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { KEY_BYTES = 4 << 10, MAX_WORKERS = 2, CALLS = 2000 /* of a peer */ };
 

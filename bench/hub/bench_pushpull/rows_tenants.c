@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { NUM_JOBS = 2, NUM_WORKERS = 2, DEPTH = 2 /* the next push does not wait for the last reply */ };
 enum { TOGETHER = NUM_JOBS, NUM_CLUSTERS /* each job alone, and both */ };

@@ -2,7 +2,7 @@
  * processors (two workers, and core threads on each processor). See rows.h. */
 #include <stdio.h>
 
-#include "rows.h"
+#include "pushpull_rows.h"
 
 enum { NUM_WORKERS = 2, CALLS = 3, SMALL_BYTES = 4 << 10 };
 
