@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "hub/client_engine.h"
 
-#define TURNS_A_LOOK 4096 /* at the control connection, while spinning */
+#define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
+#define TURNS_A_LOOK 4096     /* at the control connection, while spinning */
 
 /* ---- what the hub says ---- */
 
@@ -312,6 +313,38 @@ ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_ou
         PH_TRY(look_at_control(client));
     *is_done_out = client->keys[key].num_operations == 0 || is_oldest_done(&client->keys[key]);
     return PH_OK;
+}
+
+/* ---- checkpoints ---- */
+
+/* What is under way moves on meanwhile, or the iteration would never become complete. */
+static ph_status await_checkpoint(struct ph_hub_client *client)
+{
+    const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)client->timeout_ms * 1000000u;
+    const int socket = ph__control_stream_socket(client->stream);
+    bool is_answered = false;
+    while (!is_answered) {
+        bool has_moved, has_news;
+        PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
+        PH_TRY(ph__client_look_for_answer(client->stream, &is_answered));
+        if (is_answered || has_moved)
+            continue;
+        if (ph__clock_ns() >= deadline_ns)
+            return ph_fail(PH_ERROR_PEER,
+                "no checkpoint within %u ms: does each worker push all keys of the iteration?",
+                client->timeout_ms);
+        PH_TRY(
+            explain(client, ph__client_engine_sleep(client->engine, socket, CHECKPOINT_LOOK_MS, &has_news)));
+    }
+    return PH_OK;
+}
+
+ph_status ph_hub_checkpoint(struct ph_hub_client *client)
+{
+    if (client->layout == NULL || client->has_left)
+        return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
+    PH_TRY(ph__control_stream_put(client->stream, PH_FRAME_CHECKPOINT, NULL, 0, NULL, 0));
+    return await_checkpoint(client);
 }
 
 /* ---- memory ---- */

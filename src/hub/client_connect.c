@@ -85,6 +85,15 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
     return check_answer(frame_out, answer);
 }
 
+ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out)
+{
+    struct ph_control_frame frame;
+    PH_TRY(ph__control_stream_flush(stream));
+    const ph_status received = ph__control_stream_receive(stream);
+    PH_TRY(ph__control_stream_take(stream, &frame, is_answered_out));
+    return *is_answered_out ? check_answer(&frame, PH_FRAME_ANSWER) : received;
+}
+
 /* ---- greeting ---- */
 
 static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wire_writer *hello,

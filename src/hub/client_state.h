@@ -73,6 +73,9 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
     const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
     struct ph_control_frame *frame_out);
 
+/* Whether an ANSWER has come to what was put into the stream, without waiting; one that is an error, or FAILED, is that error. */
+ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out);
+
 /* ---- client.c ---- */
 
 struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client);

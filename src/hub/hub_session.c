@@ -1,8 +1,10 @@
 /* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hub/handshake.h"
@@ -147,7 +149,51 @@ static void happened(void *context, uint32_t events)
     session->is_closing = true;
 }
 
+/* ---- the other side's process ---- */
+
+/* Its sockets alone do not tell: a child that it has forked may hold them, too. */
+static void process_ended(void *context, uint32_t events)
+{
+    struct ph_session *session = context;
+    (void)events;
+    ph__event_source_remove(session->process_source);
+    session->process_source = NULL;
+    session->is_closing = true;
+}
+
+static ph_status watch_process(struct ph_session *session, int socket)
+{
+    session->process = ph__socket_peer_process(socket);
+    if (session->process < 0)
+        return PH_OK;
+    return ph__event_loop_add(
+        session->server->loop, session->process, EPOLLIN, process_ended, session, &session->process_source);
+}
+
+static bool is_process_gone(const struct ph_session *session)
+{
+    struct pollfd polled = {.fd = session->process, .events = POLLIN};
+    return poll(&polled, 1, 0) > 0;
+}
+
+bool ph__session_has_ended(const struct ph_session *session)
+{
+    char byte;
+    return is_process_gone(session) ||
+           recv(ph__control_stream_socket(session->stream), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* ---- life ---- */
+
+static void free_session(struct ph_session *session)
+{
+    ph__event_source_remove(session->process_source);
+    ph__event_source_remove(session->source);
+    if (session->process >= 0)
+        close(session->process);
+    ph__control_stream_destroy(session->stream);
+    free(session);
+}
 
 ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_local)
 {
@@ -159,14 +205,16 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     session->server = server;
     session->is_local = is_local;
     session->is_of_host = is_local || ph__socket_is_loopback(socket);
+    session->process = -1;
     ph_status status = ph__control_stream_create(socket, &session->stream);
     if (status == PH_OK) {
         ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */
         status = ph__event_loop_add(server->loop, socket, EPOLLIN, happened, session, &session->source);
     }
+    if (status == PH_OK && is_local)
+        status = watch_process(session, socket);
     if (status != PH_OK) {
-        ph__control_stream_destroy(session->stream);
-        free(session);
+        free_session(session);
         return status;
     }
     session->next = server->sessions;
@@ -185,7 +233,5 @@ void ph__session_close(struct ph_session *session)
     *link = session->next;
     ph__server_session_ends(session);
     ph__server_log_closed(session);
-    ph__event_source_remove(session->source);
-    ph__control_stream_destroy(session->stream);
-    free(session);
+    free_session(session);
 }

@@ -26,6 +26,8 @@ struct ph_chunk_state {
     uint32_t num_contributors;              /* gradients in its version */
     uint32_t num_added[PH_HUB_MAX_DEPTH];   /* arrival order: gradients in sums, at i % 2 */
     float learning_rates[PH_HUB_MAX_DEPTH]; /* of iteration i, at i % 2: what rank 0 said before it pushed */
+    float learning_rate;                    /* that its version was made with */
+    bool is_wanted;                         /* its version is to be copied before it is updated */
     bool is_waiting;                        /* for a reply to be sent, before it can be updated */
     bool is_summed;                         /* waits for the clip factor */
     bool is_queued;                         /* its next iteration is complete, and is work to do */

@@ -18,6 +18,8 @@
 #define DEFAULT_ADDRESS "127.0.0.1:0"
 #define DEFAULT_MAX_JOBS 64
 #define TURN_MS 200 /* how often the stop signal is looked at */
+#define SHORT_TURN_MS 20
+#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped */
 
 int ph_hub_api_version(void)
 {
@@ -43,7 +45,7 @@ void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t w
     ph__doorbell_ring(server->bell[1]);
 }
 
-void ph__server_note_touched(void *context)
+void ph__server_note_news(void *context)
 {
     ph__doorbell_ring(((struct ph_hub_server *)context)->bell[1]);
 }
@@ -84,6 +86,7 @@ static void rung(void *context, uint32_t events)
         free(failure);
     }
     ph__server_begin_touched(server);
+    ph__server_look_at_checkpoints(server);
 }
 
 /* ---- listening ---- */
@@ -161,6 +164,7 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__event_loop_create(&server->loop));
     PH_TRY(ph__doorbell_create(server->bell));
     PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
+    PH_TRY(ph__server_open_checkpoints(server));
     PH_TRY(listen_everywhere(server));
     PH_TRY(ph__server_open_metrics(server));
     PH_TRY(ph__server_open_trace(server));
@@ -176,6 +180,7 @@ ph_status ph_hub_server_create(const struct ph_hub_server_options *options, stru
     server->started_ns = ph__clock_ns();
     ph__server_open_log(server);
     server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;
+    server->checkpoint_lock = -1;
     pthread_mutex_init(&server->failures_mutex, NULL);
     const ph_status status = start(server);
     if (status != PH_OK) {
@@ -210,6 +215,16 @@ ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
     return PH_OK;
 }
 
+/* Jobs are served for a little longer, until they have come to the end of an iteration. */
+static ph_status save_jobs(struct ph_hub_server *server)
+{
+    const uint64_t deadline_ns = ph__clock_ns() + LAST_ITERATION_NS;
+    ph__server_save_all(server);
+    while (ph__server_is_saving(server, ph__clock_ns() < deadline_ns))
+        PH_TRY(ph__server_turn(server, SHORT_TURN_MS));
+    return PH_OK;
+}
+
 /* Jobs end while core threads are still there to let go of them. */
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal)
 {
@@ -217,6 +232,8 @@ ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *st
     ph__server_log_start(server);
     while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
         status = ph__server_turn(server, TURN_MS);
+    if (status == PH_OK)
+        status = save_jobs(server);
     ph__server_end_tenants(server);
     const ph_status traced = ph__server_write_trace(server);
     ph__server_log_stop(server);
@@ -252,6 +269,7 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
     close_descriptor(server->listening_local);
     close_descriptor(server->bell[0]);
     close_descriptor(server->bell[1]);
+    ph__server_close_checkpoints(server);
     pthread_mutex_destroy(&server->failures_mutex);
     if (server->secret != NULL)
         ph__secret_fini(server->secret);

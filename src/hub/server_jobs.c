@@ -1,4 +1,5 @@
-/* What workers ask of a hub: services, joining, keys, links, leaving; and what becomes of a job when one of them dies. */
+/* What workers ask of a hub: joining, keys, links, leaving; and what becomes of a job when one of them dies. Services themselves:
+ * server_services.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,84 +7,21 @@
 
 #include "base/random_bytes.h"
 #include "hub/server_state.h"
-#include "hub/shard_wide.h"
-
-/* ---- services ---- */
-
-static struct ph_tenant *find_tenant(const struct ph_hub_server *server, const char *name)
-{
-    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
-        if (strcmp(tenant->settings.name, name) == 0)
-            return tenant;
-    }
-    return NULL;
-}
-
-static bool is_same_optimizer(const struct ph_hub_optimizer *a, const struct ph_hub_optimizer *b)
-{
-    return a->is_none == b->is_none && a->kind == b->kind && a->is_nesterov == b->is_nesterov &&
-           a->learning_rate == b->learning_rate && a->momentum == b->momentum && a->beta1 == b->beta1 &&
-           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->l2 == b->l2 &&
-           a->weight_decay == b->weight_decay;
-}
-
-static bool is_same_service(const struct ph_hub_service *a, const struct ph_hub_service *b)
-{
-    bool is_same = a->num_workers == b->num_workers && a->mode == b->mode && a->staleness == b->staleness &&
-                   a->order == b->order && a->on_death == b->on_death && a->is_mean == b->is_mean &&
-                   a->clip_norm == b->clip_norm && a->chunk_bytes == b->chunk_bytes && a->depth == b->depth &&
-                   a->checkpoint_every == b->checkpoint_every && a->num_optimizers == b->num_optimizers;
-    for (size_t i = 0; is_same && i < a->num_optimizers; i++)
-        is_same = is_same_optimizer(&a->optimizers[i], &b->optimizers[i]);
-    return is_same;
-}
-
-static ph_status create_service(struct ph_hub_server *server, const struct ph_hub_service *service)
-{
-    struct ph_tenant *tenant = find_tenant(server, service->name);
-    if (tenant != NULL) {
-        if (tenant->settings.service.nonce != service->nonce)
-            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);
-        if (!is_same_service(&tenant->settings.service, service))
-            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);
-        return PH_OK;
-    }
-    if (server->num_tenants >= server->options.max_jobs)
-        return ph_fail(
-            PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
-    if (server->options.is_wide)
-        PH_TRY(ph__wide_check(service));
-    PH_TRY(ph__tenant_create(service, &tenant));
-    tenant->next = server->tenants;
-    server->tenants = tenant;
-    server->num_tenants++;
-    ph__server_log_service(server, tenant, "service_created");
-    return PH_OK;
-}
-
-static ph_status request_create(struct ph_session *session, const struct ph_control_frame *frame)
-{
-    struct ph_service_settings settings;
-    ph_status status = ph__get_service(frame->body, frame->size, &settings);
-    if (status == PH_OK)
-        status = create_service(session->server, &settings.service);
-    ph__session_answer(session, status);
-    return PH_OK;
-}
 
 /* ---- the end of a run ---- */
 
-/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
-static void end_run(struct ph_hub_server *server, struct ph_tenant *tenant, const char *why)
+void ph__server_end_run(
+    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, status, why);
     if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
         ph__server_log_ended(server, tenant, why);
+    ph__server_run_ends(server, tenant);
     ph__tenant_stop(tenant);
     ph__server_drop_failures(server, tenant);
-    ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_answer(&writer, PH_ERROR_PEER, why);
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
         struct ph_session *session = tenant->members[i].session;
         tenant->members[i] = (struct ph_member){0};
@@ -124,15 +62,14 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
     }
     snprintf(text, sizeof text, "worker %u of service '%s' failed: %s", rank, tenant->settings.name, why);
     const bool is_last = tenant->num_joined == 1;
-    if (tenant->state == PH_TENANT_RUNNING && tenant->settings.service.on_death == PH_HUB_SHRINK &&
-        !is_last) {
+    if (tenant->is_going && tenant->settings.service.on_death == PH_HUB_SHRINK && !is_last) {
         ph__tenant_remove_worker(tenant, rank);
         tenant->num_joined--;
         tenant->members[rank] = (struct ph_member){.has_left = true};
         return;
     }
     tenant->members[rank].session = NULL;
-    end_run(server, tenant, text);
+    ph__server_end_run(server, tenant, PH_ERROR_PEER, text);
 }
 
 void ph__server_session_ends(struct ph_session *session)
@@ -157,56 +94,31 @@ void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const c
     end_worker(session->server, tenant, worker, text);
 }
 
-static void forget_tenant(struct ph_hub_server *server, struct ph_tenant *tenant)
-{
-    struct ph_tenant **link = &server->tenants;
-    while (*link != tenant)
-        link = &(*link)->next;
-    *link = tenant->next;
-    server->num_tenants--;
-    ph__traffic_merge(&server->past_traffic, &tenant->past.traffic);
-    ph__server_log_service(server, tenant, "service_destroyed");
-    ph__tenant_destroy(tenant);
-}
-
-static ph_status request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
-{
-    struct ph_join which;
-    PH_TRY(ph__get_join(frame->body, frame->size, &which));
-    struct ph_hub_server *server = session->server;
-    struct ph_tenant *tenant = find_tenant(server, which.name);
-    if (tenant == NULL || tenant->settings.service.nonce != which.nonce) {
-        ph__session_answer(
-            session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
-        return PH_OK;
-    }
-    end_run(server, tenant, "the service was destroyed");
-    forget_tenant(server, tenant);
-    ph__session_answer(session, PH_OK);
-    return PH_OK;
-}
-
-void ph__server_end_tenants(struct ph_hub_server *server)
-{
-    while (server->tenants != NULL) {
-        end_run(server, server->tenants, "the hub was stopped");
-        forget_tenant(server, server->tenants);
-    }
-}
-
 /* ---- joining ---- */
+
+/* A worker that comes again may come before the end of its former life is noticed. */
+static void replace_dead(struct ph_tenant *tenant, uint32_t rank)
+{
+    struct ph_session *session = tenant->members[rank].session;
+    if (session == NULL || !ph__session_has_ended(session))
+        return;
+    session->is_closing = true;
+    ph__server_session_ends(session);
+}
 
 static ph_status check_join(
     const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
 {
-    struct ph_tenant *tenant = find_tenant(session->server, join->name);
+    struct ph_tenant *tenant;
     if (session->tenant != NULL)
         return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
-    if (tenant == NULL || tenant->settings.service.nonce != join->nonce)
+    PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
+    if (tenant == NULL || tenant->state == PH_TENANT_ENDING || tenant->settings.service.nonce != join->nonce)
         return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
     if (join->rank >= tenant->settings.service.num_workers)
         return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
             tenant->settings.service.num_workers);
+    replace_dead(tenant, join->rank);
     if (tenant->members[join->rank].session != NULL)
         return ph_fail(PH_ERROR_USAGE, "service '%s': worker %u is there already", join->name, join->rank);
     if (tenant->state != PH_TENANT_GATHERING)
@@ -247,11 +159,20 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
 
 /* ---- keys, links, and the beginning ---- */
 
-static uint64_t bytes_left(const struct ph_hub_server *server)
+/* A snapshot whose run has ended is there until it is written. */
+static uint64_t bytes_of(const struct ph_tenant *tenant)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_of_run = tenant->num_bytes > 0 && saves->task_run == saves->num_runs;
+    return tenant->num_bytes +
+           (saves->task != NULL && !is_of_run ? ph__checkpoint_task_bytes(saves->task) : 0);
+}
+
+uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
 {
     uint64_t used = 0;
     for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
-        used += tenant->num_bytes;
+        used += bytes_of(tenant);
     const uint64_t left = used < server->max_bytes ? server->max_bytes - used : 0;
     const uint64_t most = server->options.max_job_bytes;
     return most > 0 && most < left ? most : left;
@@ -268,6 +189,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
         .ring_capacity = (uint32_t)tenant->ring_capacity,
         .num_cores = tenant->num_cores,
         .is_crowded = session->server->is_crowded,
+        .is_restored = tenant->is_restored,
         .cores_sum = tenant->cores_sum,
         .token = tenant->members[rank].token,
     };
@@ -289,7 +211,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_layout(&writer, &layout);
     for (size_t i = 0; i < tenant->num_keys; i++)
-        ph__wire_put_u64(&writer, tenant->memory->chunks[tenant->layout->keys[i].first_chunk].version);
+        ph__wire_put_u64(&writer, tenant->first_iteration);
     ph__session_send(session, PH_FRAME_LAYOUT, &writer, descriptors, num_descriptors);
     for (size_t i = 2; i < num_descriptors; i++)
         close(descriptors[i]);
@@ -297,7 +219,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
     return PH_OK;
 }
 
-static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
+ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
     const char *trace_name = ph__server_trace_name(server, tenant->settings.name);
     const struct ph_tenant_options options = {
@@ -306,10 +228,11 @@ static ph_status begin_linking(struct ph_hub_server *server, struct ph_tenant *t
         .kernels = server->kernels,
         .is_wide = server->options.is_wide,
         .is_non_temporal = server->options.is_non_temporal,
-        .max_bytes = bytes_left(server),
+        .max_bytes = ph__server_bytes_left(server),
         .failure = ph__server_note_failure,
-        .touched = ph__server_note_touched,
+        .has_news = ph__server_note_news,
         .context = server,
+        .has_snapshots = server->checkpoint_folder != NULL,
         .trace = trace_name != NULL ? server->trace.events : NULL,
         .trace_name = trace_name,
     };
@@ -358,8 +281,14 @@ static ph_status request_init(struct ph_session *session, const struct ph_contro
     tenant->num_with_keys++;
     if (tenant->num_with_keys < tenant->settings.service.num_workers)
         return PH_OK;
-    if (begin_linking(session->server, tenant) != PH_OK)
-        end_run(session->server, tenant, ph_error_text());
+    if (session->server->checkpoint_folder != NULL) {
+        tenant->state = PH_TENANT_LOADING;
+        ph__server_keep(session->server, tenant);
+        return PH_OK;
+    }
+    status = ph__server_begin_linking(session->server, tenant);
+    if (status != PH_OK)
+        ph__server_end_run(session->server, tenant, status, ph_error_text());
     return PH_OK;
 }
 
@@ -411,8 +340,9 @@ static ph_status request_linked(struct ph_session *session)
     tenant->num_linked++;
     if (tenant->num_linked < tenant->settings.service.num_workers)
         return PH_OK;
-    if (ph__tenant_start(tenant) != PH_OK)
-        end_run(session->server, tenant, ph_error_text());
+    const ph_status status = ph__tenant_start(tenant);
+    if (status != PH_OK)
+        ph__server_end_run(session->server, tenant, status, ph_error_text());
     return PH_OK;
 }
 
@@ -430,6 +360,17 @@ void ph__server_begin_touched(struct ph_hub_server *server)
     }
 }
 
+void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    if (tenant->num_ready < tenant->settings.service.num_workers || tenant->saves.is_restoring)
+        return;
+    tenant->is_going = true;
+    tenant->saves.is_wanted = !tenant->is_restored && server->checkpoint_folder != NULL;
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        ph__session_send(tenant->members[i].session, PH_FRAME_GO, NULL, NULL, 0);
+    ph__server_keep(server, tenant);
+}
+
 /* Nobody pulls before rank 0 has given all parameters. */
 static ph_status request_assigned(struct ph_session *session)
 {
@@ -438,10 +379,23 @@ static ph_status request_assigned(struct ph_session *session)
         return ph_fail(PH_ERROR_PEER, "parameters are given once, after the links were made");
     tenant->members[session->rank].is_ready = true;
     tenant->num_ready++;
-    if (tenant->num_ready < tenant->settings.service.num_workers)
+    ph__server_begin_if_ready(session->server, tenant);
+    return PH_OK;
+}
+
+static ph_status request_checkpoint(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL || !tenant->is_going)
+        return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker of a running job");
+    if (session->server->checkpoint_folder == NULL) {
+        ph__session_answer(
+            session, ph_fail(PH_ERROR_USAGE, "this hub keeps no checkpoints: it was given no folder"));
         return PH_OK;
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
-        ph__session_send(tenant->members[i].session, PH_FRAME_GO, NULL, NULL, 0);
+    }
+    ph__server_await_checkpoint(session, tenant, tenant->saves.num_begun + 1);
+    tenant->saves.is_wanted = true;
+    ph__server_keep(session->server, tenant);
     return PH_OK;
 }
 
@@ -465,7 +419,7 @@ static ph_status request_leave(struct ph_session *session)
     tenant->members[session->rank] = (struct ph_member){.has_left = true};
     tenant->num_joined--;
     if (tenant->num_joined == 0)
-        end_run(session->server, tenant, "all workers have left");
+        ph__server_end_run(session->server, tenant, PH_ERROR_PEER, "all workers have left");
     ph__session_answer(session, PH_OK);
     return PH_OK;
 }
@@ -474,9 +428,9 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
 {
     switch ((enum ph_hub_frame)frame->type) {
     case PH_FRAME_CREATE:
-        return request_create(session, frame);
+        return ph__server_request_create(session, frame);
     case PH_FRAME_DESTROY:
-        return request_destroy(session, frame);
+        return ph__server_request_destroy(session, frame);
     case PH_FRAME_JOIN:
         return request_join(session, frame);
     case PH_FRAME_INIT:
@@ -487,6 +441,8 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
         return request_assigned(session);
     case PH_FRAME_ATTACH:
         return request_attach(session, frame);
+    case PH_FRAME_CHECKPOINT:
+        return request_checkpoint(session);
     case PH_FRAME_LEAVE:
         return request_leave(session);
     case PH_FRAME_STATUS:

@@ -105,3 +105,16 @@ void ph__server_log_ended(const struct ph_hub_server *server, const struct ph_te
 {
     PH_LOG(server->log, PH_LOG_INFO, "job_ended", TEXT("job", tenant->settings.name), TEXT("reason", why));
 }
+
+/* ---- checkpoints ---- */
+
+void ph__server_log_checkpoint(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+{
+    PH_LOG(server->log, PH_LOG_INFO, "checkpoint_written", TEXT("job", tenant->settings.name),
+        COUNT("iteration", tenant->saves.iteration));
+}
+
+void ph__server_log_checkpoint_failed(const struct ph_hub_server *server, const char *event)
+{
+    PH_LOG(server->log, PH_LOG_ERROR, event, TEXT("reason", ph_error_text()));
+}

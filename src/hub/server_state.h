@@ -1,5 +1,6 @@
 /* The inside of a hub's control thread, for the files that it is made of: server.c (the thread and its life), hub_session.c
- * (control connections) and server_jobs.c (what they ask for). Everything here belongs to that thread but the failures. */
+ * (control connections), server_services.c and server_jobs.c (what they ask for) and server_checkpoints.c (how jobs outlive deaths). Everything here
+ * belongs to that thread but the failures. */
 #ifndef PH_HUB_SERVER_STATE_H
 #define PH_HUB_SERVER_STATE_H
 
@@ -31,8 +32,13 @@ struct ph_session { /* a control connection */
     uint64_t number;               /* among all of this hub's */
     char peer[PH_ADDRESS_BYTES];   /* whose it is, for the log */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
+    int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be had */
+    struct ph_event_source *process_source;
     struct ph_tenant *tenant; /* NULL: it has not joined */
     uint32_t rank;
+    struct ph_tenant
+        *awaited; /* whose checkpoint of this number or later is to be answered for; NULL: none */
+    uint64_t awaited_number;
     struct ph_session *next;
 };
 
@@ -74,6 +80,9 @@ struct ph_hub_server {
     bool is_crowded; /* core threads and workers of this host outnumber the processors */
     uint64_t max_bytes;
     struct ph_secret *secret; /* NULL: none */
+    char *checkpoint_folder;  /* NULL: jobs are not kept */
+    int checkpoint_lock;
+    bool is_ending; /* no checkpoint is begun any more but those that are asked for */
     struct ph_tenant *tenants;
     struct ph_session *sessions;
     uint32_t num_tenants;
@@ -100,6 +109,8 @@ void ph__session_close(struct ph_session *session); /* frees it */
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
     const int *descriptors, size_t num_descriptors);
 void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
+bool ph__session_has_ended(
+    const struct ph_session *session); /* its other side is gone, which nobody has noticed yet */
 
 /* ---- server_jobs.c ---- */
 
@@ -108,9 +119,19 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
 /* The session is closing: its worker is gone, without having left. */
 void ph__server_session_ends(struct ph_session *session);
 void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text);
-void ph__server_end_tenants(struct ph_hub_server *server);
 /* Tells the workers of jobs whose memory has been touched that these begin. */
 void ph__server_begin_touched(struct ph_hub_server *server);
+
+/* ---- server_services.c ---- */
+
+ph_status ph__server_request_create(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame);
+/* The service of this name, also one that only a checkpoint knows of; NULL: there is none. PH_ERROR_CHECKPOINT where its file
+ * cannot be used. */
+ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out);
+void ph__server_add_tenant(struct ph_hub_server *server, struct ph_tenant *tenant);
+void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant); /* frees it */
+void ph__server_end_tenants(struct ph_hub_server *server);
 
 /* ---- server_status.c ---- */
 
@@ -158,7 +179,48 @@ void ph__server_log_failed(
 void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant);
 void ph__server_log_ended(
     const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why);
+void ph__server_log_checkpoint(const struct ph_hub_server *server, const struct ph_tenant *tenant);
+/* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... */
+void ph__server_log_checkpoint_failed(const struct ph_hub_server *server, const char *event);
 const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
+/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
+void ph__server_end_run(
+    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why);
+ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant);
+/* Tells the workers that they may begin, when all of them are ready and the parameters are there. */
+void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant);
+uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
+
+/* ---- server_checkpoints.c ---- */
+
+/* Finds the services that the folder holds. What cannot be used is reported and left alone. */
+ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
+void ph__server_close_checkpoints(struct ph_hub_server *server);
+
+/* There may be a file of a service that the hub does not know: PH_ERROR_CHECKPOINT saying why it cannot be used; or it is known
+ * afterwards. */
+ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name);
+
+/* Does what is due for the tenant's checkpoint, unless something is being done for it. Each change of its state is followed by
+ * a call. false: it is gone. */
+bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant);
+
+/* The session is answered when the tenant's checkpoint of this number, or a later one, is there. */
+void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *tenant, uint64_t number);
+
+/* The bell was rung: perhaps shards or a task are done. */
+void ph__server_look_at_checkpoints(struct ph_hub_server *server);
+
+/* Before a run is stopped: a snapshot that is whole is still written. */
+void ph__server_run_ends(struct ph_hub_server *server, struct ph_tenant *tenant);
+
+/* Waits for the tenant's task, whose outcome concerns nobody any more. */
+void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant);
+
+/* Before the hub ends: asks for checkpoints of all running jobs. Whether they are being made yet; those that still wait for
+ * their workers count if asked for. */
+void ph__server_save_all(struct ph_hub_server *server);
+bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_workers);
 
 /* ---- server.c ---- */
 
@@ -167,8 +229,8 @@ ph_status ph__server_turn(struct ph_hub_server *server, int max_ms);
 
 /* ph_tenant_failure: called in core threads. */
 void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
-/* ph_tenant_touched: the same. */
-void ph__server_note_touched(void *context);
+/* ph_tenant_news: the same. */
+void ph__server_note_news(void *context);
 /* Those of a tenant whose run has ended concern nobody any more. */
 void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant);
 

@@ -69,8 +69,12 @@ static const char *state_name(const struct ph_tenant *tenant)
     switch (tenant->state) {
     case PH_TENANT_GATHERING:
         return "gathering";
+    case PH_TENANT_LOADING:
+        return "reading its checkpoint";
     case PH_TENANT_LINKING:
         return "linking";
+    case PH_TENANT_ENDING:
+        return "ending";
     case PH_TENANT_RUNNING:
         break;
     }

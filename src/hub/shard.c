@@ -252,7 +252,7 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
     shard->bytes_summed = 0;
     size_t num_moved = move_links(shard, MESSAGES_A_TURN);
     ph__shard_look_for_steps(shard);
-    while (shard->works_ended != shard->works_begun && shard->bytes_summed < max_bytes) {
+    while (shard->works_ended != shard->works_begun && shard->bytes_summed < max_bytes && !shard->is_held) {
         const struct ph_shard_work work = shard->works[shard->works_ended & shard->works_mask];
         shard->works_ended++;
         ph__shard_work(shard, &work);
@@ -346,10 +346,10 @@ static size_t count_chunks(const struct ph_shard_job *job, uint16_t core)
     return count;
 }
 
-/* Each chunk has at most one iteration and one step to do, and each worker as many gradients as it may push ahead. */
+/* Each chunk has at most one iteration and one step to do, and to be copied, and each worker as many gradients as it may push ahead. */
 static size_t count_works(const struct ph_shard_job *job, size_t num_chunks)
 {
-    const size_t a_chunk = 2 + (size_t)job->num_workers * job->depth;
+    const size_t a_chunk = 3 + (size_t)job->num_workers * job->depth;
     size_t capacity = 1;
     while (capacity < ph__max(num_chunks, 1) * a_chunk)
         capacity *= 2;
@@ -392,6 +392,10 @@ ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
         shard->links[worker] = (struct ph_shard_link){.shard = shard, .worker = worker};
     for (uint32_t i = 0; i < job->num_optimizers; i++)
         shard->learning_rates[i] = job->optimizers[i].learning_rate;
+    for (size_t i = 0; i < shard->num_chunks; i++)
+        ph__shard_state(shard, shard->chunks[i])->learning_rate =
+            shard->learning_rates[ph__shard_optimizer(shard, shard->chunks[i])];
+    shard->snapshot_version = UINT64_MAX;
     *shard_out = shard;
     return PH_OK;
 }

@@ -71,6 +71,10 @@ struct ph_shard_callbacks {
      * any more. */
     void (*worker_failed)(void *context, uint32_t worker, ph_status status);
     void (*touched)(void *context); /* after ph__shard_begin_touch: it is done */
+    /* A snapshot has all chunks of this shard, or they have all been read back from one. */
+    void (*copied)(void *context);
+    /* A version that was watched for. */
+    void (*reached)(void *context);
 };
 
 struct ph_shard_counters {
@@ -108,6 +112,26 @@ size_t ph__shard_num_workers(const struct ph_shard *shard);
 
 /* The least and the largest version of its chunks. */
 void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out);
+
+/* ---- snapshots: shard_snapshot.c ---- */
+
+struct ph_snapshot;
+
+#define PH_SNAPSHOT_NOW UINT64_MAX
+
+/* While it is held, the shard updates nothing: the versions of a job's shards can be looked at together. */
+void ph__shard_hold(struct ph_shard *shard);
+void ph__shard_release(struct ph_shard *shard);
+
+/* Copies every chunk into the snapshot: as its version `version` is, which none has passed, or as it is now; and then calls
+ * `copied`. The snapshot is borrowed until then. May be called again before any chunk has come to `version`. */
+void ph__shard_begin_snapshot(struct ph_shard *shard, struct ph_snapshot *snapshot, uint64_t version);
+
+/* Calls `reached` when a chunk has come to this version. While no snapshot is under way. */
+void ph__shard_watch(struct ph_shard *shard, uint64_t version);
+
+/* Before the first run: the shard goes on from the snapshot, borrowed until `copied`. The versions of its chunks are set already. */
+void ph__shard_begin_restore(struct ph_shard *shard, struct ph_snapshot *snapshot);
 
 const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard);
 void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard_counters *part);

@@ -17,7 +17,9 @@ struct ph_shard_link {
 enum ph_shard_work_kind {
     PH_WORK_ITERATION, /* synchronous: all gradients of the chunk's next iteration are there */
     PH_WORK_GRADIENT,  /* one worker's gradient: to be added, or to be an update of its own */
-    PH_WORK_STEP       /* the chunk's sum is there and the clip factor is known */
+    PH_WORK_STEP,      /* the chunk's sum is there and the clip factor is known */
+    PH_WORK_COPY,      /* into the snapshot */
+    PH_WORK_RESTORE    /* from it */
 };
 
 struct ph_shard_work {
@@ -41,9 +43,13 @@ struct ph_shard {
     size_t bytes_summed;     /* in this run */
     size_t num_touched;      /* chunks, while is_touching */
     bool is_touching;
-    float *learning_rates; /* (num_optimizers) */
-    const void **copies;   /* (num_workers), scratch of an update */
-    void **results;        /* (num_workers + 1) */
+    bool is_held;                 /* no work is done */
+    struct ph_snapshot *snapshot; /* that is being filled or read; NULL: none */
+    uint64_t snapshot_version;    /* that chunks are copied or watched for at; UINT64_MAX: none */
+    size_t num_uncopied;          /* chunks, and one while it begins */
+    float *learning_rates;        /* (num_optimizers) */
+    const void **copies;          /* (num_workers), scratch of an update */
+    void **results;               /* (num_workers + 1) */
 };
 
 static inline bool ph__shard_is_live(const struct ph_shard *shard, uint32_t worker)
@@ -90,6 +96,16 @@ bool ph__shard_must_wait(struct ph_shard *shard, uint32_t chunk);
 /* Steps that wait for a clip factor, when it is known. */
 void ph__shard_look_for_steps(struct ph_shard *shard);
 
+/* Makes the results of the chunk's weights. */
+void ph__shard_publish(struct ph_shard *shard, uint32_t chunk);
+
+/* ---- shard_snapshot.c ---- */
+
+void ph__shard_copy_chunk(struct ph_shard *shard, uint32_t chunk); /* because it is_wanted */
+/* The chunk's version is snapshot_version, by an update. */
+void ph__shard_reach_version(struct ph_shard *shard, uint32_t chunk);
+void ph__shard_work_copy(struct ph_shard *shard, uint32_t chunk);
+void ph__shard_work_restore(struct ph_shard *shard, uint32_t chunk);
 /* ---- shard_touch.c ---- */
 
 /* Touches about max_bytes. Returns chunks. */

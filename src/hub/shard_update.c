@@ -110,6 +110,8 @@ static void step_chunk(
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
     const struct ph_hub_optimizer *optimizer = &job->optimizers[ph__shard_optimizer(shard, chunk)];
     const uint64_t version = state->version + 1;
+    if (state->is_wanted)
+        ph__shard_copy_chunk(shard, chunk);
     const struct ph_optimizer_step step =
         ph__shard_step(optimizer, ph__shard_learning_rate(shard, chunk), version, gradient_scale);
     arguments->step = optimizer->is_none ? NULL : &step;
@@ -123,7 +125,10 @@ static void step_chunk(
     arguments->results = shard->results;
     aggregate(shard, chunk, arguments->num_copies > 0 ? "sum and step" : "step", arguments);
     state->version = version;
+    state->learning_rate = step.learning_rate;
     shard->counters.updates++;
+    if (version == shard->snapshot_version)
+        ph__shard_reach_version(shard, chunk);
 }
 
 /* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work again. */
@@ -331,6 +336,12 @@ void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work)
     case PH_WORK_STEP:
         step_clipped(shard, work->chunk);
         break;
+    case PH_WORK_COPY:
+        ph__shard_work_copy(shard, work->chunk);
+        break;
+    case PH_WORK_RESTORE:
+        ph__shard_work_restore(shard, work->chunk);
+        break;
     }
 }
 
@@ -348,4 +359,19 @@ void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
     arguments.num_results = memory->results[0] != (char *)memory->weights[0];
     shard->job->kernels->aggregate(&arguments);
     ph__shard_reply(shard, 0, chunk, PH_HUB_TAKEN, 0);
+}
+
+void ph__shard_publish(struct ph_shard *shard, uint32_t chunk)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const size_t copy = ph__shard_state(shard, chunk)->version % memory->num_versions;
+    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    if (memory->results[copy] == (char *)memory->weights[copy])
+        return;
+    shard->results[0] = at(memory->results[copy], place);
+    arguments.sum_so_far = weights_at(memory->weights[copy], place);
+    arguments.results = shard->results;
+    arguments.num_results = 1;
+    shard->job->kernels->aggregate(&arguments);
 }

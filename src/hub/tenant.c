@@ -8,6 +8,7 @@
 #include "base/checksum.h"
 #include "base/memory.h"
 #include "base/sizes.h"
+#include "hub/optimizer_slots.h"
 #include "hub/shard_trace.h"
 #include "hub/shard_wide.h"
 #include "hub/spread.h"
@@ -21,7 +22,7 @@ struct ph_tenant_part {
     struct ph_tenant *tenant;
     uint16_t core;
     ph_tenant_failure failure;
-    ph_tenant_touched touched;
+    ph_tenant_news has_news;
     void *context;
 };
 
@@ -59,9 +60,17 @@ static ph_status check_optimizers(const struct ph_tenant *tenant)
     return PH_OK;
 }
 
+/* What was chosen for a job stays so when it goes on: bits follow it. */
+static size_t chunk_bytes_of(const struct ph_tenant *tenant)
+{
+    const size_t wanted = tenant->settings.service.chunk_bytes;
+    if (tenant->is_restored)
+        return tenant->saves.snapshot->layout->chunk_bytes;
+    return wanted > 0 ? wanted : DEFAULT_CHUNK_BYTES;
+}
+
 static ph_status build_layout(struct ph_tenant *tenant)
 {
-    const size_t chunk_bytes = tenant->settings.service.chunk_bytes;
     struct ph_layout_key *keys = calloc(tenant->num_keys, sizeof *keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
     if (keys == NULL || tenant->optimizer_of_key == NULL) {
@@ -73,8 +82,8 @@ static ph_status build_layout(struct ph_tenant *tenant)
             .num_elements = tenant->keys[i].num_elements, .dtype = tenant->keys[i].dtype};
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
     }
-    const ph_status status = ph__layout_create(
-        keys, tenant->num_keys, chunk_bytes > 0 ? chunk_bytes : DEFAULT_CHUNK_BYTES, &tenant->layout);
+    const ph_status status =
+        ph__layout_create(keys, tenant->num_keys, chunk_bytes_of(tenant), &tenant->layout);
     free(keys);
     return status;
 }
@@ -113,17 +122,6 @@ static ph_status spread_chunks(struct ph_tenant *tenant)
     return PH_OK;
 }
 
-static bool has_slot(const struct ph_tenant *tenant, bool is_m)
-{
-    for (size_t i = 0; i < tenant->settings.service.num_optimizers; i++) {
-        const struct ph_hub_optimizer *optimizer = &tenant->settings.optimizers[i];
-        const bool has_adam = optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW;
-        if (!optimizer->is_none && (has_adam || optimizer->kind == (is_m ? PH_MOMENTUM : PH_ADAGRAD)))
-            return true;
-    }
-    return false;
-}
-
 static bool sends_parameters(const struct ph_tenant *tenant)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
@@ -151,10 +149,13 @@ static uint64_t worker_bytes(const struct ph_tenant *tenant, uint32_t worker)
                                              : sizes.gradient_bytes * sizes.depth;
 }
 
-static ph_status check_quota(
-    struct ph_tenant *tenant, const struct ph_job_memory_options *memory, uint64_t max_bytes)
+static ph_status check_quota(struct ph_tenant *tenant, const struct ph_job_memory_options *memory,
+    const struct ph_tenant_options *options)
 {
+    const uint64_t max_bytes = options->max_bytes;
     uint64_t bytes = ph__job_memory_bytes(memory);
+    if (options->has_snapshots)
+        bytes += ph__snapshot_bytes(&tenant->settings, &tenant->layout->sizes);
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
         bytes += worker_bytes(tenant, i);
     if (bytes > max_bytes)
@@ -164,7 +165,7 @@ static ph_status check_quota(
     return PH_OK;
 }
 
-static ph_status build_memory(struct ph_tenant *tenant, bool is_wide, uint64_t max_bytes)
+static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_options *job)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     const struct ph_job_memory_options options = {
@@ -172,17 +173,20 @@ static ph_status build_memory(struct ph_tenant *tenant, bool is_wide, uint64_t m
         .num_workers = service->num_workers,
         .depth = service->depth,
         .num_versions = service->depth > 1 || sends_parameters(tenant) ? 2 : 1,
-        .has_m = has_slot(tenant, true),
-        .has_s = has_slot(tenant, false),
-        .has_sums = is_wide || service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
+        .has_m = ph__optimizers_have_m(service->optimizers, service->num_optimizers),
+        .has_s = ph__optimizers_have_s(service->optimizers, service->num_optimizers),
+        .has_sums = job->is_wide || service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
     };
-    PH_TRY(check_quota(tenant, &options, max_bytes));
+    PH_TRY(check_quota(tenant, &options, job));
     PH_TRY(ph__job_memory_create(&options, &tenant->memory));
     for (uint32_t i = 0; i < service->num_workers; i++) {
         const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, i);
         PH_TRY(ph__job_memory_add_worker(tenant->memory, i, tenant->members[i].is_shared, &sizes));
     }
-    return PH_OK;
+    if (!job->has_snapshots || tenant->saves.snapshot != NULL)
+        return PH_OK;
+    return ph__snapshot_create(
+        &tenant->settings, tenant->keys, tenant->num_keys, chunk_bytes_of(tenant), &tenant->saves.snapshot);
 }
 
 static void wake_others(void *context)
@@ -201,7 +205,21 @@ static void touched(void *context)
 {
     const struct ph_tenant_part *part = context;
     if (atomic_fetch_add(&part->tenant->num_touched, 1) + 1 == part->tenant->num_cores)
-        part->touched(part->context);
+        part->has_news(part->context);
+}
+
+static void copied(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    if (atomic_fetch_sub(&part->tenant->saves.num_shards, 1) == 1)
+        part->has_news(part->context);
+}
+
+static void reached(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    atomic_store(&part->tenant->saves.has_reached, true);
+    part->has_news(part->context);
 }
 
 static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_options *options)
@@ -242,12 +260,14 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
         tenant->parts[core] = (struct ph_tenant_part){.tenant = tenant,
             .core = core,
             .failure = options->failure,
-            .touched = options->touched,
+            .has_news = options->has_news,
             .context = options->context};
         const struct ph_shard_callbacks callbacks = {.context = &tenant->parts[core],
             .wake_others = wake_others,
             .worker_failed = worker_failed,
-            .touched = touched};
+            .touched = touched,
+            .copied = copied,
+            .reached = reached};
         PH_TRY(ph__shard_create(&tenant->job, core, &callbacks, &tenant->shards[core]));
     }
     return PH_OK;
@@ -258,8 +278,13 @@ static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_opti
     PH_TRY(check_optimizers(tenant));
     PH_TRY(build_layout(tenant));
     PH_TRY(spread_chunks(tenant));
-    PH_TRY(build_memory(tenant, options->is_wide, options->max_bytes));
-    return build_shards(tenant, options);
+    PH_TRY(build_memory(tenant, options));
+    if (tenant->is_restored)
+        ph__tenant_restore_books(tenant);
+    PH_TRY(build_shards(tenant, options));
+    if (tenant->is_restored)
+        ph__tenant_begin_restore(tenant);
+    return PH_OK;
 }
 
 ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options)
@@ -453,6 +478,14 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     free(tenant->core_of_chunk);
     free(tenant->optimizer_of_key);
     free(tenant->keys);
+    ph__snapshot_destroy(tenant->saves.snapshot);
+    tenant->saves.snapshot = NULL;
+    tenant->saves.is_wanted = tenant->saves.is_under_way = tenant->saves.is_restoring = false;
+    tenant->saves.is_watched = false;
+    atomic_store(&tenant->saves.has_reached, false);
+    tenant->saves.num_runs++;
+    tenant->is_restored = tenant->is_going = false;
+    tenant->first_iteration = 0;
     tenant->shards = NULL;
     tenant->parts = NULL;
     tenant->job.trace = NULL;

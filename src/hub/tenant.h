@@ -1,5 +1,5 @@
 /* A tenant: one job on the hub. Gathers its workers, builds what they need when all have told the same keys, runs on the core
- * threads, and goes back to gathering when the run ends.
+ * threads, and goes back to gathering when the run ends. Where the hub keeps checkpoints, the next run goes on from the last.
  *
  * Belongs to the control thread; its shards belong to the core threads from start to stop. */
 #ifndef PH_HUB_TENANT_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hub/checkpoint_task.h"
 #include "hub/core.h"
 #include "hub/job_memory.h"
 #include "hub/protocol.h"
@@ -19,8 +20,10 @@ struct ph_session;
 
 enum ph_tenant_state {
     PH_TENANT_GATHERING, /* workers join and tell their keys */
+    PH_TENANT_LOADING,   /* its checkpoint is read */
     PH_TENANT_LINKING,   /* memory is there; workers make their links */
-    PH_TENANT_RUNNING
+    PH_TENANT_RUNNING,
+    PH_TENANT_ENDING /* its checkpoint is removed, and then it is */
 };
 
 struct ph_member {              /* a worker, by rank */
@@ -34,8 +37,9 @@ struct ph_tenant;
 
 /* A worker's end as the shards see it, told to the control thread. Called in a core thread. */
 typedef void (*ph_tenant_failure)(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
-/* The memory of the tenant has been touched by all of its core threads (shard.h). Called in one of them. */
-typedef void (*ph_tenant_touched)(void *context);
+/* The memory of a tenant has been touched by all of its core threads (shard.h), or a snapshot of it has got somewhere. Called in one of
+ * them. */
+typedef void (*ph_tenant_news)(void *context);
 
 struct ph_tenant_part; /* what a shard's callbacks know */
 
@@ -45,15 +49,38 @@ struct ph_tenant_past {
     struct ph_traffic traffic;
 };
 
+/* How a tenant is kept over deaths, its workers' and the hub's: by a file, and the snapshot that becomes the next one. */
+struct ph_tenant_saves {
+    struct ph_snapshot *snapshot;    /* of this run; NULL: none, or the task has it */
+    bool is_wanted;                  /* somebody waits for a checkpoint of what is there now */
+    bool is_under_way;               /* shards fill the snapshot, or will when they have come to `version` */
+    bool is_restoring;               /* shards read it back */
+    bool is_watched;                 /* asynchronous: a shard tells when it has come to the next checkpoint */
+    uint64_t version;                /* that the last one was to be of */
+    _Atomic uint32_t num_shards;     /* that are still at it */
+    _Atomic bool has_reached;        /* what is_watched for */
+    uint64_t num_begun;              /* checkpoints, ever: who waits for one knows its number */
+    uint64_t num_runs;               /* that have ended */
+    struct ph_checkpoint_task *task; /* NULL: none; there is one at a time */
+    uint64_t task_number, task_run;  /* num_begun and num_runs when it began */
+    bool has_file, has_parameters;   /* what the file holds */
+    uint64_t iteration;
+    size_t chunk_bytes;
+};
+
 struct ph_tenant {
     struct ph_service_settings settings;
     enum ph_tenant_state state;
+    struct ph_tenant_saves saves;
     struct ph_member *members; /* (num_workers) */
     uint32_t num_joined, num_with_keys, num_linked, num_ready;
     struct ph_init_key *keys; /* (num_keys), from the first worker that told them; NULL while none has */
     size_t num_keys;
     struct ph_tenant_past past;
+    bool is_restored; /* goes on from a checkpoint, at first_iteration */
+    uint64_t first_iteration;
     /* While it is linking or running: */
+    bool is_going; /* all workers have been told that they may begin */
     struct ph_layout *layout;
     uint16_t *core_of_chunk;    /* (num_chunks) */
     uint32_t *optimizer_of_key; /* (num_keys) */
@@ -81,14 +108,15 @@ struct ph_tenant_options {
     bool is_wide, is_non_temporal;
     uint64_t max_bytes; /* that it may take */
     ph_tenant_failure failure;
-    ph_tenant_touched touched;
+    ph_tenant_news has_news;
     void *context;          /* of both */
+    bool has_snapshots;     /* memory for them */
     struct ph_trace *trace; /* NULL: none */
     const char *trace_name; /* what the tenant is called in it; borrowed until it is written */
 };
 
-/* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. PH_ERROR_MEMORY,
- * also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
+/* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. A job that is_restored goes
+ * on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
 ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options);
 
 /* Where a worker of this host finds its things. */
@@ -115,5 +143,23 @@ void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker);
 
 /* Ends the run, or the linking, and forgets keys and parameters: back to PH_TENANT_GATHERING. */
 void ph__tenant_stop(struct ph_tenant *tenant);
+
+/* ---- snapshots of a running tenant: tenant_snapshot.c ---- */
+
+/* Holds all shards: nothing is updated until one of the next three. Returns the largest version of a chunk. */
+uint64_t ph__tenant_hold(struct ph_tenant *tenant);
+void ph__tenant_release(struct ph_tenant *tenant);
+/* Begins to fill saves.snapshot, see ph__shard_begin_snapshot(), and releases. */
+void ph__tenant_begin_snapshot(struct ph_tenant *tenant, uint64_t version);
+/* Sets saves.has_reached when the first chunk has come to this version, and releases. */
+void ph__tenant_watch(struct ph_tenant *tenant, uint64_t version);
+
+/* Of a tenant that is_restored, between its memory and its shards: where its chunks and workers stand. */
+void ph__tenant_restore_books(struct ph_tenant *tenant);
+/* ... between its shards and its start: they begin by reading the snapshot back. */
+void ph__tenant_begin_restore(struct ph_tenant *tenant);
+
+/* Whether all shards have copied what they had to. */
+bool ph__tenant_is_copied(const struct ph_tenant *tenant);
 
 #endif

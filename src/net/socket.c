@@ -10,15 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 
 #define BACKLOG 256
 #define KEEPALIVE_IDLE_S 1
 #define KEEPALIVE_PROBES 3
 #define USER_TIMEOUT_MS 4000
+#define RETRY_NS 20000000 /* between two looks whether somebody listens */
 
 /* ---- addresses ---- */
 
@@ -138,6 +142,16 @@ static int finish_connect(int socket, uint32_t timeout_ms)
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
+/* Where nobody listens, a connection may come about all the same, if its own end is given the very port that it goes to. */
+static bool is_with_itself(int socket)
+{
+    struct sockaddr_storage here = {0}, there = {0};
+    socklen_t here_size = sizeof here, there_size = sizeof there;
+    return getsockname(socket, (struct sockaddr *)&here, &here_size) == 0 &&
+           getpeername(socket, (struct sockaddr *)&there, &there_size) == 0 && here_size == there_size &&
+           memcmp(&here, &there, here_size) == 0;
+}
+
 static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *error_out)
 {
     const int connected = make_socket(place->ai_family);
@@ -149,6 +163,8 @@ static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *er
     int error = connect(connected, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS)
         error = finish_connect(connected, timeout_ms);
+    if (error == 0 && is_with_itself(connected))
+        error = ECONNREFUSED;
     if (error == 0) {
         set_up_tcp(connected);
         return connected;
@@ -158,13 +174,27 @@ static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *er
     return -1;
 }
 
+static int connect_to_any(const struct addrinfo *places, uint32_t timeout_ms, int *error_out)
+{
+    int connected = -1;
+    for (const struct addrinfo *place = places; place != NULL && connected < 0; place = place->ai_next)
+        connected = connect_to(place, timeout_ms, error_out);
+    return connected;
+}
+
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
 {
+    const uint64_t begin_ns = ph__clock_ns(), timeout_ns = (uint64_t)timeout_ms * 1000000u;
+    const struct timespec pause = {.tv_nsec = RETRY_NS};
     struct addrinfo *found;
     int connected = -1, error = 0;
     PH_TRY(look_up(address, false, &found));
-    for (const struct addrinfo *place = found; place != NULL && connected < 0; place = place->ai_next)
-        connected = connect_to(place, timeout_ms, &error);
+    for (;;) {
+        connected = connect_to_any(found, timeout_ms, &error);
+        if (connected >= 0 || error != ECONNREFUSED || ph__clock_ns() - begin_ns >= timeout_ns)
+            break;
+        nanosleep(&pause, NULL);
+    }
     freeaddrinfo(found);
     if (connected < 0)
         return ph_fail(PH_ERROR_PEER, "'%s' cannot be reached: %s", address, strerror(error));
@@ -234,6 +264,22 @@ bool ph__socket_is_same_user(int socket)
     struct ucred who;
     socklen_t size = sizeof who;
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
+}
+
+int ph__socket_peer_process(int socket)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    int process = -1;
+#ifdef SO_PEERPIDFD
+    socklen_t process_size = sizeof process;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &process_size) == 0)
+        return process;
+#endif
+    /* A number could be another process's by now, but then the socket tells of the end of the first. */
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid > 0)
+        process = (int)syscall(SYS_pidfd_open, who.pid, 0);
+    return process;
 }
 
 /* ---- what a socket is ---- */

@@ -13,7 +13,8 @@
 #define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
 
 ph_status ph__socket_listen(const char *address, int *socket_out);
-/* Waits for up to timeout_ms. */
+/* Waits for up to timeout_ms, also for somebody to listen there: whoever was told of a server may come before it, or while it is
+ * started again. */
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
 
 ph_status ph__socket_listen_local(const char *name, int *socket_out);
@@ -30,5 +31,8 @@ ph_status ph__socket_peer(int socket, char address_out[PH_ADDRESS_BYTES]);
 bool ph__socket_is_loopback(int socket);
 /* Whether the process at the other end of a local socket is of this user. */
 bool ph__socket_is_same_user(int socket);
+/* A descriptor that becomes readable when the process at the other end of a local socket, the one that connected or listened, has
+ * ended: the caller's to close. -1 where the system has no such thing. */
+int ph__socket_peer_process(int socket);
 
 #endif

@@ -1,0 +1,43 @@
+/* Which slots an optimizer keeps beside each weight: m, a running mean of gradients; s, one of their squares, or their sum. */
+#ifndef PH_HUB_OPTIMIZER_SLOTS_H
+#define PH_HUB_OPTIMIZER_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "phloem/hub.h"
+
+static inline bool ph__optimizer_is_adam(const struct ph_hub_optimizer *optimizer)
+{
+    return !optimizer->is_none && (optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW);
+}
+
+static inline bool ph__optimizer_has_m(const struct ph_hub_optimizer *optimizer)
+{
+    return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->kind == PH_MOMENTUM);
+}
+
+static inline bool ph__optimizer_has_s(const struct ph_hub_optimizer *optimizer)
+{
+    return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->kind == PH_ADAGRAD);
+}
+
+static inline bool ph__optimizers_have_m(const struct ph_hub_optimizer *optimizers, size_t num_optimizers)
+{
+    for (size_t i = 0; i < num_optimizers; i++) {
+        if (ph__optimizer_has_m(&optimizers[i]))
+            return true;
+    }
+    return false;
+}
+
+static inline bool ph__optimizers_have_s(const struct ph_hub_optimizer *optimizers, size_t num_optimizers)
+{
+    for (size_t i = 0; i < num_optimizers; i++) {
+        if (ph__optimizer_has_s(&optimizers[i]))
+            return true;
+    }
+    return false;
+}
+
+#endif

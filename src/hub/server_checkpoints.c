@@ -1,0 +1,399 @@
+/* How a hub's jobs outlive deaths, in the control thread: when a checkpoint is begun, written, read back, removed, and answered
+ * for.
+ *
+ * A service has a file from its creation on, at first without parameters. A running job's snapshot is filled by its shards
+ * (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the beginning, at each checkpoint_every'th
+ * iteration that the disk keeps up with, on demand, and when the hub is stopped in good order. A job that goes on from its
+ * file reads it in a task, too, while it is in the state PH_TENANT_LOADING. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/sizes.h"
+#include "hub/server_state.h"
+#include "hub/snapshot.h"
+
+/* ---- what lies in the folder ---- */
+
+/* A service that nobody has asked for yet; its parameters are read when its workers are there. */
+static ph_status restore_file(struct ph_hub_server *server, const char *path)
+{
+    struct ph_job_checkpoint_head head;
+    struct ph_tenant *tenant;
+    char *wanted;
+    PH_TRY(ph__job_checkpoint_read_head(path, &head));
+    PH_TRY(ph__job_checkpoint_path(server->checkpoint_folder, head.settings.name, &wanted));
+    const bool is_there = strcmp(path, wanted) == 0;
+    free(wanted);
+    if (!is_there)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);
+    PH_TRY(ph__tenant_create(&head.settings.service, &tenant));
+    tenant->saves.has_file = true;
+    tenant->saves.has_parameters = head.num_keys > 0;
+    tenant->saves.iteration = head.iteration;
+    tenant->saves.chunk_bytes = head.chunk_bytes;
+    ph__server_add_tenant(server, tenant);
+    return PH_OK;
+}
+
+static ph_status visit_file(void *argument, const char *name)
+{
+    struct ph_hub_server *server = argument;
+    struct ph_arena arena = {0};
+    ph_status status = PH_OK;
+    const char *path = ph__path_join(&arena, server->checkpoint_folder, name);
+    if (path == NULL)
+        status = PH_ERROR_MEMORY;
+    else if (ph__path_ends_in(name, PH_CHECKPOINT_TEMPORARY_ENDING))
+        unlink(path);
+    else if (ph__path_ends_in(name, PH_CHECKPOINT_ENDING) && restore_file(server, path) != PH_OK)
+        ph__server_log_checkpoint_failed(server, "checkpoint_not_used");
+    ph__arena_fini(&arena);
+    return status;
+}
+
+ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
+{
+    if (server->options.checkpoint_folder == NULL)
+        return PH_OK;
+    server->checkpoint_folder = strdup(server->options.checkpoint_folder);
+    if (server->checkpoint_folder == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
+    PH_TRY(ph__directory_create(server->checkpoint_folder));
+    PH_TRY(ph__directory_lock(server->checkpoint_folder, &server->checkpoint_lock));
+    return ph__directory_visit(server->checkpoint_folder, visit_file, server);
+}
+
+ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name)
+{
+    char *path;
+    ph_status status = PH_OK;
+    if (server->checkpoint_folder == NULL)
+        return PH_OK;
+    PH_TRY(ph__job_checkpoint_path(server->checkpoint_folder, name, &path));
+    if (ph__file_exists(path))
+        status = restore_file(server, path);
+    if (status == PH_ERROR_CHECKPOINT)
+        status = ph_fail(status, "%s; the service can begin anew when that file is gone", ph_error_text());
+    free(path);
+    return status;
+}
+
+/* ---- tasks ---- */
+
+/* The snapshot is the task's if it could be started. */
+static ph_status start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
+    enum ph_checkpoint_work work, struct ph_snapshot *snapshot)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    char *path;
+    PH_TRY(ph__job_checkpoint_path(server->checkpoint_folder, tenant->settings.name, &path));
+    const ph_status status = ph__checkpoint_task_start(work, path, snapshot, server->bell[1], &saves->task);
+    free(path);
+    saves->task_number = saves->num_begun;
+    saves->task_run = saves->num_runs;
+    return status;
+}
+
+/* Of all that wait for a checkpoint up to this number. */
+static void answer_waiting(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status)
+{
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next) {
+        if (session->awaited != tenant || session->awaited_number > number)
+            continue;
+        session->awaited = NULL;
+        ph__session_answer(session, status);
+    }
+}
+
+void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *tenant, uint64_t number)
+{
+    session->awaited = tenant;
+    session->awaited_number = number;
+}
+
+/* ---- snapshots of a running job ---- */
+
+/* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was made of. */
+static uint64_t next_version(const struct ph_tenant *tenant, uint64_t most)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const bool is_synchronous = service->mode == PH_HUB_SYNCHRONOUS;
+    const uint64_t every = service->checkpoint_every * (is_synchronous ? 1 : service->num_workers);
+    const uint64_t last = is_synchronous ? tenant->saves.version : most;
+    return ph__round_up(ph__max(most, last + 1), every);
+}
+
+static bool has_current_checkpoint(const struct ph_tenant *tenant, uint64_t most)
+{
+    return tenant->settings.service.mode == PH_HUB_SYNCHRONOUS && tenant->saves.has_parameters &&
+           tenant->saves.iteration == most;
+}
+
+static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t most)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_synchronous = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
+    saves->is_wanted = false;
+    saves->num_begun++;
+    if (!has_current_checkpoint(tenant, most)) {
+        ph__tenant_begin_snapshot(tenant, is_synchronous ? most : PH_SNAPSHOT_NOW);
+        return;
+    }
+    ph__tenant_release(tenant);
+    answer_waiting(server, tenant, saves->num_begun, PH_OK);
+}
+
+/* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
+static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const bool is_periodic = service->checkpoint_every > 0 && !server->is_ending;
+    if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))
+        return;
+    const uint64_t most = ph__tenant_hold(tenant);
+    if (saves->is_under_way && (saves->version == PH_SNAPSHOT_NOW || saves->version <= most)) {
+        ph__tenant_release(tenant); /* what is wanted comes next */
+    } else if (saves->is_wanted) {
+        save_now(server, tenant, most);
+    } else if (service->mode == PH_HUB_SYNCHRONOUS) {
+        saves->num_begun++;
+        ph__tenant_begin_snapshot(tenant, next_version(tenant, most));
+    } else {
+        ph__tenant_watch(tenant, next_version(tenant, most));
+    }
+}
+
+/* The shards are done with it. */
+static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    saves->is_under_way = false;
+    ph__snapshot_finish(saves->snapshot);
+    const ph_status status = start_task(server, tenant, PH_CHECKPOINT_WRITE, saves->snapshot);
+    if (status == PH_OK) {
+        saves->snapshot = NULL;
+        return;
+    }
+    ph__server_log_checkpoint_failed(server, "checkpoint_not_written");
+    answer_waiting(server, tenant, saves->num_begun, status);
+}
+
+static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    if (saves->is_watched && atomic_load(&saves->has_reached)) {
+        saves->is_watched = false;
+        saves->is_wanted = true;
+    }
+    if (saves->is_restoring && ph__tenant_is_copied(tenant)) {
+        saves->is_restoring = false;
+        ph__server_begin_if_ready(server, tenant);
+    }
+    if (saves->is_under_way && ph__tenant_is_copied(tenant))
+        take_snapshot(server, tenant);
+}
+
+/* ---- one after the other ---- */
+
+static ph_status write_settings(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_snapshot *snapshot;
+    PH_TRY(ph__snapshot_create(&tenant->settings, NULL, 0, 0, &snapshot));
+    tenant->saves.num_begun++;
+    const ph_status status = start_task(server, tenant, PH_CHECKPOINT_WRITE, snapshot);
+    if (status != PH_OK)
+        ph__snapshot_destroy(snapshot);
+    return status;
+}
+
+static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph_snapshot *snapshot;
+    PH_TRY(ph__snapshot_create(
+        &tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &snapshot));
+    ph_status status = PH_OK;
+    if (snapshot->num_bytes > ph__server_bytes_left(server))
+        status =
+            ph_fail(PH_ERROR_MEMORY, "service '%s': a checkpoint of %zu bytes is more than is left for it",
+                tenant->settings.name, snapshot->num_bytes);
+    if (status == PH_OK)
+        status = start_task(server, tenant, PH_CHECKPOINT_READ, snapshot);
+    if (status != PH_OK)
+        ph__snapshot_destroy(snapshot);
+    return status;
+}
+
+/* The service could not be made durable, so it is none. */
+static void give_up(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+{
+    ph__server_log_checkpoint_failed(server, "checkpoint_not_written");
+    answer_waiting(server, tenant, UINT64_MAX, status);
+    ph__server_end_run(server, tenant, status, ph_error_text());
+    ph__server_forget(server, tenant);
+}
+
+static void removed(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+{
+    answer_waiting(server, tenant, UINT64_MAX, status);
+    ph__server_forget(server, tenant);
+}
+
+/* false: the tenant is gone. */
+bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    ph_status status = PH_OK;
+    if (server->checkpoint_folder == NULL || tenant->saves.task != NULL)
+        return true;
+    if (tenant->state == PH_TENANT_ENDING) {
+        status = start_task(server, tenant, PH_CHECKPOINT_REMOVE, NULL);
+        if (status != PH_OK)
+            removed(server, tenant, status);
+        return status == PH_OK;
+    }
+    if (!tenant->saves.has_file) {
+        status = write_settings(server, tenant);
+        if (status != PH_OK)
+            give_up(server, tenant, status);
+        return status == PH_OK;
+    }
+    if (tenant->state == PH_TENANT_LOADING) {
+        status = tenant->saves.has_parameters ? read_parameters(server, tenant)
+                                              : ph__server_begin_linking(server, tenant);
+        if (status != PH_OK)
+            ph__server_end_run(server, tenant, status, ph_error_text());
+    } else if (tenant->state == PH_TENANT_RUNNING && tenant->is_going) {
+        begin_snapshot(server, tenant);
+    }
+    return true;
+}
+
+/* ---- what tasks have done ---- */
+
+static bool wrote(
+    struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_of_run = saves->task_run == saves->num_runs && snapshot->num_keys > 0;
+    if (status == PH_OK) {
+        saves->has_file = true;
+        saves->has_parameters = snapshot->num_keys > 0;
+        saves->iteration = snapshot->iteration;
+        saves->chunk_bytes = saves->has_parameters ? snapshot->layout->chunk_bytes : 0;
+    }
+    if (is_of_run)
+        saves->snapshot = snapshot;
+    else
+        ph__snapshot_destroy(snapshot);
+    if (!saves->has_file) {
+        give_up(server, tenant, status);
+        return false;
+    }
+    if (status != PH_OK)
+        ph__server_log_checkpoint_failed(server, "checkpoint_not_written");
+    else if (saves->has_parameters)
+        ph__server_log_checkpoint(server, tenant);
+    answer_waiting(server, tenant, saves->task_number, status);
+    return true;
+}
+
+static void loaded(
+    struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    if (saves->task_run != saves->num_runs || status != PH_OK) {
+        ph__snapshot_destroy(snapshot);
+        if (saves->task_run == saves->num_runs)
+            ph__server_end_run(server, tenant, status, ph_error_text());
+        return;
+    }
+    saves->snapshot = snapshot;
+    saves->version = snapshot->iteration;
+    tenant->is_restored = true;
+    tenant->first_iteration = snapshot->iteration;
+    status = ph__server_begin_linking(server, tenant);
+    if (status != PH_OK)
+        ph__server_end_run(server, tenant, status, ph_error_text());
+}
+
+/* false: the tenant is gone. */
+static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_snapshot *snapshot;
+    const enum ph_checkpoint_work work = ph__checkpoint_task_work(tenant->saves.task);
+    const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
+    tenant->saves.task = NULL;
+    if (work == PH_CHECKPOINT_WRITE)
+        return wrote(server, tenant, snapshot, status);
+    if (work == PH_CHECKPOINT_READ) {
+        loaded(server, tenant, snapshot, status);
+        return true;
+    }
+    removed(server, tenant, status);
+    return false;
+}
+
+void ph__server_look_at_checkpoints(struct ph_hub_server *server)
+{
+    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+        const struct ph_tenant_saves *saves = &tenant->saves;
+        next = tenant->next;
+        if (saves->task != NULL && ph__checkpoint_task_is_done(saves->task) && !finish_task(server, tenant))
+            continue;
+        look_at_shards(server, tenant);
+        ph__server_keep(server, tenant);
+    }
+}
+
+/* ---- ends ---- */
+
+void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_snapshot *snapshot;
+    if (tenant->saves.task == NULL)
+        return;
+    if (ph__checkpoint_task_finish(tenant->saves.task, &snapshot) != PH_OK)
+        ph__server_log_checkpoint_failed(server, "checkpoint_not_finished");
+    ph__snapshot_destroy(snapshot);
+}
+
+void ph__server_run_ends(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        if (tenant->members[i].session != NULL)
+            tenant->members[i].session->awaited = NULL; /* hears that the run has ended */
+    }
+    if (tenant->saves.is_under_way && ph__tenant_is_copied(tenant))
+        take_snapshot(server, tenant);
+}
+
+void ph__server_save_all(struct ph_hub_server *server)
+{
+    server->is_ending = true;
+    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+        next = tenant->next;
+        tenant->saves.is_wanted = tenant->is_going;
+        ph__server_keep(server, tenant);
+    }
+}
+
+bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_workers)
+{
+    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        const struct ph_tenant_saves *saves = &tenant->saves;
+        if (saves->task != NULL || (waits_for_workers && (saves->is_wanted || saves->is_under_way)))
+            return true;
+    }
+    return false;
+}
+
+void ph__server_close_checkpoints(struct ph_hub_server *server)
+{
+    ph__directory_unlock(server->checkpoint_lock);
+    free(server->checkpoint_folder);
+}

@@ -1,0 +1,137 @@
+/* The services of a hub: created, found and destroyed. */
+#include <string.h>
+
+#include "hub/server_state.h"
+#include "hub/shard_wide.h"
+
+static struct ph_tenant *find_tenant(const struct ph_hub_server *server, const char *name)
+{
+    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        if (strcmp(tenant->settings.name, name) == 0)
+            return tenant;
+    }
+    return NULL;
+}
+
+static bool is_same_optimizer(const struct ph_hub_optimizer *a, const struct ph_hub_optimizer *b)
+{
+    return a->is_none == b->is_none && a->kind == b->kind && a->is_nesterov == b->is_nesterov &&
+           a->learning_rate == b->learning_rate && a->momentum == b->momentum && a->beta1 == b->beta1 &&
+           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->l2 == b->l2 &&
+           a->weight_decay == b->weight_decay;
+}
+
+static bool is_same_service(const struct ph_hub_service *a, const struct ph_hub_service *b)
+{
+    bool is_same = a->num_workers == b->num_workers && a->mode == b->mode && a->staleness == b->staleness &&
+                   a->order == b->order && a->on_death == b->on_death && a->is_mean == b->is_mean &&
+                   a->clip_norm == b->clip_norm && a->chunk_bytes == b->chunk_bytes && a->depth == b->depth &&
+                   a->checkpoint_every == b->checkpoint_every && a->num_optimizers == b->num_optimizers;
+    for (size_t i = 0; is_same && i < a->num_optimizers; i++)
+        is_same = is_same_optimizer(&a->optimizers[i], &b->optimizers[i]);
+    return is_same;
+}
+
+ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out)
+{
+    *tenant_out = find_tenant(server, name);
+    if (*tenant_out != NULL)
+        return PH_OK;
+    PH_TRY(ph__server_look_for_checkpoint(server, name));
+    *tenant_out = find_tenant(server, name);
+    return PH_OK;
+}
+
+void ph__server_add_tenant(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    tenant->next = server->tenants;
+    server->tenants = tenant;
+    server->num_tenants++;
+}
+
+void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant **link = &server->tenants;
+    while (*link != tenant)
+        link = &(*link)->next;
+    *link = tenant->next;
+    server->num_tenants--;
+    ph__traffic_merge(&server->past_traffic, &tenant->past.traffic);
+    ph__server_log_service(server, tenant, "service_destroyed");
+    ph__tenant_destroy(tenant);
+}
+
+static ph_status create_service(
+    struct ph_hub_server *server, const struct ph_hub_service *service, struct ph_tenant **tenant_out)
+{
+    PH_TRY(ph__server_look_for(server, service->name, tenant_out));
+    const struct ph_tenant *tenant = *tenant_out;
+    if (tenant != NULL) {
+        if (tenant->state == PH_TENANT_ENDING)
+            return ph_fail(PH_ERROR_USAGE, "service '%s' is just being destroyed", service->name);
+        if (tenant->settings.service.nonce != service->nonce)
+            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);
+        if (!is_same_service(&tenant->settings.service, service))
+            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);
+        return PH_OK;
+    }
+    if (server->num_tenants >= server->options.max_jobs)
+        return ph_fail(
+            PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
+    if (server->options.is_wide)
+        PH_TRY(ph__wide_check(service));
+    PH_TRY(ph__tenant_create(service, tenant_out));
+    ph__server_add_tenant(server, *tenant_out);
+    ph__server_log_service(server, *tenant_out, "service_created");
+    return PH_OK;
+}
+
+/* Answered when the service has a file, so that it survives whatever comes. */
+ph_status ph__server_request_create(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_service_settings settings;
+    struct ph_tenant *tenant;
+    ph_status status = ph__get_service(frame->body, frame->size, &settings);
+    if (status == PH_OK)
+        status = create_service(session->server, &settings.service, &tenant);
+    if (status != PH_OK || session->server->checkpoint_folder == NULL || tenant->saves.has_file) {
+        ph__session_answer(session, status);
+        return PH_OK;
+    }
+    ph__server_await_checkpoint(session, tenant, 1);
+    ph__server_keep(session->server, tenant);
+    return PH_OK;
+}
+
+ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_join which;
+    PH_TRY(ph__get_join(frame->body, frame->size, &which));
+    struct ph_hub_server *server = session->server;
+    struct ph_tenant *tenant = find_tenant(server, which.name);
+    if (tenant == NULL || tenant->settings.service.nonce != which.nonce) {
+        ph__session_answer(
+            session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
+        return PH_OK;
+    }
+    ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
+    if (server->checkpoint_folder == NULL) {
+        ph__server_forget(server, tenant);
+        ph__session_answer(session, PH_OK);
+        return PH_OK;
+    }
+    tenant->state = PH_TENANT_ENDING;
+    ph__server_await_checkpoint(session, tenant, UINT64_MAX);
+    ph__server_keep(server, tenant);
+    return PH_OK;
+}
+
+void ph__server_end_tenants(struct ph_hub_server *server)
+{
+    while (server->tenants != NULL) {
+        struct ph_tenant *tenant = server->tenants;
+        ph__server_end_run(server, tenant, PH_ERROR_PEER, "the hub was stopped");
+        ph__server_end_task(server, tenant);
+        ph__server_forget(server, tenant);
+    }
+}

@@ -1,0 +1,125 @@
+/* See snapshot.h. */
+#include "hub/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hub/optimizer_slots.h"
+
+static bool has_m(const struct ph_service_settings *settings)
+{
+    return ph__optimizers_have_m(settings->optimizers, settings->service.num_optimizers);
+}
+
+static bool has_s(const struct ph_service_settings *settings)
+{
+    return ph__optimizers_have_s(settings->optimizers, settings->service.num_optimizers);
+}
+
+size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const struct ph_layout_sizes *sizes)
+{
+    const size_t num_arrays = (size_t)1 + has_m(settings) + has_s(settings);
+    return num_arrays * sizes->num_weights * sizeof(float) +
+           sizes->num_chunks * (sizeof(struct ph_snapshot_chunk) + sizeof(struct ph_chunk_place));
+}
+
+static ph_status copy_keys(
+    const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_snapshot *snapshot)
+{
+    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
+    snapshot->keys = calloc(num_keys, sizeof *snapshot->keys);
+    if (wanted == NULL || snapshot->keys == NULL) {
+        free(wanted);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    }
+    memcpy(snapshot->keys, keys, num_keys * sizeof *keys);
+    snapshot->num_keys = num_keys;
+    for (size_t i = 0; i < num_keys; i++)
+        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
+    const ph_status status = ph__layout_create(wanted, num_keys, chunk_bytes, &snapshot->layout);
+    free(wanted);
+    return status;
+}
+
+static ph_status allocate(const struct ph_snapshot *snapshot, float **array_out)
+{
+    void *array;
+    PH_TRY(ph__memory_alloc(
+        snapshot->layout->sizes.num_weights * sizeof(float), "the snapshot of a job", &array));
+    *array_out = array;
+    return PH_OK;
+}
+
+static ph_status fill(
+    struct ph_snapshot *snapshot, const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes)
+{
+    if (num_keys == 0)
+        return PH_OK;
+    PH_TRY(copy_keys(keys, num_keys, chunk_bytes, snapshot));
+    snapshot->num_bytes = ph__snapshot_bytes(&snapshot->settings, &snapshot->layout->sizes);
+    snapshot->chunks = calloc(snapshot->layout->sizes.num_chunks, sizeof *snapshot->chunks);
+    if (snapshot->chunks == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
+    PH_TRY(allocate(snapshot, &snapshot->weights));
+    if (has_m(&snapshot->settings))
+        PH_TRY(allocate(snapshot, &snapshot->m));
+    return has_s(&snapshot->settings) ? allocate(snapshot, &snapshot->s) : PH_OK;
+}
+
+ph_status ph__snapshot_create(const struct ph_service_settings *settings, const struct ph_init_key *keys,
+    size_t num_keys, size_t chunk_bytes, struct ph_snapshot **snapshot_out)
+{
+    struct ph_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (snapshot == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
+    ph__service_copy(&settings->service, &snapshot->settings);
+    for (size_t i = 0; i < settings->service.num_optimizers; i++)
+        snapshot->learning_rates[i] = settings->optimizers[i].learning_rate;
+    const ph_status status = fill(snapshot, keys, num_keys, chunk_bytes);
+    if (status != PH_OK) {
+        ph__snapshot_destroy(snapshot);
+        return status;
+    }
+    *snapshot_out = snapshot;
+    return PH_OK;
+}
+
+static void free_array(const struct ph_snapshot *snapshot, float *array)
+{
+    if (array != NULL)
+        ph__memory_free(array, snapshot->layout->sizes.num_weights * sizeof(float));
+}
+
+void ph__snapshot_destroy(struct ph_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    free_array(snapshot, snapshot->weights);
+    free_array(snapshot, snapshot->m);
+    free_array(snapshot, snapshot->s);
+    ph__layout_destroy(snapshot->layout);
+    free(snapshot->chunks);
+    free(snapshot->keys);
+    free(snapshot);
+}
+
+/* Synchronous: all chunks have made the updates of one iteration. Otherwise each worker's push is an update of its own, and
+ * what each has done at least is taken for done. */
+static uint64_t iteration_of(const struct ph_snapshot *snapshot)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++)
+        least = snapshot->chunks[i].version < least ? snapshot->chunks[i].version : least;
+    const struct ph_hub_service *service = &snapshot->settings.service;
+    return service->mode == PH_HUB_SYNCHRONOUS ? least : least / service->num_workers;
+}
+
+void ph__snapshot_finish(struct ph_snapshot *snapshot)
+{
+    snapshot->iteration = iteration_of(snapshot);
+    for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {
+        const uint32_t key = snapshot->layout->chunks[i].key;
+        snapshot->learning_rates[snapshot->keys[key].optimizer] = snapshot->chunks[i].learning_rate;
+    }
+}
