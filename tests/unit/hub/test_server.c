@@ -145,7 +145,7 @@ static void refused_for_memory(const struct hub_trial *hub, const char *name)
     const struct ph_hub_service service = hub_trial_service(name, 1);
     assert_ok(ph_hub_create_service(&hub->options, &service));
     struct ph_hub_client *client = connect_worker(hub, name, 0);
-    assert_fails(ph_hub_init(client, &a_key, 1, NULL), PH_ERROR_PEER, "bytes");
+    assert_fails(ph_hub_init(client, &a_key, 1, NULL), PH_ERROR_MEMORY, "bytes");
     ph_hub_client_destroy(client);
 }
 
