@@ -91,7 +91,8 @@ struct ph_hub_service {
     bool is_mean; /* the sum is divided by the number of its gradients */
     float
         clip_norm; /* > 0: gradients of all keys together are scaled down to this norm; PH_HUB_SYNCHRONOUS */
-    uint32_t chunk_bytes; /* a multiple of 64; 0: the hub's choice */
+    /* A multiple of 64. 0: the hub's choice; with clip_norm, whose bits follow it, 32 KiB unless the hub has a setting. */
+    uint32_t chunk_bytes;
     uint32_t
         depth; /* 1 or 2: iterations of a key that a worker may have under way; each costs memory. 0 means 1 */
     uint64_t checkpoint_every;                 /* iterations; 0: on demand only */
@@ -190,11 +191,14 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
     const char *secret_file;   /* needed when the address is not loopback */
     uint32_t num_threads;      /* core threads; 0: one a processor */
     enum ph_hub_wait_policy wait;
-    bool is_wide;                  /* all core threads work on each chunk together, for comparison */
-    bool is_non_temporal;          /* results are written past the caches */
-    uint64_t max_bytes;            /* memory of all jobs; 0: what the machine has left at start */
-    uint64_t max_job_bytes;        /* of one job; 0: no other limit */
-    uint32_t max_jobs;             /* 0: 64 */
+    bool is_wide;           /* all core threads work on each chunk together, for comparison */
+    bool is_non_temporal;   /* results are written past the caches */
+    uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
+    uint64_t max_job_bytes; /* of one job; 0: no other limit */
+    uint32_t max_jobs;      /* 0: 64 */
+    /* Of jobs that name none, a multiple of 64. 0: what is measured to be good when the first such job begins, and less for
+     * small jobs. */
+    uint32_t chunk_bytes;
     const char *checkpoint_folder; /* NULL: jobs are not kept */
     const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
     const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */

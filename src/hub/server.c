@@ -148,6 +148,20 @@ static ph_status read_secret(struct ph_hub_server *server)
     return ph__secret_read(server->options.secret_file, server->secret);
 }
 
+static ph_status choose_chunks(struct ph_hub_server *server)
+{
+    const uint32_t chunk_bytes = server->options.chunk_bytes;
+    if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_LAYOUT_MAX_CHUNK_BYTES)
+        return ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %zu is wanted",
+            chunk_bytes, PH_ALIGNMENT, PH_LAYOUT_MAX_CHUNK_BYTES);
+    /* A hub that is wide works with whole keys: their chunks are only sent. */
+    const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
+    server->tuning = (struct ph_autotune){.kernels = server->kernels,
+        .is_non_temporal = server->options.is_non_temporal,
+        .hub_bytes = chunk_bytes > 0 ? chunk_bytes : of_wide};
+    return PH_OK;
+}
+
 static ph_status start(struct ph_hub_server *server)
 {
     enum ph_isa isa;
@@ -156,6 +170,7 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
     server->kernels = ph__kernels_for(isa);
+    PH_TRY(choose_chunks(server));
     if (server->options.max_jobs == 0)
         server->options.max_jobs = DEFAULT_MAX_JOBS;
     server->max_bytes = server->options.max_bytes;

@@ -226,6 +226,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenan
         .cores = server->cores,
         .num_cores = server->num_cores,
         .kernels = server->kernels,
+        .tuning = &server->tuning,
         .is_wide = server->options.is_wide,
         .is_non_temporal = server->options.is_non_temporal,
         .max_bytes = ph__server_bytes_left(server),

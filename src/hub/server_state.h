@@ -68,6 +68,7 @@ struct ph_server_trace {
 struct ph_hub_server {
     struct ph_hub_server_options options;
     const struct ph_kernels *kernels;
+    struct ph_autotune tuning; /* of chunks */
     int listening, listening_local;
     char address[PH_ADDRESS_BYTES], local_socket[PH_HUB_MAX_SOCKET_NAME + 1];
     struct ph_event_loop *loop;

@@ -16,8 +16,6 @@
 #include "net/shared_link.h"
 #include "net/tcp_link.h"
 
-#define DEFAULT_CHUNK_BYTES ((size_t)32 << 10)
-
 struct ph_tenant_part {
     struct ph_tenant *tenant;
     uint16_t core;
@@ -60,13 +58,34 @@ static ph_status check_optimizers(const struct ph_tenant *tenant)
     return PH_OK;
 }
 
+static bool sends_parameters(const struct ph_tenant *tenant)
+{
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        if (!tenant->members[i].is_shared)
+            return true;
+    }
+    return false;
+}
+
+struct ph_autotune_job ph__tenant_autotune_job(const struct ph_tenant *tenant)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
+        .path = sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
+        .num_cores = tenant->num_cores,
+        .needs_default = service->clip_norm > 0};
+    for (size_t i = 0; i < tenant->num_keys; i++)
+        job.num_bytes += tenant->keys[i].num_elements * ph_dtype_size(tenant->keys[i].dtype);
+    return job;
+}
+
 /* What was chosen for a job stays so when it goes on: bits follow it. */
 static size_t chunk_bytes_of(const struct ph_tenant *tenant)
 {
-    const size_t wanted = tenant->settings.service.chunk_bytes;
     if (tenant->is_restored)
         return tenant->saves.snapshot->layout->chunk_bytes;
-    return wanted > 0 ? wanted : DEFAULT_CHUNK_BYTES;
+    const struct ph_autotune_job job = ph__tenant_autotune_job(tenant);
+    return ph__autotune_chunk_bytes(tenant->tuning, &job);
 }
 
 static ph_status build_layout(struct ph_tenant *tenant)
@@ -120,15 +139,6 @@ static ph_status spread_chunks(struct ph_tenant *tenant)
     tenant->cores_sum = ph__checksum(tenant->core_of_chunk, num_chunks * sizeof *tenant->core_of_chunk);
     tenant->ring_capacity = ring_capacity(tenant);
     return PH_OK;
-}
-
-static bool sends_parameters(const struct ph_tenant *tenant)
-{
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
-        if (!tenant->members[i].is_shared)
-            return true;
-    }
-    return false;
 }
 
 struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker)
@@ -291,6 +301,7 @@ ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_opti
 {
     tenant->cores = options->cores;
     tenant->num_cores = options->num_cores;
+    tenant->tuning = options->tuning;
     const ph_status status = build_all(tenant, options);
     if (status != PH_OK) {
         ph__tenant_stop(tenant);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hub/autotune.h"
 #include "hub/checkpoint_task.h"
 #include "hub/core.h"
 #include "hub/job_memory.h"
@@ -93,6 +94,7 @@ struct ph_tenant {
     struct ph_tenant_part *parts; /* (num_cores) */
     struct ph_core *const *cores; /* (num_cores), the hub's */
     uint16_t num_cores;
+    struct ph_autotune *tuning;   /* the hub's */
     _Atomic uint16_t num_touched; /* core threads that have touched its memory */
     bool has_begun;               /* all have, and workers were told so */
     struct ph_tenant *next;       /* the hub's list */
@@ -105,6 +107,7 @@ struct ph_tenant_options {
     struct ph_core *const *cores; /* (num_cores) */
     uint16_t num_cores;
     const struct ph_kernels *kernels;
+    struct ph_autotune *tuning; /* for a job that names no chunk size */
     bool is_wide, is_non_temporal;
     uint64_t max_bytes; /* that it may take */
     ph_tenant_failure failure;
@@ -118,6 +121,9 @@ struct ph_tenant_options {
 /* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. A job that is_restored goes
  * on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
 ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options);
+
+/* What its chunk size depends on, once it has its workers and their keys. */
+struct ph_autotune_job ph__tenant_autotune_job(const struct ph_tenant *tenant);
 
 /* Where a worker of this host finds its things. */
 struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker);

@@ -1,0 +1,132 @@
+/* See autotune.h. */
+#include "hub/autotune.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/sizes.h"
+#include "hub/autotune_measure.h"
+
+#define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
+#define CLEARLY .95     /* of the default's time, or less */
+#define NEARLY 1.05     /* of the best time, or less */
+#define LEAST_CHUNK_BYTES ((uint32_t)4 << 10)
+#define CHUNKS_A_CORE 8
+
+/* ---- the choice ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* The times of one size over those of the default size. Rounds are compared within themselves, for machines drift; and the fastest
+ * with the fastest, for a disturbance only ever adds to a time. */
+struct ratios {
+    double median, third_quartile, fastest;
+};
+
+static struct ratios find_ratios(const struct ph_autotune_times *times, size_t size)
+{
+    double sorted[PH_AUTOTUNE_MAX_ROUNDS], least = (double)INFINITY, least_default = (double)INFINITY;
+    const size_t count = times->num_rounds;
+    for (size_t round = 0; round < count; round++) {
+        const double *seconds = times->seconds[round];
+        sorted[round] = seconds[size] / seconds[DEFAULT_INDEX];
+        least = fmin(least, seconds[size]);
+        least_default = fmin(least_default, seconds[DEFAULT_INDEX]);
+    }
+    qsort(sorted, count, sizeof *sorted, compare_numbers);
+    return (struct ratios){.median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2,
+        .third_quartile = sorted[(3 * count - 1) / 4],
+        .fastest = least / least_default};
+}
+
+static bool is_clearly_better(const struct ratios *ratios)
+{
+    return ratios->third_quartile <= CLEARLY && ratios->fastest <= CLEARLY;
+}
+
+uint32_t ph__autotune_choose(const struct ph_autotune_times *times, double *ratio_out)
+{
+    struct ratios ratios[PH_AUTOTUNE_NUM_SIZES];
+    double best = 1;
+    *ratio_out = 1;
+    if (times->num_rounds < PH_AUTOTUNE_MIN_ROUNDS)
+        return PH_AUTOTUNE_DEFAULT_BYTES;
+    for (size_t i = 0; i < PH_AUTOTUNE_NUM_SIZES; i++) {
+        ratios[i] = find_ratios(times, i);
+        if (is_clearly_better(&ratios[i]))
+            best = fmin(best, ratios[i].median);
+    }
+    for (size_t i = 0; i < PH_AUTOTUNE_NUM_SIZES; i++) {
+        if (!is_clearly_better(&ratios[i]) || ratios[i].median > NEARLY * best)
+            continue;
+        *ratio_out = ratios[i].median;
+        return ph__autotune_size(i);
+    }
+    return PH_AUTOTUNE_DEFAULT_BYTES;
+}
+
+uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores)
+{
+    const uint64_t most = num_bytes / ((uint64_t)num_cores * CHUNKS_A_CORE);
+    uint32_t limit = LEAST_CHUNK_BYTES;
+    while (limit < chunk_bytes && (uint64_t)limit * 2 <= most)
+        limit *= 2;
+    return limit < chunk_bytes ? limit : chunk_bytes;
+}
+
+/* ---- of a hub ---- */
+
+static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
+{
+    struct ph_autotune_times times;
+    double ratio;
+    const char *name = path == PH_AUTOTUNE_TCP ? "tcp" : "shared memory";
+    char *why = tuning->paths[path].why;
+    tuning->paths[path].is_measured = true;
+    tuning->paths[path].chunk_bytes = PH_AUTOTUNE_DEFAULT_BYTES;
+    if (ph__autotune_measure(path, tuning->kernels, tuning->is_non_temporal, &times) != PH_OK) {
+        snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "%s could not be measured: %s", name, ph_error_text());
+        return;
+    }
+    const uint32_t chunk_bytes = ph__autotune_choose(&times, &ratio);
+    tuning->paths[path].chunk_bytes = chunk_bytes;
+    if (chunk_bytes == PH_AUTOTUNE_DEFAULT_BYTES)
+        snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "over %s nothing is clearly better, in %zu rounds", name,
+            times.num_rounds);
+    else
+        snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "over %s %u bytes take %.2f of the time of %u, in %zu rounds",
+            name, chunk_bytes, ratio, PH_AUTOTUNE_DEFAULT_BYTES, times.num_rounds);
+}
+
+uint32_t ph__autotune_chunk_bytes(struct ph_autotune *tuning, const struct ph_autotune_job *job)
+{
+    if (job->wanted_bytes > 0)
+        return job->wanted_bytes;
+    if (tuning->hub_bytes > 0)
+        return tuning->hub_bytes;
+    if (job->needs_default)
+        return PH_AUTOTUNE_DEFAULT_BYTES;
+    if (!tuning->paths[job->path].is_measured)
+        measure_path(tuning, job->path);
+    return ph__autotune_limit(tuning->paths[job->path].chunk_bytes, job->num_bytes, job->num_cores);
+}
+
+void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_autotune_job *job,
+    char text_out[PH_AUTOTUNE_TEXT_BYTES])
+{
+    const char *why = "not measured yet";
+    if (job->wanted_bytes > 0)
+        why = "the job's wish";
+    else if (tuning->hub_bytes > 0)
+        why = "the hub's setting";
+    else if (job->needs_default)
+        why = "the same on every hub, for bits that follow it";
+    else if (tuning->paths[job->path].is_measured)
+        why = tuning->paths[job->path].why;
+    snprintf(text_out, PH_AUTOTUNE_TEXT_BYTES, "%s", why);
+}

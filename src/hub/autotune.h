@@ -1,0 +1,71 @@
+/* How large a job's chunks are, where neither the job nor the hub names a size.
+ *
+ * The first job of a kind – over shared memory alone, or with a worker over TCP – makes the hub measure how long the same
+ * gradients take in chunks of 8 KiB to 1 MiB, with its own links, shards and kernels (autotune_measure.h). Other hubs and
+ * later jobs are none the wiser: workers learn the size with the layout of their job.
+ *
+ * Sums and steps are made element by element, so their bits do not follow the size. The norm of clipping does, since its squares
+ * are added up chunk by chunk: a job that clips gets PH_AUTOTUNE_DEFAULT_BYTES on every hub. One thread at a time. */
+#ifndef PH_HUB_AUTOTUNE_H
+#define PH_HUB_AUTOTUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel.h"
+
+#define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring */
+#define PH_AUTOTUNE_NUM_SIZES 8                        /* 8 KiB, 16 KiB ... 1 MiB */
+#define PH_AUTOTUNE_MIN_ROUNDS 3                       /* fewer tell nothing */
+#define PH_AUTOTUNE_MAX_ROUNDS 9
+#define PH_AUTOTUNE_TEXT_BYTES 160
+
+enum ph_autotune_path { PH_AUTOTUNE_SHARED, PH_AUTOTUNE_TCP, PH_AUTOTUNE_NUM_PATHS };
+
+/* Each round measures all sizes, one after the other. */
+struct ph_autotune_times {
+    size_t num_rounds;
+    double seconds[PH_AUTOTUNE_MAX_ROUNDS][PH_AUTOTUNE_NUM_SIZES];
+};
+
+static inline uint32_t ph__autotune_size(size_t index)
+{
+    return (uint32_t)8192 << index;
+}
+
+/* The smallest size within 5% of the best, among those that take 5% less time than the default size, in three quarters of the
+ * rounds and in the fastest of each; where there is none, and with fewer than PH_AUTOTUNE_MIN_ROUNDS, the default size. ratio_out:
+ * its time over the default's, the median of the rounds. */
+uint32_t ph__autotune_choose(const struct ph_autotune_times *times, double *ratio_out);
+
+/* The same, or less where a job is so small that not each core thread would get 8 chunks; a power of two then, 4 KiB at least. */
+uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores);
+
+struct ph_autotune { /* zero-initialised but for kernels */
+    const struct ph_kernels *kernels;
+    bool is_non_temporal;
+    uint32_t hub_bytes; /* the hub's own setting; 0: none */
+    struct {
+        bool is_measured; /* or that was tried: chunk_bytes is valid */
+        uint32_t chunk_bytes;
+        char why[PH_AUTOTUNE_TEXT_BYTES];
+    } paths[PH_AUTOTUNE_NUM_PATHS];
+};
+
+struct ph_autotune_job {
+    uint32_t wanted_bytes; /* by the job; 0: none */
+    enum ph_autotune_path path;
+    uint64_t num_bytes; /* of a worker's gradients */
+    uint16_t num_cores;
+    bool needs_default; /* its bits follow the size, or nothing does */
+};
+
+/* May measure, for about a tenth of a second of its thread and with some 24 MiB of memory; where that fails the default is taken. */
+uint32_t ph__autotune_chunk_bytes(struct ph_autotune *tuning, const struct ph_autotune_job *job);
+
+/* Why ph__autotune_chunk_bytes() gives this job its size: for logs. */
+void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_autotune_job *job,
+    char text_out[PH_AUTOTUNE_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,292 @@
+/* Which size of chunks is chosen from which times, what small jobs get, and what a job's workers are told. */
+#include "hub/autotune.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/rng.h"
+#include "phloem/hub.h"
+#include "support/test_support.h"
+
+enum { NUM_SIZES = PH_AUTOTUNE_NUM_SIZES, KIB = 1024 };
+
+/* ---- the choice ---- */
+
+/* Rounds that all take these times. */
+static struct ph_autotune_times steady(const double seconds[NUM_SIZES], size_t num_rounds)
+{
+    struct ph_autotune_times times = {.num_rounds = num_rounds};
+    for (size_t round = 0; round < num_rounds; round++)
+        memcpy(times.seconds[round], seconds, sizeof times.seconds[round]);
+    return times;
+}
+
+static void check_choice(const struct ph_autotune_times *times, uint32_t wanted, double wanted_ratio)
+{
+    double ratio = -1;
+    assert_int_equal(ph__autotune_choose(times, &ratio), wanted * KIB);
+    assert_near(ratio, wanted_ratio, 1e-12, 0);
+}
+
+static void check_steady_choice(const double seconds[NUM_SIZES], uint32_t wanted, double wanted_ratio)
+{
+    const struct ph_autotune_times times = steady(seconds, 5);
+    check_choice(&times, wanted, wanted_ratio);
+}
+
+static void sizes_are_powers_of_two_about_the_default(void **state)
+{
+    (void)state;
+    assert_int_equal(ph__autotune_size(0), 8 * KIB);
+    assert_int_equal(ph__autotune_size(2), PH_AUTOTUNE_DEFAULT_BYTES);
+    assert_int_equal(ph__autotune_size(NUM_SIZES - 1), 1024 * KIB);
+}
+
+static void where_all_are_alike_it_is_the_default(void **state)
+{
+    (void)state;
+    check_steady_choice((double[]){3, 3, 3, 3, 3, 3, 3, 3}, 32, 1);
+    check_steady_choice((double[]){3.2, 3.1, 3, 2.95, 2.9, 2.87, 2.86, 2.86}, 32, 1);
+}
+
+static void what_is_clearly_better_is_taken(void **state)
+{
+    (void)state;
+    check_steady_choice((double[]){4, 4, 4, 4, 2, 4, 4, 4}, 128, .5);
+    check_steady_choice((double[]){1, 4, 4, 4, 4, 4, 4, 4}, 8, .25);
+    check_steady_choice((double[]){4, 4, 4, 4, 4, 4, 4, 3}, 1024, .75);
+}
+
+static void of_those_near_the_best_the_smallest_is_taken(void **state)
+{
+    (void)state;
+    check_steady_choice((double[]){8, 6, 4, 3.2, 3.1, 3.05, 3.04, 3.5}, 128, 3.1 / 4);
+    check_steady_choice((double[]){3.9, 3.1, 4, 3.2, 3.0, 3.0, 3.0, 3.0}, 16, 3.1 / 4);
+}
+
+/* The best by far would make it 512 KiB; what is only a little better than the default is near neither. */
+static void a_little_better_is_not_near_the_best(void **state)
+{
+    (void)state;
+    check_steady_choice((double[]){4, 4, 4, 3.7, 3.6, 2.2, 2, 2.05}, 512, .5);
+}
+
+static void one_round_decides_nothing(void **state)
+{
+    struct ph_autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3}, 5);
+    (void)state;
+    times.seconds[1][2] = 9; /* the default disturbed */
+    check_choice(&times, 32, 1);
+    times.seconds[3][5] = .1; /* another one that was interrupted nowhere, or by a clock that jumped */
+    check_choice(&times, 32, 1);
+}
+
+static void a_disturbed_round_hides_nothing(void **state)
+{
+    struct ph_autotune_times times = steady((double[]){4, 4, 4, 4, 2, 4, 4, 4}, 5);
+    (void)state;
+    times.seconds[2][4] = 30;
+    check_choice(&times, 128, .5);
+}
+
+/* Disturbances that fall on the default most often do not make the others better: its fastest round is as fast. */
+static void a_default_that_is_disturbed_often_is_no_worse(void **state)
+{
+    struct ph_autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3}, 7);
+    (void)state;
+    for (size_t round = 0; round < 6; round++)
+        times.seconds[round][2] = 4;
+    check_choice(&times, 32, 1);
+}
+
+static void drift_between_rounds_does_not_matter(void **state)
+{
+    struct ph_autotune_times times = steady((double[]){4, 4, 4, 4, 2, 4, 4, 4}, 9);
+    (void)state;
+    for (size_t round = 0; round < times.num_rounds; round++) {
+        for (size_t i = 0; i < NUM_SIZES; i++)
+            times.seconds[round][i] *= (double)(1 + round);
+    }
+    check_choice(&times, 128, .5);
+}
+
+static void too_few_rounds_say_nothing(void **state)
+{
+    (void)state;
+    for (size_t num_rounds = 0; num_rounds < PH_AUTOTUNE_MIN_ROUNDS; num_rounds++) {
+        const struct ph_autotune_times times = steady((double[]){4, 4, 4, 4, 1, 4, 4, 4}, num_rounds);
+        check_choice(&times, 32, 1);
+    }
+    const struct ph_autotune_times enough =
+        steady((double[]){4, 4, 4, 4, 1, 4, 4, 4}, PH_AUTOTUNE_MIN_ROUNDS);
+    check_choice(&enough, 128, .25);
+}
+
+/* Times that nothing but chance tells apart. */
+static void noise_is_the_default(void **state)
+{
+    const struct ph_rng_key key = {.seed = test_seed()};
+    size_t num_others = 0;
+    (void)state;
+    for (uint64_t trial = 0; trial < 1000; trial++) {
+        struct ph_autotune_times times = {.num_rounds = PH_AUTOTUNE_MAX_ROUNDS};
+        double ratio;
+        for (size_t round = 0; round < times.num_rounds; round++) {
+            for (size_t i = 0; i < NUM_SIZES; i++)
+                times.seconds[round][i] =
+                    1 + .2 * ph__rng_uniform(&key, trial, (uint32_t)(round * NUM_SIZES + i));
+        }
+        num_others += ph__autotune_choose(&times, &ratio) != PH_AUTOTUNE_DEFAULT_BYTES;
+    }
+    print_message("%zu of 1000\n", num_others);
+    assert_true(num_others <= 30);
+}
+
+/* ---- small jobs ---- */
+
+static void each_core_thread_gets_several_chunks(void **state)
+{
+    (void)state;
+    assert_int_equal(ph__autotune_limit(128 * KIB, 64 << 20, 2), 128 * KIB);
+    assert_int_equal(ph__autotune_limit(128 * KIB, 2 << 20, 2), 128 * KIB); /* just */
+    assert_int_equal(ph__autotune_limit(128 * KIB, (2 << 20) - 4, 2), 64 * KIB);
+    assert_int_equal(ph__autotune_limit(128 * KIB, 600 * KIB, 2), 32 * KIB);
+    assert_int_equal(ph__autotune_limit(1024 * KIB, 64 << 20, 128), 64 * KIB);
+    for (uint64_t bytes = 64 * KIB; bytes < 4096 * KIB; bytes += 4 * KIB) {
+        const uint32_t chunk_bytes = ph__autotune_limit(1024 * KIB, bytes, 2);
+        assert_true(bytes / chunk_bytes >= 16);
+        assert_true(bytes / (2 * chunk_bytes) < 16);
+    }
+}
+
+static void chunks_do_not_become_tiny(void **state)
+{
+    (void)state;
+    assert_int_equal(ph__autotune_limit(32 * KIB, 4, 1), 4 * KIB);
+    assert_int_equal(ph__autotune_limit(32 * KIB, 0, 1), 4 * KIB);
+    assert_int_equal(ph__autotune_limit(32 * KIB, 64 * KIB, 128), 4 * KIB);
+    assert_int_equal(ph__autotune_limit(32 * KIB, UINT64_MAX, UINT16_MAX), 32 * KIB);
+}
+
+/* ---- a hub's jobs ---- */
+
+static void only_a_job_that_names_no_size_is_measured(void **state)
+{
+    struct ph_autotune tuning = {0}; /* without kernels nothing can be measured */
+    struct ph_autotune_job job = {.num_bytes = 4, .num_cores = 1, .needs_default = true};
+    char text[PH_AUTOTUNE_TEXT_BYTES];
+    (void)state;
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
+    ph__autotune_describe(&tuning, &job, text);
+    assert_non_null(strstr(text, "every hub"));
+    tuning.hub_bytes = 640;
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 640);
+    ph__autotune_describe(&tuning, &job, text);
+    assert_non_null(strstr(text, "hub's setting"));
+    job.wanted_bytes = 64;
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 64);
+    ph__autotune_describe(&tuning, &job, text);
+    assert_non_null(strstr(text, "job's wish"));
+}
+
+struct hub {
+    struct ph_hub_server *server;
+    pthread_t thread;
+};
+
+static void *serve(void *context)
+{
+    assert_ok(ph_hub_server_run(context, NULL));
+    return NULL;
+}
+
+/* What a worker alone in its job is told. */
+static uint32_t told_chunk_bytes(const struct ph_hub_server_options *server_options,
+    enum ph_hub_transport transport, float clip_norm, uint32_t chunk_bytes, size_t num_elements)
+{
+    struct hub hub;
+    struct ph_hub_client *client;
+    struct ph_hub_client_info info;
+    const struct ph_hub_optimizer none = {.is_none = true};
+    const struct ph_hub_key key = {.num_elements = num_elements, .dtype = PH_F32};
+    assert_ok(ph_hub_server_create(server_options, &hub.server));
+    assert_int_equal(pthread_create(&hub.thread, NULL, serve, hub.server), 0);
+    const struct ph_hub_options options = {
+        .address = ph_hub_server_address(hub.server), .transport = transport};
+    const struct ph_hub_service service = {.name = "tuned",
+        .num_workers = 1,
+        .clip_norm = clip_norm,
+        .chunk_bytes = chunk_bytes,
+        .optimizers = &none,
+        .num_optimizers = 1};
+    assert_ok(ph_hub_create_service(&options, &service));
+    assert_ok(ph_hub_connect(&options, "tuned", 0, 0, &client));
+    assert_ok(ph_hub_init(client, &key, 1, NULL));
+    ph_hub_client_describe(client, &info);
+    assert_ok(ph_hub_leave(client));
+    ph_hub_client_destroy(client);
+    ph_hub_server_stop(hub.server);
+    pthread_join(hub.thread, NULL);
+    ph_hub_server_destroy(hub.server);
+    return info.chunk_bytes;
+}
+
+static void workers_are_told_what_was_named(void **state)
+{
+    const struct ph_hub_server_options plain = {.num_threads = 2},
+                                       set = {.num_threads = 2, .chunk_bytes = 960},
+                                       wide = {.num_threads = 2, .is_wide = true};
+    (void)state;
+    assert_int_equal(told_chunk_bytes(&plain, PH_HUB_AUTO, 0, 4160, 100000), 4160);
+    assert_int_equal(told_chunk_bytes(&set, PH_HUB_AUTO, 0, 4160, 100000), 4160);
+    assert_int_equal(told_chunk_bytes(&set, PH_HUB_AUTO, 0, 0, 100000), 960);
+    assert_int_equal(told_chunk_bytes(&set, PH_HUB_TCP, 1, 0, 100000), 960);
+    assert_int_equal(told_chunk_bytes(&plain, PH_HUB_TCP, 1, 0, 1000), 32 * KIB);
+    assert_int_equal(told_chunk_bytes(&wide, PH_HUB_AUTO, 0, 0, 1000), 32 * KIB);
+}
+
+static void workers_are_told_what_was_measured(void **state)
+{
+    const struct ph_hub_server_options options = {.num_threads = 2};
+    (void)state;
+    for (enum ph_hub_transport transport = PH_HUB_SHARED_MEMORY; transport <= PH_HUB_TCP; transport++) {
+        const uint32_t chunk_bytes = told_chunk_bytes(&options, transport, 0, 0, 16 << 20);
+        assert_true(chunk_bytes >= 8 * KIB && chunk_bytes <= 1024 * KIB);
+        assert_int_equal(chunk_bytes & (chunk_bytes - 1), 0);
+        assert_int_equal(told_chunk_bytes(&options, transport, 0, 0, 16 * KIB), 4 * KIB);
+    }
+}
+
+static void a_hub_refuses_sizes_that_cannot_be(void **state)
+{
+    struct ph_hub_server *server;
+    const struct ph_hub_server_options odd = {.chunk_bytes = 100}, large = {.chunk_bytes = 2U << 30};
+    (void)state;
+    assert_fails(ph_hub_server_create(&odd, &server), PH_ERROR_CONFIG, "100 bytes");
+    assert_fails(ph_hub_server_create(&large, &server), PH_ERROR_CONFIG, "2147483648 bytes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_powers_of_two_about_the_default),
+        cmocka_unit_test(where_all_are_alike_it_is_the_default),
+        cmocka_unit_test(what_is_clearly_better_is_taken),
+        cmocka_unit_test(of_those_near_the_best_the_smallest_is_taken),
+        cmocka_unit_test(a_little_better_is_not_near_the_best),
+        cmocka_unit_test(one_round_decides_nothing),
+        cmocka_unit_test(a_disturbed_round_hides_nothing),
+        cmocka_unit_test(a_default_that_is_disturbed_often_is_no_worse),
+        cmocka_unit_test(drift_between_rounds_does_not_matter),
+        cmocka_unit_test(too_few_rounds_say_nothing),
+        cmocka_unit_test(noise_is_the_default),
+        cmocka_unit_test(each_core_thread_gets_several_chunks),
+        cmocka_unit_test(chunks_do_not_become_tiny),
+        cmocka_unit_test(only_a_job_that_names_no_size_is_measured),
+        cmocka_unit_test(workers_are_told_what_was_named),
+        cmocka_unit_test(workers_are_told_what_was_measured),
+        cmocka_unit_test(a_hub_refuses_sizes_that_cannot_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
