@@ -109,8 +109,9 @@ struct ph_hub_options {  /* zero-initialised but for address: the defaults */
     const char *secret_file; /* NULL: none; needed unless the hub listens on loopback alone */
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait;
-    uint32_t timeout_ms; /* of each wait, 0: 60000 */
-    bool has_no_thread;  /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
+    uint32_t timeout_ms;         /* of each wait, 0: 60000 */
+    uint32_t connect_timeout_ms; /* for the hub to listen, should it be starting; 0: timeout_ms */
+    bool has_no_thread; /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
     bool
         has_own_parameters; /* shared memory: a writable copy for this worker instead of the one that all share */
 };

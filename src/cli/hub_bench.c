@@ -143,6 +143,7 @@ static ph_status make_plan(const struct request *request, struct plan *plan)
     plan->num_rounds = (size_t)num_rounds;
     plan->options = (struct ph_hub_options){.address = request->address,
         .secret_file = request->secret_file,
+        .connect_timeout_ms = CLI_HUB_CONNECT_MS,
         .wait = (enum ph_hub_wait_policy)wait};
     return PH_OK;
 }

@@ -24,6 +24,11 @@ static uint32_t timeout_of(const struct ph_hub_options *options)
 
 /* ---- asking ---- */
 
+static uint32_t connect_timeout_of(const struct ph_hub_options *options)
+{
+    return options->connect_timeout_ms > 0 ? options->connect_timeout_ms : timeout_of(options);
+}
+
 static uint64_t deadline(uint32_t timeout_ms)
 {
     return ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
@@ -153,12 +158,12 @@ static ph_status greet_socket(int socket, const struct ph_secret *secret, uint32
     return PH_OK;
 }
 
-static ph_status reach(const char *address, const struct ph_secret *secret, uint32_t timeout_ms,
+static ph_status reach(const struct ph_hub_options *options, const struct ph_secret *secret,
     struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
 {
     int socket;
-    PH_TRY(ph__socket_connect(address, timeout_ms, &socket));
-    return greet_socket(socket, secret, timeout_ms, stream_out, welcome_out);
+    PH_TRY(ph__socket_connect(options->address, connect_timeout_of(options), &socket));
+    return greet_socket(socket, secret, timeout_of(options), stream_out, welcome_out);
 }
 
 /* A connection to ask one thing over. */
@@ -169,9 +174,9 @@ ph_status ph__client_reach(const struct ph_hub_options *options, struct ph_contr
     if (options->address == NULL)
         return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
     if (options->secret_file == NULL)
-        return reach(options->address, NULL, timeout_of(options), stream_out, &welcome);
+        return reach(options, NULL, stream_out, &welcome);
     PH_TRY(ph__secret_read(options->secret_file, &secret));
-    const ph_status status = reach(options->address, &secret, timeout_of(options), stream_out, &welcome);
+    const ph_status status = reach(options, &secret, stream_out, &welcome);
     ph__secret_fini(&secret);
     return status;
 }
@@ -291,7 +296,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     ph__waiter_init(&client->waiter, (enum ph_wait_policy)options->wait, false);
     ph_status status = keep_options(client, options);
     if (status == PH_OK)
-        status = reach(client->address, client->secret, client->timeout_ms, &client->stream, &welcome);
+        status = reach(options, client->secret, &client->stream, &welcome);
     if (status == PH_OK)
         status = go_local(client, options, &welcome);
     if (status == PH_OK)
@@ -391,7 +396,8 @@ static ph_status connect_core(struct ph_hub_client *client, uint16_t core)
         .registered = client->has_no_thread ? NULL : &client->region,
         .owner = ph__client_link_owner(client)};
     const struct ph_attach attach = {.token = client->job.token, .core = core};
-    PH_TRY(reach(client->address, client->secret, client->timeout_ms, &stream, &welcome));
+    const struct ph_hub_options where = {.address = client->address, .timeout_ms = client->timeout_ms};
+    PH_TRY(reach(&where, client->secret, &stream, &welcome));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_attach(&writer, &attach);
     ph_status status =
