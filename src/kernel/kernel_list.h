@@ -9,7 +9,11 @@
 
 #include "kernel/kernel.h"
 
-/* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table) */
+/* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table); first those that a hub calls. */
+#define PH_HUB_KERNEL_LIST(X)  \
+    X(aggregate, avx2, avx512) \
+    X(sum_of_squares, avx2, avx512)
+
 #define PH_KERNEL_LIST(X)                     \
     X(embedding_bag, avx2, avx512)            \
     X(embedding_gradient_row, avx2, avx2)     \
@@ -25,8 +29,7 @@
     X(interchange, avx2, avx512)              \
     X(optimizer_update, avx2, avx2)           \
     X(rowwise_adagrad_update, avx2, avx512)   \
-    X(aggregate, avx2, avx512)                \
-    X(sum_of_squares, avx2, avx512)           \
+    PH_HUB_KERNEL_LIST(X)                     \
     X(fm_forward, avx2, avx512)               \
     X(fm_backward, avx2, avx512)              \
     X(dot_forward, avx2, avx512)              \
@@ -61,5 +64,11 @@
         ph__##name##_avx512;
 PH_KERNEL_LIST(PH_KERNEL_DECLARE)
 #undef PH_KERNEL_DECLARE
+
+/* The kernels that the tables of this library hold. libphloem_hub is built with PH_HUB_KERNEL_LIST: the others are NULL
+ * there (cmake/hub_library.cmake). */
+#ifndef PH_TABLE_KERNEL_LIST
+#define PH_TABLE_KERNEL_LIST PH_KERNEL_LIST
+#endif
 
 #endif
