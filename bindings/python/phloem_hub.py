@@ -1,0 +1,349 @@
+"""Phloem's parameter hub for Python: include/phloem/hub.h by ctypes, with NumPy arrays over the memory that gradients
+and parameters live in. What the calls do, and who may call them when, is written there and in docs/HUB.md.
+
+    sgd = Optimizer(kind=OptimizerKind.SGD, learning_rate=0.1)
+    create_service(address, "job", nonce, num_workers=2, optimizers=[sgd])
+    with Client(address, "job", nonce, rank) as client:
+        client.init([Key.of(weights), Key((10,))])
+        client.gradient(0)[:] = ...
+        client.pushpull_start(0)
+        client.wait(0)
+        ... = client.parameters(0)
+
+Arrays of gradients and parameters are the client's memory: they must not be touched after close(). A client belongs to
+one thread at a time; every call lets other Python threads run, and a wait is not interrupted by Ctrl-C before it ends.
+The library is libphloem_hub, as the loader finds it, or the file that $PHLOEM_HUB_LIBRARY names.
+"""
+import ctypes
+import dataclasses
+import enum
+import functools
+import math
+import os
+import threading
+
+import numpy
+
+API_VERSION = 1  # PH_HUB_API_VERSION
+LIBRARY = "libphloem_hub.so.0"
+
+# ---- the header's words ----------------------------------------------------------------------------------------------
+
+
+class Status(enum.IntEnum):
+    OK, ERROR_BUG, ERROR_USAGE, ERROR_CONFIG, ERROR_DATA, ERROR_CHECKPOINT = 0, -1, -2, -3, -4, -5
+    ERROR_MEMORY, ERROR_DISK, ERROR_PEER, ERROR_INTERRUPTED, ERROR_TERMINATED, ERROR_DIVERGED = -6, -7, -8, -9, -10, -11
+
+
+Mode = enum.IntEnum("Mode", "SYNCHRONOUS ASYNCHRONOUS BOUNDED", start=0)
+Order = enum.IntEnum("Order", "WORKER_ORDER ARRIVAL_ORDER", start=0)
+OnDeath = enum.IntEnum("OnDeath", "ABORT SHRINK", start=0)
+WaitPolicy = enum.IntEnum("WaitPolicy", "AUTO SPIN SPIN_THEN_SLEEP SLEEP", start=0)
+Transport = enum.IntEnum("Transport", "AUTO SHARED_MEMORY TCP", start=0)
+OptimizerKind = enum.IntEnum("OptimizerKind", "SGD MOMENTUM ADAGRAD ROWWISE_ADAGRAD ADAM ADAMW", start=0)
+DType = enum.IntEnum("DType", "F32 F64 I32 I64 U32 U8 F16 BF16", start=0)
+
+
+class Structure(ctypes.Structure):
+    """Of C, zero but for what is named; text and paths are given as Python has them."""
+
+    def __init__(self, **members):
+        known = {name for name, _ in self._fields_}
+        for name, value in members.items():
+            if name not in known:
+                raise TypeError(f"{type(self).__name__} has no member '{name}'")
+            members[name] = os.fsencode(value) if isinstance(value, (str, os.PathLike)) else value
+        super().__init__(**members)
+
+
+class Optimizer(Structure):
+    """struct ph_hub_optimizer."""
+
+    _fields_ = [("is_none", ctypes.c_bool), ("kind", ctypes.c_int), ("is_nesterov", ctypes.c_bool)]
+    _fields_ += [(name, ctypes.c_float) for name in ("learning_rate", "momentum", "beta1", "beta2", "epsilon", "l2",
+                                                     "weight_decay")]
+
+
+class Service(Structure):
+    """struct ph_hub_service."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("nonce", ctypes.c_uint64), ("num_workers", ctypes.c_uint32),
+                ("mode", ctypes.c_int), ("staleness", ctypes.c_uint32), ("order", ctypes.c_int),
+                ("on_death", ctypes.c_int), ("is_mean", ctypes.c_bool), ("clip_norm", ctypes.c_float),
+                ("chunk_bytes", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("checkpoint_every", ctypes.c_uint64),
+                ("optimizers", ctypes.POINTER(Optimizer)), ("num_optimizers", ctypes.c_size_t)]
+
+
+class Options(Structure):
+    """struct ph_hub_options."""
+
+    _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("transport", ctypes.c_int),
+                ("wait", ctypes.c_int), ("timeout_ms", ctypes.c_uint32), ("has_no_thread", ctypes.c_bool),
+                ("has_own_parameters", ctypes.c_bool)]
+
+
+class KeyOfC(Structure):
+    """struct ph_hub_key."""
+
+    _fields_ = [("num_elements", ctypes.c_size_t), ("dtype", ctypes.c_int), ("optimizer", ctypes.c_uint32),
+                ("initial", ctypes.c_void_p)]
+
+
+class ClientInfo(Structure):
+    """struct ph_hub_client_info."""
+
+    _fields_ = [("transport", ctypes.c_char_p), ("why", ctypes.c_char_p)]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("chunk_bytes", "num_chunks", "num_cores", "num_contributors")]
+
+
+class ServerOptions(Structure):
+    """struct ph_hub_server_options."""
+
+    _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("num_threads", ctypes.c_uint32),
+                ("wait", ctypes.c_int), ("is_wide", ctypes.c_bool), ("is_non_temporal", ctypes.c_bool),
+                ("max_bytes", ctypes.c_uint64), ("max_job_bytes", ctypes.c_uint64), ("max_jobs", ctypes.c_uint32),
+                ("checkpoint_folder", ctypes.c_char_p), ("metrics_address", ctypes.c_char_p),
+                ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int)]
+
+
+# ---- the library -----------------------------------------------------------------------------------------------------
+
+_HANDLE, _KEY, _MADE = ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)
+_STATUS = "status"  # an int that is checked
+FUNCTIONS = {  # name without ph_hub_: what it returns, and its parameters
+    "api_version": (ctypes.c_int, []),
+    "create_service": (_STATUS, [ctypes.POINTER(Options), ctypes.POINTER(Service)]),
+    "destroy_service": (_STATUS, [ctypes.POINTER(Options), ctypes.c_char_p, ctypes.c_uint64]),
+    "connect": (_STATUS, [ctypes.POINTER(Options), ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, _MADE]),
+    "init": (_STATUS, [_HANDLE, ctypes.POINTER(KeyOfC), ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint64)]),
+    "gradient": (ctypes.c_void_p, [_HANDLE, _KEY]),
+    "parameters": (ctypes.c_void_p, [_HANDLE, _KEY]),
+    "push_start": (_STATUS, [_HANDLE, _KEY]),
+    "pull_start": (_STATUS, [_HANDLE, _KEY]),
+    "pushpull_start": (_STATUS, [_HANDLE, _KEY]),
+    "wait": (_STATUS, [_HANDLE, _KEY]),
+    "wait_all": (_STATUS, [_HANDLE]),
+    "test": (_STATUS, [_HANDLE, _KEY, ctypes.POINTER(ctypes.c_bool)]),
+    "set_learning_rate": (_STATUS, [_HANDLE, ctypes.c_uint32, ctypes.c_float]),
+    "checkpoint": (_STATUS, [_HANDLE]),
+    "client_describe": (None, [_HANDLE, ctypes.POINTER(ClientInfo)]),
+    "leave": (_STATUS, [_HANDLE]),
+    "client_destroy": (None, [_HANDLE]),
+    "server_create": (_STATUS, [ctypes.POINTER(ServerOptions), _MADE]),
+    "server_address": (ctypes.c_char_p, [_HANDLE]),
+    "server_run": (_STATUS, [_HANDLE, ctypes.c_void_p]),
+    "server_stop": (None, [_HANDLE]),
+    "server_destroy": (None, [_HANDLE]),
+}
+
+
+class HubError(RuntimeError):
+    """What a call has failed with: its status, and in one line what, where and why."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+@functools.cache
+def _library():
+    library = ctypes.CDLL(os.environ.get("PHLOEM_HUB_LIBRARY", LIBRARY))
+    library.ph_error_text.restype = ctypes.c_char_p
+    if library.ph_hub_api_version() != API_VERSION:
+        raise ImportError(f"{library._name} has version {library.ph_hub_api_version()} of the hub's interface; "
+                          f"this module is for {API_VERSION}")
+    return library
+
+
+def _check(status, _function, _arguments):
+    if status != Status.OK:
+        raise HubError(Status(status), _library().ph_error_text().decode(errors="replace"))
+
+
+@functools.cache
+def _function(name):
+    function = getattr(_library(), f"ph_hub_{name}")
+    result, function.argtypes = FUNCTIONS[name]
+    function.restype = ctypes.c_int if result is _STATUS else result
+    if result is _STATUS:
+        function.errcheck = _check
+    return function
+
+
+def _call(name, *arguments):
+    return _function(name)(*arguments)
+
+
+# ---- services --------------------------------------------------------------------------------------------------------
+
+
+def create_service(address, name, nonce, num_workers, optimizers=None, options=None, **settings):
+    """Creates the service, or finds it made already with the same settings. Without optimizers, what is pulled is the
+    sum of the gradients, or with is_mean=True their mean. `settings` are members of Service, `options` is a dict of
+    those of Options."""
+    optimizers = optimizers or [Optimizer(is_none=True)]
+    service = Service(name=name, nonce=nonce, num_workers=num_workers, num_optimizers=len(optimizers),
+                      optimizers=(Optimizer * len(optimizers))(*optimizers), **settings)
+    _call("create_service", Options(address=address, **options or {}), service)
+
+
+def destroy_service(address, name, nonce, **options):
+    _call("destroy_service", Options(address=address, **options), name.encode(), nonce)
+
+
+# ---- a worker's side -------------------------------------------------------------------------------------------------
+
+DTYPES = {  # of keys
+    "float32": (DType.F32, numpy.float32),
+    "float16": (DType.F16, numpy.float16),
+    "bfloat16": (DType.BF16, numpy.uint16),  # which NumPy has not: the 16 bits of each number
+}
+
+
+@dataclasses.dataclass
+class Key:
+    """One of the arrays that a job learns or sums. Rank 0's initial values are the parameters to begin with."""
+
+    shape: tuple
+    dtype: str = "float32"
+    initial: numpy.ndarray = None  # zeros
+    optimizer: int = 0  # index into the service's
+
+    def __post_init__(self):
+        if self.dtype not in DTYPES:
+            raise TypeError(f"a key is of {', '.join(DTYPES)}; not of {self.dtype}")
+
+    @classmethod
+    def of(cls, array, optimizer=0):
+        """A key of this array's shape and type, that begins with its values."""
+        return cls(array.shape, array.dtype.name, array, optimizer)
+
+    def _to_c(self):
+        """struct ph_hub_key, and the array that it borrows from."""
+        dtype, numpy_type = DTYPES[self.dtype]
+        values = None
+        if self.initial is not None:
+            values = numpy.ascontiguousarray(self.initial, numpy_type).reshape(self.shape)
+        return KeyOfC(num_elements=math.prod(self.shape), dtype=dtype, optimizer=self.optimizer,
+                      initial=None if values is None else values.ctypes.data), values
+
+
+class Client:
+    """Worker `rank` of a service. `options` are members of Options. Behind `with` it has left the job, where all went
+    well, and is closed."""
+
+    def __init__(self, address, service, nonce, rank, **options):
+        made = ctypes.c_void_p()
+        self._made, self._keys = None, []
+        self._has_own_parameters = options.get("has_own_parameters", False)
+        _call("connect", Options(address=address, **options), service.encode(), nonce, rank, ctypes.byref(made))
+        self._made = made
+
+    def _handle(self, key=None):
+        if self._made is None:
+            raise HubError(Status.ERROR_USAGE, "this client was closed")
+        if key is not None and not 0 <= key < len(self._keys):
+            raise HubError(Status.ERROR_USAGE, f"key {key} of {len(self._keys)}")
+        return self._made
+
+    def init(self, keys):
+        """Makes the keys, the same for all workers, and returns when all have: the iterations that were done before."""
+        keys = list(keys)
+        described = [key._to_c() for key in keys]
+        iteration = ctypes.c_uint64()
+        of_c = (KeyOfC * len(keys))(*(of_c for of_c, _ in described))
+        _call("init", self._handle(), of_c, len(keys), ctypes.byref(iteration))
+        self._keys = keys
+        return iteration.value
+
+    def _array(self, name, key, is_writeable):
+        address, shape = _call(name, self._handle(key), key), self._keys[key].shape
+        dtype = numpy.dtype(DTYPES[self._keys[key].dtype][1])
+        memory = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
+        array = numpy.frombuffer(memory, dtype).reshape(shape)
+        array.flags.writeable = is_writeable
+        return array
+
+    def gradient(self, key):
+        """The array that the key's next push takes: to be asked for, and written, before each push."""
+        return self._array("gradient", key, True)
+
+    def parameters(self, key):
+        """What the last finished pull of the key brought, until the key is pushed again; read-only."""
+        return self._array("parameters", key, self._has_own_parameters)
+
+    def push_start(self, key):
+        _call("push_start", self._handle(key), key)
+
+    def pull_start(self, key):
+        _call("pull_start", self._handle(key), key)
+
+    def pushpull_start(self, key):
+        _call("pushpull_start", self._handle(key), key)
+
+    def wait(self, key):
+        _call("wait", self._handle(key), key)
+
+    def wait_all(self):
+        _call("wait_all", self._handle())
+
+    def test(self, key):
+        """Whether wait(key) would return at once."""
+        is_done = ctypes.c_bool()
+        _call("test", self._handle(key), key, ctypes.byref(is_done))
+        return is_done.value
+
+    def set_learning_rate(self, optimizer, learning_rate):
+        _call("set_learning_rate", self._handle(), optimizer, learning_rate)
+
+    def checkpoint(self):
+        _call("checkpoint", self._handle())
+
+    def describe(self):
+        """The members of struct ph_hub_client_info, as a dict."""
+        info = ClientInfo()
+        _call("client_describe", self._handle(), ctypes.byref(info))
+        values = {name: getattr(info, name) for name, _ in ClientInfo._fields_}
+        return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+
+    def leave(self):
+        _call("leave", self._handle())
+
+    def close(self):
+        """Without leave() before, a death to the hub."""
+        if self._made is not None:
+            _call("client_destroy", self._made)
+            self._made = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error, *_):
+        try:
+            if error is None and self._made is not None:
+                self.leave()
+        finally:
+            self.close()
+
+
+# ---- the hub itself --------------------------------------------------------------------------------------------------
+
+
+class Server:
+    """A hub in a thread of this process, from `with` on to its end. `options` are members of ServerOptions."""
+
+    def __init__(self, **options):
+        made = ctypes.c_void_p()
+        _call("server_create", ServerOptions(**options), ctypes.byref(made))
+        self._made = made
+        self.address = _call("server_address", made).decode()
+        self._thread = threading.Thread(target=_call, args=("server_run", made, None), daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        _call("server_stop", self._made)
+        self._thread.join()
+        _call("server_destroy", self._made)

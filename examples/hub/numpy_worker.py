@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Workers that exchange NumPy arrays through a parameter hub: each gives arrays of its own, all get the sums.
+
+usage: numpy_worker.py [NUM_WORKERS]                        workers (3) and a hub, started here
+       numpy_worker.py ADDRESS RANK NUM_WORKERS NONCE       one worker at a hub that runs already
+
+Needs NumPy, bindings/python in PYTHONPATH, and libphloem_hub where the loader finds it or at $PHLOEM_HUB_LIBRARY.
+"""
+import multiprocessing
+import sys
+
+import numpy
+
+import phloem_hub
+
+SHAPES = [((300, 70), "float32"), ((11,), "float32"), ((5, 1000), "float16")]
+NUM_EXCHANGES = 5
+
+
+def array_of(rank, exchange, key):
+    """What a worker gives: each knows of all what they give, so that it can check the sums."""
+    shape, dtype = SHAPES[key]
+    return numpy.random.default_rng([rank, exchange, key]).standard_normal(shape).astype(dtype)
+
+
+def sum_of(num_workers, exchange, key):
+    """The hub sums in fp32, rank 0's first; so the bits are these."""
+    total = array_of(0, exchange, key).astype(numpy.float32)
+    for rank in range(1, num_workers):
+        total += array_of(rank, exchange, key)
+    return total.astype(SHAPES[key][1])
+
+
+def work(address, rank, num_workers, nonce):
+    phloem_hub.create_service(address, "sums", nonce, num_workers)
+    with phloem_hub.Client(address, "sums", nonce, rank) as client:
+        client.init(phloem_hub.Key(shape, dtype) for shape, dtype in SHAPES)
+        for exchange in range(NUM_EXCHANGES):
+            for key in range(len(SHAPES)):
+                client.gradient(key)[:] = array_of(rank, exchange, key)
+                client.pushpull_start(key)
+            for key in range(len(SHAPES)):
+                client.wait(key)
+                wanted = sum_of(num_workers, exchange, key)
+                assert numpy.array_equal(client.parameters(key), wanted), f"exchange {exchange}: key {key} is wrong"
+        transport = client.describe()["transport"]
+        sys.stdout.write(f"rank {rank} of {num_workers}: {NUM_EXCHANGES} exchanges over {transport}, sums are right\n")
+
+
+def main():
+    if len(sys.argv) == 5:
+        work(sys.argv[1], *map(int, sys.argv[2:]))
+        return 0
+    num_workers = int(sys.argv[1]) if len(sys.argv) == 2 else 3
+    spawning = multiprocessing.get_context("spawn")
+    with phloem_hub.Server() as server:
+        workers = [spawning.Process(target=work, args=(server.address, rank, num_workers, 1))
+                   for rank in range(num_workers)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    return 0 if all(worker.exitcode == 0 for worker in workers) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

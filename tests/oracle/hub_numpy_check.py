@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""The parameter hub over bindings/python against NumPy: the sums of examples/hub/numpy_worker.py, optimizers written
+once more in double, and what a caller of Python is promised: errors are exceptions, arrays are the client's memory.
+
+usage: hub_numpy_check.py SOURCE_DIR LIBPHLOEM_HUB
+
+Skips (77) where NumPy is not importable.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+RATE, MOMENTUM, BETA1, BETA2, EPSILON, L2, DECAY = 0.05, 0.9, 0.9, 0.99, 1e-6, 0.01, 0.02
+STEPS, SIZE = 12, 1000
+TOLERANCE = 2e-5  # of a step, in fp32
+
+
+def check_example(source):
+    example = source / "examples" / "hub" / "numpy_worker.py"
+    finished = subprocess.run([sys.executable, example, "3"], capture_output=True, text=True, timeout=200)
+    if finished.returncode != 0:
+        sys.exit(f"numpy_worker.py ended with {finished.returncode}:\n{finished.stderr}")
+    wanted = [f"rank {rank} of 3: 5 exchanges over shared memory, sums are right" for rank in range(3)]
+    assert sorted(finished.stdout.splitlines()) == wanted, finished.stdout
+
+
+# ---- optimizers ----
+
+
+def sgd(w, g, _state, _step):
+    return w - RATE * g
+
+
+def momentum(w, g, state, _step):
+    state["m"] = MOMENTUM * state.get("m", 0) + g
+    return w - RATE * state["m"]
+
+
+def nesterov(w, g, state, _step):
+    state["m"] = MOMENTUM * state.get("m", 0) + g
+    return w - RATE * (g + MOMENTUM * state["m"])
+
+
+def adagrad(w, g, state, _step):
+    state["s"] = state.get("s", 0) + g * g
+    return w - RATE * g / (np.sqrt(state["s"]) + EPSILON)
+
+
+def adam(w, g, state, step):
+    state["m"] = BETA1 * state.get("m", 0) + (1 - BETA1) * g
+    state["s"] = BETA2 * state.get("s", 0) + (1 - BETA2) * g * g
+    return w - RATE * state["m"] / (1 - BETA1**step) / (np.sqrt(state["s"] / (1 - BETA2**step)) + EPSILON)
+
+
+def adamw(w, g, state, step):
+    return adam(w, g, state, step) - RATE * DECAY * w
+
+
+def optimizers(hub):
+    """(name, struct ph_hub_optimizer, step in double)"""
+    kind, adam_like = hub.OptimizerKind, {"learning_rate": RATE, "beta1": BETA1, "beta2": BETA2, "epsilon": EPSILON}
+    heavy = {"kind": kind.MOMENTUM, "learning_rate": RATE, "momentum": MOMENTUM}
+    return [("sgd", hub.Optimizer(kind=kind.SGD, learning_rate=RATE, l2=L2),
+             lambda w, g, state, step: sgd(w, g + L2 * w, state, step)),
+            ("momentum", hub.Optimizer(**heavy), momentum),
+            ("nesterov", hub.Optimizer(is_nesterov=True, **heavy), nesterov),
+            ("adagrad", hub.Optimizer(kind=kind.ADAGRAD, learning_rate=RATE, epsilon=EPSILON), adagrad),
+            ("adam", hub.Optimizer(kind=kind.ADAM, **adam_like), adam),
+            ("adamw", hub.Optimizer(kind=kind.ADAMW, weight_decay=DECAY, **adam_like), adamw)]
+
+
+def gradient_of(step, key):
+    return np.random.default_rng([step, key]).standard_normal(SIZE).astype(np.float32)
+
+
+def check_optimizers(hub, address):
+    """One service with all of them, a key each."""
+    all_of_them = optimizers(hub)
+    hub.create_service(address, "optimizers", 1, 1, [struct for _, struct, _ in all_of_them])
+    first = np.linspace(-1, 1, SIZE, dtype=np.float32)
+    with hub.Client(address, "optimizers", 1, 0) as client:
+        client.init(hub.Key.of(first, optimizer) for optimizer in range(len(all_of_them)))
+        wanted = [first.astype(np.float64) for _ in all_of_them]
+        states = [{} for _ in all_of_them]
+        for step in range(1, STEPS + 1):
+            for key, (_, _, take_step) in enumerate(all_of_them):
+                client.gradient(key)[:] = gradient = gradient_of(step, key)
+                client.pushpull_start(key)
+                wanted[key] = take_step(wanted[key], gradient.astype(np.float64), states[key], step)
+            client.wait_all()
+            for key, (name, _, _) in enumerate(all_of_them):
+                difference = np.abs(client.parameters(key) - wanted[key]).max()
+                assert difference < TOLERANCE, f"{name}, step {step}: off by {difference}"
+
+
+# ---- promises ----
+
+
+def fails(hub, status, text, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except hub.HubError as error:
+        assert error.status == status and text in str(error), f"{error.status!r}: {error}"
+        return
+    raise AssertionError(f"'{text}' was expected")
+
+
+def check_errors(hub, address):
+    hub.create_service(address, "errors", 1, 1)
+    hub.create_service(address, "errors", 1, 1)
+    usage = hub.Status.ERROR_USAGE
+    fails(hub, usage, "another nonce", hub.create_service, address, "errors", 2, 1)
+    fails(hub, usage, "no service 'other'", hub.Client, address, "other", 1, 0)
+    fails(hub, usage, "rank 1 of 1 workers", hub.Client, address, "errors", 1, 1)
+    client = hub.Client(address, "errors", 1, 0)
+    fails(hub, usage, "key 0 of 0", client.gradient, 0)
+    client.init([hub.Key((4,))])
+    fails(hub, usage, "key -1 of 1", client.parameters, -1)
+    client.pushpull_start(0)
+    fails(hub, usage, "are under way", client.pushpull_start, 0)
+    client.wait(0)
+    hub.destroy_service(address, "errors", 1)
+    client.pushpull_start(0)
+    fails(hub, hub.Status.ERROR_PEER, "", client.wait, 0)
+    client.close()
+    client.close()
+    fails(hub, usage, "was closed", client.wait, 0)
+    for wrong in (lambda: hub.Options(adress=address), lambda: hub.Key((1,), "float64")):
+        try:
+            wrong()
+        except TypeError:
+            continue
+        raise AssertionError("a TypeError was expected")
+
+
+def check_arrays(hub, address):
+    """They lie where the client has them, shaped as their keys; two iterations may be under way with depth 2."""
+    first = np.arange(6, dtype=np.float16).reshape(2, 3)
+    hub.create_service(address, "arrays", 1, 1, depth=2)
+    with hub.Client(address, "arrays", 1, 0, has_own_parameters=True) as client:
+        assert client.init([hub.Key.of(first), hub.Key((3,), "bfloat16")]) == 0
+        assert np.array_equal(client.parameters(0), first) and client.parameters(0).dtype == np.float16
+        assert client.parameters(1).dtype == np.uint16
+        addresses = []
+        for number in (1, 2):
+            client.gradient(0)[:] = number
+            addresses.append(client.gradient(0).ctypes.data)
+            client.pushpull_start(0)
+        client.wait(0)
+        assert np.all(client.parameters(0) == 1)
+        client.wait(0)
+        assert np.all(client.parameters(0) == 2) and client.parameters(0).flags.writeable
+        assert client.gradient(0).ctypes.data == addresses[0] != addresses[1]
+    hub.create_service(address, "shared", 1, 1)
+    with hub.Client(address, "shared", 1, 0) as client:
+        client.init([hub.Key((3,))])
+        assert not client.parameters(0).flags.writeable
+
+
+def main():
+    source, library = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    bindings = source / "bindings" / "python"
+    os.environ.update(PYTHONPATH=str(bindings), PYTHONDONTWRITEBYTECODE="1", PHLOEM_HUB_LIBRARY=str(library))
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(bindings))
+    import phloem_hub
+
+    check_example(source)
+    with phloem_hub.Server() as server:
+        check_optimizers(phloem_hub, server.address)
+        check_errors(phloem_hub, server.address)
+        check_arrays(phloem_hub, server.address)
+    print(f"sums, {len(optimizers(phloem_hub))} optimizers, errors and arrays are as NumPy {np.__version__} has them")
+
+
+if __name__ == "__main__":
+    main()
