@@ -120,16 +120,18 @@ static ph_status allocate_slots(struct ph_job_memory *memory, const struct ph_jo
 static ph_status allocate_books(struct ph_job_memory *memory)
 {
     const size_t num_chunks = memory->layout->sizes.num_chunks;
-    void *chunks;
+    void *chunks, *requests;
     memory->workers = calloc(memory->num_workers, sizeof *memory->workers);
-    memory->requests = calloc(num_chunks * memory->num_workers, sizeof *memory->requests);
     memory->squares = calloc(num_chunks, sizeof *memory->squares);
-    if (memory->workers == NULL || memory->requests == NULL || memory->squares == NULL)
+    if (memory->workers == NULL || memory->squares == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the books of %zu chunks", num_chunks);
     for (uint32_t i = 0; i < memory->num_workers; i++)
         memory->workers[i].region.descriptor = -1;
     PH_TRY(ph__memory_alloc(num_chunks * sizeof *memory->chunks, "the books of chunks", &chunks));
     memory->chunks = chunks;
+    PH_TRY(ph__memory_alloc(
+        num_chunks * memory->num_workers * sizeof *memory->requests, "the books of workers", &requests));
+    memory->requests = requests;
     return PH_OK;
 }
 
@@ -180,8 +182,10 @@ void ph__job_memory_destroy(struct ph_job_memory *memory)
     ph__region_close(&memory->region);
     if (memory->chunks != NULL)
         ph__memory_free(memory->chunks, memory->layout->sizes.num_chunks * sizeof *memory->chunks);
+    if (memory->requests != NULL)
+        ph__memory_free(memory->requests,
+            memory->layout->sizes.num_chunks * memory->num_workers * sizeof *memory->requests);
     free(memory->workers);
-    free(memory->requests);
     free(memory->squares);
     free(memory);
 }

@@ -33,13 +33,15 @@ struct ph_chunk_state {
     bool is_queued;                         /* its next iteration is complete, and is work to do */
 };
 
-/* What one worker has asked of one chunk. */
+/* What one worker has asked of one chunk: a cache line, for the chunks beside it may belong to other core threads. */
 struct ph_chunk_worker {
-    uint64_t pushed;                 /* iteration of its last push */
-    uint64_t counted;                /* ... of the last that num_arrived holds, or that was an update */
-    uint64_t answered;               /* ... of the last that was answered */
-    uint8_t kinds[PH_HUB_MAX_DEPTH]; /* what its push of iteration i was, at i % 2 */
-    uint8_t num_queued;              /* its gradients that are work to do */
+    _Alignas(64) uint64_t pushed; /* iteration of its last push */
+    uint64_t counted;             /* ... of the last that num_arrived holds, or that was an update */
+    uint64_t answered;            /* ... of the last that was answered */
+    uint64_t pulled;              /* ... of the pull that waits */
+    uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* its part of the chunk's num_sending */
+    uint8_t kinds[PH_HUB_MAX_DEPTH];        /* what its push of iteration i was, at i % 2 */
+    uint8_t num_queued;                     /* its gradients that are work to do */
     bool is_pulling;
 };
 

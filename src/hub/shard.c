@@ -1,8 +1,6 @@
-/* See shard.h: messages in, and the order of work. */
+/* See shard.h: the order of work, and who it is done for. */
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/sizes.h"
@@ -10,172 +8,8 @@
 #include "hub/shard_trace.h"
 #include "hub/shard_wide.h"
 
-#define MESSAGES_A_TURN 512 /* of one link, before the others and the work have their turn */
-
-/* ---- what a message may say ---- */
-
-static ph_status check_chunk(const struct ph_shard *shard, const struct ph_message *message)
-{
-    const struct ph_job_memory *memory = shard->job->memory;
-    if (message->chunk >= memory->layout->sizes.num_chunks)
-        return ph_fail(PH_ERROR_PEER, "chunk %u of %zu", message->chunk, memory->layout->sizes.num_chunks);
-    if (shard->job->core_of_chunk[message->chunk] != shard->core)
-        return ph_fail(PH_ERROR_PEER, "chunk %u is not of core thread %u", message->chunk, shard->core);
-    return PH_OK;
-}
-
-static ph_status check_push(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
-{
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
-    if (message->iteration != request->pushed + 1)
-        return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed after %llu", message->chunk,
-            (unsigned long long)message->iteration, (unsigned long long)request->pushed);
-    if (message->iteration > request->answered + shard->job->depth)
-        return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed while %llu waits", message->chunk,
-            (unsigned long long)message->iteration, (unsigned long long)request->answered + 1);
-    return PH_OK;
-}
-
-static ph_status check_pull(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
-{
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
-    if (request->is_pulling || message->iteration != request->pushed)
-        return ph_fail(PH_ERROR_PEER, "chunk %u: a pull of iteration %llu, %s", message->chunk,
-            (unsigned long long)message->iteration,
-            request->is_pulling ? "while another waits" : "which is not its last");
-    return PH_OK;
-}
-
-static ph_status check_assign(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
-{
-    if (worker != 0 || message->iteration != 0 || ph__shard_state(shard, message->chunk)->version != 0 ||
-        ph__request(shard->job->memory, message->chunk, 0)->pushed != 0)
-        return ph_fail(
-            PH_ERROR_PEER, "chunk %u: parameters are given by rank 0, before all pushes", message->chunk);
-    return PH_OK;
-}
-
-static ph_status check_learning_rate(
-    const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
-{
-    float rate;
-    memcpy(&rate, &message->chunk, sizeof rate);
-    if (worker != 0 || message->count >= shard->job->num_optimizers || !isfinite(rate))
-        return ph_fail(PH_ERROR_PEER, "a learning rate of %g for optimizer %u by rank %u", (double)rate,
-            message->count, worker);
-    return PH_OK;
-}
-
-static ph_status check_message(
-    const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
-{
-    if (message->kind == PH_HUB_LEARNING_RATE)
-        return check_learning_rate(shard, worker, message);
-    PH_TRY(check_chunk(shard, message));
-    switch (message->kind) {
-    case PH_HUB_PUSH:
-    case PH_HUB_PUSHPULL:
-        return check_push(shard, worker, message);
-    case PH_HUB_PULL:
-        return check_pull(shard, worker, message);
-    case PH_HUB_ASSIGN:
-        return check_assign(shard, worker, message);
-    default:
-        return ph_fail(PH_ERROR_PEER, "a message of kind %u", message->kind);
-    }
-}
-
-static bool has_gradient(const struct ph_message *message)
-{
-    return message->kind == PH_HUB_PUSH || message->kind == PH_HUB_PUSHPULL || message->kind == PH_HUB_ASSIGN;
-}
-
-static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
-{
-    const struct ph_shard_link *link = context;
-    const struct ph_job_memory *memory = link->shard->job->memory;
-    PH_TRY(check_message(link->shard, link->worker, message));
-    size_t wanted_bytes = 0;
-    void *place = NULL;
-    if (has_gradient(message) && link->has_payloads) {
-        const struct ph_chunk_place *chunk = &memory->layout->chunks[message->chunk];
-        wanted_bytes = chunk->gradient_bytes;
-        place = memory->workers[link->worker].gradients[message->iteration % memory->depth] +
-                chunk->gradient_offset;
-    }
-    if (payload_bytes != wanted_bytes)
-        return ph_fail(PH_ERROR_PEER, "chunk %u comes with %zu bytes instead of %zu", message->chunk,
-            payload_bytes, wanted_bytes);
-    *memory_out = place;
-    return PH_OK;
-}
-
-/* ---- what it brings about ---- */
-
-static void take_push(struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
-{
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
-    struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
-    const size_t slot = message->iteration % PH_HUB_MAX_DEPTH;
-    request->pushed = message->iteration;
-    request->kinds[slot] = message->kind;
-    shard->counters.pushes++;
-    if (shard->job->trace != NULL)
-        ph__shard_trace_push(shard, message);
-    if (worker == 0)
-        state->learning_rates[slot] = shard->learning_rates[ph__shard_optimizer(shard, message->chunk)];
-    if (ph__shard_takes_gradients(shard)) {
-        ph__shard_consider_gradients(shard, message->chunk, worker);
-        return;
-    }
-    request->counted = message->iteration;
-    state->num_arrived[slot]++;
-    ph__shard_consider(shard, message->chunk);
-}
-
-static void take_learning_rate(struct ph_shard *shard, const struct ph_message *message)
-{
-    memcpy(&shard->learning_rates[message->count], &message->chunk, sizeof(float));
-}
-
-static ph_status arrived(void *context, const struct ph_message *message)
-{
-    const struct ph_shard_link *link = context;
-    struct ph_shard *shard = link->shard;
-    switch (message->kind) {
-    case PH_HUB_LEARNING_RATE:
-        take_learning_rate(shard, message);
-        break;
-    case PH_HUB_ASSIGN:
-        ph__shard_assign(shard, message->chunk);
-        break;
-    case PH_HUB_PULL:
-        shard->counters.pulls++;
-        ph__request(shard->job->memory, message->chunk, link->worker)->is_pulling = true;
-        ph__shard_answer_pull(shard, message->chunk, link->worker);
-        break;
-    default:
-        take_push(shard, link->worker, message);
-    }
-    return PH_OK;
-}
-
-static void sent(void *context, const struct ph_message *message)
-{
-    const struct ph_shard_link *link = context;
-    struct ph_shard *shard = link->shard;
-    if (message->kind != PH_HUB_VALUE)
-        return;
-    if (shard->job->trace != NULL)
-        ph__shard_trace_reply_left(shard, link->worker, message);
-    struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
-    state->num_sending[message->flags]--;
-    if (state->is_waiting && state->num_sending[message->flags] == 0) {
-        state->is_waiting = false;
-        ph__shard_consider(shard, message->chunk);
-    }
-}
+#define MESSAGES_A_TURN 512             /* of one link, before the others and the work have their turn */
+#define BYTES_A_TURN ((size_t)16 << 20) /* that these may at most make us copy */
 
 /* ---- work ---- */
 
@@ -190,7 +24,7 @@ void ph__shard_add_work(struct ph_shard *shard, enum ph_shard_work_kind kind, ui
 void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
 {
     struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
-    while (ph__shard_is_live(shard, worker) && request->counted + request->num_queued < request->pushed) {
+    while (ph__shard_counts(shard, worker) && request->counted + request->num_queued < request->pushed) {
         request->num_queued++;
         ph__shard_add_work(shard, PH_WORK_GRADIENT, chunk, worker);
     }
@@ -215,9 +49,7 @@ void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
             ph__shard_consider_gradients(shard, chunk, worker);
         return;
     }
-    const uint32_t num_arrived = state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH];
-    if (state->is_queued || state->is_waiting || state->is_summed || num_arrived == 0 ||
-        num_arrived < shard->num_live)
+    if (state->is_queued || state->is_waiting || !ph__shard_is_complete(shard, state))
         return;
     if (shard->job->wide != NULL) {
         consider_wide(shard, chunk);
@@ -249,10 +81,10 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
     const uint64_t ended_before = shard->works_ended;
     if (shard->is_touching)
         return ph__shard_touch(shard, max_bytes, bytes_out);
-    shard->bytes_summed = 0;
-    size_t num_moved = move_links(shard, MESSAGES_A_TURN);
+    shard->bytes_done = 0;
+    size_t num_moved = move_links(shard, shard->messages_a_turn);
     ph__shard_look_for_steps(shard);
-    while (shard->works_ended != shard->works_begun && shard->bytes_summed < max_bytes && !shard->is_held) {
+    while (shard->works_ended != shard->works_begun && shard->bytes_done < max_bytes && !shard->is_held) {
         const struct ph_shard_work work = shard->works[shard->works_ended & shard->works_mask];
         shard->works_ended++;
         ph__shard_work(shard, &work);
@@ -264,8 +96,8 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
         num_moved += move_links(shard, 0); /* the replies */
     if (shard->job->trace != NULL)
         ph__shard_trace_replies_left(shard);
-    *bytes_out = shard->bytes_summed;
-    return num_moved + num_works;
+    *bytes_out = shard->bytes_done;
+    return num_moved + num_works + (size_t)(shard->works_begun - shard->works_ended);
 }
 
 /* ---- workers ---- */
@@ -279,18 +111,13 @@ void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status st
     shard->callbacks.worker_failed(shard->callbacks.context, worker, status);
 }
 
-struct ph_link_owner ph__shard_link_owner(struct ph_shard *shard, uint32_t worker)
-{
-    return (struct ph_link_owner){
-        .context = &shard->links[worker], .place = place, .arrived = arrived, .sent = sent};
-}
-
 void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads)
 {
     assert(!ph__shard_is_live(shard, worker));
     shard->links[worker].link = link;
     shard->links[worker].has_payloads = has_payloads;
     shard->links[worker].has_failed = false;
+    shard->links[worker].has_left = false;
     shard->num_live++;
 }
 
@@ -299,31 +126,77 @@ struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker)
     return shard->links[worker].link;
 }
 
-/* What it has pushed and no update has used does not count any more. */
+/* What it has pushed and no sum holds does not count any more. */
 static void forget_pushes(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
 {
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
     const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
-    for (uint64_t iteration = state->version + 1; iteration <= request->counted; iteration++)
+    for (uint64_t iteration = state->version + 1 + state->is_summed; iteration <= request->counted;
+         iteration++)
         state->num_arrived[iteration % PH_HUB_MAX_DEPTH]--;
+}
+
+/* What was being sent to it is not read any more. */
+static void forget_replies(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    for (size_t copy = 0; copy < PH_HUB_MAX_DEPTH; copy++) {
+        state->num_sending[copy] -= request->num_sending[copy];
+        request->num_sending[copy] = 0;
+    }
+    state->is_waiting = false; /* whoever waits looks again */
+}
+
+static void end_link(struct ph_shard *shard, uint32_t worker)
+{
+    ph__link_destroy(shard->links[worker].link);
+    shard->links[worker].link = NULL;
+    for (size_t i = 0; i < shard->num_chunks; i++)
+        forget_replies(shard, shard->chunks[i], worker);
 }
 
 void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker)
 {
-    struct ph_link *link = shard->links[worker].link;
-    if (link == NULL)
+    if (!ph__shard_is_live(shard, worker))
         return;
-    shard->links[worker].link = NULL;
+    end_link(shard, worker);
     shard->num_live--;
-    ph__link_destroy(link);
     for (size_t i = 0; i < shard->num_chunks; i++) {
         const uint32_t chunk = shard->chunks[i];
-        if (shard->job->mode == PH_HUB_SYNCHRONOUS) {
+        if (shard->job->mode == PH_HUB_SYNCHRONOUS)
             forget_pushes(shard, chunk, worker);
-            ph__shard_consider(shard, chunk);
-        } else {
+        else
             ph__shard_answer_gradients(shard, chunk, false);
-        }
+        ph__shard_consider(shard, chunk);
+    }
+}
+
+/* Whoever has pushed what will never be complete. */
+static void fail_those_ahead(struct ph_shard *shard, uint32_t chunk)
+{
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (!ph__shard_is_live(shard, worker))
+            continue;
+        const ph_status status =
+            ph__shard_check_nobody_left(shard, chunk, ph__request(shard->job->memory, chunk, worker)->pushed);
+        if (status != PH_OK)
+            ph__shard_fail_worker(shard, worker, status);
+    }
+}
+
+void ph__shard_retire_worker(struct ph_shard *shard, uint32_t worker)
+{
+    if (shard->job->mode != PH_HUB_SYNCHRONOUS || !ph__shard_is_live(shard, worker)) {
+        ph__shard_remove_worker(shard, worker);
+        return;
+    }
+    end_link(shard, worker);
+    shard->links[worker].has_left = true;
+    shard->num_left++;
+    for (size_t i = 0; i < shard->num_chunks; i++) {
+        fail_those_ahead(shard, shard->chunks[i]);
+        ph__shard_consider(shard, shard->chunks[i]);
     }
 }
 
@@ -346,10 +219,11 @@ static size_t count_chunks(const struct ph_shard_job *job, uint16_t core)
     return count;
 }
 
-/* Each chunk has at most one iteration and one step to do, and to be copied, and each worker as many gradients as it may push ahead. */
-static size_t count_works(const struct ph_shard_job *job, size_t num_chunks)
+/* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of their own each
+ * worker as many as it may push ahead. */
+static size_t count_works(const struct ph_shard_job *job, bool takes_gradients, size_t num_chunks)
 {
-    const size_t a_chunk = 3 + (size_t)job->num_workers * job->depth;
+    const size_t a_chunk = 3 + (takes_gradients ? (size_t)job->num_workers * job->depth : 0);
     size_t capacity = 1;
     while (capacity < ph__max(num_chunks, 1) * a_chunk)
         capacity *= 2;
@@ -359,7 +233,9 @@ static size_t count_works(const struct ph_shard_job *job, size_t num_chunks)
 static ph_status allocate(struct ph_shard *shard, size_t num_chunks)
 {
     const size_t num_workers = shard->job->num_workers;
-    const size_t num_works = count_works(shard->job, num_chunks);
+    const size_t num_works = count_works(shard->job, ph__shard_takes_gradients(shard), num_chunks);
+    const size_t messages_of_bytes = BYTES_A_TURN / shard->job->memory->layout->chunk_bytes;
+    shard->messages_a_turn = ph__min(MESSAGES_A_TURN, ph__max(messages_of_bytes, 1));
     shard->works_mask = num_works - 1;
     shard->chunks = calloc(ph__max(num_chunks, 1), sizeof *shard->chunks);
     shard->links = calloc(num_workers, sizeof *shard->links);

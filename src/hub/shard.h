@@ -33,7 +33,7 @@ enum ph_hub_message_kind {
     PH_HUB_PULL,
     PH_HUB_PUSHPULL,
     PH_HUB_ASSIGN, /* rank 0, before the first push: the chunk's parameters to begin with */
-    PH_HUB_LEARNING_RATE, /* rank 0: `chunk` is the bits of a float, `count` the optimizer, for `iteration` and later */
+    PH_HUB_LEARNING_RATE, /* rank 0, for its pushes from now on: `chunk` is the bits of a float, `count` the optimizer */
     /* To a worker; `iteration` is that of its request. */
     PH_HUB_TAKEN, /* a push or an assignment was taken */
     PH_HUB_VALUE  /* the parameters, with `count` gradients in them */
@@ -68,7 +68,7 @@ struct ph_shard_callbacks {
     /* The work of the other shards of this job has grown: a clip factor is known. */
     void (*wake_others)(void *context);
     /* A worker has broken the rules or its link has: ph_error_text() says how. Called once for each; its link is not used
-     * any more. */
+     * any more. Iterations wait for it until it is removed, which has to be later: the shard is at work. */
     void (*worker_failed)(void *context, uint32_t worker, ph_status status);
     void (*touched)(void *context); /* after ph__shard_begin_touch: it is done */
     /* A snapshot has all chunks of this shard, or they have all been read back from one. */
@@ -87,20 +87,27 @@ ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
     const struct ph_shard_callbacks *callbacks, struct ph_shard **shard_out);
 void ph__shard_destroy(struct ph_shard *shard); /* destroys its links */
 
-/* What to make a worker's link with, and the link: owned by the shard from now on. */
+/* What to make a worker's link with, and the link: owned by the shard from now on. All workers are attached before the first
+ * run: an iteration waits for those that are there. */
 struct ph_link_owner ph__shard_link_owner(struct ph_shard *shard, uint32_t worker);
 void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads);
 struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker); /* NULL: none any more */
 
-/* The worker is no more: its link goes, and iterations wait for the others alone. */
+/* The worker is no more: its link goes, and iterations wait for the others alone. What it has pushed is in no sum that was not
+ * begun. */
 void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker);
+
+/* The worker has left in good order: its link goes. Synchronous: iterations up to its last push still hold its gradients; a
+ * worker that pushes a later one, or has, fails. Otherwise as if it was removed. */
+void ph__shard_retire_worker(struct ph_shard *shard, uint32_t worker);
 
 /* Its first runs, before any message, write to all memory of its chunks, so that this belongs to the NUMA node of the thread
  * that runs it. */
 void ph__shard_begin_touch(struct ph_shard *shard);
 
-/* Moves all links on, and updates chunks until about max_bytes of gradients were summed. Returns what was done: messages
- * and chunks; 0: nothing to do until a message comes. bytes_out: of gradients summed. */
+/* Moves all links on, and works until it has gone through about max_bytes: of gradients, and of sums and parameters where these
+ * are passes of their own. Returns how much was done or is left, in messages and works; 0: nothing to do until a message comes.
+ * bytes_out: gone through. */
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
 
 /* Before its thread sleeps: from now on links ring. false: something has come meanwhile, or there is work left. Afterwards end_sleep, always; a link
@@ -110,7 +117,7 @@ void ph__shard_end_sleep(struct ph_shard *shard);
 size_t ph__shard_list_polled(const struct ph_shard *shard, struct pollfd *polled_out);
 size_t ph__shard_num_workers(const struct ph_shard *shard);
 
-/* The least and the largest version of its chunks. */
+/* The least and the largest version of its chunks; without chunks UINT64_MAX and 0. */
 void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out);
 
 /* ---- snapshots: shard_snapshot.c ---- */

@@ -5,14 +5,16 @@
 #include "hub/shard_trace.h"
 
 /* A worker with parameters of its own gets them where it looks for those of this iteration. */
-static void copy_own_parameters(
-    const struct ph_job_memory *memory, uint32_t worker, uint32_t chunk, uint64_t iteration)
+static void copy_own_parameters(struct ph_shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
-    char *const *parameters = memory->workers[worker].parameters;
+    const struct ph_job_memory *memory = shard->job->memory;
+    char *parameters = memory->workers[worker].parameters[iteration % memory->depth];
     const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     const char *results = memory->results[memory->chunks[chunk].version % memory->num_versions];
-    memcpy(parameters[iteration % memory->depth] + place->gradient_offset, results + place->gradient_offset,
-        place->gradient_bytes);
+    if (parameters == NULL)
+        return;
+    memcpy(parameters + place->gradient_offset, results + place->gradient_offset, place->gradient_bytes);
+    shard->bytes_done += place->gradient_bytes;
 }
 
 void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
@@ -21,6 +23,7 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
     struct ph_shard_link *link = &shard->links[worker];
     const struct ph_job_memory *memory = shard->job->memory;
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
     struct ph_message message = {.kind = (uint8_t)kind,
         .count = (uint16_t)state->num_contributors,
         .chunk = chunk,
@@ -35,14 +38,17 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
         payload = memory->results[message.flags] + place->gradient_offset;
         payload_bytes = place->gradient_bytes;
         state->num_sending[message.flags]++;
+        request->num_sending[message.flags]++;
     }
     const ph_status status = ph__link_send(link->link, &message, payload, payload_bytes);
     if (status == PH_OK && payload == NULL && shard->job->trace != NULL)
         ph__shard_trace_reply(shard, worker, &message);
     if (status == PH_OK)
         return;
-    if (payload != NULL)
+    if (payload != NULL) {
         state->num_sending[message.flags]--;
+        request->num_sending[message.flags]--;
+    }
     ph__shard_fail_worker(shard, worker, status);
 }
 
@@ -58,12 +64,11 @@ static void answer_push(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
 void ph__shard_answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
 {
     struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
-    if (!request->is_pulling || request->answered < request->pushed)
+    if (!request->is_pulling || request->answered < request->pulled)
         return;
     request->is_pulling = false;
-    if (shard->job->memory->workers[worker].parameters[0] != NULL)
-        copy_own_parameters(shard->job->memory, worker, chunk, request->pushed);
-    ph__shard_reply(shard, worker, chunk, PH_HUB_VALUE, request->pushed);
+    copy_own_parameters(shard, worker, chunk, request->pulled);
+    ph__shard_reply(shard, worker, chunk, PH_HUB_VALUE, request->pulled);
 }
 
 void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk)
@@ -98,12 +103,10 @@ uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk)
 
 static void answer_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker, bool is_written)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     const uint64_t iteration = request->answered + 1;
-    const bool has_value = request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL;
-    if (has_value && !is_written && memory->workers[worker].parameters[0] != NULL)
-        copy_own_parameters(memory, worker, chunk, iteration);
+    if (!is_written && request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
+        copy_own_parameters(shard, worker, chunk, iteration);
     answer_push(shard, chunk, worker);
 }
 

@@ -26,7 +26,7 @@ static void copy_numbers(
     if (to == NULL)
         return;
     memcpy(to + place->first_weight, from + place->first_weight, place->num_elements * sizeof(float));
-    shard->bytes_summed += place->num_elements * sizeof(float);
+    shard->bytes_done += place->num_elements * sizeof(float);
 }
 
 void ph__shard_copy_chunk(struct ph_shard *shard, uint32_t chunk)

@@ -1,5 +1,5 @@
-/* The inside of a shard, for the files that it is made of: shard.c (messages and work), shard_update.c (sums and steps),
- * shard_reply.c (what goes back). */
+/* The inside of a shard, for the files that it is made of: shard.c (its work and its workers), shard_message.c (what comes in),
+ * shard_update.c (sums and steps), shard_reply.c (what goes back), shard_sleep.c, shard_touch.c. */
 #ifndef PH_HUB_SHARD_STATE_H
 #define PH_HUB_SHARD_STATE_H
 
@@ -12,6 +12,7 @@ struct ph_shard_link {
     uint32_t worker;
     bool has_payloads; /* parameters are sent, not shared */
     bool has_failed;   /* waits to be removed */
+    bool has_left;     /* in good order, from a synchronous job: what it has pushed still counts */
 };
 
 enum ph_shard_work_kind {
@@ -34,13 +35,15 @@ struct ph_shard {
     struct ph_shard_counters counters;
     uint16_t core;
     uint32_t num_live; /* workers whose gradients an iteration waits for */
+    uint32_t num_left; /* among them: those that have_left */
     uint32_t *chunks;  /* (num_chunks) that are its own, ascending */
     size_t num_chunks;
     struct ph_shard_link *links; /* (num_workers) */
     struct ph_shard_work *works; /* a ring */
     uint64_t works_mask, works_begun, works_ended;
     uint64_t rounds_stepped; /* of clipping */
-    size_t bytes_summed;     /* in this run */
+    size_t bytes_done;       /* in this run */
+    size_t messages_a_turn;  /* of one link, before the others and the work have their turn */
     size_t num_touched;      /* chunks, while is_touching */
     bool is_touching;
     bool is_held;                 /* no work is done */
@@ -57,6 +60,12 @@ static inline bool ph__shard_is_live(const struct ph_shard *shard, uint32_t work
     return shard->links[worker].link != NULL;
 }
 
+/* Whether its gradients are still used. */
+static inline bool ph__shard_counts(const struct ph_shard *shard, uint32_t worker)
+{
+    return ph__shard_is_live(shard, worker) || shard->links[worker].has_left;
+}
+
 static inline struct ph_chunk_state *ph__shard_state(const struct ph_shard *shard, uint32_t chunk)
 {
     return &shard->job->memory->chunks[chunk];
@@ -66,6 +75,13 @@ static inline struct ph_chunk_state *ph__shard_state(const struct ph_shard *shar
 static inline bool ph__shard_takes_gradients(const struct ph_shard *shard)
 {
     return shard->job->mode != PH_HUB_SYNCHRONOUS || shard->job->order == PH_HUB_ARRIVAL_ORDER;
+}
+
+/* Synchronous: whether all gradients of the chunk's next iteration are there. */
+static inline bool ph__shard_is_complete(const struct ph_shard *shard, const struct ph_chunk_state *state)
+{
+    const uint32_t num_arrived = state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH];
+    return num_arrived > 0 && num_arrived >= shard->num_live;
 }
 
 static inline uint32_t ph__shard_optimizer(const struct ph_shard *shard, uint32_t chunk)
@@ -83,13 +99,18 @@ void ph__shard_consider(struct ph_shard *shard, uint32_t chunk);
 void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker);
 void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status status);
 
+/* ---- shard_message.c ---- */
+
+/* Whether those that have left have pushed this iteration too: without them it cannot be. */
+ph_status ph__shard_check_nobody_left(const struct ph_shard *shard, uint32_t chunk, uint64_t iteration);
+
 /* ---- shard_update.c ---- */
 
 void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work);
 void ph__shard_assign(struct ph_shard *shard, uint32_t chunk);
 struct ph_optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale);
-/* Of the chunk's next version. */
+/* Of the chunk's next version, of a synchronous job. */
 float ph__shard_learning_rate(const struct ph_shard *shard, uint32_t chunk);
 /* Whether the copy that the next version goes to is being sent to a worker; when it has left, the chunk is considered again. */
 bool ph__shard_must_wait(struct ph_shard *shard, uint32_t chunk);

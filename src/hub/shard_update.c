@@ -25,15 +25,19 @@ struct ph_optimizer_step ph__shard_step(
     };
 }
 
-/* What rank 0 said before its push of the iteration; without it, what it said last. */
+/* What rank 0 said before its push of this iteration, which `has_pushed`; without it, what it said last. */
+static float learning_rate_of(
+    const struct ph_shard *shard, uint32_t chunk, uint64_t iteration, bool has_pushed)
+{
+    return has_pushed ? ph__shard_state(shard, chunk)->learning_rates[iteration % PH_HUB_MAX_DEPTH]
+                      : shard->learning_rates[ph__shard_optimizer(shard, chunk)];
+}
+
 float ph__shard_learning_rate(const struct ph_shard *shard, uint32_t chunk)
 {
-    const struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    const uint64_t iteration = state->version + 1;
-    const bool has_said = shard->job->mode == PH_HUB_SYNCHRONOUS &&
-                          ph__request(shard->job->memory, chunk, 0)->pushed >= iteration;
-    return has_said ? state->learning_rates[iteration % PH_HUB_MAX_DEPTH]
-                    : shard->learning_rates[ph__shard_optimizer(shard, chunk)];
+    const uint64_t version = ph__shard_state(shard, chunk)->version + 1;
+    return learning_rate_of(
+        shard, chunk, version, ph__request(shard->job->memory, chunk, 0)->pushed >= version);
 }
 
 static void *at(char *region, const struct ph_chunk_place *place)
@@ -101,8 +105,8 @@ static void aggregate(
 }
 
 /* The chunk's next version, of the sum that the arguments say. Its copy of the weights is free. */
-static void step_chunk(
-    struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, float gradient_scale)
+static void step_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments,
+    float learning_rate, float gradient_scale)
 {
     struct ph_shard_job *job = shard->job;
     const struct ph_job_memory *memory = job->memory;
@@ -112,8 +116,7 @@ static void step_chunk(
     const uint64_t version = state->version + 1;
     if (state->is_wanted)
         ph__shard_copy_chunk(shard, chunk);
-    const struct ph_optimizer_step step =
-        ph__shard_step(optimizer, ph__shard_learning_rate(shard, chunk), version, gradient_scale);
+    const struct ph_optimizer_step step = ph__shard_step(optimizer, learning_rate, version, gradient_scale);
     arguments->step = optimizer->is_none ? NULL : &step;
     if (optimizer->is_none)
         arguments->sum_scale *= gradient_scale;
@@ -148,8 +151,17 @@ static float sum_scale(const struct ph_shard *shard, size_t num_gradients)
 static void count_bytes(struct ph_shard *shard, const struct ph_chunk_place *place, size_t num_gradients)
 {
     const size_t bytes = place->gradient_bytes * num_gradients;
-    shard->bytes_summed += bytes;
+    shard->bytes_done += bytes;
     shard->counters.update_bytes += bytes;
+}
+
+/* The chunk's next version, of a synchronous job, and the replies to all that wait for it. */
+static void finish_version(
+    struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, float gradient_scale)
+{
+    step_chunk(shard, chunk, arguments, ph__shard_learning_rate(shard, chunk), gradient_scale);
+    ph__shard_answer_iteration(shard, chunk);
+    ph__shard_consider(shard, chunk);
 }
 
 /* ---- clipping ---- */
@@ -202,21 +214,20 @@ static void step_clipped(struct ph_shard *shard, uint32_t chunk)
     struct ph_aggregate_args arguments = base_arguments(shard, place);
     arguments.sum_so_far = weights_at(memory->sums[(state->version + 1) % memory->depth], place);
     state->is_summed = false;
-    step_chunk(shard, chunk, &arguments, shard->job->clip_factor);
-    ph__shard_answer_iteration(shard, chunk);
-    ph__shard_consider(shard, chunk);
+    shard->bytes_done += place->gradient_bytes;
+    finish_version(shard, chunk, &arguments, shard->job->clip_factor);
 }
 
 /* ---- synchronous ---- */
 
-/* The gradients of the next iteration, of all workers that are there, in their order. */
+/* The gradients of the next iteration, of all workers that count, in their order. */
 static size_t list_gradients(struct ph_shard *shard, uint32_t chunk)
 {
     const struct ph_job_memory *memory = shard->job->memory;
     const uint64_t iteration = ph__shard_state(shard, chunk)->version + 1;
     size_t count = 0;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
-        if (ph__shard_is_live(shard, worker) && ph__request(memory, chunk, worker)->counted >= iteration)
+        if (ph__shard_counts(shard, worker) && ph__request(memory, chunk, worker)->counted >= iteration)
             shard->copies[count++] = at(
                 memory->workers[worker].gradients[iteration % memory->depth], &memory->layout->chunks[chunk]);
     }
@@ -233,13 +244,10 @@ static void finish_iteration(
     state->num_added[slot] = 0;
     state->num_contributors = (uint32_t)num_gradients;
     arguments->sum_scale = sum_scale(shard, num_gradients);
-    if (shard->job->clip_norm > 0) {
+    if (shard->job->clip_norm > 0)
         sum_chunk(shard, chunk, arguments);
-        return;
-    }
-    step_chunk(shard, chunk, arguments, 1);
-    ph__shard_answer_iteration(shard, chunk);
-    ph__shard_consider(shard, chunk);
+    else
+        finish_version(shard, chunk, arguments, 1);
 }
 
 static void update_iteration(struct ph_shard *shard, uint32_t chunk)
@@ -249,11 +257,13 @@ static void update_iteration(struct ph_shard *shard, uint32_t chunk)
     struct ph_chunk_state *state = ph__shard_state(shard, chunk);
     struct ph_aggregate_args arguments = base_arguments(shard, place);
     state->is_queued = false;
-    if (ph__shard_must_wait(shard, chunk))
+    if (!ph__shard_is_complete(shard, state) ||
+        ph__shard_must_wait(shard, chunk)) /* not complete: nobody is left */
         return;
     const uint64_t iteration = state->version + 1;
     if (shard->job->order == PH_HUB_ARRIVAL_ORDER) {
         arguments.sum_so_far = weights_at(memory->sums[iteration % memory->depth], place);
+        shard->bytes_done += place->gradient_bytes;
         finish_iteration(shard, chunk, &arguments, state->num_added[iteration % PH_HUB_MAX_DEPTH]);
         return;
     }
@@ -283,8 +293,7 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
     state->num_arrived[slot]++;
     state->num_added[slot]++;
     count_bytes(shard, place, 1);
-    const bool is_last = iteration == state->version + 1 && state->num_arrived[slot] >= shard->num_live &&
-                         !state->is_queued && !state->is_summed;
+    const bool is_last = iteration == state->version + 1 && ph__shard_is_complete(shard, state);
     if (is_last && !ph__shard_must_wait(shard, chunk)) {
         finish_iteration(shard, chunk, &arguments, state->num_added[slot]);
         return;
@@ -302,13 +311,13 @@ static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t work
     struct ph_aggregate_args arguments = base_arguments(shard, place);
     if (ph__shard_must_wait(shard, chunk))
         return;
-    request->counted++;
+    const uint64_t iteration = ++request->counted;
     ph__shard_state(shard, chunk)->num_contributors = 1;
-    shard->copies[0] = at(memory->workers[worker].gradients[request->counted % memory->depth], place);
+    shard->copies[0] = at(memory->workers[worker].gradients[iteration % memory->depth], place);
     arguments.copies = shard->copies;
     arguments.num_copies = 1;
     count_bytes(shard, place, 1);
-    step_chunk(shard, chunk, &arguments, 1);
+    step_chunk(shard, chunk, &arguments, learning_rate_of(shard, chunk, iteration, worker == 0), 1);
     ph__shard_answer_gradients(shard, chunk, true);
 }
 
@@ -316,7 +325,7 @@ static void update_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t wor
 {
     struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     request->num_queued--;
-    if (!ph__shard_is_live(shard, worker))
+    if (!ph__shard_counts(shard, worker))
         return;
     if (shard->job->mode == PH_HUB_SYNCHRONOUS)
         add_gradient(shard, chunk, worker);

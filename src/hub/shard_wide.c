@@ -132,7 +132,7 @@ static void add_copy(
         .new_weight = sums,
         .is_non_temporal = shard->job->is_non_temporal};
     shard->job->kernels->aggregate(&arguments);
-    shard->bytes_summed += stripe->count * element_bytes;
+    shard->bytes_done += stripe->count * element_bytes;
     shard->counters.update_bytes += stripe->count * element_bytes;
 }
 
@@ -222,7 +222,7 @@ size_t ph__shard_run_wide(struct ph_shard *shard, size_t max_bytes)
     struct ph_wide *wide = shard->job->wide;
     struct ph_wide_turn *turn = &wide->turns[shard->core];
     size_t num_done = 0;
-    for (; shard->bytes_summed < max_bytes && ph__shard_has_wide_work(shard); num_done++) {
+    for (; shard->bytes_done < max_bytes && ph__shard_has_wide_work(shard); num_done++) {
         if (!turn->is_begun)
             turn->content = wide->entries[turn->entry & wide->mask].content;
         turn->is_begun = turn->pass < wide->num_passes;

@@ -28,7 +28,7 @@ struct ph_link_owner {
         void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out);
     /* It is there, with all its payload. */
     ph_status (*arrived)(void *context, const struct ph_message *message);
-    /* The payload of a message that was sent is not read any more: it has left, or the link is being destroyed. */
+    /* The payload of a message that was sent has left, and is not read any more. */
     void (*sent)(void *context, const struct ph_message *message);
 };
 

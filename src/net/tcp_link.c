@@ -340,8 +340,6 @@ static short tcp_poll_events(const struct ph_link *link)
 static void tcp_destroy(struct ph_link *link)
 {
     struct tcp_link *self = (struct tcp_link *)link;
-    for (; self->first != self->end; self->first++)
-        link->owner.sent(link->owner.context, &self->frames[self->first & self->mask].message);
     ph__frame_key_destroy(self->send_key);
     ph__frame_key_destroy(self->receive_key);
     close(link->descriptor);
