@@ -416,7 +416,7 @@ static ph_status request_leave(struct ph_session *session)
         ph__session_answer(session, PH_OK);
         return PH_OK;
     }
-    ph__tenant_remove_worker(tenant, session->rank);
+    ph__tenant_retire_worker(tenant, session->rank);
     tenant->members[session->rank] = (struct ph_member){.has_left = true};
     tenant->num_joined--;
     if (tenant->num_joined == 0)

@@ -426,6 +426,13 @@ static void remove_worker(void *context)
     ph__shard_remove_worker(change->shard, change->worker);
 }
 
+static void retire_worker(void *context)
+{
+    const struct core_change *change = context;
+    keep_link(change->tenant, ph__shard_link(change->shard, change->worker));
+    ph__shard_retire_worker(change->shard, change->worker);
+}
+
 static void stop_cores(struct ph_tenant *tenant, uint16_t num_cores)
 {
     for (uint16_t core = 0; core < num_cores; core++) {
@@ -455,13 +462,24 @@ bool ph__tenant_is_touched(const struct ph_tenant *tenant)
     return atomic_load(&tenant->num_touched) == tenant->num_cores;
 }
 
-void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
+static void change_worker(struct ph_tenant *tenant, uint32_t worker, ph_core_function function)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         struct core_change change = {
             .tenant = tenant, .core = tenant->cores[core], .shard = tenant->shards[core], .worker = worker};
-        ph__core_call(tenant->cores[core], remove_worker, &change);
+        ph__core_call(tenant->cores[core], function, &change);
     }
+}
+
+void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
+{
+    change_worker(tenant, worker, remove_worker);
+}
+
+void ph__tenant_retire_worker(struct ph_tenant *tenant, uint32_t worker)
+{
+    const bool may_shrink = tenant->settings.service.on_death == PH_HUB_SHRINK;
+    change_worker(tenant, worker, may_shrink ? remove_worker : retire_worker);
 }
 
 static void end_shard(struct ph_tenant *tenant, struct ph_shard *shard)

@@ -146,6 +146,8 @@ bool ph__tenant_is_touched(const struct ph_tenant *tenant);
 
 /* A running tenant goes on without the worker. */
 void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker);
+/* The worker has left in good order. A synchronous job that may not shrink ends with its last iteration. */
+void ph__tenant_retire_worker(struct ph_tenant *tenant, uint32_t worker);
 
 /* Ends the run, or the linking, and forgets keys and parameters: back to PH_TENANT_GATHERING. */
 void ph__tenant_stop(struct ph_tenant *tenant);
