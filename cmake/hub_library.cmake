@@ -5,10 +5,11 @@
 # What it shows. ph_fail too: in a program with libphloem and libphloem_hub both record errors by the same one, which comes
 # first, and ph_error_text reads what either has recorded.
 set(PH_HUB_SYMBOLS ph_hub_* ph_status_* ph_dtype_* ph_version ph_fail ph_error_text)
-set(PH_HUB_LIBRARIES crypto hwloc xxhash z zstd m pthread) # whoever links the static one needs them
+set(PH_HUB_LIBRARIES crypto hwloc jansson microhttpd xxhash z zstd m pthread) # whoever links the static one needs them
 set(PH_HUB_HEADERS hub.h kernel.h status.h tensor.h version.h)
 
-add_library(phloem_hub_kernels OBJECT src/kernel/kernel.c)
+# No team of threads works in it either: what little of the store asks for one gets the serial one.
+add_library(phloem_hub_kernels OBJECT src/kernel/kernel.c src/base/parallel_serial.c)
 target_link_libraries(phloem_hub_kernels PRIVATE phloem_flags)
 target_compile_definitions(phloem_hub_kernels PRIVATE ${isa_definitions} PH_TABLE_KERNEL_LIST=PH_HUB_KERNEL_LIST)
 set(hub_objects

@@ -78,7 +78,8 @@ class Options(Structure):
     """struct ph_hub_options."""
 
     _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("transport", ctypes.c_int),
-                ("wait", ctypes.c_int), ("timeout_ms", ctypes.c_uint32), ("has_no_thread", ctypes.c_bool),
+                ("wait", ctypes.c_int), ("timeout_ms", ctypes.c_uint32),
+                ("connect_timeout_ms", ctypes.c_uint32), ("has_no_thread", ctypes.c_bool),
                 ("has_own_parameters", ctypes.c_bool)]
 
 
@@ -102,8 +103,8 @@ class ServerOptions(Structure):
     _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("num_threads", ctypes.c_uint32),
                 ("wait", ctypes.c_int), ("is_wide", ctypes.c_bool), ("is_non_temporal", ctypes.c_bool),
                 ("max_bytes", ctypes.c_uint64), ("max_job_bytes", ctypes.c_uint64), ("max_jobs", ctypes.c_uint32),
-                ("checkpoint_folder", ctypes.c_char_p), ("metrics_address", ctypes.c_char_p),
-                ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int)]
+                ("chunk_bytes", ctypes.c_uint32), ("checkpoint_folder", ctypes.c_char_p), ("metrics_address", ctypes.c_char_p),
+                ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int), ("is_log_json", ctypes.c_bool)]
 
 
 # ---- the library -----------------------------------------------------------------------------------------------------
@@ -131,6 +132,7 @@ FUNCTIONS = {  # name without ph_hub_: what it returns, and its parameters
     "client_destroy": (None, [_HANDLE]),
     "server_create": (_STATUS, [ctypes.POINTER(ServerOptions), _MADE]),
     "server_address": (ctypes.c_char_p, [_HANDLE]),
+    "server_metrics_address": (ctypes.c_char_p, [_HANDLE]),
     "server_run": (_STATUS, [_HANDLE, ctypes.c_void_p]),
     "server_stop": (None, [_HANDLE]),
     "server_destroy": (None, [_HANDLE]),

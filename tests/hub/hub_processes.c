@@ -134,7 +134,7 @@ void hub_job_start_hub(struct hub_job *job)
 void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra)
 {
     char address[64], own_rank[32], num_workers[32], iterations[48];
-    char *arguments[MAX_ARGUMENTS] = {(char *)"hub_worker", address, own_rank, num_workers, iterations};
+    char *arguments[MAX_ARGUMENTS] = {(char *)"training_worker", address, own_rank, num_workers, iterations};
     size_t count = 5;
     snprintf(address, sizeof address, "address=%s", job->address);
     snprintf(own_rank, sizeof own_rank, "rank=%u", rank);
@@ -144,7 +144,7 @@ void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra)
         arguments[count++] = (char *)job->options[i];
     if (extra != NULL)
         arguments[count++] = (char *)extra;
-    start(&job->workers[rank], "hub_worker", arguments);
+    start(&job->workers[rank], "training_worker", arguments);
 }
 
 /* ---- listening ---- */

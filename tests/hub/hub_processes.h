@@ -1,5 +1,5 @@
 /* Hubs and workers as processes, for tests that kill them: started, listened to, and ended with the test. What workers say is
- * told in hub_worker.c. One thread. */
+ * told in training_worker.c. One thread. */
 #ifndef PH_TEST_HUB_PROCESSES_H
 #define PH_TEST_HUB_PROCESSES_H
 

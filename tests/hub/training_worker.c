@@ -2,7 +2,7 @@
  * the parameters, and goes on from the hub's checkpoint whenever the hub or another worker has died. So what it ends with
  * tells whether anything was lost, doubled or mixed up on the way.
  *
- *     hub_worker address=HOST:PORT rank=R workers=W iterations=N [name=value ...]
+ *     training_worker address=HOST:PORT rank=R workers=W iterations=N [name=value ...]
  *
  * says on its standard output, a line each: "joined ITERATION", "step ITERATION", "lost ITERATION WHY" and in the end
  * "done DIGITS", a checksum of the parameters. Ends with the exit code of what it could not overcome. */
@@ -237,7 +237,7 @@ static bool parse(struct worker *worker, char *argument)
         *equals = '\0';
     if (equals != NULL && set_option(worker, argument, equals + 1))
         return true;
-    fprintf(stderr, "hub_worker: no such option: %s\n", argument);
+    fprintf(stderr, "training_worker: no such option: %s\n", argument);
     return false;
 }
 
@@ -256,6 +256,6 @@ int main(int argc, char **argv)
     }
     const ph_status status = train_through(&worker);
     if (status != PH_OK)
-        fprintf(stderr, "hub_worker %u: %s\n", worker.rank, ph_error_text());
+        fprintf(stderr, "training_worker %u: %s\n", worker.rank, ph_error_text());
     return ph_status_exit_code(status);
 }
