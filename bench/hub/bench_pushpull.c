@@ -12,7 +12,7 @@
  *   variants   results cached and past the caches; ways to wait, with more threads than processors
  *   tenants    two jobs at once: the same bits as alone, and how they share
  *
- * bench_pushpull [--only shm|tcp|small|rate|chunks|variants|tenants] [--transport shm|tcp] [--rounds N] [--counters yes]
+ * bench_pushpull [--only shm|tcp|small|rate|chunks|variants|tenants] [--transport shm|tcp] [--rounds N] [--counters]
  *                [--quick] [--peers FOLDER] [--json FILE]
  * --counters: prints what hub and workers count in a round: messages, system calls, sleeps, processor time. --quick: small
  * sizes and one round, to see that all of it runs. */

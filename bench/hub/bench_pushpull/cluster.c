@@ -46,6 +46,7 @@ static void start_workers(struct cluster *cluster, size_t job)
     const struct job_options *of_job = &options->jobs[job];
     struct worker_options worker = {.transport = options->transport,
         .wait = options->wait,
+        .has_no_thread = options->has_no_thread,
         .num_workers = of_job->num_workers,
         .chunk_bytes = options->chunk_bytes,
         .depth = of_job->depth > 0 ? of_job->depth : 1,

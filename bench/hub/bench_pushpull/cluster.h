@@ -17,6 +17,7 @@ struct job_options {
 struct cluster_options { /* zero-initialised but for the jobs: the defaults */
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait; /* of hub and workers */
+    bool has_no_thread;           /* workers move TCP on by their own calls */
     uint32_t num_threads;         /* core threads, 0: one a processor */
     uint32_t chunk_bytes;
     bool is_non_temporal;

@@ -40,8 +40,10 @@ struct worker {
 static void connect_worker(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
-    const struct ph_hub_options hub = {
-        .address = options->address, .transport = options->transport, .wait = options->wait};
+    const struct ph_hub_options hub = {.address = options->address,
+        .transport = options->transport,
+        .wait = options->wait,
+        .has_no_thread = options->has_no_thread};
     const struct ph_hub_service service = {.name = options->job,
         .nonce = NONCE,
         .num_workers = options->num_workers,

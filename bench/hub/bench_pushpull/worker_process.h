@@ -23,6 +23,7 @@ struct worker_options {
     char address[WORKER_TEXT], job[WORKER_TEXT];
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait;
+    bool has_no_thread;
     uint32_t rank, num_workers, chunk_bytes, depth;
     size_t num_keys, key_bytes; /* of each */
     float scale;                /* of its gradients: a power of two, so that all numbers stay exact */
