@@ -194,6 +194,12 @@ static void report_bytes(struct large *large)
 
 /* -------------------------------------------------------------------------------------------------------------------- */
 
+static void print_joined(const struct worker_joined *joined)
+{
+    printf("over %s: %u chunks of %u KiB, %u core threads\n", joined->transport, joined->num_chunks,
+        joined->chunk_bytes >> 10, joined->num_cores);
+}
+
 static void print_counters(struct large *large)
 {
     const struct cluster_counters before = cluster_count(&large->ours.cluster);
@@ -220,6 +226,7 @@ void rows_large(struct rows *rows, size_t transport)
     add_openmpi(&large, 0);
     add_openmpi(&large, 1);
     take_turns(large.contestants, CONTESTANTS, rows->rounds);
+    print_joined(&large.ours.cluster.joined);
     report_share(&large);
     for (size_t peer = 0; peer < NUM_PEERS; peer++)
         report_beside(&large, peer);
