@@ -1,0 +1,42 @@
+/* A hub and its workers as threads of a test. What a worker's thread met is told when it is joined: cmocka's checks belong to the
+ * thread that runs the test. */
+#ifndef PH_TEST_HUB_IN_PROCESS_H
+#define PH_TEST_HUB_IN_PROCESS_H
+
+#include <pthread.h>
+
+#include "phloem/hub.h"
+
+struct test_hub {
+    struct ph_hub_server *server;
+    struct ph_hub_options options; /* to reach it by; may be changed */
+    char address[64];
+    pthread_t thread;
+    ph_status status;
+};
+
+/* With two core threads where the options do not say. */
+void test_hub_begin(struct test_hub *hub, struct ph_hub_server_options options);
+void test_hub_end(struct test_hub *hub); /* in good order */
+
+struct test_worker;
+typedef ph_status (*test_worker_function)(struct test_worker *worker);
+
+struct test_worker {
+    uint32_t rank;
+    test_worker_function function;
+    void *context;
+    struct ph_hub_client *client; /* the function's; destroyed when it has returned */
+    pthread_t thread;
+    ph_status status;
+    char text[1024];
+};
+
+void test_worker_begin(struct test_worker *worker);
+/* What the function returned, with ph_error_text(). */
+ph_status test_worker_end(struct test_worker *worker);
+
+/* Runs them side by side; the first error among them. */
+ph_status test_workers_run(struct test_worker *workers, uint32_t num_workers);
+
+#endif

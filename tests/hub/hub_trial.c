@@ -1,0 +1,204 @@
+/* See hub_trial.h. */
+#include "hub/hub_trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/directory.h"
+#include "support/test_support.h"
+#include "tensor/float16.h"
+
+#define MAX_ELEMENTS 3000
+
+const size_t trial_key_elements[TRIAL_KEYS] = {3000, 1, 1300};
+const size_t trial_first_number[TRIAL_KEYS] = {0, 3000, 3001};
+const struct ph_hub_optimizer trial_momentum = {.kind = PH_MOMENTUM, .learning_rate = .5F, .momentum = .875F};
+
+/* ---- a job ---- */
+
+struct hub_trial hub_trial_make(struct ph_hub_optimizer optimizer)
+{
+    return (struct hub_trial){
+        .service = {.name = "job", .nonce = TRIAL_NONCE, .num_workers = TRIAL_WORKERS, .chunk_bytes = 256},
+        .optimizer = optimizer,
+        .has_left = true};
+}
+
+float hub_trial_gradient(uint32_t rank, uint64_t iteration, size_t number)
+{
+    const uint32_t mixed =
+        (uint32_t)(rank * 7919 + iteration * 1299709 + number * 15485863 + 12345) * 2654435761u;
+    return (float)(int32_t)mixed * 0x1p-31F;
+}
+
+float hub_trial_learning_rate(const struct hub_trial *trial, uint64_t iteration)
+{
+    const uint64_t num_changes = iteration > 0 ? (iteration - 1) / 7 : 0;
+    return trial->optimizer.learning_rate / (float)(1 + num_changes);
+}
+
+static void set_number(void *numbers, enum ph_dtype dtype, size_t i, float number)
+{
+    if (dtype == PH_F32)
+        ((float *)numbers)[i] = number;
+    else
+        ((uint16_t *)numbers)[i] =
+            dtype == PH_F16 ? ph__half_from_float(number) : ph__bfloat_from_float(number);
+}
+
+static float number_at(const void *numbers, enum ph_dtype dtype, size_t i)
+{
+    if (dtype == PH_F32)
+        return ((const float *)numbers)[i];
+    const uint16_t word = ((const uint16_t *)numbers)[i];
+    return dtype == PH_F16 ? ph__float_from_half(word) : ph__float_from_bfloat(word);
+}
+
+static void record(const struct ph_hub_client *client, size_t key, enum ph_dtype dtype, float *numbers_out)
+{
+    for (size_t i = 0; i < trial_key_elements[key]; i++)
+        numbers_out[trial_first_number[key] + i] = number_at(ph_hub_parameters(client, key), dtype, i);
+}
+
+static ph_status push(struct test_worker *worker, uint64_t iteration)
+{
+    const struct hub_trial *trial = worker->context;
+    if (worker->rank == 0 && iteration % 7 == 1) /* in between the hub has to remember it */
+        PH_TRY(ph_hub_set_learning_rate(worker->client, 0, hub_trial_learning_rate(trial, iteration)));
+    for (size_t key = 0; key < TRIAL_KEYS; key++) {
+        void *gradient = ph_hub_gradient(worker->client, key);
+        for (size_t i = 0; i < trial_key_elements[key]; i++)
+            set_number(gradient, trial->dtype, i,
+                hub_trial_gradient(worker->rank, iteration, trial_first_number[key] + i));
+        PH_TRY(ph_hub_pushpull_start(worker->client, key));
+    }
+    return PH_OK;
+}
+
+static ph_status take(struct test_worker *worker, uint64_t iteration)
+{
+    struct hub_trial *trial = worker->context;
+    for (size_t key = 0; key < TRIAL_KEYS; key++) {
+        PH_TRY(ph_hub_wait(worker->client, key));
+        if (worker->rank == 0)
+            record(worker->client, key, trial->dtype,
+                trial->pulled != NULL ? trial->pulled + iteration * TRIAL_NUMBERS : trial->last);
+    }
+    return PH_OK;
+}
+
+static ph_status join(struct test_worker *worker, uint64_t *iteration_out)
+{
+    const struct hub_trial *trial = worker->context;
+    float initial[MAX_ELEMENTS];
+    struct ph_hub_key keys[TRIAL_KEYS];
+    for (size_t i = 0; i < MAX_ELEMENTS; i++)
+        set_number(initial, trial->dtype, i, (float)(i % 17) * .25F);
+    for (size_t key = 0; key < TRIAL_KEYS; key++)
+        keys[key] = (struct ph_hub_key){
+            .num_elements = trial_key_elements[key], .dtype = trial->dtype, .initial = initial};
+    struct ph_hub_service service = trial->service;
+    service.optimizers = &trial->optimizer;
+    service.num_optimizers = 1;
+    PH_TRY(ph_hub_create_service(&trial->hub->options, &service));
+    PH_TRY(ph_hub_connect(&trial->hub->options, service.name, TRIAL_NONCE, worker->rank, &worker->client));
+    return ph_hub_init(worker->client, keys, TRIAL_KEYS, iteration_out);
+}
+
+/* As many iterations under way as the service's depth. */
+ph_status hub_trial_train(struct test_worker *worker)
+{
+    struct hub_trial *trial = worker->context;
+    const uint64_t depth = trial->service.depth > 0 ? trial->service.depth : 1;
+    uint64_t done;
+    PH_TRY(join(worker, &done));
+    if (worker->rank == 0) {
+        trial->first_iteration = done;
+        for (size_t key = 0; key < TRIAL_KEYS; key++)
+            record(worker->client, key, trial->dtype, trial->last);
+    }
+    for (uint64_t pushed = done; done < trial->stop_at; done++) {
+        while (pushed < trial->stop_at && pushed < done + depth)
+            PH_TRY(push(worker, ++pushed));
+        PH_TRY(take(worker, done + 1));
+    }
+    if (trial->is_saved && worker->rank == 0)
+        PH_TRY(ph_hub_checkpoint(worker->client));
+    return trial->has_left ? ph_hub_leave(worker->client) : PH_OK;
+}
+
+ph_status hub_trial_run(struct hub_trial *trial)
+{
+    struct test_worker workers[TRIAL_WORKERS];
+    for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)
+        workers[rank] = (struct test_worker){.rank = rank, .function = hub_trial_train, .context = trial};
+    return test_workers_run(workers, TRIAL_WORKERS);
+}
+
+/* ---- folders and files ---- */
+
+const char *hub_trial_fresh_folder(void)
+{
+    static uint32_t count;
+    char name[32];
+    snprintf(name, sizeof name, "folder-%u", count++);
+    const char *path = test_path(name);
+    assert_ok(ph__directory_create(path));
+    return path;
+}
+
+const char *hub_trial_path(const char *folder, const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+const char *hub_trial_file(const char *folder)
+{
+    return hub_trial_path(folder, "job.safetensors");
+}
+
+void hub_trial_begin_hub(struct test_hub *hub, const char *folder)
+{
+    test_hub_begin(hub, (struct ph_hub_server_options){.checkpoint_folder = folder});
+}
+
+struct ph_snapshot *hub_trial_read_file(const struct hub_trial *trial, const char *path)
+{
+    struct ph_init_key keys[TRIAL_KEYS];
+    struct ph_service_settings settings;
+    struct ph_snapshot *snapshot;
+    struct ph_hub_service service = trial->service;
+    service.optimizers = &trial->optimizer;
+    service.num_optimizers = 1;
+    ph__service_copy(&service, &settings);
+    for (size_t key = 0; key < TRIAL_KEYS; key++)
+        keys[key] = (struct ph_init_key){trial_key_elements[key], trial->dtype, 0};
+    assert_ok(ph__snapshot_create(&settings, keys, TRIAL_KEYS, trial->service.chunk_bytes, &snapshot));
+    assert_ok(ph__job_checkpoint_read(path, snapshot));
+    return snapshot;
+}
+
+uint64_t hub_trial_iteration_of_file(const char *folder)
+{
+    struct ph_job_checkpoint_head head;
+    assert_ok(ph__job_checkpoint_read_head(hub_trial_file(folder), &head));
+    return head.iteration;
+}
+
+/* ---- on a hub of its own ---- */
+
+void hub_trial_run_until(struct hub_trial *trial, const char *folder, uint64_t iteration)
+{
+    struct test_hub hub;
+    hub_trial_begin_hub(&hub, folder);
+    hub.options.transport = trial->transport;
+    hub.options.has_own_parameters = trial->has_own_parameters;
+    trial->hub = &hub;
+    trial->stop_at = iteration;
+    trial->is_saved = folder != NULL;
+    assert_ok(hub_trial_run(trial));
+    test_hub_end(&hub);
+}

@@ -1,0 +1,277 @@
+/* What a hub keeps of services and jobs, what it does with files that are damaged, and how workers come back to it. */
+#include "support/test_support.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "hub/hub_trial.h"
+
+/* ---- services ---- */
+
+static ph_status create(const struct test_hub *hub, const char *name, uint64_t nonce, uint32_t num_workers)
+{
+    const struct ph_hub_service service = {.name = name,
+        .nonce = nonce,
+        .num_workers = num_workers,
+        .optimizers = &trial_momentum,
+        .num_optimizers = 1};
+    return ph_hub_create_service(&hub->options, &service);
+}
+
+static void a_service_survives_the_hub_before_it_begins(void **state)
+{
+    (void)state;
+    struct test_hub hub;
+    struct ph_hub_client *client;
+    const char *folder = hub_trial_fresh_folder();
+    hub_trial_begin_hub(&hub, folder);
+    assert_ok(create(&hub, "a", 1, 1));
+    assert_ok(create(&hub, "b", 2, 1));
+    assert_ok(create(&hub, "b", 2, 1));
+    assert_ok(ph_hub_destroy_service(&hub.options, "b", 2));
+    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
+    test_hub_end(&hub);
+    hub_trial_begin_hub(&hub, folder);
+    assert_ok(ph_hub_connect(&hub.options, "a", 1, 0, &client));
+    ph_hub_client_destroy(client);
+    assert_ok(create(&hub, "a", 1, 1));
+    assert_fails(create(&hub, "a", 1, 2), PH_ERROR_USAGE, "other settings");
+    assert_fails(create(&hub, "a", 7, 1), PH_ERROR_USAGE, "another nonce");
+    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
+    assert_ok(ph_hub_destroy_service(&hub.options, "a", 1));
+    assert_false(ph__file_exists(hub_trial_path(folder, "a.safetensors")));
+    assert_ok(create(&hub, "a", 7, 2));
+    test_hub_end(&hub);
+}
+
+static void a_destroyed_job_begins_anew(void **state)
+{
+    (void)state;
+    struct test_hub hub;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    const char *folder = hub_trial_fresh_folder();
+    hub_trial_begin_hub(&hub, folder);
+    trial.hub = &hub;
+    trial.stop_at = 6;
+    trial.is_saved = true;
+    assert_ok(hub_trial_run(&trial));
+    assert_ok(ph_hub_destroy_service(&hub.options, "job", TRIAL_NONCE));
+    assert_false(ph__file_exists(hub_trial_file(folder)));
+    assert_ok(hub_trial_run(&trial));
+    assert_int_equal(trial.first_iteration, 0);
+    test_hub_end(&hub);
+}
+
+static void other_keys_cannot_go_on(void **state)
+{
+    (void)state;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct test_hub hub;
+    const char *folder = hub_trial_fresh_folder();
+    hub_trial_run_until(&trial, folder, 3);
+    hub_trial_begin_hub(&hub, folder);
+    trial.hub = &hub;
+    trial.dtype = PH_F16;
+    assert_fails(hub_trial_run(&trial), PH_ERROR_USAGE, "other keys");
+    test_hub_end(&hub);
+}
+
+static void without_a_folder_there_are_no_checkpoints(void **state)
+{
+    (void)state;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct test_hub hub;
+    hub_trial_begin_hub(&hub, NULL);
+    trial.hub = &hub;
+    trial.stop_at = 3;
+    trial.is_saved = true;
+    assert_fails(hub_trial_run(&trial), PH_ERROR_USAGE, "no checkpoints");
+    test_hub_end(&hub);
+}
+
+/* ---- damage ---- */
+
+static void flip_byte(const char *path, off_t at)
+{
+    char byte;
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(file, &byte, 1, at), 1);
+    byte ^= 4;
+    assert_int_equal(pwrite(file, &byte, 1, at), 1);
+    close(file);
+}
+
+static void damaged_settings_are_told_and_left_alone(void **state)
+{
+    (void)state;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct test_hub hub;
+    struct ph_hub_client *client;
+    const char *folder = hub_trial_fresh_folder();
+    hub_trial_run_until(&trial, folder, 3);
+    flip_byte(hub_trial_file(folder), 300);
+    hub_trial_begin_hub(&hub, folder); /* it serves all the same */
+    trial.hub = &hub;
+    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "can begin anew when that file is gone");
+    assert_fails(
+        ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client), PH_ERROR_CHECKPOINT, "damaged");
+    assert_ok(create(&hub, "another", 1, 1));
+    unlink(hub_trial_file(folder));
+    assert_ok(hub_trial_run(&trial));
+    assert_int_equal(trial.first_iteration, 0);
+    test_hub_end(&hub);
+}
+
+static void damaged_parameters_are_never_used(void **state)
+{
+    (void)state;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct test_hub hub;
+    const char *folder = hub_trial_fresh_folder();
+    uint64_t size;
+    hub_trial_run_until(&trial, folder, 3);
+    assert_ok(ph__file_size(hub_trial_file(folder), &size));
+    flip_byte(hub_trial_file(folder), (off_t)size - 5);
+    hub_trial_begin_hub(&hub, folder);
+    trial.hub = &hub;
+    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "job.safetensors");
+    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "job.safetensors");
+    assert_ok(ph_hub_destroy_service(&hub.options, "job", TRIAL_NONCE));
+    assert_ok(hub_trial_run(&trial));
+    assert_int_equal(trial.first_iteration, 0);
+    test_hub_end(&hub);
+}
+
+static void what_a_killed_hub_left_half_is_removed(void **state)
+{
+    (void)state;
+    struct test_hub hub;
+    struct ph_hub_server *second;
+    const char *folder = hub_trial_fresh_folder();
+    const struct ph_hub_server_options options = {.checkpoint_folder = folder, .num_threads = 1};
+    test_write_text(hub_trial_path(folder, "x.safetensors.tmp"), "half a file");
+    test_write_text(hub_trial_path(folder, "notes.txt"), "somebody's");
+    hub_trial_begin_hub(&hub, folder);
+    assert_false(ph__file_exists(hub_trial_path(folder, "x.safetensors.tmp")));
+    assert_true(ph__file_exists(hub_trial_path(folder, "notes.txt")));
+    assert_fails(ph_hub_server_create(&options, &second), PH_ERROR_USAGE, "somebody else");
+    test_hub_end(&hub);
+}
+
+/* The job goes on; whoever has asked hears why there is no file. */
+static void a_disk_that_fails_is_told(void **state)
+{
+    (void)state;
+    struct test_hub hub;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    const char *folder = hub_trial_fresh_folder();
+    hub_trial_begin_hub(&hub, folder);
+    trial.hub = &hub;
+    trial.stop_at = 3;
+    trial.is_saved = true;
+    assert_ok(hub_trial_run(&trial));
+    unlink(hub_trial_file(folder));
+    assert_int_equal(rmdir(folder), 0);
+    assert_fails(create(&hub, "another", 1, 1), PH_ERROR_DISK, "cannot write");
+    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "cannot open"); /* its own is gone, too */
+    test_hub_end(&hub);
+}
+
+static void snapshots_count_for_the_quota(void **state)
+{
+    (void)state;
+    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct test_hub hub;
+    uint64_t enough = 1 << 20;
+    trial.service.chunk_bytes = 1 << 15;
+    trial.stop_at = 2;
+    for (uint64_t step = enough / 2; step >= 1024;
+         step /= 2) { /* the least that a job without checkpoints needs */
+        test_hub_begin(&hub, (struct ph_hub_server_options){.max_bytes = enough - step});
+        trial.hub = &hub;
+        const ph_status status = hub_trial_run(&trial);
+        assert_true(status == PH_OK || status == PH_ERROR_MEMORY);
+        enough -= status == PH_OK ? step : 0;
+        test_hub_end(&hub);
+    }
+    const struct ph_hub_server_options options = {
+        .max_bytes = enough + TRIAL_NUMBERS * sizeof(float), .checkpoint_folder = hub_trial_fresh_folder()};
+    test_hub_begin(&hub, options);
+    assert_fails(hub_trial_run(&trial), PH_ERROR_MEMORY, "are left for it");
+    test_hub_end(&hub);
+}
+
+/* ---- coming back ---- */
+
+static ph_status connect_twice(struct test_worker *worker)
+{
+    const struct test_hub *hub = worker->context;
+    for (int i = 0; i < 50; i++) {
+        struct ph_hub_client *client;
+        PH_TRY(ph_hub_connect(&hub->options, "job", TRIAL_NONCE, 0, &client));
+        ph_hub_client_destroy(client);
+    }
+    return PH_OK;
+}
+
+static void a_worker_that_comes_again_replaces_its_dead_self(void **state)
+{
+    (void)state;
+    struct test_hub hub;
+    struct test_worker worker = {.function = connect_twice, .context = &hub};
+    struct ph_hub_client *client, *second;
+    hub_trial_begin_hub(&hub, NULL);
+    assert_ok(create(&hub, "job", TRIAL_NONCE, 2));
+    assert_ok(test_workers_run(&worker, 1));
+    assert_ok(ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client));
+    assert_fails(
+        ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &second), PH_ERROR_USAGE, "is there already");
+    ph_hub_client_destroy(client);
+    test_hub_end(&hub);
+}
+
+static ph_status connect_early(struct test_worker *worker)
+{
+    const struct test_hub *hub = worker->context;
+    return ph_hub_connect(&hub->options, "job", TRIAL_NONCE, 0, &worker->client);
+}
+
+static void a_worker_waits_for_a_hub_that_is_started_again(void **state)
+{
+    (void)state;
+    const struct timespec pause = {.tv_nsec = 200000000};
+    struct test_hub hub, again;
+    struct test_worker worker = {.function = connect_early, .context = &hub};
+    const char *folder = hub_trial_fresh_folder();
+    hub_trial_begin_hub(&hub, folder);
+    assert_ok(create(&hub, "job", TRIAL_NONCE, 1));
+    test_hub_end(&hub);
+    test_worker_begin(&worker);
+    nanosleep(&pause, NULL);
+    test_hub_begin(
+        &again, (struct ph_hub_server_options){.address = hub.address, .checkpoint_folder = folder});
+    assert_ok(test_worker_end(&worker));
+    test_hub_end(&again);
+    hub.options.timeout_ms = 100;
+    assert_fails(create(&hub, "job", TRIAL_NONCE, 1), PH_ERROR_PEER, "refused");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_service_survives_the_hub_before_it_begins),
+        cmocka_unit_test(a_destroyed_job_begins_anew),
+        cmocka_unit_test(other_keys_cannot_go_on),
+        cmocka_unit_test(without_a_folder_there_are_no_checkpoints),
+        cmocka_unit_test(damaged_settings_are_told_and_left_alone),
+        cmocka_unit_test(damaged_parameters_are_never_used),
+        cmocka_unit_test(what_a_killed_hub_left_half_is_removed),
+        cmocka_unit_test(a_disk_that_fails_is_told),
+        cmocka_unit_test(snapshots_count_for_the_quota),
+        cmocka_unit_test(a_worker_that_comes_again_replaces_its_dead_self),
+        cmocka_unit_test(a_worker_waits_for_a_hub_that_is_started_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
