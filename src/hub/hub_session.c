@@ -1,10 +1,8 @@
 /* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hub/handshake.h"
@@ -168,19 +166,6 @@ static ph_status watch_process(struct ph_session *session, int socket)
         return PH_OK;
     return ph__event_loop_add(
         session->server->loop, session->process, EPOLLIN, process_ended, session, &session->process_source);
-}
-
-static bool is_process_gone(const struct ph_session *session)
-{
-    struct pollfd polled = {.fd = session->process, .events = POLLIN};
-    return poll(&polled, 1, 0) > 0;
-}
-
-bool ph__session_has_ended(const struct ph_session *session)
-{
-    char byte;
-    return is_process_gone(session) ||
-           recv(ph__control_stream_socket(session->stream), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* ---- life ---- */

@@ -362,16 +362,6 @@ void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
     ph__snapshot_destroy(snapshot);
 }
 
-void ph__server_run_ends(struct ph_hub_server *server, struct ph_tenant *tenant)
-{
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
-        if (tenant->members[i].session != NULL)
-            tenant->members[i].session->awaited = NULL; /* hears that the run has ended */
-    }
-    if (tenant->saves.is_under_way && ph__tenant_is_copied(tenant))
-        take_snapshot(server, tenant);
-}
-
 void ph__server_save_all(struct ph_hub_server *server)
 {
     server->is_ending = true;

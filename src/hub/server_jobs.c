@@ -19,7 +19,6 @@ void ph__server_end_run(
     ph__put_answer(&writer, status, why);
     if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
         ph__server_log_ended(server, tenant, why);
-    ph__server_run_ends(server, tenant);
     ph__tenant_stop(tenant);
     ph__server_drop_failures(server, tenant);
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
@@ -27,7 +26,7 @@ void ph__server_end_run(
         tenant->members[i] = (struct ph_member){0};
         if (session == NULL)
             continue;
-        session->tenant = NULL;
+        session->tenant = session->awaited = NULL; /* what it waits for ends, too */
         ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
     }
     tenant->num_joined = 0;
@@ -96,16 +95,6 @@ void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const c
 
 /* ---- joining ---- */
 
-/* A worker that comes again may come before the end of its former life is noticed. */
-static void replace_dead(struct ph_tenant *tenant, uint32_t rank)
-{
-    struct ph_session *session = tenant->members[rank].session;
-    if (session == NULL || !ph__session_has_ended(session))
-        return;
-    session->is_closing = true;
-    ph__server_session_ends(session);
-}
-
 static ph_status check_join(
     const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
 {
@@ -118,7 +107,6 @@ static ph_status check_join(
     if (join->rank >= tenant->settings.service.num_workers)
         return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
             tenant->settings.service.num_workers);
-    replace_dead(tenant, join->rank);
     if (tenant->members[join->rank].session != NULL)
         return ph_fail(PH_ERROR_USAGE, "service '%s': worker %u is there already", join->name, join->rank);
     if (tenant->state != PH_TENANT_GATHERING)

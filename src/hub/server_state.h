@@ -110,8 +110,6 @@ void ph__session_close(struct ph_session *session); /* frees it */
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
     const int *descriptors, size_t num_descriptors);
 void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
-bool ph__session_has_ended(
-    const struct ph_session *session); /* its other side is gone, which nobody has noticed yet */
 
 /* ---- server_jobs.c ---- */
 
@@ -211,9 +209,6 @@ void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *t
 
 /* The bell was rung: perhaps shards or a task are done. */
 void ph__server_look_at_checkpoints(struct ph_hub_server *server);
-
-/* Before a run is stopped: a snapshot that is whole is still written. */
-void ph__server_run_ends(struct ph_hub_server *server, struct ph_tenant *tenant);
 
 /* Waits for the tenant's task, whose outcome concerns nobody any more. */
 void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant);
