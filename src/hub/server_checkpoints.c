@@ -35,6 +35,7 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     tenant->saves.iteration = head.iteration;
     tenant->saves.chunk_bytes = head.chunk_bytes;
     ph__server_add_tenant(server, tenant);
+    ph__server_log_service(server, tenant, "service_restored");
     return PH_OK;
 }
 

@@ -57,7 +57,6 @@ void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant)
     *link = tenant->next;
     server->num_tenants--;
     ph__traffic_merge(&server->past_traffic, &tenant->past.traffic);
-    ph__server_log_service(server, tenant, "service_destroyed");
     ph__tenant_destroy(tenant);
 }
 
@@ -115,6 +114,7 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
         return PH_OK;
     }
     ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
+    ph__server_log_service(server, tenant, "service_destroyed");
     if (server->checkpoint_folder == NULL) {
         ph__server_forget(server, tenant);
         ph__session_answer(session, PH_OK);

@@ -168,7 +168,7 @@ void ph__server_log_opened(struct ph_session *session); /* and numbers it */
 void ph__server_log_closed(const struct ph_session *session);
 void ph__server_log_broken(struct ph_session *session, const char *why);
 void ph__server_log_refused(struct ph_session *session, const char *why);
-/* event: "service_created" or "service_destroyed". */
+/* event: "service_created", "service_restored" or "service_destroyed". */
 void ph__server_log_service(
     const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
 void ph__server_log_joined(const struct ph_session *session);

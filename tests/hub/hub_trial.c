@@ -116,7 +116,7 @@ ph_status hub_trial_train(struct test_worker *worker)
     if (worker->rank == 0) {
         trial->first_iteration = done;
         for (size_t key = 0; key < TRIAL_KEYS; key++)
-            record(worker->client, key, trial->dtype, trial->last);
+            record(worker->client, key, trial->dtype, trial->first);
     }
     for (uint64_t pushed = done; done < trial->stop_at; done++) {
         while (pushed < trial->stop_at && pushed < done + depth)

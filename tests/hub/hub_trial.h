@@ -24,6 +24,7 @@ struct hub_trial {
     bool has_left;    /* they leave in good order, instead of dying */
     /* What rank 0 tells: */
     uint64_t first_iteration;
+    float first[TRIAL_NUMBERS]; /* the parameters then */
     float *
         pulled; /* (stop_at + 1, TRIAL_NUMBERS) after each iteration but the first; NULL: only `last` is kept */
     float last[TRIAL_NUMBERS];

@@ -94,7 +94,7 @@ static void files_are_of_one_iteration(struct hub_trial *trial)
     }
     for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)
         assert_ok(test_worker_end(&workers[rank]));
-    memcpy(trial->pulled, trial->last, sizeof trial->last); /* of the beginning */
+    memcpy(trial->pulled, trial->first, sizeof trial->first);
     assert_true(num_files > 1);
     for (size_t i = 0; i < num_files; i++)
         check_file(trial, paths[i]);
@@ -130,6 +130,17 @@ static void of_a_clipped_job_a_file_is_of_one_iteration(void **state)
 
 /* ---- going on ---- */
 
+/* The next run, which has to find what the last one has left. */
+static void go_on_until(struct hub_trial *trial, const char *folder, uint64_t iteration)
+{
+    static float left[TRIAL_NUMBERS];
+    const uint64_t was_at = trial->stop_at;
+    memcpy(left, trial->last, sizeof left);
+    hub_trial_run_until(trial, folder, iteration);
+    assert_int_equal(trial->first_iteration, was_at);
+    assert_memory_equal(trial->first, left, sizeof left);
+}
+
 static void goes_on_bit_for_bit(struct hub_trial trial)
 {
     static float undisturbed[TRIAL_NUMBERS];
@@ -139,10 +150,8 @@ static void goes_on_bit_for_bit(struct hub_trial trial)
     hub_trial_run_until(&trial, folder, 10);
     assert_int_equal(trial.first_iteration, 0);
     assert_int_equal(hub_trial_iteration_of_file(folder), 10);
-    hub_trial_run_until(&trial, folder, 19);
-    assert_int_equal(trial.first_iteration, 10);
-    hub_trial_run_until(&trial, folder, 30);
-    assert_int_equal(trial.first_iteration, 19);
+    go_on_until(&trial, folder, 19);
+    go_on_until(&trial, folder, 30);
     assert_memory_equal(trial.last, undisturbed, sizeof undisturbed);
 }
 
