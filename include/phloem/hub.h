@@ -13,8 +13,22 @@
  * On one host this memory is shared with the hub, which reads and writes it in place; elsewhere it travels over TCP.
  *
  * Errors: PH_ERROR_PEER when the hub, another worker of the job or the network failed, or a wait took longer than its
- * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_MEMORY beyond a quota. After PH_ERROR_PEER a client can only
- * be destroyed; a job whose hub has a checkpoint goes on when all its workers connect again.
+ * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_MEMORY beyond a quota; PH_ERROR_CHECKPOINT for one that is
+ * damaged. After PH_ERROR_PEER a client can only be destroyed.
+ *
+ * Deaths: a job survives those of its workers and of the hub when its workers connect and initialise again. It then goes on from
+ * its last checkpoint, where the hub has a folder for them, else it begins anew. A synchronous job's checkpoint is of one
+ * iteration, and the job ends with the bits of one that nothing has happened to. So a worker that survives is a loop:
+ *
+ *     do {
+ *         status = ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration), the first that fails;
+ *         for (; status == PH_OK && iteration < end; iteration++)
+ *             status = an iteration;
+ *         ph_hub_client_destroy(client);
+ *     } while (status == PH_ERROR_PEER);
+ *
+ * The process that connects is the worker: on the hub's host its end is noticed at once, even if a child that it has forked
+ * still holds its sockets. Elsewhere such a child hides it until a wait is over.
  *
  * Threads: a client belongs to one thread at a time; several clients may live in one process. Nothing here needs MPI. */
 #ifndef PHLOEM_HUB_H
@@ -51,7 +65,7 @@ enum ph_hub_order {
 
 enum ph_hub_on_death {
     PH_HUB_ABORT, /* the death of a worker is an error for all workers of its job */
-    PH_HUB_SHRINK /* the job goes on with the workers that are left; sums hold theirs alone */
+    PH_HUB_SHRINK /* the job goes on with the workers that are left; sums hold theirs alone. After the hub's death it needs all */
 };
 
 /* How a wait passes its time. AUTO spins shortly and then sleeps, the sooner the more threads share the cores. */
@@ -95,7 +109,7 @@ struct ph_hub_service {
     uint32_t chunk_bytes;
     uint32_t
         depth; /* 1 or 2: iterations of a key that a worker may have under way; each costs memory. 0 means 1 */
-    uint64_t checkpoint_every;                 /* iterations; 0: on demand only */
+    uint64_t checkpoint_every; /* iterations, as the disk keeps up; 0: at the beginning and on demand alone */
     const struct ph_hub_optimizer *optimizers; /* borrowed for the call */
     size_t num_optimizers;                     /* 1 .. PH_HUB_MAX_OPTIMIZERS */
 };
@@ -117,13 +131,15 @@ struct ph_hub_options {  /* zero-initialised but for address: the defaults */
 };
 
 /* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call this.
- * PH_ERROR_USAGE: other settings, or another nonce under this name. */
+ * A hub with a folder for checkpoints keeps it from here on, until it is destroyed. PH_ERROR_USAGE: other settings, or another
+ * nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it cannot use. */
 ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service);
 
 /* Ends the service for all its workers and forgets it, checkpoint included. */
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
-/* Connects as worker `rank` of the service. */
+/* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with
+ * options do. */
 ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
     uint32_t rank, struct ph_hub_client **client_out);
 
@@ -163,11 +179,14 @@ ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of al
 /* Whether ph_hub_wait would return at once; moves things on. */
 ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
 
-/* From this worker's next pushes on; only rank 0 may. */
+/* From this worker's next pushes on; only rank 0 may. Between two iterations: a checkpoint has the rates that an iteration was
+ * made with. */
 ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimizer, float learning_rate);
 
-/* Asks for a checkpoint of the next complete iteration and returns when the hub has written it. PH_SYNCHRONOUS: all workers
- * must go on pushing, in other threads or processes, or none be under way. */
+/* Asks for a checkpoint, and returns when it is on the disk. Synchronous: of the newest iteration that any part of the job has come
+ * to, once all parts have; so call it between two iterations, and let the others finish theirs. Where a key is never pushed,
+ * there are none but of the beginning. PH_ERROR_USAGE when the hub has no folder for them; PH_ERROR_DISK or PH_ERROR_MEMORY
+ * when it could not be written: then the former one is still there, and the job goes on. */
 ph_status ph_hub_checkpoint(struct ph_hub_client *client);
 
 struct ph_hub_client_info {
@@ -200,7 +219,7 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
     /* Of jobs that name none, a multiple of 64. 0: what is measured to be good when the first such job begins, and less for
      * small jobs. */
     uint32_t chunk_bytes;
-    const char *checkpoint_folder; /* NULL: jobs are not kept */
+    const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
     const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
     const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
     int log_descriptor;     /* structured log lines go there; 0: nowhere */
@@ -216,7 +235,8 @@ const char *ph_hub_server_address(const struct ph_hub_server *server);
 const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
 
 /* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
- * program's main loop. Jobs are checkpointed at the end where there is a folder for it. */
+ * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
+ * more seconds, to come to the end of an iteration. */
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
 void ph_hub_server_stop(struct ph_hub_server *server);    /* from any thread or a signal handler */
 void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */

@@ -137,7 +137,9 @@ static ph_status check_deadline(struct ph_hub_client *client, size_t key, uint64
     if (ph__clock_ns() < deadline_ns)
         return PH_OK;
     return ph_fail(PH_ERROR_PEER,
-        "key %zu, iteration %llu: %u of %u chunks were not answered within %u ms; does each worker push it?",
+        "key %zu, iteration %llu: %u of %u chunks were not answered within %u ms: a worker has not pushed "
+        "it, or "
+        "the hub stands still",
         key, (unsigned long long)oldest->iteration, oldest->num_missing, client->layout->keys[key].num_chunks,
         client->timeout_ms);
 }

@@ -60,12 +60,11 @@ struct texts { /* in an arena */
     char sum[17];
 };
 
-static void sum_texts(struct texts *texts)
+void ph__job_checkpoint_sum(const char *service, const char *keys, const char *progress, char digits_out[17])
 {
-    const uint64_t sums[] = {ph__checksum(texts->service, strlen(texts->service)),
-        ph__checksum(texts->keys, strlen(texts->keys)),
-        ph__checksum(texts->progress, strlen(texts->progress))};
-    snprintf(texts->sum, sizeof texts->sum, "%016" PRIx64, ph__checksum(sums, sizeof sums));
+    const uint64_t sums[] = {ph__checksum(service, strlen(service)), ph__checksum(keys, strlen(keys)),
+        ph__checksum(progress, strlen(progress))};
+    snprintf(digits_out, 17, "%016" PRIx64, ph__checksum(sums, sizeof sums));
 }
 
 static const char *service_digits(struct ph_arena *arena, const struct ph_service_settings *settings)
@@ -115,7 +114,7 @@ static ph_status make_texts(
     if (texts_out->service == NULL || texts_out->keys == NULL || texts_out->progress == NULL)
         return ph_fail(
             PH_ERROR_MEMORY, "no memory for a checkpoint of service '%s'", snapshot->settings.name);
-    sum_texts(texts_out);
+    ph__job_checkpoint_sum(texts_out->service, texts_out->keys, texts_out->progress, texts_out->sum);
     return PH_OK;
 }
 
@@ -211,7 +210,7 @@ static ph_status get_texts(const struct ph_safetensors *file, const char *path, 
     PH_TRY(get_text(file, path, "keys", &texts_out->keys));
     PH_TRY(get_text(file, path, "progress", &texts_out->progress));
     PH_TRY(get_text(file, path, "sum", &sum));
-    sum_texts(texts_out);
+    ph__job_checkpoint_sum(texts_out->service, texts_out->keys, texts_out->progress, texts_out->sum);
     if (strcmp(sum, texts_out->sum) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: damaged: its metadata do not have their checksum", path);
     return PH_OK;

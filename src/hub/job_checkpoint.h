@@ -45,6 +45,9 @@ ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoin
  * seal first. After an error the snapshot is good for nothing. */
 ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot);
 
+/* The checksum of the metadata: 16 digits. */
+void ph__job_checkpoint_sum(const char *service, const char *keys, const char *progress, char digits_out[17]);
+
 /* Removes the file for good; fine when there is none. PH_ERROR_DISK. */
 ph_status ph__job_checkpoint_remove(const char *path);
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/directory.h"
 #include "base/memory.h"
 #include "base/random_bytes.h"
 #include "base/stop.h"
@@ -284,7 +285,7 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
     close_descriptor(server->listening_local);
     close_descriptor(server->bell[0]);
     close_descriptor(server->bell[1]);
-    ph__server_close_checkpoints(server);
+    ph__directory_unlock(server->checkpoint_lock);
     pthread_mutex_destroy(&server->failures_mutex);
     if (server->secret != NULL)
         ph__secret_fini(server->secret);

@@ -24,7 +24,7 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     struct ph_tenant *tenant;
     char *wanted;
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
-    PH_TRY(ph__job_checkpoint_path(server->checkpoint_folder, head.settings.name, &wanted));
+    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, head.settings.name, &wanted));
     const bool is_there = strcmp(path, wanted) == 0;
     free(wanted);
     if (!is_there)
@@ -44,7 +44,7 @@ static ph_status visit_file(void *argument, const char *name)
     struct ph_hub_server *server = argument;
     struct ph_arena arena = {0};
     ph_status status = PH_OK;
-    const char *path = ph__path_join(&arena, server->checkpoint_folder, name);
+    const char *path = ph__path_join(&arena, server->options.checkpoint_folder, name);
     if (path == NULL)
         status = PH_ERROR_MEMORY;
     else if (ph__path_ends_in(name, PH_CHECKPOINT_TEMPORARY_ENDING))
@@ -59,21 +59,18 @@ ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
 {
     if (server->options.checkpoint_folder == NULL)
         return PH_OK;
-    server->checkpoint_folder = strdup(server->options.checkpoint_folder);
-    if (server->checkpoint_folder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
-    PH_TRY(ph__directory_create(server->checkpoint_folder));
-    PH_TRY(ph__directory_lock(server->checkpoint_folder, &server->checkpoint_lock));
-    return ph__directory_visit(server->checkpoint_folder, visit_file, server);
+    PH_TRY(ph__directory_create(server->options.checkpoint_folder));
+    PH_TRY(ph__directory_lock(server->options.checkpoint_folder, &server->checkpoint_lock));
+    return ph__directory_visit(server->options.checkpoint_folder, visit_file, server);
 }
 
 ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name)
 {
     char *path;
     ph_status status = PH_OK;
-    if (server->checkpoint_folder == NULL)
+    if (server->options.checkpoint_folder == NULL)
         return PH_OK;
-    PH_TRY(ph__job_checkpoint_path(server->checkpoint_folder, name, &path));
+    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, name, &path));
     if (ph__file_exists(path))
         status = restore_file(server, path);
     if (status == PH_ERROR_CHECKPOINT)
@@ -90,7 +87,7 @@ static ph_status start_task(struct ph_hub_server *server, struct ph_tenant *tena
 {
     struct ph_tenant_saves *saves = &tenant->saves;
     char *path;
-    PH_TRY(ph__job_checkpoint_path(server->checkpoint_folder, tenant->settings.name, &path));
+    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, tenant->settings.name, &path));
     const ph_status status = ph__checkpoint_task_start(work, path, snapshot, server->bell[1], &saves->task);
     free(path);
     saves->task_number = saves->num_begun;
@@ -249,7 +246,7 @@ static void removed(struct ph_hub_server *server, struct ph_tenant *tenant, ph_s
 bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
     ph_status status = PH_OK;
-    if (server->checkpoint_folder == NULL || tenant->saves.task != NULL)
+    if (server->options.checkpoint_folder == NULL || tenant->saves.task != NULL)
         return true;
     if (tenant->state == PH_TENANT_ENDING) {
         status = start_task(server, tenant, PH_CHECKPOINT_REMOVE, NULL);
@@ -381,10 +378,4 @@ bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_wor
             return true;
     }
     return false;
-}
-
-void ph__server_close_checkpoints(struct ph_hub_server *server)
-{
-    ph__directory_unlock(server->checkpoint_lock);
-    free(server->checkpoint_folder);
 }

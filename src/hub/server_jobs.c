@@ -221,7 +221,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenan
         .failure = ph__server_note_failure,
         .has_news = ph__server_note_news,
         .context = server,
-        .has_snapshots = server->checkpoint_folder != NULL,
+        .has_snapshots = server->options.checkpoint_folder != NULL,
         .trace = trace_name != NULL ? server->trace.events : NULL,
         .trace_name = trace_name,
     };
@@ -270,7 +270,7 @@ static ph_status request_init(struct ph_session *session, const struct ph_contro
     tenant->num_with_keys++;
     if (tenant->num_with_keys < tenant->settings.service.num_workers)
         return PH_OK;
-    if (session->server->checkpoint_folder != NULL) {
+    if (session->server->options.checkpoint_folder != NULL) {
         tenant->state = PH_TENANT_LOADING;
         ph__server_keep(session->server, tenant);
         return PH_OK;
@@ -354,7 +354,7 @@ void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *t
     if (tenant->num_ready < tenant->settings.service.num_workers || tenant->saves.is_restoring)
         return;
     tenant->is_going = true;
-    tenant->saves.is_wanted = !tenant->is_restored && server->checkpoint_folder != NULL;
+    tenant->saves.is_wanted = !tenant->is_restored && server->options.checkpoint_folder != NULL;
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
         ph__session_send(tenant->members[i].session, PH_FRAME_GO, NULL, NULL, 0);
     ph__server_keep(server, tenant);
@@ -377,7 +377,7 @@ static ph_status request_checkpoint(struct ph_session *session)
     struct ph_tenant *tenant = session->tenant;
     if (tenant == NULL || !tenant->is_going)
         return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker of a running job");
-    if (session->server->checkpoint_folder == NULL) {
+    if (session->server->options.checkpoint_folder == NULL) {
         ph__session_answer(
             session, ph_fail(PH_ERROR_USAGE, "this hub keeps no checkpoints: it was given no folder"));
         return PH_OK;

@@ -93,7 +93,7 @@ ph_status ph__server_request_create(struct ph_session *session, const struct ph_
     ph_status status = ph__get_service(frame->body, frame->size, &settings);
     if (status == PH_OK)
         status = create_service(session->server, &settings.service, &tenant);
-    if (status != PH_OK || session->server->checkpoint_folder == NULL || tenant->saves.has_file) {
+    if (status != PH_OK || session->server->options.checkpoint_folder == NULL || tenant->saves.has_file) {
         ph__session_answer(session, status);
         return PH_OK;
     }
@@ -115,7 +115,7 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
     }
     ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
     ph__server_log_service(server, tenant, "service_destroyed");
-    if (server->checkpoint_folder == NULL) {
+    if (server->options.checkpoint_folder == NULL) {
         ph__server_forget(server, tenant);
         ph__session_answer(session, PH_OK);
         return PH_OK;

@@ -81,9 +81,8 @@ struct ph_hub_server {
     bool is_crowded; /* core threads and workers of this host outnumber the processors */
     uint64_t max_bytes;
     struct ph_secret *secret; /* NULL: none */
-    char *checkpoint_folder;  /* NULL: jobs are not kept */
-    int checkpoint_lock;
-    bool is_ending; /* no checkpoint is begun any more but those that are asked for */
+    int checkpoint_lock;      /* of the folder for checkpoints; -1: none */
+    bool is_ending;           /* no checkpoint is begun any more but those that are asked for */
     struct ph_tenant *tenants;
     struct ph_session *sessions;
     uint32_t num_tenants;
@@ -194,7 +193,6 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 
 /* Finds the services that the folder holds. What cannot be used is reported and left alone. */
 ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
-void ph__server_close_checkpoints(struct ph_hub_server *server);
 
 /* There may be a file of a service that the hub does not know: PH_ERROR_CHECKPOINT saying why it cannot be used; or it is known
  * afterwards. */
