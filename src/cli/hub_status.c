@@ -194,6 +194,8 @@ static ph_status print_job(const struct ph_json *job)
            " updates waited for replies\n\n",
         text(job, "name"), count(job, "num_chunks"), count(job, "pushes"), count(job, "pulls"),
         count(job, "reply_waits"));
+    if (ph__json_get(job, "checkpoint_iteration") != NULL)
+        printf("its checkpoint is of iteration %" PRIu64 "\n\n", count(job, "checkpoint_iteration"));
     PH_TRY(print_workers(job));
     if (num_shown > 0)
         printf("\n");

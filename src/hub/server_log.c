@@ -111,13 +111,15 @@ void ph__server_log_ended(const struct ph_hub_server *server, const struct ph_te
 
 /* ---- checkpoints ---- */
 
-void ph__server_log_checkpoint(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant)
 {
+    server->counts.checkpoints++;
     PH_LOG(server->log, PH_LOG_INFO, "checkpoint_written", TEXT("job", tenant->settings.name),
         COUNT("iteration", tenant->saves.iteration));
 }
 
-void ph__server_log_checkpoint_failed(const struct ph_hub_server *server, const char *event)
+void ph__server_log_checkpoint_failed(struct ph_hub_server *server, const char *event)
 {
+    server->counts.failed_checkpoints++;
     PH_LOG(server->log, PH_LOG_ERROR, event, TEXT("reason", ph_error_text()));
 }

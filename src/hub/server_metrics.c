@@ -38,6 +38,8 @@ static void put_hub(struct text *text)
         figures->num_connections);
     put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_connections_total",
         "Control connections that were ever taken.", server->counts.connections);
+    put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_checkpoints_total", "Checkpoints that were written.",
+        server->counts.checkpoints);
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_crowded",
         "1 where core threads and workers of this host outnumber its processors.", server->is_crowded);
 }
@@ -53,10 +55,12 @@ static void put_failures(struct text *text)
         {"request_refused", counts->refused_requests},
         {"worker_ended", counts->ended_workers},
         {"worker_failed", counts->failed_workers},
+        {"checkpoint_failed", counts->failed_checkpoints},
     };
     ph__prometheus_begin(&text->prometheus, PH_PROMETHEUS_COUNTER, "phloem_hub_failures_total",
         "What went wrong: a connection that made no sense, a request that was refused, a worker that ended "
-        "without leaving, a worker or link that broke the rules.");
+        "without leaving, a worker or link that broke the rules, a checkpoint that was not written or not "
+        "used.");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         const struct ph_prometheus_label label = {"reason", failures[i].reason};
         ph__prometheus_count(&text->prometheus, &label, 1, failures[i].count);
@@ -150,6 +154,11 @@ static uint64_t iteration(const struct ph_tenant_figures *figures)
     return figures->iteration;
 }
 
+static uint64_t checkpoint_iteration(const struct ph_tenant_figures *figures)
+{
+    return figures->tenant->saves.iteration;
+}
+
 static uint64_t updates(const struct ph_tenant_figures *figures)
 {
     return figures->counters.updates;
@@ -186,6 +195,8 @@ static const struct {
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_memory_bytes", "Memory of the job.", memory_bytes},
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the chunk that has had the fewest.",
         iteration},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_checkpoint_iteration",
+        "The iteration of the job's last checkpoint.", checkpoint_iteration},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_updates_total", "Updates of chunks.", updates},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_gradient_bytes_total", "Bytes of gradients that were summed.",
         gradient_bytes},

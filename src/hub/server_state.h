@@ -53,8 +53,10 @@ struct ph_failure {
 /* Since the hub was started. */
 struct ph_server_counts {
     uint64_t connections, broken_connections, refused_requests;
-    uint64_t ended_workers;  /* whose connection ended before they had left */
-    uint64_t failed_workers; /* that broke the rules, or whose link did */
+    uint64_t ended_workers;      /* whose connection ended before they had left */
+    uint64_t failed_workers;     /* that broke the rules, or whose link did */
+    uint64_t checkpoints;        /* written */
+    uint64_t failed_checkpoints; /* not written, or not used */
 };
 
 #define PH_HUB_MAX_TRACED_JOBS 64
@@ -177,9 +179,9 @@ void ph__server_log_failed(
 void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant);
 void ph__server_log_ended(
     const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why);
-void ph__server_log_checkpoint(const struct ph_hub_server *server, const struct ph_tenant *tenant);
+void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant);
 /* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... */
-void ph__server_log_checkpoint_failed(const struct ph_hub_server *server, const char *event);
+void ph__server_log_checkpoint_failed(struct ph_hub_server *server, const char *event);
 const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 /* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
 void ph__server_end_run(

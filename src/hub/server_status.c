@@ -139,6 +139,8 @@ static struct ph_json *job_of(const struct ph_tenant_figures *figures, size_t ma
     struct ph_json *job = ph__json_object(), *workers = ph__json_array(), *keys = ph__json_array();
     set_service(job, tenant);
     set_count(job, "iteration", figures->iteration);
+    if (tenant->saves.has_parameters)
+        set_count(job, "checkpoint_iteration", tenant->saves.iteration);
     SET_FIELDS(job, shard_fields, &figures->counters);
     for (uint32_t i = 0; i < ph__min(tenant->settings.service.num_workers, max_listed); i++)
         add_worker(workers, figures, i);

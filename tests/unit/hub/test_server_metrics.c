@@ -187,6 +187,29 @@ static void tcp_is_told_apart_and_has_payloads(void **state)
     hub_trial_end(&hub);
 }
 
+static void checkpoints_are_counted(void **state)
+{
+    (void)state;
+    struct hub_trial hub;
+    struct hub_workers workers;
+    hub_trial_begin(&hub, (struct ph_hub_server_options){
+                              .metrics_address = "127.0.0.1:0", .checkpoint_folder = test_path("kept")});
+    struct ph_hub_service service = hub_trial_service("job", 2);
+    service.checkpoint_every = 6;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    hub_workers_begin(&workers, &hub, &service, &a_key, 1, 6, PH_HUB_AUTO);
+    hub_workers_wait(&workers);
+    while (value_of(scrape(&hub), "phloem_hub_job_checkpoint_iteration{job=\"job\"}") < 6)
+        continue; /* it is written while the job goes on */
+    const char *page = scrape(&hub);
+    check_lines(page);
+    assert_true(value_of(page, "phloem_hub_checkpoints_total") > 0);
+    assert_true(value_of(page, "phloem_hub_failures_total{reason=\"checkpoint_failed\"}") == 0);
+    hub_workers_end(&workers);
+    hub_workers_fini(&workers);
+    hub_trial_end(&hub);
+}
+
 static void failures_are_told_by_their_reason(void **state)
 {
     (void)state;
@@ -242,6 +265,7 @@ int main(void)
         cmocka_unit_test(counters_count_what_a_job_does),
         cmocka_unit_test(counters_never_fall),
         cmocka_unit_test(tcp_is_told_apart_and_has_payloads),
+        cmocka_unit_test(checkpoints_are_counted),
         cmocka_unit_test(failures_are_told_by_their_reason),
         cmocka_unit_test(addresses_that_cannot_be_are_refused),
         cmocka_unit_test(without_an_address_there_are_none),
