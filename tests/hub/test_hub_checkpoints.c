@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
-#include "hub/hub_trial.h"
+#include "hub/kept_job.h"
 #include "kernel/kernel.h"
 
 /* ---- files that are written while the job runs ---- */
@@ -20,7 +20,7 @@ static bool collect(const char *folder, uint64_t *last_iteration, const char *pa
 {
     struct ph_job_checkpoint_head head;
     unlink(path);
-    if (link(hub_trial_file(folder), path) != 0)
+    if (link(kept_job_file(folder), path) != 0)
         return false;
     assert_ok(ph__job_checkpoint_read_head(path, &head));
     const bool is_new = head.num_keys > 0 && head.iteration != *last_iteration;
@@ -37,7 +37,7 @@ static void assert_numbers(const struct ph_snapshot *snapshot, const float *arra
 }
 
 /* The running mean of gradients that the optimizer has after each iteration, by its kernel alone. */
-static void work_out_m(const struct hub_trial *trial, uint64_t iteration, float *m_out)
+static void work_out_m(const struct kept_job *trial, uint64_t iteration, float *m_out)
 {
     enum ph_isa isa;
     float sum[TRIAL_NUMBERS], weights[TRIAL_NUMBERS] = {0};
@@ -47,15 +47,15 @@ static void work_out_m(const struct hub_trial *trial, uint64_t iteration, float 
     memset(m_out, 0, TRIAL_NUMBERS * sizeof *m_out);
     for (uint64_t t = 1; t <= iteration; t++) {
         for (size_t i = 0; i < TRIAL_NUMBERS; i++)
-            sum[i] = hub_trial_gradient(0, t, i) + hub_trial_gradient(1, t, i);
+            sum[i] = kept_job_gradient(0, t, i) + kept_job_gradient(1, t, i);
         ph__kernels_for(isa)->optimizer_update(&step, TRIAL_NUMBERS, sum, weights, m_out, NULL);
     }
 }
 
-static void check_file(const struct hub_trial *trial, const char *path)
+static void check_file(const struct kept_job *trial, const char *path)
 {
     static float m[TRIAL_NUMBERS];
-    struct ph_snapshot *snapshot = hub_trial_read_file(trial, path);
+    struct ph_snapshot *snapshot = kept_job_read_file(trial, path);
     assert_numbers(snapshot, snapshot->weights, trial->pulled + snapshot->iteration * TRIAL_NUMBERS);
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++)
         assert_int_equal(snapshot->chunks[i].version, snapshot->iteration);
@@ -63,27 +63,27 @@ static void check_file(const struct hub_trial *trial, const char *path)
         work_out_m(trial, snapshot->iteration, m);
         assert_numbers(snapshot, snapshot->m, m);
     }
-    const float rate = hub_trial_learning_rate(trial, snapshot->iteration);
+    const float rate = kept_job_learning_rate(trial, snapshot->iteration);
     assert_memory_equal(&snapshot->learning_rates[0], &rate, sizeof rate);
     ph__snapshot_destroy(snapshot);
 }
 
 /* The workers run as fast as they can, while files are collected; what they must hold is known afterwards. */
-static void files_are_of_one_iteration(struct hub_trial *trial)
+static void files_are_of_one_iteration(struct kept_job *trial)
 {
     char paths[MAX_FILES][64];
     struct test_hub hub;
     struct test_worker workers[TRIAL_WORKERS];
-    const char *folder = hub_trial_fresh_folder();
+    const char *folder = kept_job_fresh_folder();
     size_t num_files = 0;
     uint64_t last_iteration = UINT64_MAX;
     trial->hub = &hub;
     trial->stop_at = NUM_ITERATIONS;
     trial->is_saved = true;
     trial->pulled = calloc((NUM_ITERATIONS + 1) * TRIAL_NUMBERS, sizeof(float));
-    hub_trial_begin_hub(&hub, folder);
+    kept_job_begin_hub(&hub, folder);
     for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++) {
-        workers[rank] = (struct test_worker){.rank = rank, .function = hub_trial_train, .context = trial};
+        workers[rank] = (struct test_worker){.rank = rank, .function = kept_job_train, .context = trial};
         test_worker_begin(&workers[rank]);
     }
     while (num_files < MAX_FILES && last_iteration != NUM_ITERATIONS) {
@@ -105,7 +105,7 @@ static void files_are_of_one_iteration(struct hub_trial *trial)
 static void a_file_is_of_one_iteration(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     trial.service.checkpoint_every = 3;
     files_are_of_one_iteration(&trial);
 }
@@ -113,7 +113,7 @@ static void a_file_is_of_one_iteration(void **state)
 static void with_two_iterations_under_way_a_file_is_of_one(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     trial.service.checkpoint_every = 3;
     trial.service.depth = 2;
     files_are_of_one_iteration(&trial);
@@ -122,7 +122,7 @@ static void with_two_iterations_under_way_a_file_is_of_one(void **state)
 static void of_a_clipped_job_a_file_is_of_one_iteration(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     trial.service.checkpoint_every = 3;
     trial.service.clip_norm = 2;
     files_are_of_one_iteration(&trial);
@@ -131,25 +131,25 @@ static void of_a_clipped_job_a_file_is_of_one_iteration(void **state)
 /* ---- going on ---- */
 
 /* The next run, which has to find what the last one has left. */
-static void go_on_until(struct hub_trial *trial, const char *folder, uint64_t iteration)
+static void go_on_until(struct kept_job *trial, const char *folder, uint64_t iteration)
 {
     static float left[TRIAL_NUMBERS];
     const uint64_t was_at = trial->stop_at;
     memcpy(left, trial->last, sizeof left);
-    hub_trial_run_until(trial, folder, iteration);
+    kept_job_run_until(trial, folder, iteration);
     assert_int_equal(trial->first_iteration, was_at);
     assert_memory_equal(trial->first, left, sizeof left);
 }
 
-static void goes_on_bit_for_bit(struct hub_trial trial)
+static void goes_on_bit_for_bit(struct kept_job trial)
 {
     static float undisturbed[TRIAL_NUMBERS];
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_run_until(&trial, NULL, 30);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_run_until(&trial, NULL, 30);
     memcpy(undisturbed, trial.last, sizeof undisturbed);
-    hub_trial_run_until(&trial, folder, 10);
+    kept_job_run_until(&trial, folder, 10);
     assert_int_equal(trial.first_iteration, 0);
-    assert_int_equal(hub_trial_iteration_of_file(folder), 10);
+    assert_int_equal(kept_job_iteration_of_file(folder), 10);
     go_on_until(&trial, folder, 19);
     go_on_until(&trial, folder, 30);
     assert_memory_equal(trial.last, undisturbed, sizeof undisturbed);
@@ -172,14 +172,14 @@ static void each_optimizer_goes_on_bit_for_bit(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
-        goes_on_bit_for_bit(hub_trial_make(optimizers[i]));
+        goes_on_bit_for_bit(kept_job_make(optimizers[i]));
 }
 
 static void each_kind_of_job_goes_on_bit_for_bit(void **state)
 {
     (void)state;
-    struct hub_trial half = hub_trial_make(trial_momentum), brain = half, deep = half, clipped = half,
-                     mean = half, own = half, tcp = half;
+    struct kept_job half = kept_job_make(trial_momentum), brain = half, deep = half, clipped = half,
+                    mean = half, own = half, tcp = half;
     half.dtype = PH_F16;
     brain.dtype = PH_BF16;
     deep.service.depth = 2;
@@ -201,14 +201,14 @@ static void each_kind_of_job_goes_on_bit_for_bit(void **state)
 static void chunks_stay_as_they_were(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     struct ph_job_checkpoint_head head;
-    const char *folder = hub_trial_fresh_folder();
+    const char *folder = kept_job_fresh_folder();
     trial.service.chunk_bytes = 0;
-    hub_trial_run_until(&trial, folder, 5);
-    assert_ok(ph__job_checkpoint_read_head(hub_trial_file(folder), &head));
+    kept_job_run_until(&trial, folder, 5);
+    assert_ok(ph__job_checkpoint_read_head(kept_job_file(folder), &head));
     assert_true(head.chunk_bytes > 0);
-    hub_trial_run_until(&trial, folder, 9);
+    kept_job_run_until(&trial, folder, 9);
     assert_int_equal(trial.first_iteration, 5);
 }
 
@@ -217,16 +217,16 @@ static void a_worker_that_dies_sends_its_job_back(void **state)
 {
     (void)state;
     struct test_hub hub;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
-    hub_trial_begin_hub(&hub, hub_trial_fresh_folder());
+    struct kept_job trial = kept_job_make(trial_momentum);
+    kept_job_begin_hub(&hub, kept_job_fresh_folder());
     trial.hub = &hub;
     trial.service.checkpoint_every = 4;
     trial.has_left = false;
     trial.stop_at = 11;
-    (void)!hub_trial_run(&trial); /* whoever is slower may hear of the other's death */
+    (void)!kept_job_run(&trial); /* whoever is slower may hear of the other's death */
     trial.has_left = true;
     trial.stop_at = 16;
-    assert_ok(hub_trial_run(&trial));
+    assert_ok(kept_job_run(&trial));
     assert_true(trial.first_iteration == 4 || trial.first_iteration == 8 || trial.first_iteration == 0);
     test_hub_end(&hub);
 }
@@ -238,17 +238,17 @@ static void an_asynchronous_job_goes_on_from_about_where_it_was(void **state)
     (void)state;
     static const enum ph_hub_mode modes[] = {PH_HUB_ASYNCHRONOUS, PH_HUB_BOUNDED};
     for (size_t i = 0; i < 2; i++) {
-        struct hub_trial trial = hub_trial_make(trial_momentum);
-        const char *folder = hub_trial_fresh_folder();
+        struct kept_job trial = kept_job_make(trial_momentum);
+        const char *folder = kept_job_fresh_folder();
         trial.service.mode = modes[i];
         trial.service.staleness = 2;
-        hub_trial_run_until(&trial, folder, 20);
-        const uint64_t iteration = hub_trial_iteration_of_file(folder);
+        kept_job_run_until(&trial, folder, 20);
+        const uint64_t iteration = kept_job_iteration_of_file(folder);
         assert_true(
             iteration >= 10 && iteration <= 20); /* rank 0 has done 20 when it asks, the other any number */
-        hub_trial_run_until(&trial, folder, 40);
+        kept_job_run_until(&trial, folder, 40);
         assert_int_equal(trial.first_iteration, iteration);
-        assert_true(hub_trial_iteration_of_file(folder) > iteration);
+        assert_true(kept_job_iteration_of_file(folder) > iteration);
     }
 }
 
@@ -256,17 +256,17 @@ static void an_asynchronous_job_is_saved_now_and_then(void **state)
 {
     (void)state;
     struct test_hub hub;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_begin_hub(&hub, folder);
+    struct kept_job trial = kept_job_make(trial_momentum);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.service.mode = PH_HUB_ASYNCHRONOUS;
     trial.service.checkpoint_every = 5;
     trial.stop_at = 400;
-    assert_ok(hub_trial_run(&trial));
+    assert_ok(kept_job_run(&trial));
     test_hub_end(&hub);
-    assert_true(hub_trial_iteration_of_file(folder) >= 5);
-    struct ph_snapshot *snapshot = hub_trial_read_file(&trial, hub_trial_file(folder));
+    assert_true(kept_job_iteration_of_file(folder) >= 5);
+    struct ph_snapshot *snapshot = kept_job_read_file(&trial, kept_job_file(folder));
     ph__snapshot_destroy(snapshot);
 }
 

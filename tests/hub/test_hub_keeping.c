@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "hub/hub_trial.h"
+#include "hub/kept_job.h"
 
 /* ---- services ---- */
 
@@ -25,15 +25,15 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     (void)state;
     struct test_hub hub;
     struct ph_hub_client *client;
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_begin_hub(&hub, folder);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_begin_hub(&hub, folder);
     assert_ok(create(&hub, "a", 1, 1));
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(ph_hub_destroy_service(&hub.options, "b", 2));
     assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
     test_hub_end(&hub);
-    hub_trial_begin_hub(&hub, folder);
+    kept_job_begin_hub(&hub, folder);
     assert_ok(ph_hub_connect(&hub.options, "a", 1, 0, &client));
     ph_hub_client_destroy(client);
     assert_ok(create(&hub, "a", 1, 1));
@@ -41,7 +41,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_fails(create(&hub, "a", 7, 1), PH_ERROR_USAGE, "another nonce");
     assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
     assert_ok(ph_hub_destroy_service(&hub.options, "a", 1));
-    assert_false(ph__file_exists(hub_trial_path(folder, "a.safetensors")));
+    assert_false(ph__file_exists(kept_job_path(folder, "a.safetensors")));
     assert_ok(create(&hub, "a", 7, 2));
     test_hub_end(&hub);
 }
@@ -50,16 +50,16 @@ static void a_destroyed_job_begins_anew(void **state)
 {
     (void)state;
     struct test_hub hub;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_begin_hub(&hub, folder);
+    struct kept_job trial = kept_job_make(trial_momentum);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.stop_at = 6;
     trial.is_saved = true;
-    assert_ok(hub_trial_run(&trial));
+    assert_ok(kept_job_run(&trial));
     assert_ok(ph_hub_destroy_service(&hub.options, "job", TRIAL_NONCE));
-    assert_false(ph__file_exists(hub_trial_file(folder)));
-    assert_ok(hub_trial_run(&trial));
+    assert_false(ph__file_exists(kept_job_file(folder)));
+    assert_ok(kept_job_run(&trial));
     assert_int_equal(trial.first_iteration, 0);
     test_hub_end(&hub);
 }
@@ -67,27 +67,27 @@ static void a_destroyed_job_begins_anew(void **state)
 static void other_keys_cannot_go_on(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     struct test_hub hub;
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_run_until(&trial, folder, 3);
-    hub_trial_begin_hub(&hub, folder);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_run_until(&trial, folder, 3);
+    kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.dtype = PH_F16;
-    assert_fails(hub_trial_run(&trial), PH_ERROR_USAGE, "other keys");
+    assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "other keys");
     test_hub_end(&hub);
 }
 
 static void without_a_folder_there_are_no_checkpoints(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     struct test_hub hub;
-    hub_trial_begin_hub(&hub, NULL);
+    kept_job_begin_hub(&hub, NULL);
     trial.hub = &hub;
     trial.stop_at = 3;
     trial.is_saved = true;
-    assert_fails(hub_trial_run(&trial), PH_ERROR_USAGE, "no checkpoints");
+    assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "no checkpoints");
     test_hub_end(&hub);
 }
 
@@ -106,20 +106,20 @@ static void flip_byte(const char *path, off_t at)
 static void damaged_settings_are_told_and_left_alone(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     struct test_hub hub;
     struct ph_hub_client *client;
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_run_until(&trial, folder, 3);
-    flip_byte(hub_trial_file(folder), 300);
-    hub_trial_begin_hub(&hub, folder); /* it serves all the same */
+    const char *folder = kept_job_fresh_folder();
+    kept_job_run_until(&trial, folder, 3);
+    flip_byte(kept_job_file(folder), 300);
+    kept_job_begin_hub(&hub, folder); /* it serves all the same */
     trial.hub = &hub;
-    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "can begin anew when that file is gone");
+    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "can begin anew when that file is gone");
     assert_fails(
         ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client), PH_ERROR_CHECKPOINT, "damaged");
     assert_ok(create(&hub, "another", 1, 1));
-    unlink(hub_trial_file(folder));
-    assert_ok(hub_trial_run(&trial));
+    unlink(kept_job_file(folder));
+    assert_ok(kept_job_run(&trial));
     assert_int_equal(trial.first_iteration, 0);
     test_hub_end(&hub);
 }
@@ -127,19 +127,19 @@ static void damaged_settings_are_told_and_left_alone(void **state)
 static void damaged_parameters_are_never_used(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     struct test_hub hub;
-    const char *folder = hub_trial_fresh_folder();
+    const char *folder = kept_job_fresh_folder();
     uint64_t size;
-    hub_trial_run_until(&trial, folder, 3);
-    assert_ok(ph__file_size(hub_trial_file(folder), &size));
-    flip_byte(hub_trial_file(folder), (off_t)size - 5);
-    hub_trial_begin_hub(&hub, folder);
+    kept_job_run_until(&trial, folder, 3);
+    assert_ok(ph__file_size(kept_job_file(folder), &size));
+    flip_byte(kept_job_file(folder), (off_t)size - 5);
+    kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
-    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "job.safetensors");
-    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "job.safetensors");
+    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "job.safetensors");
+    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "job.safetensors");
     assert_ok(ph_hub_destroy_service(&hub.options, "job", TRIAL_NONCE));
-    assert_ok(hub_trial_run(&trial));
+    assert_ok(kept_job_run(&trial));
     assert_int_equal(trial.first_iteration, 0);
     test_hub_end(&hub);
 }
@@ -149,13 +149,13 @@ static void what_a_killed_hub_left_half_is_removed(void **state)
     (void)state;
     struct test_hub hub;
     struct ph_hub_server *second;
-    const char *folder = hub_trial_fresh_folder();
+    const char *folder = kept_job_fresh_folder();
     const struct ph_hub_server_options options = {.checkpoint_folder = folder, .num_threads = 1};
-    test_write_text(hub_trial_path(folder, "x.safetensors.tmp"), "half a file");
-    test_write_text(hub_trial_path(folder, "notes.txt"), "somebody's");
-    hub_trial_begin_hub(&hub, folder);
-    assert_false(ph__file_exists(hub_trial_path(folder, "x.safetensors.tmp")));
-    assert_true(ph__file_exists(hub_trial_path(folder, "notes.txt")));
+    test_write_text(kept_job_path(folder, "x.safetensors.tmp"), "half a file");
+    test_write_text(kept_job_path(folder, "notes.txt"), "somebody's");
+    kept_job_begin_hub(&hub, folder);
+    assert_false(ph__file_exists(kept_job_path(folder, "x.safetensors.tmp")));
+    assert_true(ph__file_exists(kept_job_path(folder, "notes.txt")));
     assert_fails(ph_hub_server_create(&options, &second), PH_ERROR_USAGE, "somebody else");
     test_hub_end(&hub);
 }
@@ -165,24 +165,24 @@ static void a_disk_that_fails_is_told(void **state)
 {
     (void)state;
     struct test_hub hub;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_begin_hub(&hub, folder);
+    struct kept_job trial = kept_job_make(trial_momentum);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.stop_at = 3;
     trial.is_saved = true;
-    assert_ok(hub_trial_run(&trial));
-    unlink(hub_trial_file(folder));
+    assert_ok(kept_job_run(&trial));
+    unlink(kept_job_file(folder));
     assert_int_equal(rmdir(folder), 0);
     assert_fails(create(&hub, "another", 1, 1), PH_ERROR_DISK, "cannot write");
-    assert_fails(hub_trial_run(&trial), PH_ERROR_CHECKPOINT, "cannot open"); /* its own is gone, too */
+    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "cannot open"); /* its own is gone, too */
     test_hub_end(&hub);
 }
 
 static void snapshots_count_for_the_quota(void **state)
 {
     (void)state;
-    struct hub_trial trial = hub_trial_make(trial_momentum);
+    struct kept_job trial = kept_job_make(trial_momentum);
     struct test_hub hub;
     uint64_t enough = 1 << 20;
     trial.service.chunk_bytes = 1 << 15;
@@ -191,15 +191,15 @@ static void snapshots_count_for_the_quota(void **state)
          step /= 2) { /* the least that a job without checkpoints needs */
         test_hub_begin(&hub, (struct ph_hub_server_options){.max_bytes = enough - step});
         trial.hub = &hub;
-        const ph_status status = hub_trial_run(&trial);
+        const ph_status status = kept_job_run(&trial);
         assert_true(status == PH_OK || status == PH_ERROR_MEMORY);
         enough -= status == PH_OK ? step : 0;
         test_hub_end(&hub);
     }
     const struct ph_hub_server_options options = {
-        .max_bytes = enough + TRIAL_NUMBERS * sizeof(float), .checkpoint_folder = hub_trial_fresh_folder()};
+        .max_bytes = enough + TRIAL_NUMBERS * sizeof(float), .checkpoint_folder = kept_job_fresh_folder()};
     test_hub_begin(&hub, options);
-    assert_fails(hub_trial_run(&trial), PH_ERROR_MEMORY, "are left for it");
+    assert_fails(kept_job_run(&trial), PH_ERROR_MEMORY, "are left for it");
     test_hub_end(&hub);
 }
 
@@ -222,7 +222,7 @@ static void a_worker_that_comes_again_replaces_its_dead_self(void **state)
     struct test_hub hub;
     struct test_worker worker = {.function = connect_twice, .context = &hub};
     struct ph_hub_client *client, *second;
-    hub_trial_begin_hub(&hub, NULL);
+    kept_job_begin_hub(&hub, NULL);
     assert_ok(create(&hub, "job", TRIAL_NONCE, 2));
     assert_ok(test_workers_run(&worker, 1));
     assert_ok(ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client));
@@ -244,8 +244,8 @@ static void a_worker_waits_for_a_hub_that_is_started_again(void **state)
     const struct timespec pause = {.tv_nsec = 200000000};
     struct test_hub hub, again;
     struct test_worker worker = {.function = connect_early, .context = &hub};
-    const char *folder = hub_trial_fresh_folder();
-    hub_trial_begin_hub(&hub, folder);
+    const char *folder = kept_job_fresh_folder();
+    kept_job_begin_hub(&hub, folder);
     assert_ok(create(&hub, "job", TRIAL_NONCE, 1));
     test_hub_end(&hub);
     test_worker_begin(&worker);

@@ -1,7 +1,7 @@
 /* A job on a hub of the test's own: workers whose gradients are decided by rank and iteration, and what the job's checkpoints hold.
  * What is pulled does not matter for what is pushed, so several iterations may be under way. */
-#ifndef PH_TEST_HUB_TRIAL_H
-#define PH_TEST_HUB_TRIAL_H
+#ifndef PH_TEST_KEPT_JOB_H
+#define PH_TEST_KEPT_JOB_H
 
 #include "hub/hub_in_process.h"
 #include "hub/job_checkpoint.h"
@@ -12,7 +12,7 @@ extern const size_t trial_key_elements[TRIAL_KEYS];
 extern const size_t trial_first_number[TRIAL_KEYS]; /* of a key among all numbers */
 extern const struct ph_hub_optimizer trial_momentum;
 
-struct hub_trial {
+struct kept_job {
     struct test_hub *hub;
     struct ph_hub_service service; /* named "job" */
     struct ph_hub_optimizer optimizer;
@@ -30,23 +30,23 @@ struct hub_trial {
     float last[TRIAL_NUMBERS];
 };
 
-struct hub_trial hub_trial_make(struct ph_hub_optimizer optimizer);
-float hub_trial_gradient(uint32_t rank, uint64_t iteration, size_t number);
-float hub_trial_learning_rate(const struct hub_trial *trial, uint64_t iteration); /* that it was made with */
+struct kept_job kept_job_make(struct ph_hub_optimizer optimizer);
+float kept_job_gradient(uint32_t rank, uint64_t iteration, size_t number);
+float kept_job_learning_rate(const struct kept_job *trial, uint64_t iteration); /* that it was made with */
 
-ph_status hub_trial_train(struct test_worker *worker); /* its context is the trial */
-ph_status hub_trial_run(struct hub_trial *trial);      /* all workers; the first error */
+ph_status kept_job_train(struct test_worker *worker); /* its context is the trial */
+ph_status kept_job_run(struct kept_job *trial);       /* all workers; the first error */
 /* Up to this iteration, on a hub of its own; ends with a checkpoint where there is a folder. */
-void hub_trial_run_until(struct hub_trial *trial, const char *folder, uint64_t iteration);
+void kept_job_run_until(struct kept_job *trial, const char *folder, uint64_t iteration);
 
 /* ---- folders and files ---- */
 
-void hub_trial_begin_hub(struct test_hub *hub, const char *folder); /* NULL: no checkpoints */
-const char *hub_trial_fresh_folder(void);
-const char *hub_trial_path(const char *folder, const char *name); /* until the next call */
-const char *hub_trial_file(const char *folder);                   /* of the service "job": the same */
-uint64_t hub_trial_iteration_of_file(const char *folder);
+void kept_job_begin_hub(struct test_hub *hub, const char *folder); /* NULL: no checkpoints */
+const char *kept_job_fresh_folder(void);
+const char *kept_job_path(const char *folder, const char *name); /* until the next call */
+const char *kept_job_file(const char *folder);                   /* of the service "job": the same */
+uint64_t kept_job_iteration_of_file(const char *folder);
 /* What a file has, read as a hub would. The caller destroys it. */
-struct ph_snapshot *hub_trial_read_file(const struct hub_trial *trial, const char *path);
+struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char *path);
 
 #endif

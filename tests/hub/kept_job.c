@@ -1,5 +1,5 @@
-/* See hub_trial.h. */
-#include "hub/hub_trial.h"
+/* See kept_job.h. */
+#include "hub/kept_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +17,22 @@ const struct ph_hub_optimizer trial_momentum = {.kind = PH_MOMENTUM, .learning_r
 
 /* ---- a job ---- */
 
-struct hub_trial hub_trial_make(struct ph_hub_optimizer optimizer)
+struct kept_job kept_job_make(struct ph_hub_optimizer optimizer)
 {
-    return (struct hub_trial){
+    return (struct kept_job){
         .service = {.name = "job", .nonce = TRIAL_NONCE, .num_workers = TRIAL_WORKERS, .chunk_bytes = 256},
         .optimizer = optimizer,
         .has_left = true};
 }
 
-float hub_trial_gradient(uint32_t rank, uint64_t iteration, size_t number)
+float kept_job_gradient(uint32_t rank, uint64_t iteration, size_t number)
 {
     const uint32_t mixed =
         (uint32_t)(rank * 7919 + iteration * 1299709 + number * 15485863 + 12345) * 2654435761u;
     return (float)(int32_t)mixed * 0x1p-31F;
 }
 
-float hub_trial_learning_rate(const struct hub_trial *trial, uint64_t iteration)
+float kept_job_learning_rate(const struct kept_job *trial, uint64_t iteration)
 {
     const uint64_t num_changes = iteration > 0 ? (iteration - 1) / 7 : 0;
     return trial->optimizer.learning_rate / (float)(1 + num_changes);
@@ -63,14 +63,14 @@ static void record(const struct ph_hub_client *client, size_t key, enum ph_dtype
 
 static ph_status push(struct test_worker *worker, uint64_t iteration)
 {
-    const struct hub_trial *trial = worker->context;
+    const struct kept_job *trial = worker->context;
     if (worker->rank == 0 && iteration % 7 == 1) /* in between the hub has to remember it */
-        PH_TRY(ph_hub_set_learning_rate(worker->client, 0, hub_trial_learning_rate(trial, iteration)));
+        PH_TRY(ph_hub_set_learning_rate(worker->client, 0, kept_job_learning_rate(trial, iteration)));
     for (size_t key = 0; key < TRIAL_KEYS; key++) {
         void *gradient = ph_hub_gradient(worker->client, key);
         for (size_t i = 0; i < trial_key_elements[key]; i++)
             set_number(gradient, trial->dtype, i,
-                hub_trial_gradient(worker->rank, iteration, trial_first_number[key] + i));
+                kept_job_gradient(worker->rank, iteration, trial_first_number[key] + i));
         PH_TRY(ph_hub_pushpull_start(worker->client, key));
     }
     return PH_OK;
@@ -78,7 +78,7 @@ static ph_status push(struct test_worker *worker, uint64_t iteration)
 
 static ph_status take(struct test_worker *worker, uint64_t iteration)
 {
-    struct hub_trial *trial = worker->context;
+    struct kept_job *trial = worker->context;
     for (size_t key = 0; key < TRIAL_KEYS; key++) {
         PH_TRY(ph_hub_wait(worker->client, key));
         if (worker->rank == 0)
@@ -90,7 +90,7 @@ static ph_status take(struct test_worker *worker, uint64_t iteration)
 
 static ph_status join(struct test_worker *worker, uint64_t *iteration_out)
 {
-    const struct hub_trial *trial = worker->context;
+    const struct kept_job *trial = worker->context;
     float initial[MAX_ELEMENTS];
     struct ph_hub_key keys[TRIAL_KEYS];
     for (size_t i = 0; i < MAX_ELEMENTS; i++)
@@ -107,9 +107,9 @@ static ph_status join(struct test_worker *worker, uint64_t *iteration_out)
 }
 
 /* As many iterations under way as the service's depth. */
-ph_status hub_trial_train(struct test_worker *worker)
+ph_status kept_job_train(struct test_worker *worker)
 {
-    struct hub_trial *trial = worker->context;
+    struct kept_job *trial = worker->context;
     const uint64_t depth = trial->service.depth > 0 ? trial->service.depth : 1;
     uint64_t done;
     PH_TRY(join(worker, &done));
@@ -128,17 +128,17 @@ ph_status hub_trial_train(struct test_worker *worker)
     return trial->has_left ? ph_hub_leave(worker->client) : PH_OK;
 }
 
-ph_status hub_trial_run(struct hub_trial *trial)
+ph_status kept_job_run(struct kept_job *trial)
 {
     struct test_worker workers[TRIAL_WORKERS];
     for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)
-        workers[rank] = (struct test_worker){.rank = rank, .function = hub_trial_train, .context = trial};
+        workers[rank] = (struct test_worker){.rank = rank, .function = kept_job_train, .context = trial};
     return test_workers_run(workers, TRIAL_WORKERS);
 }
 
 /* ---- folders and files ---- */
 
-const char *hub_trial_fresh_folder(void)
+const char *kept_job_fresh_folder(void)
 {
     static uint32_t count;
     char name[32];
@@ -148,24 +148,24 @@ const char *hub_trial_fresh_folder(void)
     return path;
 }
 
-const char *hub_trial_path(const char *folder, const char *name)
+const char *kept_job_path(const char *folder, const char *name)
 {
     static char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
 
-const char *hub_trial_file(const char *folder)
+const char *kept_job_file(const char *folder)
 {
-    return hub_trial_path(folder, "job.safetensors");
+    return kept_job_path(folder, "job.safetensors");
 }
 
-void hub_trial_begin_hub(struct test_hub *hub, const char *folder)
+void kept_job_begin_hub(struct test_hub *hub, const char *folder)
 {
     test_hub_begin(hub, (struct ph_hub_server_options){.checkpoint_folder = folder});
 }
 
-struct ph_snapshot *hub_trial_read_file(const struct hub_trial *trial, const char *path)
+struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char *path)
 {
     struct ph_init_key keys[TRIAL_KEYS];
     struct ph_service_settings settings;
@@ -181,24 +181,24 @@ struct ph_snapshot *hub_trial_read_file(const struct hub_trial *trial, const cha
     return snapshot;
 }
 
-uint64_t hub_trial_iteration_of_file(const char *folder)
+uint64_t kept_job_iteration_of_file(const char *folder)
 {
     struct ph_job_checkpoint_head head;
-    assert_ok(ph__job_checkpoint_read_head(hub_trial_file(folder), &head));
+    assert_ok(ph__job_checkpoint_read_head(kept_job_file(folder), &head));
     return head.iteration;
 }
 
 /* ---- on a hub of its own ---- */
 
-void hub_trial_run_until(struct hub_trial *trial, const char *folder, uint64_t iteration)
+void kept_job_run_until(struct kept_job *trial, const char *folder, uint64_t iteration)
 {
     struct test_hub hub;
-    hub_trial_begin_hub(&hub, folder);
+    kept_job_begin_hub(&hub, folder);
     hub.options.transport = trial->transport;
     hub.options.has_own_parameters = trial->has_own_parameters;
     trial->hub = &hub;
     trial->stop_at = iteration;
     trial->is_saved = folder != NULL;
-    assert_ok(hub_trial_run(trial));
+    assert_ok(kept_job_run(trial));
     test_hub_end(&hub);
 }
