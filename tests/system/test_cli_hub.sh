@@ -10,7 +10,7 @@ trap '[ -z "$hub" ] || kill "$hub" 2>/dev/null || true; rm -rf "$work"' EXIT
 # serves ARGUMENTS...: a hub in the background; leaves its process and address, and what it prints in ./hub.out, ./hub.err.
 serves() {
     rm -f hub.out # of the hub before
-    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub --threads 2 "$@" >hub.out 2>hub.err </dev/null &
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub --threads 2 --set hub.chunk_bytes=32768 "$@" >hub.out 2>hub.err </dev/null &
     process=$!
     hub=$process
     waits_for grep '^ready at' hub.out
