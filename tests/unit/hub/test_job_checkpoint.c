@@ -34,9 +34,9 @@ static const struct ph_hub_optimizer optimizers[] = {
 static const struct ph_init_key keys[] = {{5, PH_F32, 0}, {40, PH_BF16, 1}, {1, PH_F16, 2}, {17, PH_F32, 3}};
 enum { NUM_OPTIMIZERS = 4, NUM_KEYS = 4, CHUNK_BYTES = 64 };
 
-static struct ph_service_settings settings(enum ph_hub_mode mode)
+/* They point into themselves: not to be copied. */
+static void make_settings(enum ph_hub_mode mode, struct ph_service_settings *settings_out)
 {
-    struct ph_service_settings settings;
     const struct ph_hub_service service = {.name = "click model / 7",
         .nonce = 0xfedcba9876543210u,
         .num_workers = 3,
@@ -52,8 +52,7 @@ static struct ph_service_settings settings(enum ph_hub_mode mode)
         .optimizers = optimizers,
         .num_optimizers = NUM_OPTIMIZERS};
     assert_ok(ph__service_check(&service));
-    ph__service_copy(&service, &settings);
-    return settings;
+    ph__service_copy(&service, settings_out);
 }
 
 static void fill(struct ph_rng_sequence *chances, float *numbers, size_t count)
@@ -66,7 +65,8 @@ static void fill(struct ph_rng_sequence *chances, float *numbers, size_t count)
 static struct ph_snapshot *make_snapshot(enum ph_hub_mode mode, uint64_t version)
 {
     struct ph_rng_sequence chances = {.key = {.seed = test_seed()}};
-    const struct ph_service_settings of_job = settings(mode);
+    struct ph_service_settings of_job;
+    make_settings(mode, &of_job);
     struct ph_snapshot *snapshot;
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
     const struct ph_layout_sizes *sizes = &snapshot->layout->sizes;
@@ -112,7 +112,8 @@ static void what_was_written_is_read_back(void **state)
     (void)state;
     const char *path = test_path("job.safetensors");
     struct ph_snapshot *written = make_snapshot(PH_HUB_SYNCHRONOUS, 70000000003), *read;
-    const struct ph_service_settings of_job = settings(PH_HUB_SYNCHRONOUS);
+    struct ph_service_settings of_job;
+    make_settings(PH_HUB_SYNCHRONOUS, &of_job);
     assert_ok(ph__job_checkpoint_write(path, written));
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &read));
     assert_ok(ph__job_checkpoint_read(path, read));
@@ -142,7 +143,8 @@ static void the_head_has_every_setting(void **state)
 {
     (void)state;
     const char *path = test_path("head.safetensors");
-    const struct ph_service_settings wanted = settings(PH_HUB_SYNCHRONOUS);
+    struct ph_service_settings wanted;
+    make_settings(PH_HUB_SYNCHRONOUS, &wanted);
     struct ph_snapshot *written = make_snapshot(PH_HUB_SYNCHRONOUS, 12);
     struct ph_job_checkpoint_head head;
     assert_ok(ph__job_checkpoint_write(path, written));
@@ -176,7 +178,8 @@ static void a_service_that_has_not_begun_has_settings_alone(void **state)
 {
     (void)state;
     const char *path = test_path("new.safetensors");
-    const struct ph_service_settings of_job = settings(PH_HUB_BOUNDED);
+    struct ph_service_settings of_job;
+    make_settings(PH_HUB_BOUNDED, &of_job);
     struct ph_job_checkpoint_head head;
     struct ph_snapshot *snapshot;
     assert_ok(ph__snapshot_create(&of_job, NULL, 0, 0, &snapshot));
@@ -194,7 +197,8 @@ static void an_asynchronous_job_goes_on_from_its_slowest_chunk(void **state)
     (void)state;
     const char *path = test_path("asynchronous.safetensors");
     struct ph_snapshot *snapshot = make_snapshot(PH_HUB_ASYNCHRONOUS, 31), *read;
-    const struct ph_service_settings of_job = settings(PH_HUB_ASYNCHRONOUS);
+    struct ph_service_settings of_job;
+    make_settings(PH_HUB_ASYNCHRONOUS, &of_job);
     snapshot->chunks[2].version = 23;
     ph__snapshot_finish(snapshot);
     assert_int_equal(snapshot->iteration, 7); /* 23 updates of three workers */
@@ -212,7 +216,8 @@ static void an_asynchronous_job_goes_on_from_its_slowest_chunk(void **state)
 
 static ph_status read_whole(const char *path)
 {
-    const struct ph_service_settings of_job = settings(PH_HUB_SYNCHRONOUS);
+    struct ph_service_settings of_job;
+    make_settings(PH_HUB_SYNCHRONOUS, &of_job);
     struct ph_snapshot *snapshot;
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
     const ph_status status = ph__job_checkpoint_read(path, snapshot);
@@ -295,7 +300,8 @@ static void other_files_and_other_jobs_are_refused(void **state)
     assert_fails(ph__job_checkpoint_read_head(foreign, &head), PH_ERROR_CHECKPOINT, "not the checkpoint");
 
     struct ph_snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9), *other;
-    struct ph_service_settings of_job = settings(PH_HUB_SYNCHRONOUS);
+    struct ph_service_settings of_job;
+    make_settings(PH_HUB_SYNCHRONOUS, &of_job);
     assert_ok(ph__job_checkpoint_write(path, snapshot));
     ph__snapshot_destroy(snapshot);
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS - 1, CHUNK_BYTES, &other));
