@@ -92,7 +92,8 @@ struct ph_hub_optimizer {
 
 #define PH_HUB_MAX_OPTIMIZERS 16
 #define PH_HUB_MAX_WORKERS 1024
-#define PH_HUB_MAX_NAME 127 /* bytes of a service's name */
+#define PH_HUB_MAX_NAME 127            /* bytes of a service's name */
+#define PH_HUB_MAX_PERIOD (1ull << 40) /* iterations from one checkpoint to the next */
 
 struct ph_hub_service {
     const char *name; /* printable, 1 .. PH_HUB_MAX_NAME bytes; unique on its hub */

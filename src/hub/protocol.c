@@ -251,6 +251,9 @@ ph_status ph__service_check(const struct ph_hub_service *service)
         return ph_fail(PH_ERROR_USAGE,
             "service '%s': chunks of %u bytes; a multiple of %d, 0: the hub's choice", service->name,
             service->chunk_bytes, PH_ALIGNMENT);
+    if (service->checkpoint_every > PH_HUB_MAX_PERIOD)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': a checkpoint every %llu iterations; up to %llu",
+            service->name, (unsigned long long)service->checkpoint_every, PH_HUB_MAX_PERIOD);
     if (service->depth > 2)
         return ph_fail(PH_ERROR_USAGE, "service '%s': a depth of %u; 1 or 2", service->name, service->depth);
     if (service->num_optimizers < 1 || service->num_optimizers > PH_HUB_MAX_OPTIMIZERS)

@@ -25,7 +25,8 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     char *wanted;
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, head.settings.name, &wanted));
-    const bool is_there = strcmp(path, wanted) == 0;
+    const bool is_there =
+        strcmp(strrchr(path, '/'), strrchr(wanted, '/')) == 0; /* the folder has many names */
     free(wanted);
     if (!is_there)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);

@@ -415,6 +415,8 @@ static ph_status request_leave(struct ph_session *session)
 
 ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame)
 {
+    if (session->awaited != NULL)
+        return ph_fail(PH_ERROR_PEER, "a message of type %u, before the last was answered", frame->type);
     switch ((enum ph_hub_frame)frame->type) {
     case PH_FRAME_CREATE:
         return ph__server_request_create(session, frame);

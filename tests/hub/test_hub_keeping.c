@@ -2,6 +2,7 @@
 #include "support/test_support.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     struct test_hub hub;
     struct ph_hub_client *client;
     const char *folder = kept_job_fresh_folder();
+    char same_folder[300];
     kept_job_begin_hub(&hub, folder);
     assert_ok(create(&hub, "a", 1, 1));
     assert_ok(create(&hub, "b", 2, 1));
@@ -33,7 +35,8 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(ph_hub_destroy_service(&hub.options, "b", 2));
     assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
     test_hub_end(&hub);
-    kept_job_begin_hub(&hub, folder);
+    snprintf(same_folder, sizeof same_folder, "%s/", folder);
+    kept_job_begin_hub(&hub, same_folder);
     assert_ok(ph_hub_connect(&hub.options, "a", 1, 0, &client));
     ph_hub_client_destroy(client);
     assert_ok(create(&hub, "a", 1, 1));
@@ -43,6 +46,22 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(ph_hub_destroy_service(&hub.options, "a", 1));
     assert_false(ph__file_exists(kept_job_path(folder, "a.safetensors")));
     assert_ok(create(&hub, "a", 7, 2));
+    test_hub_end(&hub);
+}
+
+static void a_period_has_a_limit(void **state)
+{
+    (void)state;
+    struct test_hub hub;
+    struct kept_job trial = kept_job_make(trial_momentum);
+    kept_job_begin_hub(&hub, kept_job_fresh_folder());
+    trial.hub = &hub;
+    trial.stop_at = 3;
+    trial.service.mode = PH_HUB_ASYNCHRONOUS;
+    trial.service.checkpoint_every = PH_HUB_MAX_PERIOD;
+    assert_ok(kept_job_run(&trial));
+    trial.service.checkpoint_every = PH_HUB_MAX_PERIOD + 1;
+    assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "a checkpoint every");
     test_hub_end(&hub);
 }
 
@@ -262,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_service_survives_the_hub_before_it_begins),
+        cmocka_unit_test(a_period_has_a_limit),
         cmocka_unit_test(a_destroyed_job_begins_anew),
         cmocka_unit_test(other_keys_cannot_go_on),
         cmocka_unit_test(without_a_folder_there_are_no_checkpoints),
