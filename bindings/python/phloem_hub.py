@@ -103,8 +103,9 @@ class ServerOptions(Structure):
     _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("num_threads", ctypes.c_uint32),
                 ("wait", ctypes.c_int), ("is_wide", ctypes.c_bool), ("is_non_temporal", ctypes.c_bool),
                 ("max_bytes", ctypes.c_uint64), ("max_job_bytes", ctypes.c_uint64), ("max_jobs", ctypes.c_uint32),
-                ("chunk_bytes", ctypes.c_uint32), ("checkpoint_folder", ctypes.c_char_p), ("metrics_address", ctypes.c_char_p),
-                ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int), ("is_log_json", ctypes.c_bool)]
+                ("chunk_bytes", ctypes.c_uint32), ("checkpoint_folder", ctypes.c_char_p),
+                ("metrics_address", ctypes.c_char_p), ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int),
+                ("is_log_json", ctypes.c_bool)]
 
 
 # ---- the library -----------------------------------------------------------------------------------------------------
@@ -336,7 +337,8 @@ class Server:
 
     def __init__(self, **options):
         made = ctypes.c_void_p()
-        _call("server_create", ServerOptions(**options), ctypes.byref(made))
+        self._options = ServerOptions(**options)  # whose texts the hub borrows
+        _call("server_create", self._options, ctypes.byref(made))
         self._made = made
         self.address = _call("server_address", made).decode()
         self._thread = threading.Thread(target=_call, args=("server_run", made, None), daemon=True)

@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 try:
     import numpy as np
@@ -80,12 +81,14 @@ def gradient_of(step, key):
     return np.random.default_rng([step, key]).standard_normal(SIZE).astype(np.float32)
 
 
-def check_optimizers(hub, address):
+def check_optimizers(hub, address, transport, transport_name):
     """One service with all of them, a key each."""
     all_of_them = optimizers(hub)
-    hub.create_service(address, "optimizers", 1, 1, [struct for _, struct, _ in all_of_them])
+    service = f"optimizers over {transport_name}"
+    hub.create_service(address, service, 1, 1, [struct for _, struct, _ in all_of_them])
     first = np.linspace(-1, 1, SIZE, dtype=np.float32)
-    with hub.Client(address, "optimizers", 1, 0) as client:
+    with hub.Client(address, service, 1, 0, transport=transport) as client:
+        assert client.describe()["transport"] == transport_name
         client.init(hub.Key.of(first, optimizer) for optimizer in range(len(all_of_them)))
         wanted = [first.astype(np.float64) for _ in all_of_them]
         states = [{} for _ in all_of_them]
@@ -164,6 +167,22 @@ def check_arrays(hub, address):
         assert not client.parameters(0).flags.writeable
 
 
+def check_resumption(hub, folder):
+    """A job goes on where its checkpoint is, at another hub over the same folder."""
+    for run, begun_at in enumerate([0, 3]):
+        with hub.Server(checkpoint_folder=folder) as server:
+            hub.create_service(server.address, "kept", 1, 1, [hub.Optimizer(kind=hub.OptimizerKind.SGD, learning_rate=1)])
+            client = hub.Client(server.address, "kept", 1, 0)
+            assert client.init([hub.Key((5,))]) == begun_at
+            for _ in range(3):
+                client.gradient(0)[:] = -1
+                client.pushpull_start(0)
+                client.wait(0)
+            assert np.all(client.parameters(0) == begun_at + 3), f"run {run}: {client.parameters(0)}"
+            client.checkpoint()
+            client.close()
+
+
 def main():
     source, library = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     bindings = source / "bindings" / "python"
@@ -174,9 +193,12 @@ def main():
 
     check_example(source)
     with phloem_hub.Server() as server:
-        check_optimizers(phloem_hub, server.address)
+        check_optimizers(phloem_hub, server.address, phloem_hub.Transport.AUTO, "shared memory")
+        check_optimizers(phloem_hub, server.address, phloem_hub.Transport.TCP, "tcp")
         check_errors(phloem_hub, server.address)
         check_arrays(phloem_hub, server.address)
+    with tempfile.TemporaryDirectory() as folder:
+        check_resumption(phloem_hub, folder)
     print(f"sums, {len(optimizers(phloem_hub))} optimizers, errors and arrays are as NumPy {np.__version__} has them")
 
 

@@ -48,6 +48,10 @@ while read -r symbol; do
     is_meant "$symbol" || fail "it shows $symbol"
 done <"$work/shown"
 
+# All that hub.h declares is there.
+grep -oE 'ph_hub_[a-z_]+\(' "$PH_SOURCE_DIR/include/phloem/hub.h" | tr -d '(' | sort -u >"$work/declared"
+grep '^ph_hub_' "$work/shown" | cmp - "$work/declared" || fail 'hub.h declares something else than it shows'
+
 # Its table of kernels holds what a hub calls, and the others are NULL: each call must be in the list.
 grep -rhoE 'kernels->[a-z0-9_]+' "$PH_SOURCE_DIR/src/hub" | sed 's/.*>//' | sort -u >"$work/called"
 grep -qx aggregate "$work/called" || fail 'no call of a kernel was found in src/hub'
