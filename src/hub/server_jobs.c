@@ -10,6 +10,23 @@
 
 /* ---- the end of a run ---- */
 
+/* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
+static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_writer *why)
+{
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        struct ph_session *session = tenant->members[i].session;
+        tenant->members[i] = (struct ph_member){0};
+        if (session == NULL)
+            continue;
+        session->tenant = session->awaited = NULL; /* what it waits for ends, too */
+        ph__session_send(session, PH_FRAME_FAILED, why, NULL, 0);
+    }
+    tenant->num_joined = 0;
+    tenant->num_with_keys = 0;
+    tenant->num_linked = 0;
+    tenant->num_ready = 0;
+}
+
 void ph__server_end_run(
     struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why)
 {
@@ -19,20 +36,9 @@ void ph__server_end_run(
     ph__put_answer(&writer, status, why);
     if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
         ph__server_log_ended(server, tenant, why);
+    dismiss_members(tenant, &writer);
     ph__tenant_stop(tenant);
     ph__server_drop_failures(server, tenant);
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
-        struct ph_session *session = tenant->members[i].session;
-        tenant->members[i] = (struct ph_member){0};
-        if (session == NULL)
-            continue;
-        session->tenant = session->awaited = NULL; /* what it waits for ends, too */
-        ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
-    }
-    tenant->num_joined = 0;
-    tenant->num_with_keys = 0;
-    tenant->num_linked = 0;
-    tenant->num_ready = 0;
 }
 
 static void forget_member(struct ph_tenant *tenant, uint32_t rank)

@@ -6,6 +6,7 @@ usage: hub_numpy_check.py SOURCE_DIR LIBPHLOEM_HUB
 
 Skips (77) where NumPy is not importable.
 """
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -167,6 +168,20 @@ def check_arrays(hub, address):
         assert not client.parameters(0).flags.writeable
 
 
+def check_deaths(hub, address):
+    """Whoever waits for a worker that has died hears who it was."""
+    for nonce in range(50):
+        hub.create_service(address, "deaths", nonce, 2)
+        clients = [hub.Client(address, "deaths", nonce, rank) for rank in (0, 1)]
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            list(threads.map(lambda client: client.init([hub.Key((1000,))]), clients))
+        clients[0].pushpull_start(0)
+        clients[1].close()
+        fails(hub, hub.Status.ERROR_PEER, "worker 1 of service 'deaths' failed", clients[0].wait, 0)
+        clients[0].close()
+        hub.destroy_service(address, "deaths", nonce)
+
+
 def check_resumption(hub, folder):
     """A job goes on where its checkpoint is, at another hub over the same folder."""
     for run, begun_at in enumerate([0, 3]):
@@ -197,6 +212,7 @@ def main():
         check_optimizers(phloem_hub, server.address, phloem_hub.Transport.TCP, "tcp")
         check_errors(phloem_hub, server.address)
         check_arrays(phloem_hub, server.address)
+        check_deaths(phloem_hub, server.address)
     with tempfile.TemporaryDirectory() as folder:
         check_resumption(phloem_hub, folder)
     print(f"sums, {len(optimizers(phloem_hub))} optimizers, errors and arrays are as NumPy {np.__version__} has them")

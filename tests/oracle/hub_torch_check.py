@@ -114,7 +114,7 @@ def check_death(example_folder):
             torch_ddp_hook.train(0, ddp)
             raise AssertionError("a training went on without its other worker")
         except RuntimeError as error:
-            assert "HubError" in str(error), error
+            assert "worker 1 of service 'ddp' failed" in str(error), error
         finally:
             gradients.close()
             client.close()
