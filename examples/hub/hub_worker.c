@@ -4,8 +4,8 @@
  *   hub_worker                                     two workers and a hub, all in this process
  *   hub_worker ADDRESS RANK NUM_WORKERS NONCE      one worker; start one for each rank from 0 on
  *
- * `phloem hub` is a hub in a process of its own, and says its ADDRESS. NONCE is a number that all workers of this job
- * know, and that no earlier job had. Build: cc hub_worker.c $(pkg-config --cflags --libs phloem-hub) */
+ * `phloem hub` is a hub in a process of its own, and says at which ADDRESS it is ready. NONCE is a number that all workers
+ * of this job know, and that no earlier job had. Build: cc hub_worker.c $(pkg-config --cflags --libs phloem-hub) */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
