@@ -40,7 +40,7 @@ measures() {
 
 # ---- its life
 
-serves
+serves --set hub.chunk_bytes=32768
 succeeds hub status "$address" --seconds 0.01
 contains stdout "hub at $address"
 contains stdout 'tall aggregation'

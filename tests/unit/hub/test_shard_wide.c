@@ -1,7 +1,11 @@
 /* Wide aggregation against the tall one, bit by bit, and what it does not do. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
+#include "hub/shard_wide.h"
 #include "support/hub_trial.h"
+#include "support/shard_walk.h"
 
 #define NUM_KEYS 5
 #define NUM_ITERATIONS 6
@@ -89,6 +93,64 @@ static void wide_gives_them_however_workers_are_connected(void **state)
         .transport = PH_HUB_SHARED_MEMORY});
 }
 
+/* ---- by hand: two shards, one worker ---- */
+
+static struct shard_trial *begin_trial(void)
+{
+    enum ph_isa isa;
+    assert_ok(ph__cpu_isa(&isa));
+    const struct shard_trial_options options = {
+        .job = shard_walk_job(ph__kernels_for(isa), walk_optimizers, WALK_NUM_OPTIMIZERS, test_seed()),
+        .num_workers = 1,
+        .depth = 1,
+        .num_shards = 2,
+        .is_lawless = true}; /* its bits are compared above */
+    struct shard_trial *trial = shard_trial_create(&options);
+    trial->memory.sums[0] = calloc(trial->layout->sizes.num_weights, sizeof(float));
+    assert_non_null(trial->memory.sums[0]);
+    assert_ok(ph__wide_create(trial->layout->sizes.num_keys, 1, 2, &trial->job.wide));
+    return trial;
+}
+
+static void end_trial(struct shard_trial *trial)
+{
+    free(trial->memory.sums[0]);
+    trial->memory.sums[0] = NULL;
+    ph__wide_destroy(trial->job.wide);
+    trial->job.wide = NULL;
+    shard_trial_destroy(trial);
+}
+
+/* A pass is one stripe of each shard. Whoever comes to it last goes on to the next one, and no further: then its thread may
+ * sleep, and the other one's may not. */
+static void no_pass_begins_before_the_last_has_ended_everywhere(void **state)
+{
+    (void)state;
+    struct shard_trial *trial = begin_trial();
+    const uint64_t num_stripes = 2 * 2 * trial->layout->sizes.num_keys;
+    uint64_t least, most, num_done = 1;
+    for (uint32_t chunk = 0; chunk < trial->layout->sizes.num_chunks; chunk++)
+        shard_trial_push(trial, 0, chunk, PH_HUB_PUSHPULL);
+    shard_trial_run(trial, 1, 0); /* takes messages, may sum nothing */
+    shard_trial_run(trial, 0, SIZE_MAX);
+    for (uint16_t shard = 1; num_done < num_stripes; shard = 1 - shard) {
+        assert_int_equal(atomic_load(&trial->job.wide->num_stripes), num_done);
+        assert_true(ph__shard_begin_sleep(trial->shards[1 - shard]));
+        assert_false(ph__shard_begin_sleep(trial->shards[shard]));
+        shard_trial_run(trial, shard, SIZE_MAX);
+        num_done += num_done + 1 < num_stripes ? 2 : 1;
+    }
+    shard_trial_run_all(trial);
+    assert_int_equal(atomic_load(&trial->job.wide->num_stripes), num_stripes);
+    for (size_t shard = 0; shard < 2; shard++) {
+        ph__shard_versions(trial->shards[shard], &least, &most);
+        assert_int_equal(most, 1);
+        assert_true(ph__shard_begin_sleep(trial->shards[shard]));
+    }
+    assert_int_equal(trial->num_replies, trial->layout->sizes.num_chunks);
+    end_trial(trial);
+}
+
 static void jobs_that_need_tall_are_refused(void **state)
 {
     (void)state;
@@ -115,6 +177,7 @@ int main(void)
         cmocka_unit_test(wide_gives_the_bits_of_tall),
         cmocka_unit_test(wide_gives_them_in_each_dtype),
         cmocka_unit_test(wide_gives_them_however_workers_are_connected),
+        cmocka_unit_test(no_pass_begins_before_the_last_has_ended_everywhere),
         cmocka_unit_test(jobs_that_need_tall_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
