@@ -9,13 +9,13 @@
 
 #include "hub/client_status.h"
 #include "net/socket.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 #define NUM_ELEMENTS 40000u /* several chunks */
 
 static const struct ph_hub_key a_key = {.num_elements = NUM_ELEMENTS, .dtype = PH_F32};
 
-static void run_job(const struct hub_trial *hub, const struct ph_hub_service *service)
+static void run_job(const struct hub_thread *hub, const struct ph_hub_service *service)
 {
     struct hub_workers workers;
     hub_workers_begin(&workers, hub, service, &a_key, 1, 3, PH_HUB_AUTO);
@@ -24,10 +24,10 @@ static void run_job(const struct hub_trial *hub, const struct ph_hub_service *se
     hub_workers_fini(&workers);
 }
 
-static struct ph_hub_client *connect_worker(const struct hub_trial *hub, const char *service, uint32_t rank)
+static struct ph_hub_client *connect_worker(const struct hub_thread *hub, const char *service, uint32_t rank)
 {
     struct ph_hub_client *client = NULL;
-    assert_ok(ph_hub_connect(&hub->options, service, HUB_TRIAL_NONCE, rank, &client));
+    assert_ok(ph_hub_connect(&hub->options, service, HUB_THREAD_NONCE, rank, &client));
     return client;
 }
 
@@ -38,9 +38,9 @@ static void check_sums(const struct hub_workers *workers, uint64_t iteration)
     for (uint32_t rank = 0; rank < workers->count; rank++) {
         const float *got = workers->workers[rank].parameters[0];
         for (size_t i = 0; i < NUM_ELEMENTS; i++) {
-            float sum = hub_trial_gradient(0, 0, iteration, i);
+            float sum = hub_thread_gradient(0, 0, iteration, i);
             for (uint32_t worker = 1; worker < workers->count; worker++)
-                sum += hub_trial_gradient(worker, 0, iteration, i);
+                sum += hub_thread_gradient(worker, 0, iteration, i);
             assert_true(got[i] == sum);
         }
     }
@@ -49,10 +49,10 @@ static void check_sums(const struct hub_workers *workers, uint64_t iteration)
 static void two_services_are_served_side_by_side(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers[2];
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service services[] = {hub_trial_service("one", 2), hub_trial_service("two", 3)};
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service services[] = {hub_thread_service("one", 2), hub_thread_service("two", 3)};
     for (size_t i = 0; i < 2; i++) {
         assert_ok(ph_hub_create_service(&hub.options, &services[i]));
         hub_workers_begin(&workers[i], &hub, &services[i], &a_key, 1, (uint32_t)i + 3, PH_HUB_AUTO);
@@ -64,27 +64,27 @@ static void two_services_are_served_side_by_side(void **state)
         check_sums(&workers[i], i + 3);
         hub_workers_fini(&workers[i]);
     }
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void a_service_can_run_again(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("again", 2);
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("again", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     run_job(&hub, &service);
     run_job(&hub, &service);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void a_name_belongs_to_one_nonce_and_one_kind_of_job(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    struct ph_hub_service service = hub_trial_service("mine", 2);
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_service service = hub_thread_service("mine", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     assert_ok(ph_hub_create_service(&hub.options, &service)); /* each worker may */
     service.nonce++;
@@ -93,21 +93,21 @@ static void a_name_belongs_to_one_nonce_and_one_kind_of_job(void **state)
     service.num_workers = 3;
     assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "other settings");
     assert_fails(ph_hub_destroy_service(&hub.options, "mine", 1), PH_ERROR_USAGE, "nonce");
-    assert_fails(ph_hub_destroy_service(&hub.options, "yours", HUB_TRIAL_NONCE), PH_ERROR_USAGE, "'yours'");
-    assert_ok(ph_hub_destroy_service(&hub.options, "mine", HUB_TRIAL_NONCE));
+    assert_fails(ph_hub_destroy_service(&hub.options, "yours", HUB_THREAD_NONCE), PH_ERROR_USAGE, "'yours'");
+    assert_ok(ph_hub_destroy_service(&hub.options, "mine", HUB_THREAD_NONCE));
     assert_ok(ph_hub_create_service(&hub.options, &service));
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void names_are_printable_and_not_too_long(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     char name[PH_HUB_MAX_NAME + 2];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    struct ph_hub_service service = hub_trial_service(name, 1);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_service service = hub_thread_service(name, 1);
     assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "name");
     service.name = "";
     assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "name");
@@ -116,7 +116,7 @@ static void names_are_printable_and_not_too_long(void **state)
     name[PH_HUB_MAX_NAME] = '\0';
     service.name = name;
     assert_ok(ph_hub_create_service(&hub.options, &service));
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
@@ -124,25 +124,25 @@ static void names_are_printable_and_not_too_long(void **state)
 static void there_are_no_more_jobs_than_the_hub_allows(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.max_jobs = 2});
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.max_jobs = 2});
     const char *const names[] = {"a", "b", "c"};
     struct ph_hub_service services[3];
     for (size_t i = 0; i < 3; i++)
-        services[i] = hub_trial_service(names[i], 1);
+        services[i] = hub_thread_service(names[i], 1);
     assert_ok(ph_hub_create_service(&hub.options, &services[0]));
     assert_ok(ph_hub_create_service(&hub.options, &services[1]));
     assert_fails(ph_hub_create_service(&hub.options, &services[2]), PH_ERROR_MEMORY, "2 jobs");
     assert_ok(ph_hub_create_service(&hub.options, &services[0])); /* one that is there is no further one */
-    assert_ok(ph_hub_destroy_service(&hub.options, "a", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_destroy_service(&hub.options, "a", HUB_THREAD_NONCE));
     assert_ok(ph_hub_create_service(&hub.options, &services[2]));
     run_job(&hub, &services[2]);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
-static void refused_for_memory(const struct hub_trial *hub, const char *name)
+static void refused_for_memory(const struct hub_thread *hub, const char *name)
 {
-    const struct ph_hub_service service = hub_trial_service(name, 1);
+    const struct ph_hub_service service = hub_thread_service(name, 1);
     assert_ok(ph_hub_create_service(&hub->options, &service));
     struct ph_hub_client *client = connect_worker(hub, name, 0);
     assert_fails(ph_hub_init(client, &a_key, 1, NULL), PH_ERROR_MEMORY, "bytes");
@@ -152,35 +152,35 @@ static void refused_for_memory(const struct hub_trial *hub, const char *name)
 static void a_job_gets_no_more_memory_than_its_quota(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.max_job_bytes = NUM_ELEMENTS * sizeof(float)});
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.max_job_bytes = NUM_ELEMENTS * sizeof(float)});
     refused_for_memory(&hub, "large");
-    const struct ph_hub_service small = hub_trial_service("small", 1);
+    const struct ph_hub_service small = hub_thread_service("small", 1);
     const struct ph_hub_key key = {.num_elements = 100, .dtype = PH_F32};
     assert_ok(ph_hub_create_service(&hub.options, &small));
     struct ph_hub_client *client = connect_worker(&hub, "small", 0);
     assert_ok(ph_hub_init(client, &key, 1, NULL));
     ph_hub_client_destroy(client);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* The first job leaves too little for the second, until it ends. */
 static void jobs_share_the_memory_of_the_hub(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.max_bytes = 3u * NUM_ELEMENTS * sizeof(float)});
-    const struct ph_hub_service first = hub_trial_service("first", 1);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.max_bytes = 3u * NUM_ELEMENTS * sizeof(float)});
+    const struct ph_hub_service first = hub_thread_service("first", 1);
     assert_ok(ph_hub_create_service(&hub.options, &first));
     hub_workers_begin(&workers, &hub, &first, &a_key, 1, 1, PH_HUB_AUTO);
     hub_workers_wait(&workers);
     refused_for_memory(&hub, "second");
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    const struct ph_hub_service second = hub_trial_service("second", 1);
+    const struct ph_hub_service second = hub_thread_service("second", 1);
     run_job(&hub, &second);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- workers ----------------------------------------------------------------------------------------------------- */
@@ -188,22 +188,22 @@ static void jobs_share_the_memory_of_the_hub(void **state)
 static void a_worker_has_a_rank_of_its_own_in_its_service(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct ph_hub_client *other = NULL;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("ranks", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("ranks", 2);
     assert_fails(
-        ph_hub_connect(&hub.options, "ranks", HUB_TRIAL_NONCE, 0, &other), PH_ERROR_USAGE, "no service");
+        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 0, &other), PH_ERROR_USAGE, "no service");
     assert_ok(ph_hub_create_service(&hub.options, &service));
     assert_fails(ph_hub_connect(&hub.options, "ranks", 1, 0, &other), PH_ERROR_USAGE, "nonce");
     assert_fails(
-        ph_hub_connect(&hub.options, "ranks", HUB_TRIAL_NONCE, 2, &other), PH_ERROR_USAGE, "rank 2 of 2");
+        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 2, &other), PH_ERROR_USAGE, "rank 2 of 2");
     struct ph_hub_client *client = connect_worker(&hub, "ranks", 1);
     assert_fails(
-        ph_hub_connect(&hub.options, "ranks", HUB_TRIAL_NONCE, 1, &other), PH_ERROR_USAGE, "there already");
+        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 1, &other), PH_ERROR_USAGE, "there already");
     ph_hub_client_destroy(client);
     run_job(&hub, &service); /* its place is free again */
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 struct initializing {
@@ -226,10 +226,10 @@ static void *initialize(void *context)
 static void all_workers_must_have_the_same_keys(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     pthread_t threads[2];
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("keys", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("keys", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     struct initializing workers[2];
     for (uint32_t rank = 0; rank < 2; rank++) {
@@ -251,7 +251,7 @@ static void all_workers_must_have_the_same_keys(void **state)
         ph__json_destroy(status);
     }
     assert_int_equal(num_there, 1);
-    assert_ok(ph_hub_destroy_service(&hub.options, "keys", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_destroy_service(&hub.options, "keys", HUB_THREAD_NONCE));
     size_t num_refused = 0, num_ended = 0;
     for (uint32_t rank = 0; rank < 2; rank++) {
         pthread_join(threads[rank], NULL);
@@ -262,15 +262,15 @@ static void all_workers_must_have_the_same_keys(void **state)
     }
     assert_int_equal(num_refused, 1);
     assert_int_equal(num_ended, 1);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void keys_that_cannot_be_are_refused(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("odd", 1);
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("odd", 1);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     const struct ph_hub_key keys[] = {{.num_elements = 0, .dtype = PH_F32},
         {.num_elements = 1, .dtype = PH_I64}, {.num_elements = 1, .dtype = PH_F32, .optimizer = 1},
@@ -281,35 +281,35 @@ static void keys_that_cannot_be_are_refused(void **state)
         ph_hub_client_destroy(client);
     }
     run_job(&hub, &service);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void the_end_of_a_service_ends_its_workers(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("short", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("short", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     hub_workers_begin(&workers, &hub, &service, &a_key, 1, 1, PH_HUB_AUTO);
     hub_workers_wait(&workers);
-    assert_ok(ph_hub_destroy_service(&hub.options, "short", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_destroy_service(&hub.options, "short", HUB_THREAD_NONCE));
     pthread_barrier_wait(&workers.gate);
     for (uint32_t rank = 0; rank < 2; rank++) {
         pthread_join(workers.workers[rank].thread, NULL);
         assert_int_equal(workers.workers[rank].status, PH_ERROR_PEER);
     }
     hub_workers_fini(&workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- strangers --------------------------------------------------------------------------------------------------- */
 
-static int connect_stranger(const struct hub_trial *hub)
+static int connect_stranger(const struct hub_thread *hub)
 {
     int stranger;
-    assert_ok(ph__socket_connect(hub->options.address, HUB_TRIAL_TIMEOUT_MS, &stranger));
+    assert_ok(ph__socket_connect(hub->options.address, HUB_THREAD_TIMEOUT_MS, &stranger));
     return stranger;
 }
 
@@ -325,7 +325,7 @@ static void wait_for_the_end(int stranger)
     struct pollfd polled = {.fd = stranger, .events = POLLIN};
     ssize_t received = 1;
     while (received > 0) {
-        assert_int_equal(poll(&polled, 1, HUB_TRIAL_TIMEOUT_MS), 1);
+        assert_int_equal(poll(&polled, 1, HUB_THREAD_TIMEOUT_MS), 1);
         received = recv(stranger, bytes, sizeof bytes, 0);
     }
     close(stranger);
@@ -334,9 +334,9 @@ static void wait_for_the_end(int stranger)
 static void strangers_do_not_disturb_a_job(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("calm", 2);
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("calm", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     const int silent = connect_stranger(&hub), half = connect_stranger(&hub);
     say(half, "\x26\0\0\0\x01", 5); /* a greeting's head, not to its end */
@@ -359,7 +359,7 @@ static void strangers_do_not_disturb_a_job(void **state)
     close(half);
     close(silent);
     run_job(&hub, &service);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
@@ -387,14 +387,14 @@ static void a_hub_that_has_ended_leaves_no_descriptor_open(void **state)
 static void workers_hear_that_their_hub_ends(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_trial_service("last", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("last", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     hub_workers_begin(&workers, &hub, &service, &a_key, 1, 1, PH_HUB_AUTO);
     hub_workers_wait(&workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
     pthread_barrier_wait(&workers.gate);
     for (uint32_t rank = 0; rank < 2; rank++) {
         pthread_join(workers.workers[rank].thread, NULL);

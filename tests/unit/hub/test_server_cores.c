@@ -6,7 +6,7 @@
 #include "hub/client_status.h"
 #include "hub/core.h"
 #include "hub/placement.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 static const struct ph_hub_key a_key = {.num_elements = 1000, .dtype = PH_F32};
 
@@ -47,7 +47,7 @@ static void one_that_may_run_anywhere_does(void **state)
     ph__core_destroy(core);
 }
 
-static bool is_crowded(const struct hub_trial *hub)
+static bool is_crowded(const struct hub_thread *hub)
 {
     struct ph_json *status;
     assert_ok(ph__hub_status(&hub->options, NULL, &status));
@@ -56,38 +56,38 @@ static bool is_crowded(const struct hub_trial *hub)
     return is_so;
 }
 
-static void run_crowd(struct hub_trial *hub, uint32_t num_workers, enum ph_hub_transport transport)
+static void run_crowd(struct hub_thread *hub, uint32_t num_workers, enum ph_hub_transport transport)
 {
     struct hub_workers workers;
-    struct ph_hub_service service = hub_trial_service("crowd", num_workers);
+    struct ph_hub_service service = hub_thread_service("crowd", num_workers);
     assert_ok(ph_hub_create_service(&hub->options, &service));
     hub_workers_begin(&workers, hub, &service, &a_key, 1, 1, transport);
     hub_workers_wait(&workers);
     assert_true(is_crowded(hub)); /* one core thread, and as many workers as processors */
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    assert_ok(ph_hub_destroy_service(&hub->options, "crowd", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_destroy_service(&hub->options, "crowd", HUB_THREAD_NONCE));
 }
 
 static void workers_of_this_host_make_a_crowd(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
     assert_false(is_crowded(&hub));
     run_crowd(&hub, (uint32_t)ph__cpu_count(), PH_HUB_SHARED_MEMORY);
     assert_false(is_crowded(&hub));
     run_crowd(&hub, (uint32_t)ph__cpu_count(), PH_HUB_TCP);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void core_threads_alone_can_be_one(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.num_threads = (uint32_t)ph__cpu_count() + 1});
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = (uint32_t)ph__cpu_count() + 1});
     assert_true(is_crowded(&hub));
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void there_is_a_limit_to_core_threads(void **state)

@@ -7,28 +7,28 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 static const struct ph_hub_key a_key = {.num_elements = 1000, .dtype = PH_F32};
 
 /* One job that ends well, one worker that does not, and one that is refused. */
 static void make_history(int log, bool is_json)
 {
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
     struct ph_hub_client *client;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.log_descriptor = log, .is_log_json = is_json});
-    const struct ph_hub_service service = hub_trial_service("a job", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.log_descriptor = log, .is_log_json = is_json});
+    const struct ph_hub_service service = hub_thread_service("a job", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     hub_workers_begin(&workers, &hub, &service, &a_key, 1, 2, PH_HUB_SHARED_MEMORY);
     hub_workers_wait(&workers);
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    assert_ok(ph_hub_connect(&hub.options, "a job", HUB_TRIAL_NONCE, 1, &client));
+    assert_ok(ph_hub_connect(&hub.options, "a job", HUB_THREAD_NONCE, 1, &client));
     ph_hub_client_destroy(client);
     assert_int_not_equal(ph_hub_connect(&hub.options, "a job", 1, 1, &client), PH_OK);
-    assert_ok(ph_hub_destroy_service(&hub.options, "a job", HUB_TRIAL_NONCE));
-    hub_trial_end(&hub);
+    assert_ok(ph_hub_destroy_service(&hub.options, "a job", HUB_THREAD_NONCE));
+    hub_thread_end(&hub);
 }
 
 static void write_history(const char *name, bool is_json)

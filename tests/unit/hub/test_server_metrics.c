@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "net/socket.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 #define MAX_PAGE 65536
 
@@ -17,18 +17,18 @@ static const struct ph_hub_key a_key = {.num_elements = 40000, .dtype = PH_F32};
 /* ---- scraping ---------------------------------------------------------------------------------------------------- */
 
 /* The page's body. Static storage. */
-static const char *scrape(const struct hub_trial *hub)
+static const char *scrape(const struct hub_thread *hub)
 {
     static char page[MAX_PAGE];
     static const char request[] = "GET /metrics HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n";
     int connected;
     size_t used = 0;
     assert_ok(
-        ph__socket_connect(ph_hub_server_metrics_address(hub->server), HUB_TRIAL_TIMEOUT_MS, &connected));
+        ph__socket_connect(ph_hub_server_metrics_address(hub->server), HUB_THREAD_TIMEOUT_MS, &connected));
     assert_int_equal(send(connected, request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
     for (ssize_t received = 1; received > 0; used += (size_t)received) {
         struct pollfd polled = {.fd = connected, .events = POLLIN};
-        assert_int_equal(poll(&polled, 1, HUB_TRIAL_TIMEOUT_MS), 1);
+        assert_int_equal(poll(&polled, 1, HUB_THREAD_TIMEOUT_MS), 1);
         received = recv(connected, page + used, sizeof page - 1 - used, 0);
         assert_true(received >= 0);
     }
@@ -97,10 +97,10 @@ static void check_lines(const char *page)
 static void counters_count_what_a_job_does(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
-    struct ph_hub_service service = hub_trial_service("a \"job\" \\", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
+    struct ph_hub_service service = hub_thread_service("a \"job\" \\", 2);
     service.chunk_bytes = 40000; /* four chunks */
     assert_ok(ph_hub_create_service(&hub.options, &service));
     check_lines(scrape(&hub));
@@ -128,11 +128,11 @@ static void counters_count_what_a_job_does(void **state)
     assert_true(value_of(page, "phloem_hub_core_rounds_total{core=\"2\"}") < 0);
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void run_job(
-    const struct hub_trial *hub, const struct ph_hub_service *service, enum ph_hub_transport transport)
+    const struct hub_thread *hub, const struct ph_hub_service *service, enum ph_hub_transport transport)
 {
     struct hub_workers workers;
     hub_workers_begin(&workers, hub, service, &a_key, 1, 3, transport);
@@ -147,9 +147,9 @@ static void counters_never_fall(void **state)
     (void)state;
     static const char received[] =
         "phloem_hub_link_messages_total{transport=\"shared memory\",direction=\"received\"}";
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
-    struct ph_hub_service service = hub_trial_service("job", 2);
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
+    struct ph_hub_service service = hub_thread_service("job", 2);
     service.chunk_bytes = 40000;
     assert_ok(ph_hub_create_service(&hub.options, &service));
     run_job(&hub, &service, PH_HUB_SHARED_MEMORY);
@@ -159,21 +159,21 @@ static void counters_never_fall(void **state)
     assert_true(value_of(page, received) == 2 * 4 * 4 * 2);
     assert_true(value_of(page, "phloem_hub_job_updates_total{job=\"job\"}") == 2 * 3 * 4);
     assert_true(value_of(page, "phloem_hub_job_running{job=\"job\"}") == 0);
-    assert_ok(ph_hub_destroy_service(&hub.options, "job", HUB_TRIAL_NONCE));
+    assert_ok(ph_hub_destroy_service(&hub.options, "job", HUB_THREAD_NONCE));
     page = scrape(&hub);
     check_lines(page);
     assert_true(value_of(page, received) == 2 * 4 * 4 * 2);
     assert_true(value_of(page, "phloem_hub_job_updates_total{job=\"job\"}") < 0);
     assert_true(value_of(page, "phloem_hub_jobs") == 0);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void tcp_is_told_apart_and_has_payloads(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.metrics_address = "[::1]:0"});
-    const struct ph_hub_service service = hub_trial_service("job", 2);
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.metrics_address = "[::1]:0"});
+    const struct ph_hub_service service = hub_thread_service("job", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     run_job(&hub, &service, PH_HUB_TCP);
     const char *page = scrape(&hub);
@@ -184,17 +184,17 @@ static void tcp_is_told_apart_and_has_payloads(void **state)
     assert_true(value_of(page, "phloem_hub_link_payload_bytes_total{transport=\"tcp\",direction=\"sent\"}") ==
                 2 * 4 * 160000);
     assert_true(value_of(page, "phloem_hub_link_system_calls_total{transport=\"tcp\"}") > 0);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void checkpoints_are_counted(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){
-                              .metrics_address = "127.0.0.1:0", .checkpoint_folder = test_path("kept")});
-    struct ph_hub_service service = hub_trial_service("job", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){
+                               .metrics_address = "127.0.0.1:0", .checkpoint_folder = test_path("kept")});
+    struct ph_hub_service service = hub_thread_service("job", 2);
     service.checkpoint_every = 6;
     assert_ok(ph_hub_create_service(&hub.options, &service));
     hub_workers_begin(&workers, &hub, &service, &a_key, 1, 6, PH_HUB_AUTO);
@@ -207,28 +207,28 @@ static void checkpoints_are_counted(void **state)
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"checkpoint_failed\"}") == 0);
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void failures_are_told_by_their_reason(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct ph_hub_client *client;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
-    const struct ph_hub_service service = hub_trial_service("job", 2);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
+    const struct ph_hub_service service = hub_thread_service("job", 2);
     const char *page = scrape(&hub);
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"request_refused\"}") == 0);
     assert_int_not_equal(ph_hub_connect(&hub.options, "job", 1, 0, &client), PH_OK);
     assert_ok(ph_hub_create_service(&hub.options, &service));
-    assert_ok(ph_hub_connect(&hub.options, "job", HUB_TRIAL_NONCE, 0, &client));
+    assert_ok(ph_hub_connect(&hub.options, "job", HUB_THREAD_NONCE, 0, &client));
     ph_hub_client_destroy(client); /* it has not left */
     int stranger;
     char byte;
-    assert_ok(ph__socket_connect(hub.options.address, HUB_TRIAL_TIMEOUT_MS, &stranger));
+    assert_ok(ph__socket_connect(hub.options.address, HUB_THREAD_TIMEOUT_MS, &stranger));
     assert_int_equal(send(stranger, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, MSG_NOSIGNAL), 8);
     struct pollfd polled = {.fd = stranger, .events = POLLIN};
-    assert_int_equal(poll(&polled, 1, HUB_TRIAL_TIMEOUT_MS), 1);
+    assert_int_equal(poll(&polled, 1, HUB_THREAD_TIMEOUT_MS), 1);
     (void)!recv(stranger, &byte, 1, 0);
     close(stranger);
     page = scrape(&hub);
@@ -236,7 +236,7 @@ static void failures_are_told_by_their_reason(void **state)
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"worker_ended\"}") == 1);
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"connection_broken\"}") == 1);
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"worker_failed\"}") == 0);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void addresses_that_cannot_be_are_refused(void **state)
@@ -253,10 +253,10 @@ static void addresses_that_cannot_be_are_refused(void **state)
 static void without_an_address_there_are_none(void **state)
 {
     (void)state;
-    struct hub_trial hub;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     assert_null(ph_hub_server_metrics_address(hub.server));
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "hub/client_status.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 #define NUM_KEYS 70 /* more than are listed among others */
 
@@ -33,9 +33,9 @@ static void assert_text(const struct ph_json *object, const char *key, const cha
 static void an_idle_hub_tells_its_limits_and_core_threads(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct ph_json *status;
-    hub_trial_begin(
+    hub_thread_begin(
         &hub, (struct ph_hub_server_options){.max_bytes = 123456, .max_jobs = 7, .num_threads = 3});
     assert_ok(ph__hub_status(&hub.options, NULL, &status));
     assert_text(status, "address", hub.options.address);
@@ -50,7 +50,7 @@ static void an_idle_hub_tells_its_limits_and_core_threads(void **state)
         ph__json_as_text(ph__json_get(ph__json_at(ph__json_get(status, "cores"), 2), "place"), "");
     assert_true(strstr(place, "processor") != NULL); /* its own, or not pinned to one of them */
     ph__json_destroy(status);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* Both transports at once: two services. */
@@ -61,13 +61,13 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
     static const char *const names[] = {"near", "far"}, *const words[] = {"shared memory", "tcp"};
     const struct ph_hub_key keys[] = {
         {.num_elements = 40000, .dtype = PH_F32}, {.num_elements = 8, .dtype = PH_BF16}};
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers[2];
     struct ph_hub_service services[2];
     struct ph_json *status;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     for (size_t i = 0; i < 2; i++) {
-        services[i] = hub_trial_service(names[i], 2);
+        services[i] = hub_thread_service(names[i], 2);
         services[i].chunk_bytes = 40000;
         assert_ok(ph_hub_create_service(&hub.options, &services[i]));
         hub_workers_begin(&workers[i], &hub, &services[i], keys, 2, 6, transports[i]);
@@ -104,20 +104,20 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
         hub_workers_end(&workers[i]);
         hub_workers_fini(&workers[i]);
     }
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void one_service_can_be_asked_for_in_full(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
     struct ph_json *status;
     struct ph_hub_key keys[NUM_KEYS];
     for (size_t i = 0; i < NUM_KEYS; i++)
         keys[i] = (struct ph_hub_key){.num_elements = i + 1, .dtype = PH_F32};
-    hub_trial_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service services[] = {hub_trial_service("large", 1), hub_trial_service("idle", 3)};
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service services[] = {hub_thread_service("large", 1), hub_thread_service("idle", 3)};
     assert_ok(ph_hub_create_service(&hub.options, &services[0]));
     assert_ok(ph_hub_create_service(&hub.options, &services[1]));
     hub_workers_begin(&workers, &hub, &services[0], keys, NUM_KEYS, 1, PH_HUB_AUTO);
@@ -139,7 +139,7 @@ static void one_service_can_be_asked_for_in_full(void **state)
     ph__json_destroy(status);
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void who_is_no_hub_has_no_status(void **state)

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 #define NUM_ITERATIONS 4
 #define NUM_CHUNKS 5
@@ -14,21 +14,21 @@ static const struct ph_hub_key a_key = {.num_elements = 45000, .dtype = PH_F32};
 
 static struct ph_json *run_and_read(struct ph_hub_service *service, enum ph_hub_transport transport)
 {
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct hub_workers workers;
     struct ph_arena arena = {0};
     struct ph_json *json;
     char *text;
     size_t size;
     const char *path = test_path("trace.json");
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.trace_path = path});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.trace_path = path});
     service->chunk_bytes = 40000;
     assert_ok(ph_hub_create_service(&hub.options, service));
     hub_workers_begin(&workers, &hub, service, &a_key, 1, NUM_ITERATIONS, transport);
     hub_workers_wait(&workers);
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
     assert_ok(ph__file_read(&arena, path, 1 << 20, &text, &size));
     assert_ok(ph__json_parse(text, size, path, PH_ERROR_DATA, &json));
     ph__arena_fini(&arena);
@@ -81,7 +81,7 @@ static void check_ways(const struct ph_json *trace, size_t num_workers)
 static void a_chunks_way_is_in_the_trace(void **state)
 {
     (void)state;
-    struct ph_hub_service service = hub_trial_service("traced", 2);
+    struct ph_hub_service service = hub_thread_service("traced", 2);
     struct ph_json *trace = run_and_read(&service, PH_HUB_SHARED_MEMORY);
     check_ways(trace, 2);
     ph__json_destroy(trace);
@@ -93,7 +93,7 @@ static void a_chunks_way_is_in_the_trace(void **state)
 static void clipping_has_two_passes(void **state)
 {
     (void)state;
-    struct ph_hub_service service = hub_trial_service("traced", 1);
+    struct ph_hub_service service = hub_thread_service("traced", 1);
     service.clip_norm = 1;
     struct ph_json *trace = run_and_read(&service, PH_HUB_SHARED_MEMORY);
     for (int64_t chunk = 0; chunk < NUM_CHUNKS; chunk++) {

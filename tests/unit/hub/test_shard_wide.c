@@ -4,7 +4,7 @@
 
 #include "base/cpu.h"
 #include "hub/shard_wide.h"
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 #include "support/shard_walk.h"
 
 #define NUM_KEYS 5
@@ -21,11 +21,11 @@ struct job {
 static void run_job(
     const struct job *job, bool is_wide, const struct ph_hub_key *keys, struct hub_workers *workers)
 {
-    struct hub_trial hub;
-    hub_trial_begin(
+    struct hub_thread hub;
+    hub_thread_begin(
         &hub, (struct ph_hub_server_options){.is_wide = is_wide, .num_threads = job->num_threads});
     hub.options.has_own_parameters = job->has_own_parameters;
-    struct ph_hub_service service = hub_trial_service("job", job->num_workers);
+    struct ph_hub_service service = hub_thread_service("job", job->num_workers);
     service.optimizers = &job->optimizer;
     service.is_mean = job->is_mean;
     service.depth = job->depth;
@@ -34,7 +34,7 @@ static void run_job(
     hub_workers_begin(workers, &hub, &service, keys, NUM_KEYS, NUM_ITERATIONS, job->transport);
     hub_workers_wait(workers);
     hub_workers_end(workers);
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void check_job(const struct job *job)
@@ -154,19 +154,19 @@ static void no_pass_begins_before_the_last_has_ended_everywhere(void **state)
 static void jobs_that_need_tall_are_refused(void **state)
 {
     (void)state;
-    struct hub_trial hub;
+    struct hub_thread hub;
     struct ph_hub_server *none;
-    const struct ph_hub_service plain = hub_trial_service("job", 2);
+    const struct ph_hub_service plain = hub_thread_service("job", 2);
     struct ph_hub_service services[] = {plain, plain, plain, plain};
     services[0].mode = PH_HUB_ASYNCHRONOUS;
     services[1].order = PH_HUB_ARRIVAL_ORDER;
     services[2].on_death = PH_HUB_SHRINK;
     services[3].clip_norm = 1;
-    hub_trial_begin(&hub, (struct ph_hub_server_options){.is_wide = true});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.is_wide = true});
     for (size_t i = 0; i < sizeof services / sizeof *services; i++)
         assert_fails(ph_hub_create_service(&hub.options, &services[i]), PH_ERROR_USAGE, "aggregates wide");
     assert_ok(ph_hub_create_service(&hub.options, &plain));
-    hub_trial_end(&hub);
+    hub_thread_end(&hub);
     const struct ph_hub_server_options kept = {.is_wide = true, .checkpoint_folder = test_folder()};
     assert_fails(ph_hub_server_create(&kept, &none), PH_ERROR_CONFIG, "checkpoints");
 }

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 #define NUM_ELEMENTS 20000u /* several chunks */
 
 static const struct ph_hub_key a_key = {.num_elements = NUM_ELEMENTS, .dtype = PH_F32};
 
 struct pair {
-    struct hub_trial hub;
+    struct hub_thread hub;
     enum ph_hub_transport transport;
     pthread_barrier_t has_left;
     ph_status left;  /* what the one that leaves got */
@@ -25,7 +25,7 @@ static struct ph_hub_client *join_as(const struct pair *pair, uint32_t rank)
     struct ph_hub_options options = pair->hub.options;
     struct ph_hub_client *client = NULL;
     options.transport = pair->transport;
-    if (ph_hub_connect(&options, "pair", HUB_TRIAL_NONCE, rank, &client) != PH_OK ||
+    if (ph_hub_connect(&options, "pair", HUB_THREAD_NONCE, rank, &client) != PH_OK ||
         ph_hub_init(client, &a_key, 1, NULL) != PH_OK) {
         ph_hub_client_destroy(client);
         return NULL;
@@ -37,7 +37,7 @@ static ph_status exchange(struct ph_hub_client *client, uint32_t rank, uint64_t 
 {
     float *gradient = ph_hub_gradient(client, 0);
     for (size_t i = 0; i < NUM_ELEMENTS; i++)
-        gradient[i] = hub_trial_gradient(rank, 0, iteration, i);
+        gradient[i] = hub_thread_gradient(rank, 0, iteration, i);
     PH_TRY(ph_hub_pushpull_start(client, 0));
     return ph_hub_wait(client, 0);
 }
@@ -58,7 +58,7 @@ static bool is_own_sum(const struct ph_hub_client *client)
 {
     const float *got = ph_hub_parameters(client, 0);
     for (size_t i = 0; i < NUM_ELEMENTS; i++) {
-        if (got[i] != hub_trial_gradient(0, 0, 2, i))
+        if (got[i] != hub_thread_gradient(0, 0, 2, i))
             return false;
     }
     return true;
@@ -83,8 +83,8 @@ static void run_pair(struct pair *pair, enum ph_hub_transport transport, enum ph
 {
     pthread_t thread;
     *pair = (struct pair){.transport = transport};
-    hub_trial_begin(&pair->hub, (struct ph_hub_server_options){0});
-    struct ph_hub_service service = hub_trial_service("pair", 2);
+    hub_thread_begin(&pair->hub, (struct ph_hub_server_options){0});
+    struct ph_hub_service service = hub_thread_service("pair", 2);
     service.on_death = on_death;
     assert_ok(ph_hub_create_service(&pair->hub.options, &service));
     pthread_barrier_init(&pair->has_left, NULL, 2);
@@ -93,7 +93,7 @@ static void run_pair(struct pair *pair, enum ph_hub_transport transport, enum ph
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&pair->has_left);
     assert_int_equal(pair->left, PH_OK);
-    hub_trial_end(&pair->hub);
+    hub_thread_end(&pair->hub);
 }
 
 /* Never a sum that lacks a worker without a word. */

@@ -1,4 +1,4 @@
-#include "support/hub_trial.h"
+#include "support/hub_thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,23 +8,23 @@
 
 static void *serve(void *context)
 {
-    struct hub_trial *hub = context;
+    struct hub_thread *hub = context;
     hub->status = ph_hub_server_run(hub->server, NULL);
     return NULL;
 }
 
-void hub_trial_begin(struct hub_trial *hub, struct ph_hub_server_options options)
+void hub_thread_begin(struct hub_thread *hub, struct ph_hub_server_options options)
 {
     if (options.num_threads == 0)
         options.num_threads = 2;
-    *hub = (struct hub_trial){0};
+    *hub = (struct hub_thread){0};
     assert_ok(ph_hub_server_create(&options, &hub->server));
     hub->options = (struct ph_hub_options){
-        .address = ph_hub_server_address(hub->server), .timeout_ms = HUB_TRIAL_TIMEOUT_MS};
+        .address = ph_hub_server_address(hub->server), .timeout_ms = HUB_THREAD_TIMEOUT_MS};
     assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
 }
 
-void hub_trial_end(struct hub_trial *hub)
+void hub_thread_end(struct hub_thread *hub)
 {
     ph_hub_server_stop(hub->server);
     pthread_join(hub->thread, NULL);
@@ -32,11 +32,11 @@ void hub_trial_end(struct hub_trial *hub)
     assert_int_equal(hub->status, PH_OK);
 }
 
-struct ph_hub_service hub_trial_service(const char *name, uint32_t num_workers)
+struct ph_hub_service hub_thread_service(const char *name, uint32_t num_workers)
 {
     static const struct ph_hub_optimizer none = {.is_none = true};
     return (struct ph_hub_service){.name = name,
-        .nonce = HUB_TRIAL_NONCE,
+        .nonce = HUB_THREAD_NONCE,
         .num_workers = num_workers,
         .optimizers = &none,
         .num_optimizers = 1};
@@ -44,7 +44,7 @@ struct ph_hub_service hub_trial_service(const char *name, uint32_t num_workers)
 
 /* ---- a worker ---- */
 
-float hub_trial_gradient(uint32_t rank, size_t key, uint64_t iteration, size_t element)
+float hub_thread_gradient(uint32_t rank, size_t key, uint64_t iteration, size_t element)
 {
     const uint32_t mixed =
         (uint32_t)(rank * 7919 + key * 104729 + iteration * 1299709 + element * 15485863) * 2654435761u;
@@ -67,7 +67,7 @@ static ph_status start_key(
     void *gradient = ph_hub_gradient(client, key);
     for (size_t i = 0; i < worker->keys[key].num_elements; i++)
         set_element(
-            gradient, worker->keys[key].dtype, i, hub_trial_gradient(worker->rank, key, iteration, i));
+            gradient, worker->keys[key].dtype, i, hub_thread_gradient(worker->rank, key, iteration, i));
     return ph_hub_pushpull_start(client, key);
 }
 
@@ -116,7 +116,7 @@ static void *work(void *context)
 
 /* ---- all of them ---- */
 
-void hub_workers_begin(struct hub_workers *workers, const struct hub_trial *hub,
+void hub_workers_begin(struct hub_workers *workers, const struct hub_thread *hub,
     const struct ph_hub_service *service, const struct ph_hub_key *keys, size_t num_keys,
     uint32_t num_iterations, enum ph_hub_transport transport)
 {

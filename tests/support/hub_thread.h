@@ -1,6 +1,6 @@
 /* A hub in a thread of the test, and workers in threads that push known gradients and keep what they pull. */
-#ifndef PH_TEST_HUB_TRIAL_H
-#define PH_TEST_HUB_TRIAL_H
+#ifndef PH_TEST_HUB_THREAD_H
+#define PH_TEST_HUB_THREAD_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 #include "phloem/hub.h"
 #include "support/test_support.h"
 
-#define HUB_TRIAL_NONCE 4711u
-#define HUB_TRIAL_TIMEOUT_MS 20000u
+#define HUB_THREAD_NONCE 4711u
+#define HUB_THREAD_TIMEOUT_MS 20000u
 
-struct hub_trial {
+struct hub_thread {
     struct ph_hub_server *server;
     struct ph_hub_options options; /* to reach it */
     pthread_t thread;
@@ -19,17 +19,17 @@ struct hub_trial {
 };
 
 /* num_threads 0: two core threads. */
-void hub_trial_begin(struct hub_trial *hub, struct ph_hub_server_options options);
-void hub_trial_end(struct hub_trial *hub); /* and asserts that it ended well */
+void hub_thread_begin(struct hub_thread *hub, struct ph_hub_server_options options);
+void hub_thread_end(struct hub_thread *hub); /* and asserts that it ended well */
 
 /* A synchronous service of that name, whose gradients are summed and come back as they are. */
-struct ph_hub_service hub_trial_service(const char *name, uint32_t num_workers);
+struct ph_hub_service hub_thread_service(const char *name, uint32_t num_workers);
 
 /* The gradient that worker `rank` pushes: some fraction between -1 and 1. */
-float hub_trial_gradient(uint32_t rank, size_t key, uint64_t iteration, size_t element);
+float hub_thread_gradient(uint32_t rank, size_t key, uint64_t iteration, size_t element);
 
 struct hub_worker {
-    const struct hub_trial *hub;
+    const struct hub_thread *hub;
     const struct ph_hub_service *service;
     const struct ph_hub_key *keys;
     size_t num_keys;
@@ -50,7 +50,7 @@ struct hub_workers {
     struct hub_worker *workers;
     pthread_barrier_t gate;
 };
-void hub_workers_begin(struct hub_workers *workers, const struct hub_trial *hub,
+void hub_workers_begin(struct hub_workers *workers, const struct hub_thread *hub,
     const struct ph_hub_service *service, const struct ph_hub_key *keys, size_t num_keys,
     uint32_t num_iterations, enum ph_hub_transport transport);
 void hub_workers_wait(struct hub_workers *workers); /* until all are at the gate, or have failed */
