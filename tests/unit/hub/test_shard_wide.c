@@ -1,5 +1,4 @@
 /* Wide aggregation against the tall one, bit by bit, and what it does not do. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -106,16 +105,12 @@ static struct shard_trial *begin_trial(void)
         .num_shards = 2,
         .is_lawless = true}; /* its bits are compared above */
     struct shard_trial *trial = shard_trial_create(&options);
-    trial->memory.sums[0] = calloc(trial->layout->sizes.num_weights, sizeof(float));
-    assert_non_null(trial->memory.sums[0]);
     assert_ok(ph__wide_create(trial->layout->sizes.num_keys, 1, 2, &trial->job.wide));
     return trial;
 }
 
 static void end_trial(struct shard_trial *trial)
 {
-    free(trial->memory.sums[0]);
-    trial->memory.sums[0] = NULL;
     ph__wide_destroy(trial->job.wide);
     trial->job.wide = NULL;
     shard_trial_destroy(trial);
