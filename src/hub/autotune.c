@@ -121,7 +121,7 @@ void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_aut
 {
     const char *why = "not measured yet";
     if (job->wanted_bytes > 0)
-        why = "the job's wish";
+        why = "named by the job, or kept by its checkpoint";
     else if (tuning->hub_bytes > 0)
         why = "the hub's setting";
     else if (job->needs_default)

@@ -54,7 +54,7 @@ struct ph_autotune { /* zero-initialised but for kernels */
 };
 
 struct ph_autotune_job {
-    uint32_t wanted_bytes; /* by the job; 0: none */
+    uint32_t wanted_bytes; /* by the job or the checkpoint that it goes on from; 0: none */
     enum ph_autotune_path path;
     uint64_t num_bytes; /* of a worker's gradients */
     uint16_t num_cores;

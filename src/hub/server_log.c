@@ -96,8 +96,7 @@ void ph__server_log_failed(
 void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant)
 {
     char why[PH_AUTOTUNE_TEXT_BYTES];
-    const struct ph_autotune_job tuned = ph__tenant_autotune_job(tenant);
-    ph__autotune_describe(&server->tuning, &tuned, why);
+    ph__autotune_describe(&server->tuning, &tenant->chunks, why);
     PH_LOG(server->log, PH_LOG_INFO, "job_begun", TEXT("job", tenant->settings.name),
         COUNT("workers", tenant->num_joined), COUNT("keys", tenant->num_keys),
         COUNT("chunks", tenant->layout->sizes.num_chunks), COUNT("chunk_bytes", tenant->layout->chunk_bytes),

@@ -67,28 +67,22 @@ static bool sends_parameters(const struct ph_tenant *tenant)
     return false;
 }
 
-struct ph_autotune_job ph__tenant_autotune_job(const struct ph_tenant *tenant)
+/* What was chosen for a job stays so when it goes on: bits follow it. */
+static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
         .path = sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
         .num_cores = tenant->num_cores,
         .needs_default = service->clip_norm > 0};
+    if (tenant->is_restored)
+        job.wanted_bytes = (uint32_t)tenant->saves.snapshot->layout->chunk_bytes;
     for (size_t i = 0; i < tenant->num_keys; i++)
         job.num_bytes += tenant->keys[i].num_elements * ph_dtype_size(tenant->keys[i].dtype);
     return job;
 }
 
-/* What was chosen for a job stays so when it goes on: bits follow it. */
-static size_t chunk_bytes_of(const struct ph_tenant *tenant)
-{
-    if (tenant->is_restored)
-        return tenant->saves.snapshot->layout->chunk_bytes;
-    const struct ph_autotune_job job = ph__tenant_autotune_job(tenant);
-    return ph__autotune_chunk_bytes(tenant->tuning, &job);
-}
-
-static ph_status build_layout(struct ph_tenant *tenant)
+static ph_status build_layout(struct ph_tenant *tenant, struct ph_autotune *tuning)
 {
     struct ph_layout_key *keys = calloc(tenant->num_keys, sizeof *keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
@@ -101,8 +95,9 @@ static ph_status build_layout(struct ph_tenant *tenant)
             .num_elements = tenant->keys[i].num_elements, .dtype = tenant->keys[i].dtype};
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
     }
-    const ph_status status =
-        ph__layout_create(keys, tenant->num_keys, chunk_bytes_of(tenant), &tenant->layout);
+    tenant->chunks = describe_chunks(tenant);
+    const ph_status status = ph__layout_create(
+        keys, tenant->num_keys, ph__autotune_chunk_bytes(tuning, &tenant->chunks), &tenant->layout);
     free(keys);
     return status;
 }
@@ -195,8 +190,8 @@ static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_o
     }
     if (!job->has_snapshots || tenant->saves.snapshot != NULL)
         return PH_OK;
-    return ph__snapshot_create(
-        &tenant->settings, tenant->keys, tenant->num_keys, chunk_bytes_of(tenant), &tenant->saves.snapshot);
+    return ph__snapshot_create(&tenant->settings, tenant->keys, tenant->num_keys, tenant->layout->chunk_bytes,
+        &tenant->saves.snapshot);
 }
 
 static void wake_others(void *context)
@@ -286,7 +281,7 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
 static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     PH_TRY(check_optimizers(tenant));
-    PH_TRY(build_layout(tenant));
+    PH_TRY(build_layout(tenant, options->tuning));
     PH_TRY(spread_chunks(tenant));
     PH_TRY(build_memory(tenant, options));
     if (tenant->is_restored)
@@ -301,7 +296,6 @@ ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_opti
 {
     tenant->cores = options->cores;
     tenant->num_cores = options->num_cores;
-    tenant->tuning = options->tuning;
     const ph_status status = build_all(tenant, options);
     if (status != PH_OK) {
         ph__tenant_stop(tenant);

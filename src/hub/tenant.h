@@ -94,10 +94,10 @@ struct ph_tenant {
     struct ph_tenant_part *parts; /* (num_cores) */
     struct ph_core *const *cores; /* (num_cores), the hub's */
     uint16_t num_cores;
-    struct ph_autotune *tuning;   /* the hub's */
-    _Atomic uint16_t num_touched; /* core threads that have touched its memory */
-    bool has_begun;               /* all have, and workers were told so */
-    struct ph_tenant *next;       /* the hub's list */
+    struct ph_autotune_job chunks; /* what their size depends on */
+    _Atomic uint16_t num_touched;  /* core threads that have touched its memory */
+    bool has_begun;                /* all have, and workers were told so */
+    struct ph_tenant *next;        /* the hub's list */
 };
 
 ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out);
@@ -121,9 +121,6 @@ struct ph_tenant_options {
 /* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. A job that is_restored goes
  * on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
 ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options);
-
-/* What its chunk size depends on, once it has its workers and their keys. */
-struct ph_autotune_job ph__tenant_autotune_job(const struct ph_tenant *tenant);
 
 /* Where a worker of this host finds its things. */
 struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker);

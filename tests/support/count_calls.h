@@ -125,10 +125,12 @@ static inline void count_call(enum counted_call call, long long bytes)
 
 /* ---- copies ---- */
 
-/* The C library's own under other names, which the compiler does not turn back into calls of the interposed ones. */
+/* The C library's own, which also look whether there is room: a variable, for with a constant compilers make of them calls of
+ * the interposed ones again. */
 extern void *library_memcpy(void *to, const void *from, size_t size, size_t room) __asm__("__memcpy_chk");
 extern void *library_memmove(void *to, const void *from, size_t size, size_t room) __asm__("__memmove_chk");
 extern void *library_memset(void *to, int byte, size_t size, size_t room) __asm__("__memset_chk");
+static volatile size_t room_for_all = SIZE_MAX;
 
 static inline void count_copy(enum counted_call call, size_t size)
 {
@@ -139,19 +141,19 @@ static inline void count_copy(enum counted_call call, size_t size)
 void *memcpy(void *to, const void *from, size_t size)
 {
     count_copy(CALL_memcpy, size);
-    return library_memcpy(to, from, size, SIZE_MAX);
+    return library_memcpy(to, from, size, room_for_all);
 }
 
 void *memmove(void *to, const void *from, size_t size)
 {
     count_copy(CALL_memmove, size);
-    return library_memmove(to, from, size, SIZE_MAX);
+    return library_memmove(to, from, size, room_for_all);
 }
 
 void *memset(void *to, int byte, size_t size)
 {
     count_copy(CALL_memset, size);
-    return library_memset(to, byte, size, SIZE_MAX);
+    return library_memset(to, byte, size, room_for_all);
 }
 
 /* ---- memory ---- */

@@ -187,13 +187,8 @@ static void only_a_job_that_names_no_size_is_measured(void **state)
     job.wanted_bytes = 64;
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 64);
     ph__autotune_describe(&tuning, &job, text);
-    assert_non_null(strstr(text, "job's wish"));
+    assert_non_null(strstr(text, "by the job"));
 }
-
-struct hub {
-    struct ph_hub_server *server;
-    pthread_t thread;
-};
 
 static void *serve(void *context)
 {
@@ -201,61 +196,96 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* What a worker alone in its job is told. */
-static uint32_t told_chunk_bytes(const struct ph_hub_server_options *server_options,
-    enum ph_hub_transport transport, float clip_norm, uint32_t chunk_bytes, size_t num_elements)
+struct trial {
+    struct ph_hub_server_options server;
+    enum ph_hub_transport transport;
+    float clip_norm;
+    uint32_t chunk_bytes;
+    size_t num_elements;
+    bool is_kept; /* leaves a checkpoint behind */
+};
+
+static struct ph_hub_client *join(const struct trial *trial, const char *address)
 {
-    struct hub hub;
     struct ph_hub_client *client;
-    struct ph_hub_client_info info;
     const struct ph_hub_optimizer none = {.is_none = true};
-    const struct ph_hub_key key = {.num_elements = num_elements, .dtype = PH_F32};
-    assert_ok(ph_hub_server_create(server_options, &hub.server));
-    assert_int_equal(pthread_create(&hub.thread, NULL, serve, hub.server), 0);
-    const struct ph_hub_options options = {
-        .address = ph_hub_server_address(hub.server), .transport = transport};
+    const struct ph_hub_key key = {.num_elements = trial->num_elements, .dtype = PH_F32};
+    const struct ph_hub_options options = {.address = address, .transport = trial->transport};
     const struct ph_hub_service service = {.name = "tuned",
         .num_workers = 1,
-        .clip_norm = clip_norm,
-        .chunk_bytes = chunk_bytes,
+        .clip_norm = trial->clip_norm,
+        .chunk_bytes = trial->chunk_bytes,
         .optimizers = &none,
         .num_optimizers = 1};
     assert_ok(ph_hub_create_service(&options, &service));
     assert_ok(ph_hub_connect(&options, "tuned", 0, 0, &client));
     assert_ok(ph_hub_init(client, &key, 1, NULL));
+    return client;
+}
+
+/* What a worker alone in its job is told. */
+static uint32_t told_chunk_bytes(const struct trial *trial)
+{
+    struct ph_hub_server *server;
+    pthread_t thread;
+    struct ph_hub_client_info info;
+    assert_ok(ph_hub_server_create(&trial->server, &server));
+    assert_int_equal(pthread_create(&thread, NULL, serve, server), 0);
+    struct ph_hub_client *client = join(trial, ph_hub_server_address(server));
     ph_hub_client_describe(client, &info);
-    assert_ok(ph_hub_leave(client));
+    if (trial->is_kept)
+        assert_ok(ph_hub_checkpoint(client));
     ph_hub_client_destroy(client);
-    ph_hub_server_stop(hub.server);
-    pthread_join(hub.thread, NULL);
-    ph_hub_server_destroy(hub.server);
+    ph_hub_server_stop(server);
+    pthread_join(thread, NULL);
+    ph_hub_server_destroy(server);
     return info.chunk_bytes;
 }
 
 static void workers_are_told_what_was_named(void **state)
 {
-    const struct ph_hub_server_options plain = {.num_threads = 2},
-                                       set = {.num_threads = 2, .chunk_bytes = 960},
-                                       wide = {.num_threads = 2, .is_wide = true};
+    static const struct {
+        struct trial trial;
+        uint32_t wanted;
+    } cases[] = {
+        {{.chunk_bytes = 4160}, 4160},
+        {{.chunk_bytes = 4160, .server.chunk_bytes = 960}, 4160},
+        {{.server.chunk_bytes = 960}, 960},
+        {{.server.chunk_bytes = 960, .transport = PH_HUB_TCP, .clip_norm = 1}, 960},
+        {{.transport = PH_HUB_TCP, .clip_norm = 1}, 32 * KIB},
+        {{.server.is_wide = true}, 32 * KIB},
+    };
     (void)state;
-    assert_int_equal(told_chunk_bytes(&plain, PH_HUB_AUTO, 0, 4160, 100000), 4160);
-    assert_int_equal(told_chunk_bytes(&set, PH_HUB_AUTO, 0, 4160, 100000), 4160);
-    assert_int_equal(told_chunk_bytes(&set, PH_HUB_AUTO, 0, 0, 100000), 960);
-    assert_int_equal(told_chunk_bytes(&set, PH_HUB_TCP, 1, 0, 100000), 960);
-    assert_int_equal(told_chunk_bytes(&plain, PH_HUB_TCP, 1, 0, 1000), 32 * KIB);
-    assert_int_equal(told_chunk_bytes(&wide, PH_HUB_AUTO, 0, 0, 1000), 32 * KIB);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trial trial = cases[i].trial;
+        trial.num_elements = 1000;
+        assert_int_equal(told_chunk_bytes(&trial), cases[i].wanted);
+    }
 }
 
 static void workers_are_told_what_was_measured(void **state)
 {
-    const struct ph_hub_server_options options = {.num_threads = 2};
     (void)state;
     for (enum ph_hub_transport transport = PH_HUB_SHARED_MEMORY; transport <= PH_HUB_TCP; transport++) {
-        const uint32_t chunk_bytes = told_chunk_bytes(&options, transport, 0, 0, 16 << 20);
+        struct trial trial = {
+            .server.num_threads = 2, .transport = transport, .num_elements = (size_t)16 << 20};
+        const uint32_t chunk_bytes = told_chunk_bytes(&trial);
         assert_true(chunk_bytes >= 8 * KIB && chunk_bytes <= 1024 * KIB);
         assert_int_equal(chunk_bytes & (chunk_bytes - 1), 0);
-        assert_int_equal(told_chunk_bytes(&options, transport, 0, 0, 16 * KIB), 4 * KIB);
+        trial.num_elements = 16 * KIB;
+        assert_int_equal(told_chunk_bytes(&trial), 4 * KIB);
     }
+}
+
+static void a_job_that_goes_on_keeps_its_size(void **state)
+{
+    struct trial trial = {.server = {.chunk_bytes = 960, .checkpoint_folder = test_folder()},
+        .num_elements = 1000,
+        .is_kept = true};
+    (void)state;
+    assert_int_equal(told_chunk_bytes(&trial), 960);
+    trial.server.chunk_bytes = 1920;
+    assert_int_equal(told_chunk_bytes(&trial), 960);
 }
 
 static void a_hub_refuses_sizes_that_cannot_be(void **state)
@@ -286,6 +316,7 @@ int main(void)
         cmocka_unit_test(only_a_job_that_names_no_size_is_measured),
         cmocka_unit_test(workers_are_told_what_was_named),
         cmocka_unit_test(workers_are_told_what_was_measured),
+        cmocka_unit_test(a_job_that_goes_on_keeps_its_size),
         cmocka_unit_test(a_hub_refuses_sizes_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,22 +4,13 @@
 #include "support/count_calls.h"
 
 #include "hub/client_state.h"
+#include "hub/traffic.h"
 #include "net/tcp_link.h"
 #include "support/steady_job.h"
 
 #define SETTLE_MS 5000
 
 /* ---- the links' counters ---- */
-
-static void add_counters(struct ph_link_counters *sum, const struct ph_link *link)
-{
-    sum->messages_sent += link->counters.messages_sent;
-    sum->messages_received += link->counters.messages_received;
-    sum->payload_bytes_sent += link->counters.payload_bytes_sent;
-    sum->payload_bytes_received += link->counters.payload_bytes_received;
-    sum->system_calls += link->counters.system_calls;
-    sum->doorbells += link->counters.doorbells;
-}
 
 /* Of both ends of all links. */
 static struct ph_link_counters read_links(const struct steady_job *job)
@@ -28,8 +19,8 @@ static struct ph_link_counters read_links(const struct steady_job *job)
     for (uint32_t rank = 0; rank < STEADY_WORKERS; rank++) {
         const struct ph_hub_client *client = job->workers[rank].client;
         for (uint16_t core = 0; core < client->job.num_cores; core++) {
-            add_counters(&sum, client->links[core]);
-            add_counters(&sum, ph__shard_link(job->server->tenants->shards[core], rank));
+            ph__link_counters_add(&sum, &client->links[core]->counters);
+            ph__link_counters_add(&sum, &ph__shard_link(job->server->tenants->shards[core], rank)->counters);
         }
     }
     return sum;
@@ -208,11 +199,14 @@ static void so_do_other_ways_of_a_job_over_shared_memory(void **state)
 
 static void tcp_takes_only_what_moves_bytes(void **state)
 {
-    static const enum ph_hub_wait_policy policies[] = {PH_HUB_WAIT_AUTO, PH_HUB_WAIT_SPIN, PH_HUB_WAIT_SLEEP};
-    static const char *const names[] = {"tcp", "... spinning", "... sleeping"};
     (void)state;
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
-        check_tcp((struct steady_job){.name = names[i], .transport = PH_HUB_TCP, .wait = policies[i]});
+    check_tcp((struct steady_job){.name = "tcp", .transport = PH_HUB_TCP});
+    check_tcp(
+        (struct steady_job){.name = "... sleeping", .transport = PH_HUB_TCP, .wait = PH_HUB_WAIT_SLEEP});
+    check_tcp((struct steady_job){.name = "... spinning, without a thread",
+        .transport = PH_HUB_TCP,
+        .wait = PH_HUB_WAIT_SPIN,
+        .has_no_thread = true});
 }
 
 static void so_do_other_ways_of_a_job_over_tcp(void **state)
