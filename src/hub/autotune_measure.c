@@ -183,6 +183,14 @@ static void worker_failed(void *context, uint32_t worker, ph_status status)
     ((struct trial *)context)->has_failed = true;
 }
 
+/* With pages as a worker's has. */
+static ph_status make_region(struct trial *trial)
+{
+    PH_TRY(ph__region_create("phloem-hub-trial", 2 * KEY_BYTES, &trial->region));
+    ph__region_enlarge_pages(&trial->region, trial->region.memory, trial->region.size);
+    return PH_OK;
+}
+
 static ph_status make_memory(struct trial *trial)
 {
     const struct ph_layout_key key = {.num_elements = KEY_BYTES / sizeof(float), .dtype = PH_F32};
@@ -198,7 +206,7 @@ static ph_status make_memory(struct trial *trial)
     PH_TRY(ph__job_memory_create(&options, &trial->memory));
     for (uint32_t i = 0; i < trial->num_workers; i++)
         PH_TRY(ph__job_memory_add_worker(trial->memory, i, !trial->has_payloads, &sizes));
-    return trial->has_payloads ? ph__region_create("phloem-hub-trial", 2 * KEY_BYTES, &trial->region) : PH_OK;
+    return trial->has_payloads ? make_region(trial) : PH_OK;
 }
 
 static ph_status make_shard(struct trial *trial, const struct ph_kernels *kernels, bool is_non_temporal)

@@ -420,6 +420,7 @@ static ph_status open_connections(struct ph_hub_client *client)
 {
     const size_t bytes = client->layout->sizes.gradient_bytes, depth = client->joined.depth;
     PH_TRY(ph__region_create("phloem-hub-worker", 2 * depth * bytes, &client->region));
+    ph__region_enlarge_pages(&client->region, client->region.memory, client->region.size);
     for (size_t i = 0; i < depth; i++) {
         client->gradients[i] = (char *)client->region.memory + i * bytes;
         client->parameters[i] = (char *)client->region.memory + (depth + i) * bytes;

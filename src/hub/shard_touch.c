@@ -3,7 +3,8 @@
  * a fault: the job begins when all shards are done, and other jobs go on meanwhile.
  *
  * What is written is what was there, for parameters may come from a checkpoint. Pages of 2 MiB hold chunks of several
- * shards, and belong to the first of these. */
+ * shards, and belong to the one that has the first byte. What is received from other hosts has places that no chunk owns
+ * (shard_places.c): they are touched when something comes. */
 #include <unistd.h>
 
 #include "base/sizes.h"
@@ -18,21 +19,33 @@ static void touch(void *memory, size_t size, size_t page)
         begin[at] = begin[at];
 }
 
-/* What there is of an array for gradients or results. Returns its bytes. */
-static size_t touch_bytes(char *region, const struct ph_chunk_place *place, size_t page)
+/* What there is of an array for gradients or results, which lies in the region. Returns its bytes. */
+static size_t touch_shared(
+    const struct ph_region *region, char *array, const struct ph_chunk_place *place, size_t page)
 {
-    if (region == NULL)
+    if (array == NULL)
         return 0;
-    touch(region + place->gradient_offset, place->gradient_bytes, page);
+    ph__region_enlarge_pages(region, array + place->gradient_offset, place->gradient_bytes);
+    touch(array + place->gradient_offset, place->gradient_bytes, page);
     return place->gradient_bytes;
 }
 
-static size_t touch_weights(float *region, const struct ph_chunk_place *place, size_t page)
+static size_t touch_weights(float *array, const struct ph_chunk_place *place, size_t page)
 {
-    if (region == NULL)
+    if (array == NULL)
         return 0;
-    const size_t size = place->num_elements * sizeof *region;
-    touch(region + place->first_weight, size, page);
+    const size_t size = place->num_elements * sizeof *array;
+    touch(array + place->first_weight, size, page);
+    return size;
+}
+
+static size_t touch_worker(
+    const struct ph_worker_memory *worker, const struct ph_chunk_place *place, size_t page)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; worker->received == NULL && i < PH_HUB_MAX_DEPTH; i++)
+        size += touch_shared(&worker->region, worker->gradients[i], place, page) +
+                touch_shared(&worker->region, worker->parameters[i], place, page);
     return size;
 }
 
@@ -41,13 +54,13 @@ static size_t touch_chunk(const struct ph_job_memory *memory, uint32_t chunk, si
     const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     size_t size = touch_weights(memory->m, place, page) + touch_weights(memory->s, place, page);
     for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
-        const bool is_weights = memory->results[i] == (char *)memory->weights[i];
-        size += touch_weights(memory->weights[i], place, page) + touch_weights(memory->sums[i], place, page);
-        size += is_weights ? 0 : touch_bytes(memory->results[i], place, page);
-        for (uint32_t worker = 0; worker < memory->num_workers; worker++)
-            size += touch_bytes(memory->workers[worker].gradients[i], place, page) +
-                    touch_bytes(memory->workers[worker].parameters[i], place, page);
+        size += touch_shared(&memory->region, memory->results[i], place, page) +
+                touch_weights(memory->sums[i], place, page);
+        if ((char *)memory->weights[i] != memory->results[i])
+            size += touch_weights(memory->weights[i], place, page);
     }
+    for (uint32_t worker = 0; worker < memory->num_workers; worker++)
+        size += touch_worker(&memory->workers[worker], place, page);
     return size;
 }
 

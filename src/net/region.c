@@ -12,6 +12,9 @@
 #include "base/sizes.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1; unlike MADV_HUGEPAGE it does not ask for a setting of the machine */
+#endif
 
 static ph_status map_at(
     const char *name, int descriptor, size_t size, bool is_writable, void *address, void **memory_out)
@@ -26,7 +29,7 @@ static ph_status map_at(
     return PH_OK;
 }
 
-/* Large regions lie on a multiple of 2 MiB, so that the kernel can use pages of that size. */
+/* Large regions lie on a multiple of 2 MiB, so that the kernel can use pages of that size: ph__region_enlarge_pages. */
 static ph_status map_region(
     const char *name, int descriptor, size_t size, bool is_writable, void **memory_out)
 {
@@ -48,7 +51,6 @@ static ph_status map_region(
         munmap(reservation, (size_t)(aligned - reservation));
     if (reservation + reserved > end)
         munmap(end, (size_t)(reservation + reserved - end));
-    madvise(aligned, size, MADV_HUGEPAGE); /* where that is not to be had, pages are small */
     return PH_OK;
 }
 
@@ -111,6 +113,19 @@ ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct 
     }
     *region_out = region;
     return PH_OK;
+}
+
+/* Only what has a page can be collapsed: the first small one is touched. */
+void ph__region_enlarge_pages(const struct ph_region *region, const void *begin, size_t size)
+{
+    char *memory = region->memory;
+    const size_t first = (size_t)((const char *)begin - memory), end = first + size;
+    for (size_t at = ph__round_up(first, LARGE_PAGE); at < end && at + LARGE_PAGE <= region->size;
+         at += LARGE_PAGE) {
+        volatile char *page = memory + at;
+        *page = *page;
+        madvise(memory + at, LARGE_PAGE, MADV_COLLAPSE);
+    }
 }
 
 void ph__region_close(struct ph_region *region)

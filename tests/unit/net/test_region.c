@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,6 +58,43 @@ static void another_mapping_sees_the_same_bytes(void **state)
     ph__region_close(&made);
     assert_string_equal(opened.memory, "from there");
     ph__region_close(&opened);
+}
+
+/* Bytes of the mapping at `memory` that large pages back, as the kernel says. */
+static size_t bytes_of_large_pages(const void *memory)
+{
+    char line[256];
+    size_t kib = 0;
+    bool is_there = false;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long begin, end;
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            is_there = begin == (unsigned long)memory;
+        if (is_there && sscanf(line, "ShmemPmdMapped: %zu kB", &kib) == 1)
+            break;
+    }
+    fclose(file);
+    return kib << 10;
+}
+
+/* Those that begin there and are whole: not the fourth, which the region's end cuts off. */
+static void pages_become_large_and_keep_what_they_hold(void **state)
+{
+    (void)state;
+    struct ph_region region;
+    assert_ok(ph__region_create("test-region", 3 * LARGE_PAGE + 5000, &region));
+    char *memory = region.memory;
+    for (size_t at = 0; at < region.size; at += 1000)
+        memory[at] = (char)(at / 1000);
+    ph__region_enlarge_pages(&region, memory + 1, 3 * LARGE_PAGE);
+    for (size_t at = 0; at < region.size; at++)
+        assert_int_equal(memory[at], at % 1000 == 0 ? (char)(at / 1000) : 0);
+    const size_t large = bytes_of_large_pages(memory);
+    ph__region_close(&region);
+    if (large != 0) /* there are kernels that give shared memory none */
+        assert_int_equal(large, 2 * LARGE_PAGE);
 }
 
 static void nobody_can_change_its_size(void **state)
@@ -161,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_zeros_at_first_and_aligned),
         cmocka_unit_test(another_mapping_sees_the_same_bytes),
+        cmocka_unit_test(pages_become_large_and_keep_what_they_hold),
         cmocka_unit_test(nobody_can_change_its_size),
         cmocka_unit_test(after_the_seal_only_the_maker_can_write),
         cmocka_unit_test(a_read_only_mapping_cannot_be_written),
