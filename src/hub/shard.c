@@ -119,6 +119,8 @@ void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *l
     shard->links[worker].has_failed = false;
     shard->links[worker].has_left = false;
     shard->num_live++;
+    if (has_payloads)
+        ph__shard_add_places(shard, worker);
 }
 
 struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker)
@@ -240,10 +242,11 @@ static ph_status allocate(struct ph_shard *shard, size_t num_chunks)
     shard->chunks = calloc(ph__max(num_chunks, 1), sizeof *shard->chunks);
     shard->links = calloc(num_workers, sizeof *shard->links);
     shard->works = calloc(num_works, sizeof *shard->works);
+    shard->places = calloc(ph__max(num_chunks, 1) * num_workers * shard->job->depth, sizeof *shard->places);
     shard->learning_rates = calloc(shard->job->num_optimizers, sizeof *shard->learning_rates);
     shard->copies = calloc(num_workers, sizeof *shard->copies);
     shard->results = calloc(num_workers + 1, sizeof *shard->results);
-    if (shard->chunks == NULL || shard->links == NULL || shard->works == NULL ||
+    if (shard->chunks == NULL || shard->links == NULL || shard->works == NULL || shard->places == NULL ||
         shard->learning_rates == NULL || shard->copies == NULL || shard->results == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a shard of %zu chunks", num_chunks);
     return PH_OK;
@@ -285,6 +288,7 @@ void ph__shard_destroy(struct ph_shard *shard)
     free(shard->chunks);
     free(shard->links);
     free(shard->works);
+    free(shard->places);
     free(shard->learning_rates);
     free(shard->copies);
     free(shard->results);

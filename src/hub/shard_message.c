@@ -98,20 +98,16 @@ static ph_status place(
     void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
 {
     const struct ph_shard_link *link = context;
-    const struct ph_job_memory *memory = link->shard->job->memory;
-    PH_TRY(check_message(link->shard, link->worker, message));
-    size_t wanted_bytes = 0;
-    void *place = NULL;
-    if (has_gradient(message) && link->has_payloads) {
-        const struct ph_chunk_place *chunk = &memory->layout->chunks[message->chunk];
-        wanted_bytes = chunk->gradient_bytes;
-        place = memory->workers[link->worker].gradients[message->iteration % memory->depth] +
-                chunk->gradient_offset;
-    }
+    struct ph_shard *shard = link->shard;
+    PH_TRY(check_message(shard, link->worker, message));
+    const bool has_payload = has_gradient(message) && link->has_payloads;
+    const size_t wanted_bytes =
+        has_payload ? shard->job->memory->layout->chunks[message->chunk].gradient_bytes : 0;
     if (payload_bytes != wanted_bytes)
         return ph_fail(PH_ERROR_PEER, "chunk %u comes with %zu bytes instead of %zu", message->chunk,
             payload_bytes, wanted_bytes);
-    *memory_out = place;
+    *memory_out =
+        has_payload ? ph__shard_take_place(shard, message->chunk, link->worker, message->iteration) : NULL;
     return PH_OK;
 }
 

@@ -1,5 +1,6 @@
 /* The inside of a shard, for the files that it is made of: shard.c (its work and its workers), shard_message.c (what comes in),
- * shard_update.c (sums and steps), shard_reply.c (what goes back), shard_sleep.c, shard_touch.c. */
+ * shard_places.c (where it is received to), shard_update.c (sums and steps), shard_reply.c (what goes back), shard_sleep.c,
+ * shard_touch.c. */
 #ifndef PH_HUB_SHARD_STATE_H
 #define PH_HUB_SHARD_STATE_H
 
@@ -50,9 +51,11 @@ struct ph_shard {
     struct ph_snapshot *snapshot; /* that is being filled or read; NULL: none */
     uint64_t snapshot_version;    /* that chunks are copied or watched for at; UINT64_MAX: none */
     size_t num_uncopied;          /* chunks, and one while it begins */
-    float *learning_rates;        /* (num_optimizers) */
-    const void **copies;          /* (num_workers), scratch of an update */
-    void **results;               /* (num_workers + 1) */
+    char **places;                /* (num_places) free ones, the next at the end; room for all there can be */
+    size_t num_places;
+    float *learning_rates; /* (num_optimizers) */
+    const void **copies;   /* (num_workers), scratch of an update */
+    void **results;        /* (num_workers + 1) */
 };
 
 static inline bool ph__shard_is_live(const struct ph_shard *shard, uint32_t worker)
@@ -103,6 +106,16 @@ void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status st
 
 /* Whether those that have left have pushed this iteration too: without them it cannot be. */
 ph_status ph__shard_check_nobody_left(const struct ph_shard *shard, uint32_t chunk, uint64_t iteration);
+
+/* ---- shard_places.c ---- */
+
+/* The room of a worker whose gradients are received; before the first run. */
+void ph__shard_add_places(struct ph_shard *shard, uint32_t worker);
+/* Where such a worker's gradient is to be received to, and where any worker's lies. */
+char *ph__shard_take_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
+char *ph__shard_gradient(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
+/* It was used, and is not read any more. */
+void ph__shard_free_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
 
 /* ---- shard_update.c ---- */
 

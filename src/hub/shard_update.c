@@ -228,10 +228,15 @@ static size_t list_gradients(struct ph_shard *shard, uint32_t chunk)
     size_t count = 0;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (ph__shard_counts(shard, worker) && ph__request(memory, chunk, worker)->counted >= iteration)
-            shard->copies[count++] = at(
-                memory->workers[worker].gradients[iteration % memory->depth], &memory->layout->chunks[chunk]);
+            shard->copies[count++] = ph__shard_gradient(shard, chunk, worker, iteration);
     }
     return count;
+}
+
+static void free_places(struct ph_shard *shard, uint32_t chunk, uint64_t iteration)
+{
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
+        ph__shard_free_place(shard, chunk, worker, iteration);
 }
 
 /* Takes the iteration's gradients out of the books, as the sum of `arguments` holds them. */
@@ -271,6 +276,7 @@ static void update_iteration(struct ph_shard *shard, uint32_t chunk)
     arguments.copies = shard->copies;
     count_bytes(shard, place, arguments.num_copies);
     finish_iteration(shard, chunk, &arguments, arguments.num_copies);
+    free_places(shard, chunk, iteration);
 }
 
 /* ---- each gradient by itself ---- */
@@ -286,7 +292,7 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
     const uint64_t iteration = ++request->counted;
     const size_t slot = iteration % PH_HUB_MAX_DEPTH;
     float *sums = weights_at(memory->sums[iteration % memory->depth], place);
-    shard->copies[0] = at(memory->workers[worker].gradients[iteration % memory->depth], place);
+    shard->copies[0] = ph__shard_gradient(shard, chunk, worker, iteration);
     arguments.sum_so_far = state->num_added[slot] > 0 ? sums : NULL;
     arguments.copies = shard->copies;
     arguments.num_copies = 1;
@@ -296,10 +302,11 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
     const bool is_last = iteration == state->version + 1 && ph__shard_is_complete(shard, state);
     if (is_last && !ph__shard_must_wait(shard, chunk)) {
         finish_iteration(shard, chunk, &arguments, state->num_added[slot]);
-        return;
+    } else {
+        arguments.new_weight = sums;
+        aggregate(shard, chunk, "add", &arguments);
     }
-    arguments.new_weight = sums;
-    aggregate(shard, chunk, "add", &arguments);
+    ph__shard_free_place(shard, chunk, worker, iteration);
 }
 
 /* Asynchronous and bounded: an update of its own. */
@@ -313,11 +320,12 @@ static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t work
         return;
     const uint64_t iteration = ++request->counted;
     ph__shard_state(shard, chunk)->num_contributors = 1;
-    shard->copies[0] = at(memory->workers[worker].gradients[iteration % memory->depth], place);
+    shard->copies[0] = ph__shard_gradient(shard, chunk, worker, iteration);
     arguments.copies = shard->copies;
     arguments.num_copies = 1;
     count_bytes(shard, place, 1);
     step_chunk(shard, chunk, &arguments, learning_rate_of(shard, chunk, iteration, worker == 0), 1);
+    ph__shard_free_place(shard, chunk, worker, iteration);
     ph__shard_answer_gradients(shard, chunk, true);
 }
 
@@ -359,7 +367,7 @@ void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
     const struct ph_job_memory *memory = shard->job->memory;
     const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     struct ph_aggregate_args arguments = base_arguments(shard, place);
-    shard->copies[0] = at(memory->workers[0].gradients[0], place);
+    shard->copies[0] = ph__shard_gradient(shard, chunk, 0, 0);
     shard->results[0] = at(memory->results[0], place);
     arguments.copies = shard->copies;
     arguments.num_copies = 1;
@@ -367,6 +375,7 @@ void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
     arguments.results = shard->results;
     arguments.num_results = memory->results[0] != (char *)memory->weights[0];
     shard->job->kernels->aggregate(&arguments);
+    ph__shard_free_place(shard, chunk, 0, 0);
     ph__shard_reply(shard, 0, chunk, PH_HUB_TAKEN, 0);
 }
 
