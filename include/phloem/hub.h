@@ -207,13 +207,17 @@ void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a de
 
 struct ph_hub_server;
 
+/* Where the new parameters are written to; the bits are the same. AUTO: past the caches where they are sent to a worker and are
+ * more than the core threads' own caches hold, else through them. */
+enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
+
 struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borrowed until destroy */
     const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
     const char *secret_file;   /* needed when the address is not loopback */
     uint32_t num_threads;      /* core threads; 0: one a processor */
     enum ph_hub_wait_policy wait;
-    bool is_wide;           /* all core threads work on each chunk together, for comparison */
-    bool is_non_temporal;   /* results are written past the caches */
+    bool is_wide; /* all core threads work on each chunk together, for comparison */
+    enum ph_hub_results results;
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
     uint64_t max_job_bytes; /* of one job; 0: no other limit */
     uint32_t max_jobs;      /* 0: 64 */

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
 
@@ -165,6 +166,14 @@ static size_t affinity_count(void)
             return (size_t)count;
     }
     return 1;
+}
+
+#define COMMON_OWN_CACHE_BYTES ((size_t)1 << 20)
+
+size_t ph__cpu_own_cache_bytes(void)
+{
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : COMMON_OWN_CACHE_BYTES;
 }
 
 size_t ph__cpu_count(void)

@@ -22,6 +22,9 @@ bool ph__cpu_has_bf16(void);
 /* Processors that this process may keep busy: its affinity mask, limited by the cgroups' quota rounded up; >= 1. */
 size_t ph__cpu_count(void);
 
+/* What the last cache that a core has for itself holds; 1 MiB where that is not known. */
+size_t ph__cpu_own_cache_bytes(void);
+
 /* The calling thread's floating-point control: rounding, traps and treatment of subnormal numbers, without the sticky
  * exception flags, which setting it leaves as they are. A team runs its tasks with the control of the thread that calls
  * ph__parallel_for. 0 where the processor has none. */

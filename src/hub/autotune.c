@@ -81,6 +81,13 @@ uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t n
 
 /* ---- of a hub ---- */
 
+/* As of large jobs: tenant.c. */
+static bool is_non_temporal(const struct ph_autotune *tuning, enum ph_autotune_path path)
+{
+    return tuning->results == PH_HUB_RESULTS_NON_TEMPORAL ||
+           (tuning->results == PH_HUB_RESULTS_AUTO && path == PH_AUTOTUNE_TCP);
+}
+
 static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
 {
     struct ph_autotune_times times;
@@ -89,7 +96,7 @@ static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
     char *why = tuning->paths[path].why;
     tuning->paths[path].is_measured = true;
     tuning->paths[path].chunk_bytes = PH_AUTOTUNE_DEFAULT_BYTES;
-    if (ph__autotune_measure(path, tuning->kernels, tuning->is_non_temporal, &times) != PH_OK) {
+    if (ph__autotune_measure(path, tuning->kernels, is_non_temporal(tuning, path), &times) != PH_OK) {
         snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "%s could not be measured: %s", name, ph_error_text());
         return;
     }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "kernel/kernel.h"
+#include "phloem/hub.h"
 
 #define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring */
 #define PH_AUTOTUNE_NUM_SIZES 8                        /* 8 KiB, 16 KiB ... 1 MiB */
@@ -44,7 +45,7 @@ uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t n
 
 struct ph_autotune { /* zero-initialised but for kernels */
     const struct ph_kernels *kernels;
-    bool is_non_temporal;
+    enum ph_hub_results results;
     uint32_t hub_bytes; /* the hub's own setting; 0: none */
     struct {
         bool is_measured; /* or that was tried: chunk_bytes is valid */

@@ -40,11 +40,14 @@ static const struct ph_option options[] = {
         .help = "tall: each chunk is summed by one core thread, in one pass. wide: all core threads work on "
                 "each key together, one copy after the other, as other parameter servers do: to compare "
                 "with; synchronous jobs in worker order alone."},
-    {.key = "non_temporal",
-        .type = PH_OPTION_BOOL,
-        .offset = HUB(is_non_temporal),
-        .default_text = "false",
-        .help = "Results are written past the caches. The same bits."},
+    {.key = "results",
+        .type = PH_OPTION_CHOICE,
+        .offset = HUB(results),
+        .default_text = "auto",
+        .choices = "auto|cached|non_temporal",
+        .help =
+            "How new parameters are written: through the caches or past them. auto: past them where they are "
+            "sent over TCP and are more than the core threads' own caches hold. The same bits."},
     {.key = "max_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = HUB(max_bytes),
@@ -119,7 +122,7 @@ struct ph_hub_server_options ph__hub_server_options(
         .num_threads = (uint32_t)settings->threads,
         .wait = (enum ph_hub_wait_policy)settings->wait,
         .is_wide = settings->aggregation != 0,
-        .is_non_temporal = settings->is_non_temporal,
+        .results = (enum ph_hub_results)settings->results,
         .max_bytes = (uint64_t)settings->max_bytes,
         .max_job_bytes = (uint64_t)settings->max_job_bytes,
         .max_jobs = (uint32_t)settings->max_jobs,

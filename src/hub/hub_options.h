@@ -12,7 +12,7 @@ struct ph_hub_settings {
     int64_t threads;
     int wait;        /* enum ph_hub_wait_policy */
     int aggregation; /* 0: tall, 1: wide */
-    bool is_non_temporal;
+    int results;     /* enum ph_hub_results */
     int64_t max_bytes, max_job_bytes, max_jobs, chunk_bytes;
     const char *checkpoint_folder, *metrics_address, *trace;
     int log; /* enum ph_hub_log */

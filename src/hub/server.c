@@ -158,7 +158,7 @@ static ph_status choose_chunks(struct ph_hub_server *server)
     /* A hub that is wide works with whole keys: their chunks are only sent. */
     const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
     server->tuning = (struct ph_autotune){.kernels = server->kernels,
-        .is_non_temporal = server->options.is_non_temporal,
+        .results = server->options.results,
         .hub_bytes = chunk_bytes > 0 ? chunk_bytes : of_wide};
     return PH_OK;
 }

@@ -222,7 +222,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenan
         .kernels = server->kernels,
         .tuning = &server->tuning,
         .is_wide = server->options.is_wide,
-        .is_non_temporal = server->options.is_non_temporal,
+        .results = server->options.results,
         .max_bytes = ph__server_bytes_left(server),
         .failure = ph__server_note_failure,
         .has_news = ph__server_note_news,

@@ -131,6 +131,7 @@ static void set_service(struct ph_json *job, const struct ph_tenant *tenant)
         return;
     set_count(job, "num_chunks", tenant->layout->sizes.num_chunks);
     set_count(job, "chunk_bytes", tenant->layout->chunk_bytes);
+    ph__json_set_text(job, "results", tenant->job.is_non_temporal ? "non_temporal" : "cached");
 }
 
 static struct ph_json *job_of(const struct ph_tenant_figures *figures, size_t max_listed)

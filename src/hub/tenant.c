@@ -227,6 +227,15 @@ static void reached(void *context)
     part->has_news(part->context);
 }
 
+/* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever they lie. */
+static bool is_non_temporal(const struct ph_tenant *tenant, enum ph_hub_results results)
+{
+    if (results != PH_HUB_RESULTS_AUTO)
+        return results == PH_HUB_RESULTS_NON_TEMPORAL;
+    return sends_parameters(tenant) &&
+           tenant->layout->sizes.gradient_bytes > tenant->num_cores * ph__cpu_own_cache_bytes();
+}
+
 static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
@@ -239,7 +248,7 @@ static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_option
     tenant->job.depth = service->depth;
     tenant->job.staleness = service->staleness;
     tenant->job.is_mean = service->is_mean;
-    tenant->job.is_non_temporal = options->is_non_temporal;
+    tenant->job.is_non_temporal = is_non_temporal(tenant, options->results);
     tenant->job.clip_norm = service->clip_norm;
     tenant->job.optimizers = tenant->settings.optimizers;
     tenant->job.optimizer_of_key = tenant->optimizer_of_key;

@@ -108,7 +108,8 @@ struct ph_tenant_options {
     uint16_t num_cores;
     const struct ph_kernels *kernels;
     struct ph_autotune *tuning; /* for a job that names no chunk size */
-    bool is_wide, is_non_temporal;
+    enum ph_hub_results results;
+    bool is_wide;
     uint64_t max_bytes; /* that it may take */
     ph_tenant_failure failure;
     ph_tenant_news has_news;

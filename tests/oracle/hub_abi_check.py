@@ -24,6 +24,7 @@ STRUCTURES = {"ph_hub_optimizer": "Optimizer", "ph_hub_service": "Service", "ph_
 ENUMERATIONS = {  # name: the class, and what its members' names begin with in C
     "ph_hub_mode": ("Mode", "PH_HUB_"), "ph_hub_order": ("Order", "PH_HUB_"), "ph_hub_on_death": ("OnDeath", "PH_HUB_"),
     "ph_hub_wait_policy": ("WaitPolicy", "PH_HUB_WAIT_"), "ph_hub_transport": ("Transport", "PH_HUB_"),
+    "ph_hub_results": ("Results", "PH_HUB_RESULTS_"),
     "ph_optimizer_kind": ("OptimizerKind", "PH_"), "ph_dtype": ("DType", "PH_"), "ph_status_code": ("Status", "PH_")}
 OF_C = {"size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float,
         "int": ctypes.c_int, "ph_status": "status", "void": None}

@@ -32,9 +32,8 @@ static int pinned_processor(const struct cluster_options *options, size_t index)
 static void start_hub(struct cluster *cluster)
 {
     const struct cluster_options *options = &cluster->options;
-    struct hub_process_options hub = {.server = {.num_threads = options->num_threads,
-                                          .wait = options->wait,
-                                          .is_non_temporal = options->is_non_temporal},
+    struct hub_process_options hub = {
+        .server = {.num_threads = options->num_threads, .wait = options->wait, .results = options->results},
         .processor = pinned_processor(options, 1)};
     cluster->hub = child_start("bench hub", hub_process, &hub);
     child_hear(&cluster->hub, cluster->address, sizeof cluster->address);

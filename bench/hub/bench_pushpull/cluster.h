@@ -20,7 +20,7 @@ struct cluster_options { /* zero-initialised but for the jobs: the defaults */
     bool has_no_thread;           /* workers move TCP on by their own calls */
     uint32_t num_threads;         /* core threads, 0: one a processor */
     uint32_t chunk_bytes;
-    bool is_non_temporal;
+    enum ph_hub_results results;
     /* The hub's threads stay on the second processor, workers on the first: for one core thread and one worker, as long as
      * there are two. */
     bool is_pinned;

@@ -9,10 +9,13 @@ enum { NUM_WORKERS = 2, CALLS = 3, SMALL_BYTES = 4 << 10 };
 static const struct variant {
     const char *name;
     enum ph_hub_wait_policy wait;
-    bool is_non_temporal;
-} variants[] = {{"default", PH_HUB_WAIT_AUTO, false}, {"non_temporal", PH_HUB_WAIT_AUTO, true},
-    {"spin", PH_HUB_WAIT_SPIN, false}, {"spin_then_sleep", PH_HUB_WAIT_SPIN_THEN_SLEEP, false},
-    {"sleep", PH_HUB_WAIT_SLEEP, false}};
+    enum ph_hub_results results;
+} variants[] = {{"default", PH_HUB_WAIT_AUTO, PH_HUB_RESULTS_AUTO},
+    {"cached", PH_HUB_WAIT_AUTO, PH_HUB_RESULTS_CACHED},
+    {"non_temporal", PH_HUB_WAIT_AUTO, PH_HUB_RESULTS_NON_TEMPORAL},
+    {"spin", PH_HUB_WAIT_SPIN, PH_HUB_RESULTS_AUTO},
+    {"spin_then_sleep", PH_HUB_WAIT_SPIN_THEN_SLEEP, PH_HUB_RESULTS_AUTO},
+    {"sleep", PH_HUB_WAIT_SLEEP, PH_HUB_RESULTS_AUTO}};
 enum { NUM_VARIANTS = sizeof variants / sizeof *variants };
 
 struct choice {
@@ -32,7 +35,7 @@ static void start(struct choice *choice, size_t variant)
     *of = (struct row_cluster){
         .cluster = cluster_start(&(struct cluster_options){.transport = row_transports[choice->transport],
             .wait = variants[variant].wait,
-            .is_non_temporal = variants[variant].is_non_temporal,
+            .results = variants[variant].results,
             .jobs = {{.num_workers = NUM_WORKERS, .num_keys = 1, .key_bytes = choice->key_bytes}},
             .num_jobs = 1}),
         .calls = CALLS};

@@ -34,7 +34,7 @@ static void each_key_reaches_the_server(void **state)
 {
     (void)state;
     static const char *const sets[] = {"hub.address=0.0.0.0:7", "hub.secret_file=s", "hub.threads=3",
-        "hub.wait=spin_then_sleep", "hub.aggregation=wide", "hub.non_temporal=true",
+        "hub.wait=spin_then_sleep", "hub.aggregation=wide", "hub.results=non_temporal",
         "hub.max_bytes=9000000000", "hub.max_job_bytes=8", "hub.max_jobs=5", "hub.checkpoint_folder=c",
         "hub.metrics_address=h:1", "hub.trace=t", "hub.log=json"};
     struct ph_arena arena = {0};
@@ -43,7 +43,7 @@ static void each_key_reaches_the_server(void **state)
     assert_string_equal(options.secret_file, "s");
     assert_int_equal(options.num_threads, 3);
     assert_int_equal(options.wait, PH_HUB_WAIT_SPIN_THEN_SLEEP);
-    assert_true(options.is_wide && options.is_non_temporal && options.is_log_json);
+    assert_true(options.is_wide && options.is_log_json && options.results == PH_HUB_RESULTS_NON_TEMPORAL);
     assert_true(options.max_bytes == 9000000000u);
     assert_int_equal(options.max_job_bytes, 8);
     assert_int_equal(options.max_jobs, 5);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "hub/client_status.h"
 #include "support/hub_thread.h"
 
@@ -85,6 +86,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
         assert_int_equal(count(job, "num_keys"), 2);
         assert_int_equal(count(job, "num_chunks"), 5);
         assert_int_equal(count(job, "chunk_bytes"), 40000);
+        assert_text(job, "results", "cached");
         assert_int_equal(count(job, "updates"), 6 * 5);
         assert_int_equal(count(job, "gradient_bytes"), 6 * 2 * (160000 + 16));
         const struct ph_json *worker = ph__json_at(ph__json_get(job, "workers"), 1);
@@ -105,6 +107,38 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
         hub_workers_fini(&workers[i]);
     }
     hub_thread_end(&hub);
+}
+
+/* How a job of one worker writes its results on a hub with one core thread. */
+static void check_results(
+    enum ph_hub_results asked, enum ph_hub_transport transport, size_t bytes, const char *wanted)
+{
+    const struct ph_hub_key key = {.num_elements = bytes / sizeof(float), .dtype = PH_F32};
+    struct hub_thread hub;
+    struct hub_workers workers;
+    struct ph_json *status;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1, .results = asked});
+    const struct ph_hub_service service = hub_thread_service("job", 1);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    hub_workers_begin(&workers, &hub, &service, &key, 1, 2, transport);
+    hub_workers_wait(&workers);
+    assert_ok(ph__hub_status(&hub.options, NULL, &status));
+    assert_text(job_of(status, "job"), "results", wanted);
+    ph__json_destroy(status);
+    hub_workers_end(&workers);
+    hub_workers_fini(&workers);
+    hub_thread_end(&hub);
+}
+
+static void results_that_are_sent_and_leave_the_caches_are_written_past_them(void **state)
+{
+    (void)state;
+    const size_t cache_bytes = ph__cpu_own_cache_bytes();
+    check_results(PH_HUB_RESULTS_AUTO, PH_HUB_TCP, cache_bytes + 4096, "non_temporal");
+    check_results(PH_HUB_RESULTS_AUTO, PH_HUB_TCP, cache_bytes, "cached");
+    check_results(PH_HUB_RESULTS_AUTO, PH_HUB_SHARED_MEMORY, cache_bytes + 4096, "cached");
+    check_results(PH_HUB_RESULTS_CACHED, PH_HUB_TCP, cache_bytes + 4096, "cached");
+    check_results(PH_HUB_RESULTS_NON_TEMPORAL, PH_HUB_SHARED_MEMORY, 4096, "non_temporal");
 }
 
 static void one_service_can_be_asked_for_in_full(void **state)
@@ -155,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_hub_tells_its_limits_and_core_threads),
         cmocka_unit_test(a_running_job_tells_what_it_does_and_how_workers_are_connected),
+        cmocka_unit_test(results_that_are_sent_and_leave_the_caches_are_written_past_them),
         cmocka_unit_test(one_service_can_be_asked_for_in_full),
         cmocka_unit_test(who_is_no_hub_has_no_status),
     };
