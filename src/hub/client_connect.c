@@ -1,5 +1,6 @@
 /* A worker's way to its job: greeting, joining, keys and links, and out again. See phloem/hub.h and protocol.h. */
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

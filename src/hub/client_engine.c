@@ -2,6 +2,7 @@
 #include "hub/client_engine.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

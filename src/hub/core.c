@@ -1,12 +1,13 @@
 /* See core.h. */
 #include <assert.h>
-#include <poll.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
@@ -16,6 +17,7 @@
 
 #define BYTES_A_ROUND ((int64_t)256 << 10) /* of gradients, for each shard */
 #define LONGEST_SLEEP_MS 100               /* should a ring of the bell ever be lost */
+#define EVENTS_A_SLEEP 64
 
 struct share {
     struct ph_shard *shard;
@@ -31,10 +33,10 @@ struct call {
 struct ph_core {
     struct ph_core_options options;
     pthread_t thread;
-    int bell[2]; /* [0] is polled by the thread, [1] is rung */
+    int bell[2]; /* [0] is watched by the thread, [1] is rung */
+    int epoll;   /* of the bell and all links */
     struct share *shares;
     size_t num_shares;
-    struct pollfd *polled; /* (1 + max_links): the bell, and the links */
     size_t num_links;
     struct ph_waiter waiter;
     _Atomic bool is_asleep, must_stop;
@@ -100,13 +102,10 @@ static void end_sleep(struct ph_core *core)
 
 static void sleep_until_rung(struct ph_core *core)
 {
+    struct epoll_event events[EVENTS_A_SLEEP]; /* whatever they are: the next round looks at all links */
     if (begin_sleep(core)) {
-        size_t count = 1;
-        core->polled[0] = (struct pollfd){.fd = core->bell[0], .events = POLLIN};
-        for (size_t i = 0; i < core->num_shares; i++)
-            count += ph__shard_list_polled(core->shares[i].shard, core->polled + count);
         increment(&core->sleeps);
-        poll(core->polled, count, LONGEST_SLEEP_MS);
+        epoll_wait(core->epoll, events, EVENTS_A_SLEEP, LONGEST_SLEEP_MS);
     }
     end_sleep(core);
 }
@@ -167,11 +166,13 @@ bool ph__core_has_room(const struct ph_core *core, size_t num_workers)
            core->num_links + num_workers <= core->options.max_links;
 }
 
-void ph__core_add_shard(struct ph_core *core, struct ph_shard *shard)
+ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard)
 {
     assert(ph__core_has_room(core, ph__shard_num_workers(shard)));
+    PH_TRY(ph__shard_watch_links(shard, core->epoll));
     core->shares[core->num_shares++] = (struct share){.shard = shard};
     core->num_links += ph__shard_num_workers(shard);
+    return PH_OK;
 }
 
 void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard)
@@ -210,6 +211,18 @@ static int start_thread(struct ph_core *core)
     return error;
 }
 
+static ph_status watch_bell(struct ph_core *core)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    core->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (core->epoll < 0)
+        return ph_fail(PH_ERROR_MEMORY, "no epoll for a core thread: %s", strerror(errno));
+    if (epoll_ctl(core->epoll, EPOLL_CTL_ADD, core->bell[0], &event) == 0)
+        return PH_OK;
+    close(core->epoll);
+    return ph_fail(PH_ERROR_MEMORY, "a core thread's bell cannot be watched: %s", strerror(errno));
+}
+
 ph_status ph__core_create(const struct ph_core_options *options, struct ph_core **core_out)
 {
     struct ph_core *core = calloc(1, sizeof *core);
@@ -217,13 +230,14 @@ ph_status ph__core_create(const struct ph_core_options *options, struct ph_core 
         return ph_fail(PH_ERROR_MEMORY, "no memory for a core thread");
     core->options = *options;
     core->shares = calloc(options->max_shards, sizeof *core->shares);
-    core->polled = calloc(1 + options->max_links, sizeof *core->polled);
     ph__waiter_init(&core->waiter, options->wait, options->is_crowded);
-    ph_status status = core->shares == NULL || core->polled == NULL
-                           ? ph_fail(PH_ERROR_MEMORY, "no memory for a core thread")
-                           : ph__doorbell_create(core->bell);
+    ph_status status = core->shares == NULL ? ph_fail(PH_ERROR_MEMORY, "no memory for a core thread")
+                                            : ph__doorbell_create(core->bell);
     if (status != PH_OK)
         goto free_core;
+    status = watch_bell(core);
+    if (status != PH_OK)
+        goto close_bell;
     pthread_mutex_init(&core->mutex, NULL);
     pthread_cond_init(&core->done, NULL);
     const int error = start_thread(core);
@@ -236,10 +250,11 @@ ph_status ph__core_create(const struct ph_core_options *options, struct ph_core 
 fini_mutex:
     pthread_cond_destroy(&core->done);
     pthread_mutex_destroy(&core->mutex);
+    close(core->epoll);
+close_bell:
     close(core->bell[0]);
     close(core->bell[1]);
 free_core:
-    free(core->polled);
     free(core->shares);
     free(core);
     return status;
@@ -254,9 +269,9 @@ void ph__core_destroy(struct ph_core *core)
     pthread_join(core->thread, NULL);
     pthread_cond_destroy(&core->done);
     pthread_mutex_destroy(&core->mutex);
+    close(core->epoll);
     close(core->bell[0]);
     close(core->bell[1]);
-    free(core->polled);
     free(core->shares);
     free(core);
 }

@@ -15,7 +15,6 @@
 #ifndef PH_HUB_SHARD_H
 #define PH_HUB_SHARD_H
 
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,10 +110,10 @@ void ph__shard_begin_touch(struct ph_shard *shard);
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
 
 /* Before its thread sleeps: from now on links ring. false: something has come meanwhile, or there is work left. Afterwards end_sleep, always; a link
- * whose other side has gone fails then. In between the thread polls what is listed: at most num_workers. */
+ * whose other side has gone fails then. In between the thread waits at an epoll that watches the shard. */
 bool ph__shard_begin_sleep(struct ph_shard *shard);
 void ph__shard_end_sleep(struct ph_shard *shard);
-size_t ph__shard_list_polled(const struct ph_shard *shard, struct pollfd *polled_out);
+ph_status ph__shard_watch_links(const struct ph_shard *shard, int epoll); /* all its links. PH_ERROR_MEMORY */
 size_t ph__shard_num_workers(const struct ph_shard *shard);
 
 /* The least and the largest version of its chunks; without chunks UINT64_MAX and 0. */

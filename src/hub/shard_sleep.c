@@ -39,14 +39,11 @@ void ph__shard_end_sleep(struct ph_shard *shard)
     }
 }
 
-size_t ph__shard_list_polled(const struct ph_shard *shard, struct pollfd *polled_out)
+ph_status ph__shard_watch_links(const struct ph_shard *shard, int epoll)
 {
-    size_t count = 0;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
-        const struct ph_shard_link *link = &shard->links[worker];
-        if (is_moved(link))
-            polled_out[count++] =
-                (struct pollfd){.fd = link->link->descriptor, .events = ph__link_poll_events(link->link)};
+        if (is_moved(&shard->links[worker]))
+            PH_TRY(ph__link_watch(shard->links[worker].link, epoll));
     }
-    return count;
+    return PH_OK;
 }

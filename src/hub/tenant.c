@@ -397,7 +397,7 @@ struct core_change {
     struct ph_core *core;
     struct ph_shard *shard;
     uint32_t worker;
-    bool has_room;
+    bool has_room, is_added;
 };
 
 static void add_to_core(void *context)
@@ -407,7 +407,7 @@ static void add_to_core(void *context)
     if (!change->has_room)
         return;
     ph__shard_begin_touch(change->shard);
-    ph__core_add_shard(change->core, change->shard);
+    change->is_added = ph__core_add_shard(change->core, change->shard) == PH_OK;
 }
 
 static void remove_from_core(void *context)
@@ -451,10 +451,11 @@ ph_status ph__tenant_start(struct ph_tenant *tenant)
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
         ph__core_call(tenant->cores[core], add_to_core, &change);
-        if (change.has_room)
+        if (change.is_added)
             continue;
         stop_cores(tenant, core);
-        return ph_fail(PH_ERROR_MEMORY, "service '%s': the hub has too many jobs", tenant->settings.name);
+        return ph_fail(PH_ERROR_MEMORY, "service '%s': the hub has too many %s", tenant->settings.name,
+            change.has_room ? "connections to watch" : "jobs");
     }
     tenant->state = PH_TENANT_RUNNING;
     return PH_OK;

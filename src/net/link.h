@@ -4,8 +4,9 @@
  * never blocks. Over shared memory a message is all that moves: the payload lies where both sides see it. Elsewhere the
  * payload is sent from where it lies, and received to where the owner says it belongs; nothing is copied in between by us.
  *
- * To sleep, a thread calls ph__link_begin_sleep() for each of its links; where none says that there is something to do, it polls
- * their descriptors, and afterwards calls ph__link_end_sleep() for each.
+ * To sleep, a thread calls ph__link_begin_sleep() for each of its links; where none says that there is something to do, it waits
+ * at an epoll that watches them (ph__link_watch), or polls their descriptors, and afterwards calls ph__link_end_sleep() for
+ * each.
  *
  * A link belongs to one thread at a time. Nothing is allocated after it was made. Errors: PH_ERROR_PEER, naming what is wrong;
  * the link is then good for ph__link_destroy() alone. */
@@ -51,6 +52,7 @@ struct ph_link_transport {
     bool (*end_sleep)(struct ph_link *link);
     short (*poll_events)(const struct ph_link *link);
     void (*destroy)(struct ph_link *link);
+    uint32_t events; /* of epoll_ctl(2), that may ever bring something to do */
 };
 
 struct ph_link {
@@ -91,6 +93,10 @@ static inline short ph__link_poll_events(const struct ph_link *link)
 {
     return link->transport->poll_events(link);
 }
+
+/* Adds the link to an epoll, edge-triggered: from then on that tells when there may be something to do after a progress that has
+ * moved nothing. Destroying the link ends it. PH_ERROR_MEMORY. */
+ph_status ph__link_watch(const struct ph_link *link, int epoll);
 
 /* What was queued goes no further: its owner is told of nothing any more. NULL is fine. */
 void ph__link_destroy(struct ph_link *link);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "net/doorbell.h"
@@ -146,6 +147,7 @@ static const struct ph_link_transport shared_transport = {
     .end_sleep = shared_end_sleep,
     .poll_events = shared_poll_events,
     .destroy = shared_destroy,
+    .events = EPOLLIN,
 };
 
 ph_status ph__shared_link_create(const struct ph_shared_link_options *options, struct ph_link **link_out)

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -355,6 +356,7 @@ static const struct ph_link_transport tcp_transport = {
     .end_sleep = tcp_end_sleep,
     .poll_events = tcp_poll_events,
     .destroy = tcp_destroy,
+    .events = EPOLLIN | EPOLLOUT,
 };
 
 ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct ph_link **link_out)

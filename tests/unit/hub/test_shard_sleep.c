@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
@@ -113,21 +114,27 @@ static void a_process_that_ends_wakes_the_thread_and_fails_its_worker(void **sta
         assert_ok(ph__shared_link_create(&link_options, &link));
         ph__shard_attach(shard, worker, link, false);
     }
-    struct pollfd polled[2];
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event events[2];
+    assert_ok(ph__shard_watch_links(shard, epoll));
     assert_true(ph__shard_begin_sleep(shard));
-    assert_int_equal(ph__shard_list_polled(shard, polled), 2);
-    assert_int_equal(polled[1].fd, bells[1][0]);
-    assert_int_equal(poll(polled, 2, 0), 0);
+    assert_int_equal(epoll_wait(epoll, events, 2, 0), 0);
     close(bells[1][1]);
-    assert_int_equal(poll(polled, 2, -1), 1);
+    assert_int_equal(epoll_wait(epoll, events, 2, -1), 1);
     ph__shard_end_sleep(shard);
     assert_int_equal(owner.num_failures, 1);
     assert_int_equal(owner.failed, 1);
     assert_string_equal(ph_error_text(), "its process has ended");
     assert_true(ph__shard_begin_sleep(shard)); /* without the one that has failed */
-    assert_int_equal(ph__shard_list_polled(shard, polled), 1);
+    assert_int_equal(epoll_wait(epoll, events, 2, 0), 0);
     ph__shard_end_sleep(shard);
     assert_int_equal(owner.num_failures, 1);
+    assert_true(ph__shard_begin_sleep(shard));
+    ph__doorbell_ring(bells[0][1]);
+    assert_int_equal(epoll_wait(epoll, events, 2, -1), 1);
+    ph__shard_end_sleep(shard);
+    assert_int_equal(epoll_wait(epoll, events, 2, 0), 0);
+    close(epoll);
     close(bells[0][1]);
     ph__shard_destroy(shard);
     free(memory[0]);
