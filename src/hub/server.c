@@ -122,7 +122,7 @@ static ph_status listen_everywhere(struct ph_hub_server *server)
     const char *address = server->options.address != NULL ? server->options.address : DEFAULT_ADDRESS;
     PH_TRY(ph__socket_listen(address, &server->listening));
     PH_TRY(ph__socket_address(server->listening, server->address));
-    if (!ph__socket_is_loopback(server->listening))
+    if (server->secret == NULL && !ph__socket_is_loopback(server->listening))
         return ph_fail(
             PH_ERROR_CONFIG, "'%s' can be reached from other hosts: that needs a secret", server->address);
     PH_TRY(ph__random_bytes(drawn, sizeof drawn));

@@ -31,12 +31,19 @@ static void *serve(void *context)
     return NULL;
 }
 
-static void start_hub(struct hub *hub, const char *secret_file)
+/* address: NULL for one of the loopback. */
+static void start_hub_at(struct hub *hub, const char *address, const char *secret_file)
 {
-    const struct ph_hub_server_options options = {.num_threads = 3, .secret_file = secret_file};
+    const struct ph_hub_server_options options = {
+        .address = address, .num_threads = 3, .secret_file = secret_file};
     hub->secret_file = secret_file;
     assert_ok(ph_hub_server_create(&options, &hub->server));
     assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
+}
+
+static void start_hub(struct hub *hub, const char *secret_file)
+{
+    start_hub_at(hub, NULL, secret_file);
 }
 
 static void stop_hub(struct hub *hub)
@@ -331,6 +338,21 @@ static void beyond_loopback_a_hub_needs_a_secret(void **state)
     assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "secret");
 }
 
+/* What it listens at are all addresses of this host; whoever connects to that gets to the loopback. */
+static void beyond_loopback_a_hub_with_a_secret_serves(void **state)
+{
+    (void)state;
+    struct hub hub;
+    start_hub_at(&hub, "0.0.0.0:0", write_secret());
+    const struct ph_hub_service service = {
+        .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
+    struct ph_hub_options options = {.address = ph_hub_server_address(hub.server), .timeout_ms = 5000};
+    assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
+    options.secret_file = hub.secret_file;
+    assert_ok(ph_hub_create_service(&options, &service));
+    stop_hub(&hub);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +364,7 @@ int main(void)
         cmocka_unit_test(who_does_not_know_the_secret_stays_outside),
         cmocka_unit_test(a_hub_without_the_secret_is_not_believed),
         cmocka_unit_test(beyond_loopback_a_hub_needs_a_secret),
+        cmocka_unit_test(beyond_loopback_a_hub_with_a_secret_serves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
