@@ -1,4 +1,4 @@
-/* phloem hub bench ADDRESS: measures a running hub from this host, by a service of its own that goes when it is done. */
+/* phloem hub bench ADDRESS: measures a running hub from this host, by services of its own that go when they are done. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,13 +206,32 @@ static ph_status print_json(const struct ph_json *rows)
 
 /* ---- measuring ---- */
 
-static ph_status measure_transport(const struct plan *plan, const struct cli_bench_service *service,
-    enum ph_hub_transport transport, struct report *report)
+/* What was measured failed first: that is what the user hears. */
+static ph_status end_service(const struct cli_bench_service *service, ph_status measured)
+{
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", ph_error_text());
+    const ph_status destroyed = cli_bench_service_destroy(service);
+    return measured != PH_OK ? ph_fail(measured, "%s", reason) : destroyed;
+}
+
+static ph_status measure_size(const struct plan *plan, enum ph_hub_transport transport, uint64_t size,
+    struct cli_bench_result *result_out)
+{
+    struct cli_bench_service service;
+    *result_out =
+        (struct cli_bench_result){.was_reached = true}; /* no service: not for want of the transport */
+    PH_TRY(cli_bench_service_create(&plan->options, plan->num_workers, &service));
+    return end_service(
+        &service, cli_bench_measure(&service, transport, size / sizeof(float), plan->num_rounds, result_out));
+}
+
+static ph_status measure_transport(
+    const struct plan *plan, enum ph_hub_transport transport, struct report *report)
 {
     for (size_t i = 0; i < plan->num_sizes; i++) {
         struct cli_bench_result result;
-        const ph_status status =
-            cli_bench_measure(service, transport, plan->sizes[i] / sizeof(float), plan->num_rounds, &result);
+        const ph_status status = measure_size(plan, transport, plan->sizes[i], &result);
         if (status != PH_OK && plan->is_all && !result.was_reached) {
             fprintf(stderr, "phloem: note: %s is left out: %s\n", transport_name(transport), ph_error_text());
             return PH_OK;
@@ -227,23 +246,11 @@ static ph_status measure_transport(const struct plan *plan, const struct cli_ben
     return PH_OK;
 }
 
-/* What was measured failed first: that is what the user hears. */
-static ph_status end_service(const struct cli_bench_service *service, ph_status measured)
-{
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", ph_error_text());
-    const ph_status destroyed = cli_bench_service_destroy(service);
-    return measured != PH_OK ? ph_fail(measured, "%s", reason) : destroyed;
-}
-
 static ph_status measure(const struct plan *plan, struct report *report)
 {
-    struct cli_bench_service service;
-    ph_status status = PH_OK;
-    PH_TRY(cli_bench_service_create(&plan->options, plan->num_workers, &service));
-    for (size_t i = 0; status == PH_OK && i < plan->num_transports; i++)
-        status = measure_transport(plan, &service, plan->transports[i], report);
-    return end_service(&service, status);
+    for (size_t i = 0; i < plan->num_transports; i++)
+        PH_TRY(measure_transport(plan, plan->transports[i], report));
+    return PH_OK;
 }
 
 static ph_status report_json(const struct plan *plan)

@@ -6,7 +6,7 @@
 
 #include "phloem/hub.h"
 
-/* A temporary service, that lasts for all measurements. */
+/* A temporary service, for one measurement: a hub that keeps its jobs holds the next one to the first one's keys. */
 struct cli_bench_service {
     struct ph_hub_options options;
     char name[64];

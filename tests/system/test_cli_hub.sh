@@ -104,7 +104,17 @@ succeeds hub status "$address" --seconds 0.01
 contains stdout 'no jobs'
 stops TERM 143
 
+# Jobs that are kept have other keys each time.
+serves --set hub.checkpoint_folder=kept
+succeeds hub bench "$address" --sizes 4K,64K --rounds 3
+contains hub.err 'event=checkpoint_written'
+[ -z "$(ls kept)" ] || complain 'a measurement has left its checkpoint'
+stops TERM 143
+
 (umask 077 && echo 'a secret that both sides know' >secret && echo 'another secret, just as long' >wrong)
+serves --secret-file secret --address 0.0.0.0:0
+succeeds hub bench "$address" --sizes 4K --rounds 3 --secret-file secret
+stops TERM 143
 serves --secret-file secret
 succeeds hub bench "$address" --sizes 4K --rounds 3 --secret-file secret
 fails 6 'hub' hub bench "$address" --sizes 4K --rounds 3 --secret-file wrong
