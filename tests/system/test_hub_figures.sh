@@ -1,0 +1,138 @@
+#!/bin/sh
+# tools/hub_figures.py on programs that measure nothing: they are run, the page tells their figures, and what a peer that is
+# not there would have told is left out.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+if ! command -v python3 >/dev/null; then
+    echo "$name: skipped: python3 is not there"
+    exit 77
+fi
+
+mkdir -p tools docs bench/hub build/release/bench/hub made
+for tool in hub_figures.py hub_page.py comparisons.py bench_plots.py bench_report.py bench.sh; do
+    cp "$PH_SOURCE_DIR/tools/$tool" tools
+done
+cat >program <<'END'
+#!/bin/sh
+echo "$0 $*" >>ran
+while [ "$1" != --json ]; do shift; done
+cp "made/$(basename "$0").json" "$2"
+END
+for program in bench_aggregate bench_partition bench_pushpull; do
+    touch "bench/hub/$program.c"
+    install program "build/release/bench/hub/$program"
+done
+
+# Figures as the programs write them (bench/figures.c).
+cat >make.py <<'END'
+import json
+
+def figure(name, unit, value, peer=None, peer_value=None, ratio=None, **more):
+    told = {"peer": peer, "peer_value": peer_value, "ratio": ratio, "limit": None, "of_limit": None}
+    return {"name": name, "unit": unit, "value": value, "label": "measured", "placement": "same complex", **told, **more}
+
+def write(program, figures):
+    with open(f"made/{program}.json", "w") as file:
+        json.dump(figures, file)
+
+shm, tcp = "hub.pushpull.shm.64MiB", "hub.pushpull.tcp.64MiB"
+figures = [
+    figure(shm, "ms", 12.5, limit="a formula", of_limit=0.7149),
+    figure(f"{shm}.beside_pslite_ipc", "ms", 12.5, "pslite 123, pslite ipc", 62.5, 5.25),
+    figure(f"{shm}.beside_openmpi", "ms", 12.5, "openmpi 4.1, openmpi", 18.75, 1.5),
+    figure(tcp, "ms", 101.0, limit="another formula", of_limit=0.9),
+    figure(f"{tcp}.bytes_sent", "MB", 268.4, limit="a sum", of_limit=1),
+    figure("hub.tenants.shm.alike.share", "max/mean", 1.0625),
+    figure("hub.tenants.shm.alike.rate_beside_first_alone", "GB/s", 10.5, "alone", 21.5, 0.5),
+    figure("hub.tenants.shm.alike.rate_beside_second_alone", "GB/s", 10.5, "alone", 22.5, 0.47),
+    figure("hub.variant.shm.4KiB.sleep", "us", 40.5, "default", 4.05, 0.1),
+]
+for value, percentile in ((3.25, "p50"), (7.75, "p99")):
+    figures.append(figure(f"hub.roundtrip.shm.4KiB.workers1.spinning.{percentile}", "us", value, "openmpi 4.1, to and fro", 6.5, 2))
+for at in (1, 4):
+    more = {"sweep": "keys in flight", "series": "shm, 1 worker", "at": at}
+    figures.append(figure(f"hub.rate.shm.workers1.in_flight{at}", "k/s", 100.0 * at, **more))
+    more = {"sweep": "chunk size in KiB, from end to end", "series": "shm", "at": 4 * at}
+    figures.append(figure(f"hub.pushpull.shm.chunk{4 * at}KiB", "ms", 50.0 / at, **more))
+write("bench_pushpull", figures)
+
+figures = []
+for workers, tall, wide in ((1, 10.0, 21.0), (2, 15.0, 36.0)):
+    name = f"hub.aggregate.64MiB.workers{workers}"
+    ours, theirs = 4e6 * (workers + 4), 4e6 * (3 * workers + 4)
+    figures += [
+        figure(f"{name}.tall", "ms", tall, "wide", wide, wide / tall, bytes=ours),
+        figure(f"{name}.tall_beside_asleep", "ms", tall, "wide_asleep", 3 * wide, 3 * wide / tall, bytes=ours),
+        figure(f"{name}.wide", "ms", wide, bytes=theirs),
+        figure(f"{name}.wide_asleep", "ms", 3 * wide, bytes=theirs),
+        figure(f"{name}.fused", "ms", tall, "separate", 14.0, 14 / tall),
+        figure(f"{name}.fused_in_cache", "ms", tall, "chunkwise", 12.0, 12 / tall),
+        figure(f"{name}.separate", "ms", 14.0),
+        figure(f"{name}.chunkwise", "ms", 12.0),
+        figure(f"{name}.replies", "ms", 19.0, "replies_non_temporal", 9.5, 0.5),
+        figure(f"{name}.replies_non_temporal", "ms", 9.5),
+    ]
+write("bench_aggregate", figures)
+write("bench_partition", [figure("hub.partition.vgg19.servers2", "max/mean", 1.0017, "greedy", 1.0391, 1.04)])
+END
+python3 make.py
+
+# writes ARGUMENTS...: leaves what was printed in ./stdout and ./stderr.
+writes() {
+    status=0
+    python3 tools/hub_figures.py "$@" >stdout 2>stderr || status=$?
+}
+
+writes --rounds 3
+[ "$status" -eq 0 ] || complain "hub_figures.py ended with $status: $(cat stderr)"
+[ "$(grep -c -- '--rounds 3' ran)" -eq 3 ] || complain 'wanted three programs of three rounds'
+page=docs/HUB_FIGURES.md
+contains $page ', 3 rounds: '
+contains $page '| this hub | 12.50 |'
+contains $page '| ps-lite ipc | 62.50 | 5.25 × |'
+contains $page '| Open MPI | 18.75 | 1.50 × |'
+contains $page 'The rate is 71% of that of copying as many bytes: a formula.'
+contains $page '| this hub | 101 |  | 268 |'
+contains $page '| shared memory | 4 KiB | 1 | spinning | 3.25 | 7.75 | 6.50 | 6.50 | 2.00 × |'
+contains $page '| one of 64 MiB | 2 | 15.00 | 36.00 | 2.40 × | 108 | 7.20 × | 1.67 × |'
+contains $page '| 1 | 10.00 | 14.00 | 1.40 × | 12.00 | 1.20 × |'
+contains $page '| 2 | 19.00 | 9.50 | 0.50 × |'
+contains $page '| VGG-19 | 1.002 (1.039) |'
+contains $page '| shared memory | one key each | 1.062 | 10.50 | 21.50 | 22.50 |'
+contains $page '| wide, spinning, over tall: one of 64 MiB | ≥ 2 × | 2.10 × to 2.40 × |'
+contains $page 'Peers: openmpi 4.1, pslite 123.'
+if grep -q 'ps-lite over the hub, TCP' $page; then
+    complain 'a peer that was not there is told of'
+fi
+
+# Every plot that is shown is there, and XML.
+grep -o 'plots/[a-z-]*\.svg' $page | sort >shown
+(cd docs && ls plots/*.svg) | sort | cmp -s shown - || complain 'the page does not show the plots that were drawn'
+[ "$(wc -l <shown)" -ge 9 ] || complain 'plots are missing'
+while read -r plot; do
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "docs/$plot" || complain "$plot is no XML"
+done <shown
+
+# The same page from the folder that was left, without measuring.
+cp -r build/bench/hub kept
+rm ran
+writes --from kept --write again/page.md
+[ "$status" -eq 0 ] || complain "with --from it ended with $status: $(cat stderr)"
+[ ! -e ran ] || complain 'it has measured'
+cmp -s $page again/page.md || complain 'the page of the folder is another one'
+
+# A trial says so, and does not take the page's place; what is not there is one line.
+writes --quick
+[ "$status" -eq 2 ] || complain "--quick without --write ended with $status; wanted 2"
+[ "$(wc -l <stderr)" -eq 1 ] || complain 'wanted one line on stderr'
+writes --quick --write trial.md
+[ "$status" -eq 0 ] || complain "--quick ended with $status: $(cat stderr)"
+contains trial.md 'it measures nothing'
+writes --from absent
+[ "$status" -eq 1 ] || complain "with no folder it ended with $status; wanted 1"
+contains stderr 'bench_aggregate.json is missing'
+printf '#!/bin/sh\nexit 5\n' >build/release/bench/hub/bench_pushpull
+writes
+[ "$status" -eq 1 ] || complain "with a program that fails it ended with $status; wanted 1"
+contains stderr 'hub_figures: the benchmarks ended with 5'

@@ -1,0 +1,326 @@
+"""The page that tools/hub_figures.py writes: tables and plots of what the programs of ./run bench hub have measured.
+
+A figure is looked for by its name (bench/figures.h, CONTRIBUTING.md); a row whose figure is not there, as a peer's may not be,
+is left out, and so is a section without rows.
+"""
+import re
+
+import bench_plots
+from comparisons import table
+
+WIDE = {"wide": "spinning", "wide_asleep": "asleep"}  # how wide's threads wait for each other
+KEYS = {"64MiB": "one of 64 MiB", "resnet50": "ResNet-50's", "chunks32KiB": "2048 of 32 KiB"}
+MODELS = {
+    "alexnet": "AlexNet",
+    "vgg19": "VGG-19",
+    "resnet50": "ResNet-50",
+    "dlrm_mlperf": "DLRM (MLPerf), dense",
+    "dlrm_kaggle": "DLRM (Criteo Kaggle)",
+}
+TRANSPORTS = {"shm": "shared memory", "tcp": "TCP"}
+WORKERS = (1, 2, 4, 8)
+
+HEADER = """# The parameter hub in figures
+
+Written by `tools/hub_figures.py` from what `./run bench hub` has measured; [HUB.md](HUB.md#performance) says what was
+measured how, and what explains it. Contestants of a table have taken turns, round by round. Times are medians over the
+rounds, a ratio is the median of the rounds' ratios, and one above 1 means that the hub, or what stands first, is the faster.
+
+"""
+
+
+def digits(value, places=2):
+    """Small numbers with so many places, others with three digits."""
+    return f"{value:.{places}f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def times(ratio):
+    if ratio is None:
+        return ""
+    return f"{ratio:.2f} ×" if ratio >= 0.1 else f"{ratio:.1g} ×"
+
+
+def spaced(size):
+    """"64 MiB" of the "64MiB" in a figure's name."""
+    return re.sub(r"(?<=\d)(?=[KM])", " ", size)
+
+
+def span(values, write=times):
+    """Of the least and the greatest; one alone where they read alike."""
+    ends = [write(min(values)), write(max(values))]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def image(name, title):
+    return f"![{title}](plots/{name}.svg)\n\n"
+
+
+class Page:
+    def __init__(self, figures, about):
+        """figures: {name: figure}."""
+        self.figures, self.about, self.plots = figures, about, {}
+
+    # ---- looking figures up -----------------------------------------------------------------------------------------
+
+    def find(self, pattern):
+        """(groups of the match, figure) of every name that matches whole, in the order of measuring."""
+        found = ((re.fullmatch(pattern, name), figure) for name, figure in self.figures.items())
+        return [(match.groups(), figure) for match, figure in found if match]
+
+    def get(self, name, key="value"):
+        """None where it was not measured."""
+        return self.figures.get(name, {}).get(key)
+
+    def ratios(self, pattern):
+        return [figure["ratio"] for _, figure in self.find(pattern) if figure["ratio"] is not None]
+
+    def placement(self, pattern):
+        """Where the processors stood to each other while these were measured."""
+        places = sorted({figure["placement"] for _, figure in self.find(pattern) if figure.get("placement")})
+        return f"Processors: {', '.join(places)}.\n\n" if places else ""
+
+    def aggregate(self, keys, workers, way, key="value"):
+        return self.get(f"hub.aggregate.{keys}.workers{workers}.{way}", key)
+
+    # ---- the beginning ----------------------------------------------------------------------------------------------
+
+    def machine(self):
+        about = self.about
+        if not about:
+            return "Nothing is known of the machine and the day: about.json was missing.\n\n"
+        told = (
+            "*Measured* on {date}, revision {revision}, {rounds} rounds: {processors} processors of {processor} ({caches}),"
+            " {memory_gib} GiB, {system}, Linux {kernel}. When it began the load of the machine was {load:.2f}; the figures of"
+            " one that has other work are worth little.\n\n"
+        ).format(**about)
+        if about["is_quick"]:
+            told = "**This page was tried with small sizes and one round: it measures nothing.**\n\n" + told
+        peers = {figure["peer"].split(",")[0] for _, figure in self.find(r"hub\.(pushpull|roundtrip)\..*") if figure["peer"]}
+        return told + (f"Peers: {', '.join(sorted(peers))}.\n\n" if peers else "No peer was there.\n\n")
+
+    def glance(self):
+        """What was aimed at, and what came."""
+        size = r"\d+[KM]iB"
+        rows = [
+            ("ps-lite over the hub, shared memory", "≥ 4 ×", rf"hub\.pushpull\.shm\.{size}\.beside_pslite.*"),
+            ("Open MPI and momentum over the hub, shared memory", "≥ 1 ×", rf"hub\.pushpull\.shm\.{size}\.beside_openmpi.*"),
+            ("ps-lite over the hub, TCP", "≥ 2 ×", rf"hub\.pushpull\.tcp\.{size}\.beside_pslite_tcp"),
+            ("Open MPI over the hub, 4 KiB, spinning", "≥ 0.5 ×", r"hub\.roundtrip\.shm\..*\.workers1\.spinning\.p50"),
+            ("separate over fused", "≥ 1.2 ×", r"hub\.aggregate\..*\.fused"),
+        ]
+        for keys, words in KEYS.items():
+            for way, name in (("spinning", "tall"), ("asleep", "tall_beside_asleep")):
+                rows.append((f"wide, {way}, over tall: {words}", "≥ 2 ×", rf"hub\.aggregate\.{keys}\..*\.{name}"))
+        lines = [(what, wanted, span(self.ratios(name))) for what, wanted, name in rows if self.ratios(name)]
+        shares = [figure["of_limit"] for _, figure in self.find(f"hub.pushpull.shm.{size}")]
+        loads = [figure["value"] for _, figure in self.find(r"hub\.partition\..*")]
+        halves = [figure["value"] for _, figure in self.find(r"hub\.tenants\..*\.share")]
+        for what, wanted, values, write in (
+            ("share of copying's bandwidth, shared memory", "≥ 70%", shares, "{:.0%}".format),
+            ("largest load over the mean, cores and servers", "≤ 1.02", loads, "{:.3f}".format),
+            ("larger share of two tenants over the mean", "≤ 1.1", halves, "{:.3f}".format),
+        ):
+            if values:
+                lines.append((what, wanted, span(values, write)))
+        return "## At a glance\n\n" + table(("times, one over the other", "aimed at", "measured: all rows below"), lines)
+
+    # ---- from end to end --------------------------------------------------------------------------------------------
+
+    def large(self):
+        text = ""
+        for transport, words in TRANSPORTS.items():
+            for (size,), figure in self.find(rf"hub\.pushpull\.{transport}\.(\d+[KM]iB)"):
+                text += f"### {spaced(size)} over {words}\n\n" + self.large_rows(transport, size, figure, words)
+        if text:
+            told = "Two workers and a hub with momentum. Open MPI: AllReduce of two ranks, then a momentum pass.\n\n"
+            text = "## Large keys: pushpull from end to end\n\n" + told + text
+        return text
+
+    def large_rows(self, transport, size, ours, words):
+        name = f"hub.pushpull.{transport}.{size}"
+        bars, lines = [("this hub", ours["value"], f"{digits(ours['value'])} ms")], []
+        sent = self.get(f"{name}.bytes_sent")
+        lines.append(("this hub", digits(ours["value"]), "", f"{sent:,.0f}" if sent else ""))
+        for (peer,), figure in self.find(re.escape(name) + r"\.beside_(.*)"):
+            sent = self.get(f"{name}.bytes_sent.beside_{peer}", "peer_value")
+            told = figure["peer"].partition(", ")[2].replace("openmpi", "Open MPI").replace("pslite", "ps-lite")
+            lines.append((told, digits(figure["peer_value"]), times(figure["ratio"]), f"{sent:,.0f}" if sent else ""))
+            bars.append((told, figure["peer_value"], f"{digits(figure['peer_value'])} ms, {times(figure['ratio'])} the hub's"))
+        title = f"{spaced(size)} of gradients from two workers over {words}"
+        self.plots[f"hub-pushpull-{transport}"] = bench_plots.bars(title, bars, "ms; less is better")
+        text = image(f"hub-pushpull-{transport}", title)
+        text += table(("who", "ms", "over the hub's time", "MB over the loopback interface"), lines)
+        what = "copying as many bytes" if transport == "shm" else "sending as many bytes over plain TCP"
+        text += f"The rate is {ours['of_limit']:.0%} of that of {what}: {ours['limit']}.\n\n"
+        return text + self.placement(re.escape(name) + ".*")
+
+    def small(self):
+        lines = []
+        pattern = r"hub\.roundtrip\.(\w+)\.(\w+)\.workers(\d)\.(\w+)\.p50"
+        for (transport, size, workers, way), p50 in self.find(pattern):
+            p99 = self.figures[p50["name"].replace(".p50", ".p99")]
+            peers = [digits(figure["peer_value"]) if figure["peer"] else "" for figure in (p50, p99)]
+            mine = [digits(figure["value"]) for figure in (p50, p99)]
+            lines.append((TRANSPORTS[transport], spaced(size), workers, way, *mine, *peers, times(p50["ratio"])))
+        if not lines:
+            return ""
+        columns = ("transport", "key", "workers", "waits", "p50, µs", "p99, µs", "Open MPI p50", "p99", "ratio of p50")
+        told = (
+            "One core thread. Of one worker: its key to the hub and back, beside a message of Open MPI's to and fro; of two:"
+            " summed, beside an AllReduce of two ranks. `default` has the client's thread over TCP, the others have none. Where"
+            " more threads spin than there are processors, they wait for the scheduler.\n\n"
+        )
+        return "## Small keys: round trips\n\n" + told + table(columns, lines) + self.placement(r"hub\.roundtrip\..*")
+
+    def sweep(self, pattern, name, title, labels):
+        """A plot of the lines of a sweep."""
+        lines = {}
+        for _, figure in self.find(pattern):
+            lines.setdefault(figure["series"], []).append((figure["at"], figure["value"]))
+        if not lines:
+            return ""
+        self.plots[name] = bench_plots.scaling(title, *labels, lines, {})
+        return image(name, title) + self.placement(pattern)
+
+    def rate(self):
+        title = "Keys of 4 KiB that a hub of one core thread takes and gives back"
+        labels = "keys under way at a time", "thousands a second, of all workers"
+        plot = self.sweep(r"hub\.rate\..*", "hub-rate", title, labels)
+        return "## Small keys: how many a second\n\n" + plot if plot else ""
+
+    def chunks(self):
+        text = self.sweep(
+            r"hub\.pushpull\.\w+\.chunk.*",
+            "hub-chunks",
+            "Pushpull of two workers by the size of chunks, from end to end",
+            ("chunk, KiB", "ms"),
+        )
+        text += self.sweep(
+            r"hub\.aggregate\.chunk\d+KiB\..*",
+            "hub-chunks-kernel",
+            "Sums of four workers and their step, by the size of chunks: arithmetic alone",
+            ("chunk, KiB", "GB/s"),
+        )
+        return "## The size of chunks\n\n" + text if text else ""
+
+    def variants(self):
+        lines = []
+        for (transport, size, variant), figure in self.find(r"hub\.variant\.(\w+)\.(\w+)\.(\w+)"):
+            cells = digits(figure["value"]), figure["unit"].replace("us", "µs"), times(figure["ratio"])
+            lines.append((TRANSPORTS[transport], spaced(size), variant.replace("_", " "), *cells))
+        if not lines:
+            return ""
+        told = (
+            "Two workers and a core thread a processor, so that threads outnumber the processors. A ratio is the default's"
+            " time over this one's.\n\n"
+        )
+        columns = ("transport", "key", "variant", "time", "unit", "ratio")
+        return "## Ways to wait, and results past the caches\n\n" + told + table(columns, lines)
+
+    # ---- arithmetic alone -------------------------------------------------------------------------------------------
+
+    def curves(self, name, title, label, lines):
+        self.plots[name] = bench_plots.curves(title, ("workers", label), lines, [], False)
+        return image(name, title)
+
+    def over_workers(self, keys, way, key="value"):
+        points = ((workers, self.aggregate(keys, workers, way, key)) for workers in WORKERS)
+        return [point for point in points if point[1] is not None]
+
+    def tall_wide(self):
+        lines, ratios = [], {}
+        for keys, words in KEYS.items():
+            for workers, tall in self.over_workers(keys, "tall"):
+                row = [words, workers, digits(tall)]
+                for way, beside in (("wide", "tall"), ("wide_asleep", "tall_beside_asleep")):
+                    ratio = self.aggregate(keys, workers, beside, "ratio")
+                    row += [digits(self.aggregate(keys, workers, way)), times(ratio)]
+                    ratios.setdefault(f"{words}, {WIDE[way]}", []).append((workers, ratio))
+                bytes_ratio = self.aggregate(keys, workers, "wide", "bytes") / self.aggregate(keys, workers, "tall", "bytes")
+                lines.append((*row, times(bytes_ratio)))
+        if not lines:
+            return ""
+        columns = ("keys", "workers", "tall, ms", "wide, spinning", "over tall", "wide, asleep", "over tall", "by bytes alone")
+        names = {"tall": "tall", "wide": "wide, its threads spinning", "wide_asleep": "wide, its threads asleep"}
+        plotted = {name: self.over_workers("64MiB", way) for way, name in names.items()}
+        text = "## Tall and wide\n\nSums of all workers' copies and a step of momentum, two threads: no transport.\n\n"
+        text += self.curves("hub-tall-wide", "One key of 64 MiB: tall and wide", "ms", plotted)
+        asleep = {name: points for name, points in ratios.items() if name.endswith(WIDE["wide_asleep"])}
+        spinning = {name: points for name, points in ratios.items() if name.endswith(WIDE["wide"])}
+        text += self.curves("hub-wide-spinning", "Wide's time over tall's, its threads spinning", "×", spinning)
+        text += self.curves("hub-wide-asleep", "Wide's time over tall's, its threads asleep", "×", asleep)
+        return text + table(columns, lines) + self.placement(r"hub\.aggregate\.(64MiB|resnet50|chunks32KiB)\..*(tall|wide).*")
+
+    def two_ways(self, heading, told, name, title, ways):
+        """ways: {way: (what it is called, the figure with the first way's ratio to it)}, the first one's ratio None."""
+        lines = []
+        for workers, first in self.over_workers("64MiB", next(iter(ways))):
+            row = [workers, digits(first)]
+            for way, (_, beside) in list(ways.items())[1:]:
+                row += [digits(self.aggregate("64MiB", workers, way)), times(self.aggregate("64MiB", workers, beside, "ratio"))]
+            lines.append(row)
+        if not lines:
+            return ""
+        first, *others = (words for words, _ in ways.values())
+        columns = ["workers", f"{first}, ms", *(column for words in others for column in (f"{words}, ms", f"over {first}"))]
+        plotted = {words: self.over_workers("64MiB", way) for way, (words, _) in ways.items()}
+        return f"## {heading}\n\n{told}\n\n" + self.curves(name, title, "ms", plotted) + table(columns, lines)
+
+    def fused(self):
+        ways = {"fused": ("fused", None), "separate": ("separate", "fused"), "chunkwise": ("chunk by chunk", "fused_in_cache")}
+        told = (
+            "One key of 64 MiB, two threads, tall. *separate*: sums of everything, then a step over everything; *chunk by"
+            " chunk*: the step of a chunk while its sum is in the cache."
+        )
+        title = "One key of 64 MiB: sums and steps in one pass, and in two"
+        return self.two_ways("Fused and separate", told, "hub-fused", title, ways)
+
+    def cached(self):
+        ways = {"replies": ("cached", None), "replies_non_temporal": ("non-temporal", "replies")}
+        told = (
+            "One key of 64 MiB, two threads, tall; the new weights are written once for each worker besides, as in jobs over"
+            " TCP, through the caches or past them."
+        )
+        title = "One key of 64 MiB: results through the caches, and past them"
+        return self.two_ways("Cached and non-temporal", told, "hub-non-temporal", title, ways)
+
+    # ---- counts and shares ------------------------------------------------------------------------------------------
+
+    def partition(self):
+        found = self.find(r"hub\.partition\.(\w+)\.servers(\d+)")
+        servers = sorted({int(count) for (_, count), _ in found})
+        rows = {}
+        for (model, count), figure in found:
+            rows.setdefault(model, {})[int(count)] = f"{figure['value']:.3f} ({figure['peer_value']:.3f})"
+        if not rows:
+            return ""
+        lines = [(MODELS.get(model, model), *(row.get(count, "") for count in servers)) for model, row in rows.items()]
+        told = (
+            "Chunks of 32 KiB, spread over servers and their core threads: the largest load over the mean, of the worst of 1"
+            " to 32 core threads that have 50 chunks each or more. In brackets: the greedy that sorts sizes but adds up"
+            " unsorted ones. These are counts, the same on any machine.\n\n"
+        )
+        columns = ("model", *(f"{count} server{'s' if count > 1 else ''}" for count in servers))
+        return "## Partition\n\n" + told + table(columns, lines)
+
+    def tenants(self):
+        lines = []
+        for (transport, pair), share in self.find(r"hub\.tenants\.(\w+)\.(\w+)\.share"):
+            name = f"hub.tenants.{transport}.{pair}.rate_beside_"
+            alone = [self.get(f"{name}{which}_alone", "peer_value") for which in ("first", "second")]
+            rates = [digits(rate) for rate in (self.get(f"{name}first_alone"), *alone)]
+            words = {"alike": "one key each", "unlike": "one key, and keys of 16 KiB"}.get(pair, pair)
+            lines.append((TRANSPORTS[transport], words, f"{share['value']:.3f}", *rates))
+        if not lines:
+            return ""
+        told = (
+            "Two jobs of two workers with as many bytes each, always busy. Both end with the bits that they end with alone;"
+            " the benchmark fails otherwise. Bytes of gradients a second, of all workers.\n\n"
+        )
+        columns = ("transport", "jobs", "larger share over the mean", "both, GB/s", "first alone", "second alone")
+        return "## Two tenants\n\n" + told + table(columns, lines) + self.placement(r"hub\.tenants\..*")
+
+    def text(self):
+        sections = (self.machine, self.glance, self.large, self.small, self.rate, self.tall_wide, self.fused, self.cached)
+        sections += (self.chunks, self.variants, self.partition, self.tenants)
+        return (HEADER + "".join(section() for section in sections)).rstrip("\n") + "\n"
