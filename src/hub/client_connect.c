@@ -182,6 +182,16 @@ ph_status ph__client_reach(const struct ph_hub_options *options, struct ph_contr
     return status;
 }
 
+/* A hub shares memory with its own user's processes alone, and says nothing to others. */
+static ph_status reach_local(const struct ph_welcome *welcome, int *socket_out)
+{
+    PH_TRY(ph__socket_connect_local(welcome->local_socket, socket_out));
+    if (ph__socket_is_same_user(*socket_out))
+        return PH_OK;
+    close(*socket_out);
+    return ph_fail(PH_ERROR_PEER, "the hub is another user's, and shares no memory with this one");
+}
+
 /* Goes over to the hub's local socket, where there is one to be had. */
 static ph_status go_local(
     struct ph_hub_client *client, const struct ph_hub_options *options, struct ph_welcome *welcome)
@@ -192,7 +202,7 @@ static ph_status go_local(
         snprintf(client->why, sizeof client->why, "it was asked for");
         return PH_OK;
     }
-    if (ph__socket_connect_local(welcome->local_socket, &socket) != PH_OK) {
+    if (reach_local(welcome, &socket) != PH_OK) {
         snprintf(client->why, sizeof client->why, "%s", ph_error_text());
         return options->transport == PH_HUB_SHARED_MEMORY ? PH_ERROR_PEER : PH_OK;
     }
