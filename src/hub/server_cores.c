@@ -53,11 +53,14 @@ void ph__server_stop_cores(struct ph_hub_server *server)
 
 /* ---- crowds ---- */
 
-static size_t count_local_workers(const struct ph_hub_server *server)
+/* Of workers of this host. Over TCP each has one for its links besides its own; the hub is not told of those that have none. */
+static size_t count_local_threads(const struct ph_hub_server *server)
 {
     size_t count = 0;
-    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
-        count += session->tenant != NULL && session->is_of_host;
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next) {
+        if (session->tenant != NULL && session->is_of_host)
+            count += session->tenant->members[session->rank].is_shared ? 1 : 2;
+    }
     return count;
 }
 
@@ -74,7 +77,7 @@ static void tell_core(void *context)
 
 void ph__server_count_crowd(struct ph_hub_server *server)
 {
-    const bool is_crowded = server->num_cores + count_local_workers(server) > server->num_processors;
+    const bool is_crowded = server->num_cores + count_local_threads(server) > server->num_processors;
     if (is_crowded == server->is_crowded)
         return;
     server->is_crowded = is_crowded;

@@ -80,7 +80,7 @@ struct ph_hub_server {
     struct ph_machine machine;
     struct ph_placement placement; /* of core threads */
     size_t num_processors;
-    bool is_crowded; /* core threads and workers of this host outnumber the processors */
+    bool is_crowded; /* core threads and those of workers of this host outnumber the processors */
     uint64_t max_bytes;
     struct ph_secret *secret; /* NULL: none */
     int checkpoint_lock;      /* of the folder for checkpoints; -1: none */

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 enum ph_wait_policy {
-    PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; where threads outnumber processors, a short spin that offers its core to others */
+    PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; where threads outnumber processors, a short spin that offers its core to others,
+                  * unless those are too busy to give it back */
     PH_WAIT_SPIN,
     PH_WAIT_SPIN_THEN_SLEEP,
     PH_WAIT_SLEEP
@@ -18,6 +19,7 @@ struct ph_waiter {
     bool is_crowded; /* AUTO: more threads want to run than there are processors */
     uint32_t num_idle;
     uint64_t idle_since_ns;
+    uint32_t num_to_sleep; /* times at once, for an offer of the core has cost too much */
 };
 
 static inline void ph__waiter_init(struct ph_waiter *waiter, enum ph_wait_policy policy, bool is_crowded)

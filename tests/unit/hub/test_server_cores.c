@@ -56,17 +56,18 @@ static bool is_crowded(const struct hub_thread *hub)
     return is_so;
 }
 
-static void run_crowd(struct hub_thread *hub, uint32_t num_workers, enum ph_hub_transport transport)
+static bool is_crowded_by(struct hub_thread *hub, uint32_t num_workers, enum ph_hub_transport transport)
 {
     struct hub_workers workers;
     struct ph_hub_service service = hub_thread_service("crowd", num_workers);
     assert_ok(ph_hub_create_service(&hub->options, &service));
     hub_workers_begin(&workers, hub, &service, &a_key, 1, 1, transport);
     hub_workers_wait(&workers);
-    assert_true(is_crowded(hub)); /* one core thread, and as many workers as processors */
+    const bool is_so = is_crowded(hub);
     hub_workers_end(&workers);
     hub_workers_fini(&workers);
     assert_ok(ph_hub_destroy_service(&hub->options, "crowd", HUB_THREAD_NONCE));
+    return is_so;
 }
 
 static void workers_of_this_host_make_a_crowd(void **state)
@@ -75,9 +76,23 @@ static void workers_of_this_host_make_a_crowd(void **state)
     struct hub_thread hub;
     hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
     assert_false(is_crowded(&hub));
-    run_crowd(&hub, (uint32_t)ph__cpu_count(), PH_HUB_SHARED_MEMORY);
+    const uint32_t num_processors = (uint32_t)ph__cpu_count(); /* one core thread, and as many workers */
+    assert_true(is_crowded_by(&hub, num_processors, PH_HUB_SHARED_MEMORY));
     assert_false(is_crowded(&hub));
-    run_crowd(&hub, (uint32_t)ph__cpu_count(), PH_HUB_TCP);
+    assert_true(is_crowded_by(&hub, num_processors, PH_HUB_TCP));
+    hub_thread_end(&hub);
+}
+
+/* Its caller's and that of its links. */
+static void a_worker_over_tcp_has_two_threads(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    const uint32_t num_processors = (uint32_t)ph__cpu_count(), num_workers = (num_processors + 1) / 2;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
+    assert_int_equal(
+        is_crowded_by(&hub, num_workers, PH_HUB_SHARED_MEMORY), 1 + num_workers > num_processors);
+    assert_true(is_crowded_by(&hub, num_workers, PH_HUB_TCP));
     hub_thread_end(&hub);
 }
 
@@ -104,6 +119,7 @@ int main(void)
         cmocka_unit_test(a_core_thread_stays_on_its_processor),
         cmocka_unit_test(one_that_may_run_anywhere_does),
         cmocka_unit_test(workers_of_this_host_make_a_crowd),
+        cmocka_unit_test(a_worker_over_tcp_has_two_threads),
         cmocka_unit_test(core_threads_alone_can_be_one),
         cmocka_unit_test(there_is_a_limit_to_core_threads),
     };

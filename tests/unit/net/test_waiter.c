@@ -1,0 +1,81 @@
+/* How a thread waits: when it spins, offers its processor or sleeps. */
+#include "net/waiter.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "support/test_support.h"
+
+enum { SLICE_MS = 2, MAX_PHASES = 1000000 };
+
+static size_t num_yields;
+
+/* In place of the system's: another program takes the processor for its slice. */
+int sched_yield(void)
+{
+    const struct timespec slice = {.tv_nsec = SLICE_MS * 1000000L};
+    num_yields++;
+    return nanosleep(&slice, NULL);
+}
+
+/* Whether a new wait, that finds nothing, sleeps at once. */
+static bool sleeps_at_once(struct ph_waiter *waiter)
+{
+    const size_t before = num_yields;
+    ph__waiter_reset(waiter);
+    return ph__waiter_should_sleep(waiter) && num_yields == before;
+}
+
+static void who_loses_its_processor_to_others_sleeps_instead_of_offering_it(void **state)
+{
+    (void)state;
+    struct ph_waiter waiter;
+    size_t num_phases = 0;
+    ph__waiter_init(&waiter, PH_WAIT_AUTO, true);
+    num_yields = 0;
+    assert_true(ph__waiter_should_sleep(&waiter));
+    assert_int_equal(num_yields, 1);
+    while (num_phases < MAX_PHASES && sleeps_at_once(&waiter))
+        num_phases++;
+    assert_int_equal(num_yields, 2);                            /* then it tries once more */
+    assert_in_range(num_phases, SLICE_MS * 50, MAX_PHASES - 1); /* at 20 us each they make up for the slice */
+}
+
+static void who_is_no_crowd_offers_nothing(void **state)
+{
+    (void)state;
+    static const enum ph_wait_policy policies[] = {PH_WAIT_AUTO, PH_WAIT_SPIN_THEN_SLEEP};
+    num_yields = 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct ph_waiter waiter;
+        ph__waiter_init(&waiter, policies[i], i > 0); /* a policy that was chosen asks for no crowd */
+        assert_false(ph__waiter_should_sleep(&waiter));
+        while (!ph__waiter_should_sleep(&waiter)) {
+        }
+    }
+    assert_int_equal(num_yields, 0);
+}
+
+static void who_is_to_spin_or_to_sleep_does(void **state)
+{
+    (void)state;
+    struct ph_waiter spinning, sleeping;
+    ph__waiter_init(&spinning, PH_WAIT_SPIN, true);
+    ph__waiter_init(&sleeping, PH_WAIT_SLEEP, true);
+    num_yields = 0;
+    for (size_t i = 0; i < 1000; i++) {
+        assert_false(ph__waiter_should_sleep(&spinning));
+        assert_true(ph__waiter_should_sleep(&sleeping));
+    }
+    assert_int_equal(num_yields, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_loses_its_processor_to_others_sleeps_instead_of_offering_it),
+        cmocka_unit_test(who_is_no_crowd_offers_nothing),
+        cmocka_unit_test(who_is_to_spin_or_to_sleep_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
