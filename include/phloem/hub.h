@@ -167,7 +167,7 @@ void *ph_hub_gradient(struct ph_hub_client *client, size_t key);
 const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key);
 
 /* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a time, and one
- * pull; PH_ERROR_USAGE else. They return at once. */
+ * pull, which is waited for before the key is pushed again (with depth 2: twice); PH_ERROR_USAGE else. They return at once. */
 ph_status ph_hub_push_start(struct ph_hub_client *client, size_t key);
 ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key);
 ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);

@@ -192,12 +192,14 @@ static uint32_t count_pushes(struct ph_client_key *state)
     return count;
 }
 
-/* Parameters that are being pulled stay only while the key is pushed no further than its depth. */
-static bool has_old_pull(struct ph_client_key *state)
+/* Whether the next push may overwrite what a pull is bringing: parameters of an iteration stay until the one that is pushed
+ * `depth` later. */
+static bool would_overwrite_pull(const struct ph_hub_client *client, struct ph_client_key *state)
 {
     for (uint32_t i = 0; i < state->num_operations; i++) {
         const struct ph_client_operation *operation = operation_at(state, i);
-        if (operation->kind == PH_HUB_PULL && operation->iteration < state->pushed)
+        if (operation->kind == PH_HUB_PULL &&
+            state->pushed + 1 >= operation->iteration + client->joined.depth)
             return true;
     }
     return false;
@@ -211,7 +213,7 @@ static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph_hu
         return ph_fail(PH_ERROR_USAGE,
             "key %zu: a push was started while %u are under way, as many as may be", key,
             client->joined.depth);
-    if (has_old_pull(state))
+    if (would_overwrite_pull(client, state))
         return ph_fail(PH_ERROR_USAGE, "key %zu: it is pushed again before its pull was waited for", key);
     PH_TRY(push_learning_rates(client));
     state->pushed++;
