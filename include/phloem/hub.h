@@ -94,6 +94,8 @@ struct ph_hub_optimizer {
 #define PH_HUB_MAX_WORKERS 1024
 #define PH_HUB_MAX_NAME 127            /* bytes of a service's name */
 #define PH_HUB_MAX_PERIOD (1ull << 40) /* iterations from one checkpoint to the next */
+/* A core thread takes chunks one by one: jobs that share a hub wait for each other's as they are. */
+#define PH_HUB_MAX_CHUNK_BYTES (1u << 24)
 
 struct ph_hub_service {
     const char *name; /* printable, 1 .. PH_HUB_MAX_NAME bytes; unique on its hub */
@@ -106,7 +108,8 @@ struct ph_hub_service {
     bool is_mean; /* the sum is divided by the number of its gradients */
     float
         clip_norm; /* > 0: gradients of all keys together are scaled down to this norm; PH_HUB_SYNCHRONOUS */
-    /* A multiple of 64. 0: the hub's choice; with clip_norm, whose bits follow it, 32 KiB unless the hub has a setting. */
+    /* A multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: the hub's choice; with clip_norm, whose bits follow it, 32 KiB unless
+     * the hub has a setting. */
     uint32_t chunk_bytes;
     uint32_t
         depth; /* 1 or 2: iterations of a key that a worker may have under way; each costs memory. 0 means 1 */
@@ -221,7 +224,7 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
     uint64_t max_job_bytes; /* of one job; 0: no other limit */
     uint32_t max_jobs;      /* 0: 64 */
-    /* Of jobs that name none, a multiple of 64. 0: what is measured to be good when the first such job begins, and less for
+    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job begins, and less for
      * small jobs. */
     uint32_t chunk_bytes;
     const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */

@@ -74,7 +74,7 @@ static const struct ph_option options[] = {
         .offset = HUB(chunk_bytes),
         .default_text = "0",
         .min = 0,
-        .max = 1 << 30,
+        .max = PH_HUB_MAX_CHUNK_BYTES,
         .help =
             "What is sent, summed and stepped as one, of jobs that name no size: a multiple of 64. 0: what "
             "is measured to be good when the first such job begins, 8 KiB to 1 MiB and 32 KiB where "

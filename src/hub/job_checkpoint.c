@@ -234,7 +234,11 @@ static ph_status parse_texts(
     head_out->chunk_bytes = ph__wire_get_u32(&reader);
     for (size_t i = 0; i < head_out->settings.service.num_optimizers; i++)
         head_out->learning_rates[i] = ph__wire_get_f32(&reader);
-    return ph__wire_reader_finish(&reader, "progress");
+    PH_TRY(ph__wire_reader_finish(&reader, "progress"));
+    if (head_out->chunk_bytes % PH_ALIGNMENT != 0 || head_out->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
+        return ph_fail(PH_ERROR_CHECKPOINT, "chunks of %zu bytes: there are multiples of %d up to %u",
+            head_out->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
+    return PH_OK;
 }
 
 static ph_status read_head(const struct ph_safetensors *file, const char *path, struct ph_arena *arena,

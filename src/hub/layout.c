@@ -4,16 +4,16 @@
 
 #include "base/sizes.h"
 
-_Static_assert(
-    PH_LAYOUT_MAX_CHUNKS <= SIZE_MAX / (4 * PH_LAYOUT_MAX_CHUNK_BYTES), "no sum of sizes below can overflow");
+_Static_assert(PH_LAYOUT_MAX_CHUNKS <= SIZE_MAX / (4 * (size_t)PH_HUB_MAX_CHUNK_BYTES),
+    "no sum of sizes below can overflow");
 
 static ph_status check_request(size_t num_keys, size_t chunk_bytes)
 {
     if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
         return ph_fail(PH_ERROR_USAGE, "%zu keys: a job has 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
-    if (chunk_bytes == 0 || chunk_bytes > PH_LAYOUT_MAX_CHUNK_BYTES || chunk_bytes % PH_ALIGNMENT != 0)
-        return ph_fail(PH_ERROR_USAGE, "chunks of %zu bytes: a multiple of %d up to %zu is wanted",
-            chunk_bytes, PH_ALIGNMENT, PH_LAYOUT_MAX_CHUNK_BYTES);
+    if (chunk_bytes == 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES || chunk_bytes % PH_ALIGNMENT != 0)
+        return ph_fail(PH_ERROR_USAGE, "chunks of %zu bytes: a multiple of %d up to %u is wanted",
+            chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
     return PH_OK;
 }
 

@@ -17,11 +17,11 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "phloem/hub.h"
 #include "phloem/tensor.h"
 
 #define PH_LAYOUT_MAX_KEYS ((size_t)1 << 16)
-#define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 24)      /* of all keys together */
-#define PH_LAYOUT_MAX_CHUNK_BYTES ((size_t)1 << 30) /* so that a chunk's sizes fit 32 bits */
+#define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 24) /* of all keys together */
 
 /* What a job asks for. */
 struct ph_layout_key {
@@ -61,7 +61,7 @@ struct ph_layout {
 
 /* What a layout would take, so that a quota can be applied before there is one; allocates nothing. PH_ERROR_USAGE naming the
  * key: no keys, too many, one without elements or of another dtype, a chunk size that is no multiple of PH_ALIGNMENT in
- * 1 .. PH_LAYOUT_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
+ * 1 .. PH_HUB_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
 ph_status ph__layout_measure(
     const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout_sizes *sizes_out);
 

@@ -247,10 +247,10 @@ ph_status ph__service_check(const struct ph_hub_service *service)
     if (service->num_workers < 1 || service->num_workers > PH_HUB_MAX_WORKERS)
         return ph_fail(PH_ERROR_USAGE, "service '%s': %u workers; there are 1 to %d", service->name,
             service->num_workers, PH_HUB_MAX_WORKERS);
-    if (service->chunk_bytes % PH_ALIGNMENT != 0 || service->chunk_bytes > PH_LAYOUT_MAX_CHUNK_BYTES)
+    if (service->chunk_bytes % PH_ALIGNMENT != 0 || service->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
         return ph_fail(PH_ERROR_USAGE,
-            "service '%s': chunks of %u bytes; a multiple of %d, 0: the hub's choice", service->name,
-            service->chunk_bytes, PH_ALIGNMENT);
+            "service '%s': chunks of %u bytes; a multiple of %d up to %u, 0: the hub's choice", service->name,
+            service->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
     if (service->checkpoint_every > PH_HUB_MAX_PERIOD)
         return ph_fail(PH_ERROR_USAGE, "service '%s': a checkpoint every %llu iterations; up to %llu",
             service->name, (unsigned long long)service->checkpoint_every, PH_HUB_MAX_PERIOD);

@@ -152,9 +152,9 @@ static ph_status read_secret(struct ph_hub_server *server)
 static ph_status choose_chunks(struct ph_hub_server *server)
 {
     const uint32_t chunk_bytes = server->options.chunk_bytes;
-    if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_LAYOUT_MAX_CHUNK_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %zu is wanted",
-            chunk_bytes, PH_ALIGNMENT, PH_LAYOUT_MAX_CHUNK_BYTES);
+    if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
+        return ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %u is wanted",
+            chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
     /* A hub that is wide works with whole keys: their chunks are only sent. */
     const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
     server->tuning = (struct ph_autotune){.kernels = server->kernels,

@@ -288,6 +288,47 @@ static void the_metadata_have_a_checksum_of_their_own(void **state)
     ph__arena_fini(&arena);
 }
 
+/* The text between the quotes behind `"name":"`. */
+static char *find_text(const char *bytes, size_t size, const char *name, char *text_out)
+{
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "\"%s\":\"", name);
+    char *place = memmem(bytes, size, quoted, strlen(quoted));
+    assert_non_null(place);
+    place += strlen(quoted);
+    const size_t length = strcspn(place, "\"");
+    memcpy(text_out, place, length);
+    text_out[length] = '\0';
+    return place;
+}
+
+static void chunks_that_no_hub_makes_are_refused(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"40000001", "21000000"}; /* 16 MiB and 64 bytes; 33 */
+    const char *path = test_path("chunks.safetensors");
+    struct ph_snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
+    struct ph_job_checkpoint_head head;
+    struct ph_arena arena = {0};
+    char service[4096], of_keys[4096], progress[4096], sum[17];
+    size_t size;
+    assert_ok(ph__job_checkpoint_write(path, snapshot));
+    ph__snapshot_destroy(snapshot);
+    char *bytes = read_bytes(&arena, path, &size);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        find_text(bytes, size, "service", service);
+        find_text(bytes, size, "keys", of_keys);
+        memcpy(find_text(bytes, size, "progress", progress) + 16, sizes[i], 8); /* behind the iteration */
+        find_text(bytes, size, "progress", progress);
+        char *of_file = find_text(bytes, size, "sum", sum);
+        ph__job_checkpoint_sum(service, of_keys, progress, sum);
+        memcpy(of_file, sum, 16);
+        write_bytes(path, bytes, size);
+        assert_fails(ph__job_checkpoint_read_head(path, &head), PH_ERROR_CHECKPOINT, "chunks of");
+    }
+    ph__arena_fini(&arena);
+}
+
 static void other_files_and_other_jobs_are_refused(void **state)
 {
     (void)state;
@@ -351,6 +392,7 @@ int main(void)
         cmocka_unit_test(an_asynchronous_job_goes_on_from_its_slowest_chunk),
         cmocka_unit_test(any_damage_is_found),
         cmocka_unit_test(the_metadata_have_a_checksum_of_their_own),
+        cmocka_unit_test(chunks_that_no_hub_makes_are_refused),
         cmocka_unit_test(other_files_and_other_jobs_are_refused),
         cmocka_unit_test(a_name_is_one_file_of_the_folder),
     };

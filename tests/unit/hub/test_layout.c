@@ -125,7 +125,7 @@ static void requests_that_make_no_sense_are_refused(void **state)
     assert_refused(&fine, 0, 32 * KIB, "0 keys");
     assert_refused(&fine, 1, 0, "chunks of 0 bytes");
     assert_refused(&fine, 1, 32 * KIB + 4, "a multiple of 64");
-    assert_refused(&fine, 1, PH_LAYOUT_MAX_CHUNK_BYTES + 64, "up to 1073741824");
+    assert_refused(&fine, 1, PH_HUB_MAX_CHUNK_BYTES + 64, "up to 16777216");
     assert_refused((struct ph_layout_key[]){{5, PH_F32}, {5, PH_I64}}, 2, 64, "key 1 is of I64");
     assert_refused((struct ph_layout_key[]){{5, (enum ph_dtype)99}}, 1, 64, "key 0 is of unknown");
     assert_refused((struct ph_layout_key[]){{5, PH_F32}, {0, PH_F32}}, 2, 64, "key 1 has no elements");
@@ -145,12 +145,12 @@ static void limits_hold_up_to_the_largest_numbers(void **state)
     static const size_t large[] = {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 4 + 2, (size_t)1 << 62};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         assert_refused((struct ph_layout_key[]){{large[i], PH_F32}}, 1, 64, "key 0");
-        assert_refused((struct ph_layout_key[]){{large[i], PH_BF16}}, 1, PH_LAYOUT_MAX_CHUNK_BYTES, "key 0");
+        assert_refused((struct ph_layout_key[]){{large[i], PH_BF16}}, 1, PH_HUB_MAX_CHUNK_BYTES, "key 0");
     }
-    const struct ph_layout_key largest = {PH_LAYOUT_MAX_CHUNKS * (PH_LAYOUT_MAX_CHUNK_BYTES / 2), PH_F16};
-    assert_ok(ph__layout_measure(&largest, 1, PH_LAYOUT_MAX_CHUNK_BYTES, &sizes));
-    assert_int_equal(sizes.gradient_bytes, (size_t)1 << 54);
-    assert_int_equal(sizes.num_weights, (size_t)1 << 53);
+    const struct ph_layout_key largest = {PH_LAYOUT_MAX_CHUNKS * (PH_HUB_MAX_CHUNK_BYTES / 2), PH_F16};
+    assert_ok(ph__layout_measure(&largest, 1, PH_HUB_MAX_CHUNK_BYTES, &sizes));
+    assert_int_equal(sizes.gradient_bytes, (size_t)1 << 48);
+    assert_int_equal(sizes.num_weights, (size_t)1 << 47);
 }
 
 static void a_job_may_have_so_many_keys_and_no_more(void **state)

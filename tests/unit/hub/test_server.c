@@ -183,6 +183,27 @@ static void jobs_share_the_memory_of_the_hub(void **state)
     hub_thread_end(&hub);
 }
 
+/* Else one job's chunk would keep the others' waiting. */
+static void a_chunk_has_a_largest_size(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    struct ph_hub_server *server;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.chunk_bytes = PH_HUB_MAX_CHUNK_BYTES});
+    struct ph_hub_service service = hub_thread_service("coarse", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    run_job(&hub, &service);
+    service.name = "coarser";
+    service.chunk_bytes = PH_HUB_MAX_CHUNK_BYTES + 64;
+    assert_fails(ph_hub_create_service(&hub.options, &service), PH_ERROR_USAGE, "up to 16777216");
+    service.chunk_bytes = PH_HUB_MAX_CHUNK_BYTES;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    run_job(&hub, &service);
+    hub_thread_end(&hub);
+    const struct ph_hub_server_options options = {.chunk_bytes = PH_HUB_MAX_CHUNK_BYTES + 64};
+    assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "up to 16777216");
+}
+
 /* ---- workers ----------------------------------------------------------------------------------------------------- */
 
 static void a_worker_has_a_rank_of_its_own_in_its_service(void **state)
@@ -413,6 +434,7 @@ int main(void)
         cmocka_unit_test(there_are_no_more_jobs_than_the_hub_allows),
         cmocka_unit_test(a_job_gets_no_more_memory_than_its_quota),
         cmocka_unit_test(jobs_share_the_memory_of_the_hub),
+        cmocka_unit_test(a_chunk_has_a_largest_size),
         cmocka_unit_test(a_worker_has_a_rank_of_its_own_in_its_service),
         cmocka_unit_test(all_workers_must_have_the_same_keys),
         cmocka_unit_test(keys_that_cannot_be_are_refused),

@@ -318,7 +318,7 @@ static void of_large_chunks_few_messages_are_taken_a_turn(void **state)
     struct shard_trial_options options = job_of(2, 1, 1);
     size_t bytes;
     options.is_lawless = true;
-    options.job.chunk_bytes = (size_t)1 << 30;
+    options.job.chunk_bytes = PH_HUB_MAX_CHUNK_BYTES;
     options.transports[0] = options.transports[1] = TRIAL_OWN;
     struct shard_trial *trial = shard_trial_create(&options);
     for (size_t i = 0; i < 3; i++)
