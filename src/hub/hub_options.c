@@ -39,7 +39,7 @@ static const struct ph_option options[] = {
         .choices = "tall|wide",
         .help = "tall: each chunk is summed by one core thread, in one pass. wide: all core threads work on "
                 "each key together, one copy after the other, as other parameter servers do: to compare "
-                "with; synchronous jobs in worker order alone."},
+                "with; synchronous jobs in worker order alone, and no hub.checkpoint_folder."},
     {.key = "results",
         .type = PH_OPTION_CHOICE,
         .offset = HUB(results),

@@ -167,7 +167,9 @@ static ph_status start(struct ph_hub_server *server)
 {
     enum ph_isa isa;
     if (server->options.is_wide && server->options.checkpoint_folder != NULL)
-        return ph_fail(PH_ERROR_CONFIG, "wide aggregation is there to compare with: it keeps no checkpoints");
+        return ph_fail(PH_ERROR_CONFIG,
+            "is_wide (hub.aggregation: wide) is there to compare with: it keeps no "
+            "checkpoints in a checkpoint_folder (hub.checkpoint_folder)");
     PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
     server->kernels = ph__kernels_for(isa);

@@ -131,7 +131,8 @@ fails 2 "hub.thread" hub --set hub.thread=1
 fails 2 'hub.wait' hub --set hub.wait=often
 fails 2 'absent.yaml' hub --config absent.yaml
 fails 2 'absent' hub --secret-file absent
-fails 2 'checkpoints' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
+fails 2 'hub.checkpoint_folder' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
+fails 2 'hub.aggregation: wide' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'metrics' hub --metrics ''
 fails 5 'absent/trace.json' hub --trace absent/trace.json
 fails 2 'one argument too many' hub serve
