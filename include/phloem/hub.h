@@ -55,7 +55,9 @@ int ph_hub_api_version(void);
 enum ph_hub_mode {
     PH_HUB_SYNCHRONOUS,  /* an iteration is one update by the sum of all workers' gradients */
     PH_HUB_ASYNCHRONOUS, /* each worker's gradient is an update of its own, when it comes */
-    PH_HUB_BOUNDED /* the same, but no worker runs more than `staleness` iterations ahead of the slowest */
+    /* The same, but a push or pull ends only when it is at most `staleness` iterations of its key ahead of the slowest worker:
+     * so the updates of none are more than `staleness` + `depth` ahead. */
+    PH_HUB_BOUNDED
 };
 
 enum ph_hub_order {

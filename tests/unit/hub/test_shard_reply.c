@@ -250,29 +250,56 @@ static void a_reply_that_cannot_be_sent_fails_its_worker_and_holds_up_nobody(voi
 
 /* ---- staleness ---- */
 
-static void nobody_gets_further_ahead_than_the_staleness(void **state)
+/* Of worker 0, while nobody else pushes: what it hears the end of is `staleness` ahead, what it can push and the hub uses
+ * `depth` more. */
+static void run_ahead(struct shard_trial *trial)
 {
-    (void)state;
-    for (uint32_t staleness = 0; staleness <= 3; staleness++) {
-        struct shard_trial_options options = job_of(PH_HUB_BOUNDED, 3, 1, TRIAL_OWN);
-        options.staleness = staleness;
-        options.transports[1] = TRIAL_PAYLOADS;
-        struct shard_trial *trial = shard_trial_create(&options);
-        for (uint64_t i = 0; i < staleness; i++) {
-            push(trial, 0, PH_HUB_PUSHPULL);
-            shard_trial_settle(trial);
-            assert_int_equal(request_of(trial, 0)->answered, i + 1);
-        }
+    const uint64_t staleness = trial->options.staleness, depth = trial->options.depth;
+    for (uint64_t pushed = 1; pushed <= staleness + depth; pushed++) {
         push(trial, 0, PH_HUB_PUSHPULL);
         shard_trial_settle(trial);
-        assert_int_equal(version_of(trial), staleness + 1); /* used, but not answered */
-        assert_int_equal(request_of(trial, 0)->answered, staleness);
+        assert_int_equal(version_of(trial), pushed);
+        assert_int_equal(request_of(trial, 0)->answered, pushed < staleness ? pushed : staleness);
+    }
+}
+
+static void nobody_gets_further_ahead_than_staleness_and_depth(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++) {
+        struct shard_trial_options options = job_of(PH_HUB_BOUNDED, 3, 1 + i % 2, TRIAL_OWN);
+        options.staleness = i / 2;
+        options.transports[1] = TRIAL_PAYLOADS;
+        struct shard_trial *trial = shard_trial_create(&options);
+        run_ahead(trial);
         push(trial, 1, PH_HUB_PUSH);
         shard_trial_settle(trial);
-        assert_int_equal(request_of(trial, 0)->answered, staleness); /* worker 2 is slower still */
+        assert_int_equal(request_of(trial, 0)->answered, options.staleness); /* worker 2 is slower still */
         push(trial, 2, PH_HUB_PUSHPULL);
         shard_trial_settle(trial);
-        assert_int_equal(request_of(trial, 0)->answered, staleness + 1);
+        assert_int_equal(request_of(trial, 0)->answered, options.staleness + 1);
+        shard_trial_destroy(trial);
+    }
+}
+
+/* One push more than may wait for the slowest fails whoever makes it. */
+static void no_push_is_further_ahead(void **state)
+{
+    (void)state;
+    for (uint32_t depth = 1; depth <= 2; depth++) {
+        struct shard_trial_options options = job_of(PH_HUB_BOUNDED, 2, depth, TRIAL_OWN);
+        options.staleness = 1;
+        options.is_lawless = true;
+        struct shard_trial *trial = shard_trial_create(&options);
+        for (uint32_t pushed = 0; pushed < options.staleness + depth; pushed++) {
+            push(trial, 0, PH_HUB_PUSH);
+            shard_trial_settle(trial);
+            assert_int_equal(trial->num_failures[0], 0);
+        }
+        push(trial, 0, PH_HUB_PUSH);
+        shard_trial_settle(trial);
+        assert_int_equal(trial->num_failures[0], 1);
+        assert_int_equal(version_of(trial), options.staleness + depth);
         shard_trial_destroy(trial);
     }
 }
@@ -312,7 +339,8 @@ int main(void)
         REPLY_TEST(a_slow_reply_holds_up_its_own_copy_alone),
         REPLY_TEST(in_arrival_order_gradients_are_added_while_the_update_waits),
         REPLY_TEST(a_reply_that_cannot_be_sent_fails_its_worker_and_holds_up_nobody),
-        REPLY_TEST(nobody_gets_further_ahead_than_the_staleness),
+        REPLY_TEST(nobody_gets_further_ahead_than_staleness_and_depth),
+        REPLY_TEST(no_push_is_further_ahead),
         REPLY_TEST(whoever_waits_for_the_slowest_goes_on_when_that_dies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
