@@ -62,6 +62,16 @@ static void wake_others(void *context)
     ((struct trial_link *)context)->trial->num_wakes++;
 }
 
+static void copied(void *context)
+{
+    ((struct trial_link *)context)->trial->num_copied++;
+}
+
+static void reached(void *context)
+{
+    ((struct trial_link *)context)->trial->num_reached++;
+}
+
 static void worker_failed(void *context, uint32_t worker, ph_status status)
 {
     struct shard_trial *trial = ((struct trial_link *)context)->trial;
@@ -419,8 +429,11 @@ static void make_link(struct shard_trial *trial, uint16_t shard, uint32_t worker
 
 static void make_shard(struct shard_trial *trial, uint16_t shard)
 {
-    const struct ph_shard_callbacks callbacks = {
-        .context = &trial->links[shard][0], .wake_others = wake_others, .worker_failed = worker_failed};
+    const struct ph_shard_callbacks callbacks = {.context = &trial->links[shard][0],
+        .wake_others = wake_others,
+        .worker_failed = worker_failed,
+        .copied = copied,
+        .reached = reached};
     trial_require(ph__shard_create(&trial->job, shard, &callbacks, &trial->shards[shard]) == PH_OK);
     for (uint32_t worker = 0; worker < trial->options.num_workers; worker++)
         make_link(trial, shard, worker);

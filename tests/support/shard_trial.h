@@ -75,10 +75,11 @@ struct shard_trial {
     struct trial_chunk *chunks;                                    /* (num_chunks) */
     float learning_rates[TRIAL_MAX_SHARDS][PH_HUB_MAX_OPTIMIZERS]; /* that the shard was told last */
     _Atomic size_t num_wakes;                                      /* of other shards */
-    size_t num_failures[TRIAL_MAX_WORKERS];                        /* of links */
-    char failure[256];                                             /* the last */
-    size_t num_bytes;                                              /* that the last run went through */
-    uint64_t num_replies, num_values;                              /* that workers got */
+    size_t num_copied, num_reached;         /* snapshots, versions that were watched for */
+    size_t num_failures[TRIAL_MAX_WORKERS]; /* of links */
+    char failure[256];                      /* the last */
+    size_t num_bytes;                       /* that the last run went through */
+    uint64_t num_replies, num_values;       /* that workers got */
 };
 
 struct shard_trial *shard_trial_create(const struct shard_trial_options *options);
