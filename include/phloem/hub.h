@@ -129,7 +129,7 @@ struct ph_hub_options {  /* zero-initialised but for address: the defaults */
     const char *secret_file; /* NULL: none; needed unless the hub listens on loopback alone */
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait;
-    uint32_t timeout_ms;         /* of each wait, 0: 60000 */
+    uint32_t timeout_ms;         /* of each wait, and of tests in vain; 0: 60000 */
     uint32_t connect_timeout_ms; /* for the hub to listen, should it be starting; 0: timeout_ms */
     bool has_no_thread; /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
     bool
@@ -182,7 +182,8 @@ ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);
 ph_status ph_hub_wait(struct ph_hub_client *client, size_t key);
 ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of all keys */
 
-/* Whether ph_hub_wait would return at once; moves things on. */
+/* Whether ph_hub_wait would return at once; moves things on. PH_ERROR_PEER when it has found the same operation unfinished, and
+ * nothing that came from the hub, for the timeout. */
 ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
 
 /* From this worker's next pushes on; only rank 0 may. Between two iterations: a checkpoint has the rates that an iteration was

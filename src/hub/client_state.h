@@ -27,6 +27,7 @@ struct ph_client_key {
     uint64_t pulled; /* the iteration that its parameters are of */
     struct ph_client_operation operations[PH_CLIENT_MAX_OPERATIONS];
     uint32_t oldest, num_operations; /* the slots in use: from `oldest` on, modulo their number */
+    uint64_t tested_since_ns;        /* that the oldest was not done yet; 0: nobody has tested it */
 };
 
 struct ph_client_engine;
@@ -55,6 +56,7 @@ struct ph_hub_client {
     struct ph_client_engine *engine;
     bool has_no_thread;
     struct ph_waiter waiter;
+    uint64_t moved_ns;         /* when a test last saw something move */
     uint32_t num_turns;        /* of waiting, since the control connection was looked at */
     uint32_t num_contributors; /* of the last finished pull */
     float *

@@ -1,5 +1,11 @@
-/* What a worker may start when. */
+/* What a worker may start when, and how long it asks for what does not come. */
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "support/hub_thread.h"
 
@@ -76,10 +82,86 @@ static void a_pull_is_waited_for_before_a_push_may_overwrite_it(void **state)
     }
 }
 
+/* ---- a hub that stands still ---- */
+
+enum { SHORT_TIMEOUT_MS = 1500, MAX_TESTS = 60000 }; /* one a millisecond */
+
+static _Noreturn void serve(int address)
+{
+    struct ph_hub_server *server;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (ph_hub_server_create(&(struct ph_hub_server_options){.num_threads = 1}, &server) != PH_OK)
+        _exit(1);
+    const char *text = ph_hub_server_address(server);
+    const size_t size = strlen(text) + 1;
+    if (write(address, text, size) == (ssize_t)size)
+        (void)!ph_hub_server_run(server, NULL);
+    _exit(1);
+}
+
+static pid_t start_hub(char *address_out, size_t capacity)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t hub = fork();
+    assert_true(hub >= 0);
+    if (hub == 0)
+        serve(ends[1]);
+    close(ends[1]);
+    assert_true(read(ends[0], address_out, capacity) > 0);
+    close(ends[0]);
+    return hub;
+}
+
+static ph_status test_until_it_ends(struct ph_hub_client *client)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (size_t i = 0; i < MAX_TESTS; i++) {
+        bool is_done;
+        PH_TRY(ph_hub_test(client, 0, &is_done));
+        if (is_done)
+            return PH_OK;
+        nanosleep(&pause, NULL);
+    }
+    fail_msg("a test has no end");
+    return PH_OK;
+}
+
+static void hears_of_a_hub_that_stands_still(struct ph_hub_options options)
+{
+    char address[64];
+    const pid_t process = start_hub(address, sizeof address);
+    const struct hub_thread hub = {.options = {.address = address, .timeout_ms = SHORT_TIMEOUT_MS}};
+    struct ph_hub_service service = hub_thread_service("still", 1);
+    service.chunk_bytes = 4096; /* not to be measured first */
+    struct ph_hub_client *client = join_alone(&hub, &service, options);
+    for (uint64_t iteration = 1; iteration <= 2; iteration++) {
+        push(client, iteration);
+        assert_ok(test_until_it_ends(client));
+        assert_ok(ph_hub_wait(client, 0));
+    }
+    assert_int_equal(kill(process, SIGSTOP), 0);
+    assert_int_equal(waitpid(process, NULL, WUNTRACED), process); /* all of its threads have stopped */
+    push(client, 3);
+    assert_fails(test_until_it_ends(client), PH_ERROR_PEER, "iteration 3: ");
+    ph_hub_client_destroy(client);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    assert_int_equal(waitpid(process, NULL, 0), process);
+}
+
+static void tests_in_vain_end_with_the_timeout(void **state)
+{
+    (void)state;
+    hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_SHARED_MEMORY});
+    hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_TCP});
+    hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_TCP, .has_no_thread = true});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pull_is_waited_for_before_a_push_may_overwrite_it),
+        cmocka_unit_test(tests_in_vain_end_with_the_timeout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
