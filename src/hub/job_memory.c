@@ -9,6 +9,9 @@
 #include "base/sizes.h"
 #include "net/shared_link.h"
 
+_Static_assert(
+    sizeof(struct ph_chunk_state) == 64, "core threads write chunks side by side: one cache line each");
+
 /* ---- where things lie in what a worker shares with the hub ---- */
 
 struct ph_worker_region ph__worker_region(const struct ph_worker_region_sizes *sizes)
@@ -79,8 +82,8 @@ size_t ph__job_memory_bytes(const struct ph_job_memory_options *options)
     const struct ph_layout_sizes *sizes = &options->layout->sizes;
     return sizes->gradient_bytes * options->num_versions +
            count_weight_arrays(options) * sizes->num_weights * sizeof(float) +
-           sizes->num_chunks * (sizeof(struct ph_chunk_state) + sizeof(double) +
-                                   options->num_workers * sizeof(struct ph_chunk_worker));
+           sizes->num_chunks *
+               (sizeof(struct ph_chunk_state) + options->num_workers * sizeof(struct ph_chunk_worker));
 }
 
 static ph_status allocate_weights(const struct ph_job_memory *memory, const char *what, float **array_out)
@@ -122,8 +125,7 @@ static ph_status allocate_books(struct ph_job_memory *memory)
     const size_t num_chunks = memory->layout->sizes.num_chunks;
     void *chunks, *requests;
     memory->workers = calloc(memory->num_workers, sizeof *memory->workers);
-    memory->squares = calloc(num_chunks, sizeof *memory->squares);
-    if (memory->workers == NULL || memory->squares == NULL)
+    if (memory->workers == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the books of %zu chunks", num_chunks);
     for (uint32_t i = 0; i < memory->num_workers; i++)
         memory->workers[i].region.descriptor = -1;
@@ -186,6 +188,5 @@ void ph__job_memory_destroy(struct ph_job_memory *memory)
         ph__memory_free(memory->requests,
             memory->layout->sizes.num_chunks * memory->num_workers * sizeof *memory->requests);
     free(memory->workers);
-    free(memory->squares);
     free(memory);
 }

@@ -31,6 +31,7 @@ struct ph_chunk_state {
     bool is_waiting;                        /* for a reply to be sent, before it can be updated */
     bool is_summed;                         /* waits for the clip factor */
     bool is_queued;                         /* its next iteration is complete, and is work to do */
+    double square; /* of its sum, for clipping: whoever finds the factor reads all chunks' */
 };
 
 /* What one worker has asked of one chunk: a cache line, for the chunks beside it may belong to other core threads. */
@@ -68,7 +69,6 @@ struct ph_job_memory {
     struct ph_worker_memory *workers; /* (num_workers) */
     struct ph_chunk_state *chunks;    /* (num_chunks) */
     struct ph_chunk_worker *requests; /* (num_chunks, num_workers) */
-    double *squares;                  /* (num_chunks) of sums, for clipping; NULL without */
 };
 
 struct ph_job_memory_options {

@@ -171,7 +171,7 @@ static float clip_factor(const struct ph_shard_job *job)
 {
     double sum = 0;
     for (size_t i = 0; i < job->memory->layout->sizes.num_chunks; i++)
-        sum += job->memory->squares[i];
+        sum += job->memory->chunks[i].square;
     const double factor = (double)job->clip_norm / (sqrt(sum) + 1e-6);
     return factor < 1 ? (float)factor : 1.0F;
 }
@@ -187,7 +187,7 @@ static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregat
         weights_at(memory->sums[(state->version + 1) % memory->depth], &memory->layout->chunks[chunk]);
     arguments->new_weight = sums;
     aggregate(shard, chunk, "sum", arguments);
-    memory->squares[chunk] = job->kernels->sum_of_squares(arguments->n, sums, NULL, 0);
+    state->square = job->kernels->sum_of_squares(arguments->n, sums, NULL, 0);
     state->is_summed = true;
     const uint64_t num_summed = atomic_fetch_add_explicit(&job->num_summed, 1, memory_order_acq_rel) + 1;
     if (num_summed % num_chunks != 0)

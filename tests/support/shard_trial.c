@@ -341,8 +341,7 @@ static void make_memory(struct shard_trial *trial)
         .s = zeroed(sizes->num_weights * sizeof(float)),
         .workers = zeroed(options->num_workers * sizeof *memory->workers),
         .chunks = zeroed(sizes->num_chunks * sizeof *memory->chunks),
-        .requests = zeroed(sizes->num_chunks * options->num_workers * sizeof *memory->requests),
-        .squares = zeroed(sizes->num_chunks * sizeof *memory->squares)};
+        .requests = zeroed(sizes->num_chunks * options->num_workers * sizeof *memory->requests)};
     for (uint32_t i = 0; i < memory->num_versions; i++) {
         memory->weights[i] = zeroed(sizes->num_weights * sizeof(float));
         memory->results[i] = is_all_fp32(trial) ? (char *)memory->weights[i] : zeroed(sizes->gradient_bytes);
@@ -474,7 +473,6 @@ static void free_memory(struct ph_job_memory *memory)
     free(memory->workers);
     free(memory->chunks);
     free(memory->requests);
-    free(memory->squares);
 }
 
 void shard_trial_destroy(struct shard_trial *trial)
