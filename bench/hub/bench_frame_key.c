@@ -1,0 +1,122 @@
+/* What it costs to seal a frame with the key of its connection, and to check one that has come: GB/s of payload, beside memcpy of
+ * the same. One thread; payloads and copies stay in the caches as far as these hold them.
+ *
+ * bench_frame_key [--rounds N] [--json FILE] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "figures.h"
+#include "net/frame_key.h"
+
+enum { DEFAULT_ROUNDS = 51, ROUND_BYTES = 8 << 20, HEADER_BYTES = 24 };
+
+static const size_t payload_kib[] = {4, 32, 512};
+
+enum way { SEAL, CHECK, COPY, NUM_WAYS };
+static const char *const way_names[NUM_WAYS] = {"seal", "check", "memcpy"};
+
+struct bench {
+    struct ph_frame_key *sealing, *checking; /* the two ends of one connection */
+    unsigned char header[HEADER_BYTES];
+    unsigned char *payload, *copy;                                   /* (the largest) */
+    unsigned char tags[ROUND_BYTES / (4 << 10)][PH_FRAME_TAG_BYTES]; /* of a round's frames */
+};
+
+static void carry_out(struct bench *bench, enum way way, size_t size, unsigned char *tag)
+{
+    switch (way) {
+    case SEAL:
+        bench_check(ph__frame_mac(bench->sealing, bench->header, HEADER_BYTES, bench->payload, size, tag));
+        break;
+    case CHECK:
+        bench_check(ph__frame_begin(bench->checking, bench->header, HEADER_BYTES));
+        bench_check(ph__frame_add(bench->checking, bench->payload, size));
+        bench_check(ph__frame_check(bench->checking, tag, "the other end"));
+        break;
+    default:
+        memcpy(bench->copy, bench->payload, size);
+        bench->payload[0] = (unsigned char)(bench->copy[size - 1] + 1); /* so that each copy is made */
+    }
+}
+
+/* GB/s. What was sealed last is what is checked: in between nothing may change the payload. */
+static double measure(struct bench *bench, enum way way, size_t size)
+{
+    const size_t num_frames = ROUND_BYTES / size;
+    const double begin = ph__clock_seconds();
+    for (size_t i = 0; i < num_frames; i++)
+        carry_out(bench, way, size, bench->tags[i]);
+    return (double)(num_frames * size) / (ph__clock_seconds() - begin) * 1e-9;
+}
+
+static void record(struct ph_json *figures, const char *way, size_t kib, const double *rates,
+    const double *copies, const double *ratios, size_t rounds)
+{
+    char name[64];
+    snprintf(name, sizeof name, "hub.frame_key.%s.%zuKiB", way, kib);
+    const double rate = bench_median(rates, rounds);
+    bench_record(figures, &(struct bench_figure){.name = name,
+                              .unit = "GB/s",
+                              .value = rate,
+                              .spread = bench_spread(rates, rounds),
+                              .peer = "memcpy",
+                              .peer_value = bench_median(copies, rounds),
+                              .ratio = bench_median(ratios, rounds)});
+}
+
+static void report(struct bench *bench, struct ph_json *figures, size_t kib, size_t rounds)
+{
+    static double rates[NUM_WAYS][BENCH_MAX_ROUNDS], ratios[BENCH_MAX_ROUNDS];
+    for (size_t round = 0; round < rounds; round++) {
+        for (int way = 0; way < NUM_WAYS; way++)
+            rates[way][round] = measure(bench, (enum way)way, kib << 10);
+    }
+    printf("%6zu KiB", kib);
+    for (int way = 0; way < NUM_WAYS; way++)
+        printf(" %8.2f", bench_median(rates[way], rounds));
+    printf("\n");
+    for (int way = 0; way < COPY; way++) {
+        for (size_t round = 0; round < rounds; round++)
+            ratios[round] = rates[way][round] / rates[COPY][round];
+        record(figures, way_names[way], kib, rates[way], rates[COPY], ratios, rounds);
+    }
+}
+
+static void make_bench(struct bench *bench, size_t largest)
+{
+    static const unsigned char bytes[PH_CONNECTION_KEY_BYTES] = "any key is as fast as another";
+    bench_check(ph__frame_key_create(bytes, &bench->sealing));
+    bench_check(ph__frame_key_create(bytes, &bench->checking));
+    bench->payload = calloc(1, largest);
+    bench->copy = calloc(1, largest);
+    if (bench->payload == NULL || bench->copy == NULL)
+        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a payload"));
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench;
+    const size_t num_sizes = sizeof payload_kib / sizeof *payload_kib;
+    const char *json = NULL;
+    size_t rounds = DEFAULT_ROUNDS;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--rounds") == 0)
+            rounds = bench_positive(argv[i], argv[i + 1]);
+        else if (strcmp(argv[i], "--json") == 0)
+            json = argv[i + 1];
+    }
+    rounds = rounds < BENCH_MAX_ROUNDS ? rounds : BENCH_MAX_ROUNDS;
+    struct ph_json *figures = ph__json_array();
+    make_bench(&bench, payload_kib[num_sizes - 1] << 10);
+    printf("GB/s of payload, median of %zu rounds\n   payload     seal    check   memcpy\n", rounds);
+    for (size_t i = 0; i < num_sizes; i++)
+        report(&bench, figures, payload_kib[i], rounds);
+    ph__frame_key_destroy(bench.sealing);
+    ph__frame_key_destroy(bench.checking);
+    free(bench.payload);
+    free(bench.copy);
+    bench_finish(figures, json);
+    return 0;
+}
