@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "hub/client_engine.h"
+#include "hub/client_greet.h"
 
 #define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
 #define TURNS_A_LOOK 4096     /* at the control connection, while spinning */

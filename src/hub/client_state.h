@@ -1,5 +1,5 @@
-/* The inside of a worker's client, for the files that it is made of: client_connect.c (greeting, joining, keys), client.c
- * (pushing, pulling, waiting). */
+/* The inside of a worker's client, for the files that it is made of: client_connect.c (joining and leaving),
+ * client_keys.c (keys, links, first parameters), client.c (pushing, pulling, waiting) and client_greet.c (connections). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
@@ -63,20 +63,6 @@ struct ph_hub_client {
         learning_rates; /* (PH_HUB_MAX_OPTIMIZERS), those to be told before the next push; NAN: nothing to tell */
     bool has_left;
 };
-
-/* ---- client_connect.c ---- */
-
-/* Connects to the hub and greets it: a connection to ask one thing over. */
-ph_status ph__client_reach(const struct ph_hub_options *options, struct ph_control_stream **stream_out);
-
-/* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed
- * until the next call on the stream. */
-ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
-    struct ph_control_frame *frame_out);
-
-/* Whether an ANSWER has come to what was put into the stream, without waiting; one that is an error, or FAILED, is that error. */
-ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out);
 
 /* ---- client.c ---- */
 

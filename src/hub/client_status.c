@@ -1,7 +1,7 @@
 /* See client_status.h. */
 #include "hub/client_status.h"
 
-#include "hub/client_state.h"
+#include "hub/client_greet.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
 
@@ -23,7 +23,7 @@ ph_status ph__hub_status(
     struct ph_hub_options waiting = *options;
     struct ph_control_stream *stream;
     waiting.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    PH_TRY(ph__client_reach(&waiting, &stream));
+    PH_TRY(ph__client_reach_once(&waiting, &stream));
     const ph_status status = ask(stream, service != NULL ? service : "", waiting.timeout_ms, status_out);
     ph__control_stream_destroy(stream);
     return status;

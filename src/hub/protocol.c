@@ -240,10 +240,16 @@ static ph_status check_words(const struct ph_hub_service *service)
     return PH_OK;
 }
 
+ph_status ph__service_check_name(const char *name)
+{
+    if (name == NULL || *name == '\0' || strlen(name) > PH_HUB_MAX_NAME)
+        return ph_fail(PH_ERROR_USAGE, "a service's name has 1 to %d bytes", PH_HUB_MAX_NAME);
+    return PH_OK;
+}
+
 ph_status ph__service_check(const struct ph_hub_service *service)
 {
-    if (service->name == NULL || *service->name == '\0' || strlen(service->name) > PH_HUB_MAX_NAME)
-        return ph_fail(PH_ERROR_USAGE, "a service's name has 1 to %d bytes", PH_HUB_MAX_NAME);
+    PH_TRY(ph__service_check_name(service->name));
     if (service->num_workers < 1 || service->num_workers > PH_HUB_MAX_WORKERS)
         return ph_fail(PH_ERROR_USAGE, "service '%s': %u workers; there are 1 to %d", service->name,
             service->num_workers, PH_HUB_MAX_WORKERS);

@@ -152,6 +152,7 @@ ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct 
 
 /* What phloem/hub.h says of a service: PH_ERROR_USAGE naming what is wrong. */
 ph_status ph__service_check(const struct ph_hub_service *service);
+ph_status ph__service_check_name(const char *name); /* of these its name alone */
 void ph__service_copy(const struct ph_hub_service *service, struct ph_service_settings *settings_out);
 
 #endif

@@ -1,0 +1,174 @@
+/* See client_greet.h. */
+#include "hub/client_greet.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/random_bytes.h"
+#include "hub/handshake.h"
+#include "net/socket.h"
+
+#define DEFAULT_TIMEOUT_MS 60000
+
+uint32_t ph__client_timeout_ms(const struct ph_hub_options *options)
+{
+    return options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+}
+
+/* ---- asking ---- */
+
+static uint32_t connect_timeout_of(const struct ph_hub_options *options)
+{
+    return options->connect_timeout_ms > 0 ? options->connect_timeout_ms : ph__client_timeout_ms(options);
+}
+
+static uint64_t deadline(uint32_t timeout_ms)
+{
+    return ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
+}
+
+static ph_status wait_for_socket(struct ph_control_stream *stream, uint64_t deadline_ns)
+{
+    const uint64_t now_ns = ph__clock_ns();
+    struct pollfd polled = {.fd = ph__control_stream_socket(stream), .events = POLLIN};
+    if (ph__control_stream_has_output(stream))
+        polled.events |= POLLOUT;
+    if (now_ns >= deadline_ns)
+        return ph_fail(PH_ERROR_PEER, "the hub does not answer");
+    const uint64_t left_ms = (deadline_ns - now_ns) / 1000000u + 1;
+    poll(&polled, 1, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+    return PH_OK;
+}
+
+static ph_status await_frame(
+    struct ph_control_stream *stream, uint64_t deadline_ns, struct ph_control_frame *frame_out)
+{
+    for (;;) {
+        bool is_there;
+        PH_TRY(ph__control_stream_flush(stream));
+        const ph_status received = ph__control_stream_receive(stream);
+        PH_TRY(ph__control_stream_take(stream, frame_out, &is_there));
+        if (is_there)
+            return PH_OK;
+        PH_TRY(received);
+        PH_TRY(wait_for_socket(stream, deadline_ns));
+    }
+}
+
+static ph_status check_answer(const struct ph_control_frame *frame, enum ph_hub_frame wanted)
+{
+    struct ph_answer answer;
+    if (frame->type == wanted && wanted != PH_FRAME_ANSWER)
+        return PH_OK;
+    for (size_t i = 0; i < frame->num_descriptors; i++)
+        close(frame->descriptors[i]);
+    if (frame->type != PH_FRAME_ANSWER && frame->type != PH_FRAME_FAILED)
+        return ph_fail(PH_ERROR_PEER, "the hub answers with a message of type %u", frame->type);
+    PH_TRY(ph__get_answer(frame->body, frame->size, &answer));
+    if (answer.status != PH_OK)
+        return ph_fail(answer.status, "%s", answer.text);
+    return wanted == PH_FRAME_ANSWER ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub agrees, but says nothing");
+}
+
+ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
+    struct ph_control_frame *frame_out)
+{
+    size_t size = 0;
+    frame_out->type = 0;
+    if (body != NULL)
+        PH_TRY(ph__wire_writer_finish(body, "message", &size));
+    PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size, NULL, 0));
+    PH_TRY(await_frame(stream, deadline(timeout_ms), frame_out));
+    return check_answer(frame_out, answer);
+}
+
+ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out)
+{
+    struct ph_control_frame frame;
+    PH_TRY(ph__control_stream_flush(stream));
+    const ph_status received = ph__control_stream_receive(stream);
+    PH_TRY(ph__control_stream_take(stream, &frame, is_answered_out));
+    return *is_answered_out ? check_answer(&frame, PH_FRAME_ANSWER) : received;
+}
+
+/* ---- greeting ---- */
+
+static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wire_writer *hello,
+    bool has_secret, uint32_t timeout_ms, struct ph_control_frame *frame_out)
+{
+    const enum ph_hub_frame wanted = has_secret ? PH_FRAME_CHALLENGE : PH_FRAME_WELCOME;
+    const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout_ms, frame_out);
+    if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
+        return status;
+    return ph_fail(PH_ERROR_CONFIG, has_secret
+                                        ? "the hub does not prove that it knows the secret: it has none"
+                                        : "the hub has a secret: name the file that it is in");
+}
+
+static ph_status prove(struct ph_control_stream *stream, const struct ph_secret *secret,
+    const struct ph_wire_writer *hello, uint32_t timeout_ms, struct ph_control_frame *frame)
+{
+    struct ph_server_challenge answer;
+    struct ph_challenge challenge;
+    unsigned char proof[PH_PROOF_BYTES];
+    PH_TRY(ph__get_server_challenge(frame->body, frame->size, &answer));
+    PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
+    PH_TRY(ph__control_stream_put(stream, PH_FRAME_PROOF, proof, sizeof proof, NULL, 0));
+    PH_TRY(ph__handshake_protect(secret, &challenge, PH_SIDE_CLIENT, stream));
+    PH_TRY(await_frame(stream, deadline(timeout_ms), frame));
+    return check_answer(frame, PH_FRAME_WELCOME);
+}
+
+static ph_status greet(struct ph_control_stream *stream, const struct ph_secret *secret, uint32_t timeout_ms,
+    struct ph_welcome *welcome_out)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_hello(&writer, &hello);
+    PH_TRY(say_hello(stream, &writer, secret != NULL, timeout_ms, &frame));
+    if (secret != NULL)
+        PH_TRY(prove(stream, secret, &writer, timeout_ms, &frame));
+    return ph__get_welcome(frame.body, frame.size, welcome_out);
+}
+
+ph_status ph__client_greet(int socket, const struct ph_secret *secret, uint32_t timeout_ms,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+{
+    struct ph_control_stream *stream;
+    PH_TRY(ph__control_stream_create(socket, &stream));
+    const ph_status status = greet(stream, secret, timeout_ms, welcome_out);
+    if (status != PH_OK) {
+        ph__control_stream_destroy(stream);
+        return status;
+    }
+    *stream_out = stream;
+    return PH_OK;
+}
+
+ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph_secret *secret,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+{
+    int socket;
+    PH_TRY(ph__socket_connect(options->address, connect_timeout_of(options), &socket));
+    return ph__client_greet(socket, secret, ph__client_timeout_ms(options), stream_out, welcome_out);
+}
+
+ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out)
+{
+    struct ph_secret secret;
+    struct ph_welcome welcome;
+    if (options->address == NULL)
+        return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
+    if (options->secret_file == NULL)
+        return ph__client_reach(options, NULL, stream_out, &welcome);
+    PH_TRY(ph__secret_read(options->secret_file, &secret));
+    const ph_status status = ph__client_reach(options, &secret, stream_out, &welcome);
+    ph__secret_fini(&secret);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* A control connection from its other end: reaching a hub, proving that both know the secret, and asking. Used by the files of the
+ * client, each call by the thread that the connection belongs to. */
+#ifndef PH_HUB_CLIENT_GREET_H
+#define PH_HUB_CLIENT_GREET_H
+
+#include "hub/protocol.h"
+#include "net/control_stream.h"
+
+uint32_t ph__client_timeout_ms(const struct ph_hub_options *options); /* of each wait */
+
+/* Greets the hub at the other end of the socket, which is the stream's from now on, or closed. secret: NULL without. */
+ph_status ph__client_greet(int socket, const struct ph_secret *secret, uint32_t timeout_ms,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out);
+
+/* Connects to the hub and greets it. */
+ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph_secret *secret,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out);
+
+/* The same, with the secret that the options name: a connection to ask one thing over. */
+ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out);
+
+/* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed
+ * until the next call on the stream. */
+ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
+    struct ph_control_frame *frame_out);
+
+/* Whether an ANSWER has come to what was put into the stream, without waiting; one that is an error, or FAILED, is that error. */
+ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out);
+
+#endif
