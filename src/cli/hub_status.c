@@ -190,9 +190,13 @@ static ph_status print_keys(const struct ph_json *job)
 static ph_status print_job(const struct ph_json *job)
 {
     const size_t num_keys = count(job, "num_keys"), num_shown = ph__json_size(ph__json_get(job, "keys"));
-    printf("\n%s: %" PRIu64 " chunks, %" PRIu64 " pushed, %" PRIu64 " pulled, %" PRIu64
+    char share[64] = "";
+    if (count(job, "num_hubs") > 1)
+        snprintf(share, sizeof share, "hub %" PRIu64 " of %" PRIu64 ", ", count(job, "hub"),
+            count(job, "num_hubs"));
+    printf("\n%s: %s%" PRIu64 " chunks, %" PRIu64 " pushed, %" PRIu64 " pulled, %" PRIu64
            " updates waited for replies\n\n",
-        text(job, "name"), count(job, "num_chunks"), count(job, "pushes"), count(job, "pulls"),
+        text(job, "name"), share, count(job, "num_chunks"), count(job, "pushes"), count(job, "pulls"),
         count(job, "reply_waits"));
     if (ph__json_get(job, "checkpoint_iteration") != NULL)
         printf("its checkpoint is of iteration %" PRIu64 "\n\n", count(job, "checkpoint_iteration"));

@@ -89,19 +89,26 @@ static ph_status take_control_frame(const struct ph_control_frame *frame)
 }
 
 /* Bad news, if there are any: of the job, or that the hub has gone. */
-static ph_status look_at_control(struct ph_hub_client *client)
+static ph_status look_at_hub(struct ph_control_stream *stream)
 {
     struct ph_control_frame frame;
     bool is_there;
-    client->num_turns = 0;
-    const ph_status received = ph__control_stream_receive(client->stream);
-    PH_TRY(ph__control_stream_take(client->stream, &frame, &is_there));
+    const ph_status received = ph__control_stream_receive(stream);
+    PH_TRY(ph__control_stream_take(stream, &frame, &is_there));
     if (is_there)
         return take_control_frame(&frame);
     return received == PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub has ended");
 }
 
-/* A link has failed: the control connection may know why. */
+static ph_status look_at_control(struct ph_hub_client *client)
+{
+    client->num_turns = 0;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
+        PH_TRY(ph__client_name(client, hub, look_at_hub(client->hubs[hub].stream)));
+    return PH_OK;
+}
+
+/* A link has failed: a control connection may know why. */
 static ph_status explain(struct ph_hub_client *client, ph_status status)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -116,8 +123,7 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 {
     bool has_news;
     client->num_turns = 0;
-    PH_TRY(explain(client, ph__client_engine_sleep(client->engine, ph__control_stream_socket(client->stream),
-                               timeout_ms, &has_news)));
+    PH_TRY(explain(client, ph__client_engine_sleep(client->engine, timeout_ms, &has_news)));
     return has_news ? look_at_control(client) : PH_OK;
 }
 
@@ -339,33 +345,61 @@ ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_ou
 
 /* ---- checkpoints ---- */
 
+/* What a hub has answered, if it has: an error of the checkpoint is kept for when the other hubs have answered, too. */
+static ph_status look_for_checkpoint(
+    struct ph_hub_client *client, uint16_t index, struct ph_answer *first_error)
+{
+    struct ph_client_hub *hub = &client->hubs[index];
+    const ph_status status = ph__client_name(
+        client, index, ph__client_look_for(hub->stream, PH_FRAME_ANSWER, &hub->frame, &hub->is_answered));
+    if (status == PH_OK || !hub->is_answered || hub->frame.type != PH_FRAME_ANSWER)
+        return status;
+    if (first_error->status == PH_OK) {
+        first_error->status = status;
+        snprintf(first_error->text, sizeof first_error->text, "%s", ph_error_text());
+    }
+    return PH_OK;
+}
+
+static ph_status look_for_checkpoints(
+    struct ph_hub_client *client, struct ph_answer *first_error, bool *is_answered_out)
+{
+    *is_answered_out = true;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
+        if (!client->hubs[hub].is_answered)
+            PH_TRY(look_for_checkpoint(client, hub, first_error));
+        *is_answered_out &= client->hubs[hub].is_answered;
+    }
+    return PH_OK;
+}
+
 /* What is under way moves on meanwhile, or the iteration would never become complete. */
 static ph_status await_checkpoint(struct ph_hub_client *client)
 {
-    const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)client->timeout_ms * 1000000u;
-    const int socket = ph__control_stream_socket(client->stream);
-    bool is_answered = false;
-    while (!is_answered) {
-        bool has_moved, has_news;
+    const uint64_t deadline_ns = ph__client_deadline(client->timeout_ms);
+    struct ph_answer first_error = {.status = PH_OK};
+    for (;;) {
+        bool has_moved, has_news, is_answered;
         PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
-        PH_TRY(ph__client_look_for_answer(client->stream, &is_answered));
-        if (is_answered || has_moved)
+        PH_TRY(look_for_checkpoints(client, &first_error, &is_answered));
+        if (is_answered)
+            break;
+        if (has_moved)
             continue;
         if (ph__clock_ns() >= deadline_ns)
             return ph_fail(PH_ERROR_PEER,
                 "no checkpoint within %u ms: does each worker push all keys of the iteration?",
                 client->timeout_ms);
-        PH_TRY(
-            explain(client, ph__client_engine_sleep(client->engine, socket, CHECKPOINT_LOOK_MS, &has_news)));
+        PH_TRY(explain(client, ph__client_engine_sleep(client->engine, CHECKPOINT_LOOK_MS, &has_news)));
     }
-    return PH_OK;
+    return first_error.status == PH_OK ? PH_OK : ph_fail(first_error.status, "%s", first_error.text);
 }
 
 ph_status ph_hub_checkpoint(struct ph_hub_client *client)
 {
     if (client->layout == NULL || client->has_left)
         return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
-    PH_TRY(ph__control_stream_put(client->stream, PH_FRAME_CHECKPOINT, NULL, 0, NULL, 0));
+    PH_TRY(ph__client_tell_all(client, PH_FRAME_CHECKPOINT, NULL));
     return await_checkpoint(client);
 }
 
@@ -388,9 +422,9 @@ void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_cl
     *info_out = (struct ph_hub_client_info){
         .transport = client->is_shared ? "shared memory" : "tcp",
         .why = client->why,
-        .chunk_bytes = client->job.chunk_bytes,
+        .chunk_bytes = client->layout != NULL ? (uint32_t)client->layout->chunk_bytes : 0,
         .num_chunks = client->layout != NULL ? (uint32_t)client->layout->sizes.num_chunks : 0,
-        .num_cores = client->job.num_cores,
+        .num_cores = client->num_links,
         .num_contributors = client->num_contributors,
     };
 }

@@ -26,8 +26,9 @@ static ph_status go_local(
 {
     int socket;
     struct ph_control_stream *local;
-    if (options->transport == PH_HUB_TCP) {
-        snprintf(client->why, sizeof client->why, "it was asked for");
+    if (options->transport == PH_HUB_TCP || client->list.num_hubs > 1) {
+        snprintf(client->why, sizeof client->why, "%s",
+            client->list.num_hubs > 1 ? "several hubs share the job's keys" : "it was asked for");
         return PH_OK;
     }
     if (reach_local(welcome, &socket) != PH_OK) {
@@ -35,42 +36,82 @@ static ph_status go_local(
         return options->transport == PH_HUB_SHARED_MEMORY ? PH_ERROR_PEER : PH_OK;
     }
     PH_TRY(ph__client_greet(socket, client->secret, client->timeout_ms, &local, welcome));
-    ph__control_stream_destroy(client->stream);
-    client->stream = local;
+    ph__control_stream_destroy(client->hubs[0].stream);
+    client->hubs[0].stream = local;
     client->is_shared = true;
     snprintf(client->why, sizeof client->why, "the hub is on this host");
     return PH_OK;
 }
 
+struct wanted_job {
+    const struct ph_hub_options *options;
+    const char *service;
+    uint64_t nonce;
+};
+
 static ph_status join(
-    struct ph_hub_client *client, const struct ph_hub_options *options, const char *service, uint64_t nonce)
+    struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub, struct ph_joined *joined_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
-    struct ph_join wish = {.nonce = nonce,
+    struct ph_join wish = {.nonce = job->nonce,
         .rank = client->rank,
         .is_shared = client->is_shared,
-        .has_own_parameters = options->has_own_parameters};
-    strcpy(wish.name, service);
+        .has_own_parameters = job->options->has_own_parameters,
+        .share = ph__hub_list_share(&client->list, hub)};
+    strcpy(wish.name, job->service);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &wish);
     PH_TRY(ph__client_request(
-        client->stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, client->timeout_ms, &frame));
-    PH_TRY(ph__get_joined(frame.body, frame.size, &client->joined));
-    if (client->joined.depth < 1 || client->joined.depth > PH_HUB_MAX_DEPTH)
-        return ph_fail(PH_ERROR_PEER, "the hub gives a depth of %u", client->joined.depth);
+        client->hubs[hub].stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, client->timeout_ms, &frame));
+    PH_TRY(ph__get_joined(frame.body, frame.size, joined_out));
+    if (joined_out->depth < 1 || joined_out->depth > PH_HUB_MAX_DEPTH)
+        return ph_fail(PH_ERROR_PEER, "the hub gives a depth of %u", joined_out->depth);
+    return PH_OK;
+}
+
+static ph_status join_hub(
+    struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub, struct ph_joined *joined_out)
+{
+    const struct ph_hub_options one = ph__hub_list_options(&client->list, hub, job->options);
+    struct ph_welcome welcome;
+    PH_TRY(ph__client_reach(&one, client->secret, &client->hubs[hub].stream, &welcome));
+    PH_TRY(go_local(client, &one, &welcome));
+    return join(client, job, hub, joined_out);
+}
+
+/* Hubs that were told different things of a service cannot share it. */
+static ph_status check_same(const struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub,
+    const struct ph_joined *joined)
+{
+    if (joined->num_workers == client->joined.num_workers && joined->depth == client->joined.depth)
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "hub %s has other settings of service '%s' than hub %s",
+        client->list.addresses[hub], job->service, client->list.addresses[0]);
+}
+
+static ph_status join_all(struct ph_hub_client *client, const struct wanted_job *job)
+{
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
+        struct ph_joined joined;
+        PH_TRY(ph__client_name(client, hub, join_hub(client, job, hub, &joined)));
+        if (hub == 0)
+            client->joined = joined;
+        PH_TRY(check_same(client, job, hub, &joined));
+    }
     return PH_OK;
 }
 
 static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_options *options)
 {
-    if (options->address == NULL)
-        return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
-    client->address = strdup(options->address);
+    PH_TRY(ph__hub_list_read(options->address, &client->list));
+    if (client->list.num_hubs > 1 && options->transport == PH_HUB_SHARED_MEMORY)
+        return ph_fail(PH_ERROR_USAGE, "several hubs are reached over TCP, and shared memory was asked for");
+    client->hubs = calloc(client->list.num_hubs, sizeof *client->hubs);
     if (options->secret_file != NULL)
         client->secret = calloc(1, sizeof *client->secret);
-    if (client->address == NULL || (options->secret_file != NULL && client->secret == NULL))
+    if (client->hubs == NULL || (options->secret_file != NULL && client->secret == NULL))
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
     return client->secret != NULL ? ph__secret_read(options->secret_file, client->secret) : PH_OK;
 }
@@ -78,7 +119,7 @@ static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_
 ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
     uint32_t rank, struct ph_hub_client **client_out)
 {
-    struct ph_welcome welcome;
+    const struct wanted_job job = {.options = options, .service = service, .nonce = nonce};
     PH_TRY(ph__service_check_name(service));
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
@@ -90,11 +131,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     ph__waiter_init(&client->waiter, (enum ph_wait_policy)options->wait, false);
     ph_status status = keep_options(client, options);
     if (status == PH_OK)
-        status = ph__client_reach(options, client->secret, &client->stream, &welcome);
-    if (status == PH_OK)
-        status = go_local(client, options, &welcome);
-    if (status == PH_OK)
-        status = join(client, options, service, nonce);
+        status = join_all(client, &job);
     if (status != PH_OK) {
         ph_hub_client_destroy(client);
         return status;
@@ -107,11 +144,9 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
 
 ph_status ph_hub_leave(struct ph_hub_client *client)
 {
-    struct ph_control_frame frame;
     PH_TRY(ph_hub_wait_all(client));
     client->has_left = true;
-    return ph__client_request(
-        client->stream, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, client->timeout_ms, &frame);
+    return ph__client_ask_all(client, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER);
 }
 
 void ph_hub_client_destroy(struct ph_hub_client *client)
@@ -119,19 +154,21 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
     if (client == NULL)
         return;
     ph__client_engine_destroy(client->engine);
-    for (uint16_t core = 0; client->links != NULL && core < client->job.num_cores; core++)
-        ph__link_destroy(client->links[core]);
-    ph__control_stream_destroy(client->stream);
+    for (uint32_t link = 0; client->links != NULL && link < client->num_links; link++)
+        ph__link_destroy(client->links[link]);
+    for (uint16_t hub = 0; client->hubs != NULL && hub < client->list.num_hubs; hub++)
+        ph__control_stream_destroy(client->hubs[hub].stream);
     ph__region_close(&client->region);
     ph__region_close(&client->results);
     if (client->secret != NULL)
         ph__secret_fini(client->secret);
     free(client->secret);
-    free(client->address);
     ph__layout_destroy(client->layout);
+    free(client->hubs);
+    ph__hub_list_fini(&client->list);
     free(client->links);
     free(client->learning_rates);
-    free(client->core_of_chunk);
+    free(client->link_of_chunk);
     free(client->keys);
     free(client);
 }

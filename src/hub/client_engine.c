@@ -17,7 +17,8 @@
 
 struct ph_client_engine {
     struct ph_hub_client *client;
-    struct pollfd *polled; /* (num_cores + 1) */
+    struct pollfd *polled;  /* (num_links + num_hubs + 1) of who moves the links */
+    struct pollfd *watched; /* (num_hubs + 1) of the caller, where that is the thread */
     bool has_thread;
     pthread_t thread;
     struct ph_waiter waiter; /* the thread's */
@@ -37,6 +38,16 @@ struct ph_client_engine {
 
 /* ---- links ---- */
 
+static ph_status name_hub(const struct ph_hub_client *client, uint32_t link, ph_status status)
+{
+    uint16_t hub = 0;
+    if (status == PH_OK)
+        return PH_OK;
+    while (link >= client->hubs[hub].first_link + client->hubs[hub].job.num_cores)
+        hub++;
+    return ph__client_name(client, hub, status);
+}
+
 static ph_status send_chunks(struct ph_hub_client *client, const struct ph_client_command *command)
 {
     const struct ph_key_place *key = &client->layout->keys[command->key];
@@ -46,9 +57,11 @@ static ph_status send_chunks(struct ph_hub_client *client, const struct ph_clien
     for (uint32_t i = 0; i < key->num_chunks; i++) {
         message.chunk = key->first_chunk + i;
         const struct ph_chunk_place *chunk = &client->layout->chunks[message.chunk];
-        PH_TRY(ph__link_send(client->links[client->core_of_chunk[message.chunk]], &message,
-            has_payload ? gradients + chunk->gradient_offset : NULL,
-            has_payload ? chunk->gradient_bytes : 0));
+        const uint32_t link = client->link_of_chunk[message.chunk];
+        PH_TRY(name_hub(client, link,
+            ph__link_send(client->links[link], &message,
+                has_payload ? gradients + chunk->gradient_offset : NULL,
+                has_payload ? chunk->gradient_bytes : 0)));
     }
     return PH_OK;
 }
@@ -57,8 +70,8 @@ static ph_status send_learning_rate(struct ph_hub_client *client, const struct p
 {
     struct ph_message message = {.kind = command->kind, .count = command->optimizer};
     memcpy(&message.chunk, &command->learning_rate, sizeof message.chunk);
-    for (uint16_t core = 0; core < client->job.num_cores; core++)
-        PH_TRY(ph__link_send(client->links[core], &message, NULL, 0));
+    for (uint32_t link = 0; link < client->num_links; link++)
+        PH_TRY(name_hub(client, link, ph__link_send(client->links[link], &message, NULL, 0)));
     return PH_OK;
 }
 
@@ -71,9 +84,9 @@ static ph_status carry_out(struct ph_hub_client *client, const struct ph_client_
 static ph_status move_links(struct ph_hub_client *client, size_t *num_moved_out)
 {
     size_t num_moved = 0;
-    for (uint16_t core = 0; core < client->job.num_cores; core++) {
+    for (uint32_t link = 0; link < client->num_links; link++) {
         size_t moved;
-        PH_TRY(ph__link_progress(client->links[core], MESSAGES_A_TURN, &moved));
+        PH_TRY(name_hub(client, link, ph__link_progress(client->links[link], MESSAGES_A_TURN, &moved)));
         num_moved += moved;
     }
     *num_moved_out = num_moved;
@@ -83,30 +96,42 @@ static ph_status move_links(struct ph_hub_client *client, size_t *num_moved_out)
 static bool begin_links_sleep(struct ph_hub_client *client)
 {
     bool may_sleep = true;
-    for (uint16_t core = 0; core < client->job.num_cores; core++)
-        may_sleep &= ph__link_begin_sleep(client->links[core]);
+    for (uint32_t link = 0; link < client->num_links; link++)
+        may_sleep &= ph__link_begin_sleep(client->links[link]);
     return may_sleep;
 }
 
 static ph_status end_links_sleep(struct ph_hub_client *client)
 {
-    bool is_there = true;
-    for (uint16_t core = 0; core < client->job.num_cores; core++)
-        is_there &= ph__link_end_sleep(client->links[core]);
-    return is_there ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub does not serve this worker any more");
+    uint32_t gone = client->num_links;
+    for (uint32_t link = client->num_links; link-- > 0;)
+        gone = ph__link_end_sleep(client->links[link]) ? gone : link;
+    if (gone == client->num_links)
+        return PH_OK;
+    return name_hub(client, gone, ph_fail(PH_ERROR_PEER, "the hub does not serve this worker any more"));
 }
 
-/* Polls the links, and one descriptor more. */
-static bool poll_links(struct ph_client_engine *engine, int descriptor, int timeout_ms)
+static void list_links(const struct ph_hub_client *client, struct pollfd *polled_out)
 {
-    const struct ph_hub_client *client = engine->client;
-    const uint16_t num_cores = client->job.num_cores;
-    for (uint16_t core = 0; core < num_cores; core++)
-        engine->polled[core] = (struct pollfd){
-            .fd = client->links[core]->descriptor, .events = ph__link_poll_events(client->links[core])};
-    engine->polled[num_cores] = (struct pollfd){.fd = descriptor, .events = POLLIN};
-    return poll(engine->polled, (nfds_t)num_cores + 1, timeout_ms) > 0 &&
-           engine->polled[num_cores].revents != 0;
+    for (uint32_t link = 0; link < client->num_links; link++)
+        polled_out[link] = (struct pollfd){
+            .fd = client->links[link]->descriptor, .events = ph__link_poll_events(client->links[link])};
+}
+
+static void list_hubs(const struct ph_hub_client *client, struct pollfd *polled_out)
+{
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
+        polled_out[hub] =
+            (struct pollfd){.fd = ph__control_stream_socket(client->hubs[hub].stream), .events = POLLIN};
+}
+
+/* Whether any of the hubs, which are listed there, has something to say. */
+static bool has_news(const struct ph_hub_client *client, const struct pollfd *polled)
+{
+    bool is_any = false;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
+        is_any |= polled[hub].revents != 0;
+    return is_any;
 }
 
 /* ---- the thread ---- */
@@ -123,13 +148,21 @@ static ph_status take_commands(struct ph_client_engine *engine, size_t *num_take
     return PH_OK;
 }
 
+static void poll_links_and_bell(struct ph_client_engine *engine)
+{
+    const uint32_t num_links = engine->client->num_links;
+    list_links(engine->client, engine->polled);
+    engine->polled[num_links] = (struct pollfd){.fd = engine->bells[0][0], .events = POLLIN};
+    poll(engine->polled, (nfds_t)num_links + 1, LONGEST_SLEEP_MS);
+}
+
 static ph_status sleep_thread(struct ph_client_engine *engine)
 {
     atomic_store(&engine->is_asleep, true);
     const bool has_commands =
         atomic_load(&engine->num_posted) != atomic_load_explicit(&engine->num_taken, memory_order_relaxed);
     if (begin_links_sleep(engine->client) && !has_commands && !atomic_load(&engine->must_stop))
-        poll_links(engine, engine->bells[0][0], LONGEST_SLEEP_MS);
+        poll_links_and_bell(engine);
     atomic_store_explicit(&engine->is_asleep, false, memory_order_relaxed);
     ph__doorbell_answer(engine->bells[0][0]);
     return end_links_sleep(engine->client);
@@ -210,21 +243,36 @@ ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_
     return PH_OK;
 }
 
-ph_status ph__client_engine_sleep(
-    struct ph_client_engine *engine, int descriptor, int timeout_ms, bool *is_readable_out)
+static bool poll_links_and_hubs(struct ph_client_engine *engine, int timeout_ms)
 {
-    *is_readable_out = false;
+    const struct ph_hub_client *client = engine->client;
+    struct pollfd *hubs = engine->polled + client->num_links;
+    list_links(client, engine->polled);
+    list_hubs(client, hubs);
+    return poll(engine->polled, (nfds_t)client->num_links + client->list.num_hubs, timeout_ms) > 0 &&
+           has_news(client, hubs);
+}
+
+static bool poll_bell_and_hubs(struct ph_client_engine *engine, int timeout_ms)
+{
+    const struct ph_hub_client *client = engine->client;
+    engine->watched[0] = (struct pollfd){.fd = engine->bells[1][0], .events = POLLIN};
+    list_hubs(client, engine->watched + 1);
+    return poll(engine->watched, (nfds_t)client->list.num_hubs + 1, timeout_ms) > 0 &&
+           has_news(client, engine->watched + 1);
+}
+
+ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_ms, bool *has_news_out)
+{
+    *has_news_out = false;
     if (!engine->has_thread) {
         if (begin_links_sleep(engine->client))
-            *is_readable_out = poll_links(engine, descriptor, timeout_ms);
+            *has_news_out = poll_links_and_hubs(engine, timeout_ms);
         return end_links_sleep(engine->client);
     }
     atomic_store(&engine->is_caller_asleep, true);
-    if (atomic_load(&engine->num_answers) == engine->seen_answers) {
-        struct pollfd polled[2] = {
-            {.fd = engine->bells[1][0], .events = POLLIN}, {.fd = descriptor, .events = POLLIN}};
-        *is_readable_out = poll(polled, 2, timeout_ms) > 0 && polled[1].revents != 0;
-    }
+    if (atomic_load(&engine->num_answers) == engine->seen_answers)
+        *has_news_out = poll_bell_and_hubs(engine, timeout_ms);
     atomic_store_explicit(&engine->is_caller_asleep, false, memory_order_relaxed);
     ph__doorbell_answer(engine->bells[1][0]);
     return PH_OK;
@@ -273,9 +321,11 @@ ph_status ph__client_engine_create(
     engine->client = client;
     engine->mask = num_commands - 1;
     engine->waiter = client->waiter;
-    engine->polled = calloc((size_t)client->job.num_cores + 1, sizeof *engine->polled);
+    const size_t num_hubs = client->list.num_hubs;
+    engine->polled = calloc(client->num_links + num_hubs + 1, sizeof *engine->polled);
+    engine->watched = calloc(num_hubs + 1, sizeof *engine->watched);
     engine->commands = calloc(num_commands, sizeof *engine->commands);
-    ph_status status = engine->polled == NULL || engine->commands == NULL
+    ph_status status = engine->polled == NULL || engine->watched == NULL || engine->commands == NULL
                            ? ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links")
                            : PH_OK;
     if (status == PH_OK && has_thread)
@@ -304,6 +354,7 @@ void ph__client_engine_destroy(struct ph_client_engine *engine)
             close(engine->bells[i / 2][i % 2]);
     }
     free(engine->polled);
+    free(engine->watched);
     free(engine->commands);
     free(engine);
 }

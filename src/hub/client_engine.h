@@ -27,9 +27,8 @@ ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct p
 /* Moves things on, where there is no thread that does. has_moved_out: something was done, by whomever. */
 ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_moved_out);
 
-/* Sleeps until something was answered, `descriptor` has something to read, or timeout_ms are over; is_readable_out: the
- * descriptor has. */
-ph_status ph__client_engine_sleep(
-    struct ph_client_engine *engine, int descriptor, int timeout_ms, bool *is_readable_out);
+/* Sleeps until something was answered, a hub says something on its control connection, or timeout_ms are over; has_news_out: a hub
+ * has. */
+ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_ms, bool *has_news_out);
 
 #endif

@@ -1,7 +1,6 @@
 /* See client_greet.h. */
 #include "hub/client_greet.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,22 +22,23 @@ static uint32_t connect_timeout_of(const struct ph_hub_options *options)
     return options->connect_timeout_ms > 0 ? options->connect_timeout_ms : ph__client_timeout_ms(options);
 }
 
-static uint64_t deadline(uint32_t timeout_ms)
+uint64_t ph__client_deadline(uint32_t timeout_ms)
 {
     return ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
 }
 
-static ph_status wait_for_socket(struct ph_control_stream *stream, uint64_t deadline_ns)
+int ph__client_ms_until(uint64_t deadline_ns)
 {
     const uint64_t now_ns = ph__clock_ns();
-    struct pollfd polled = {.fd = ph__control_stream_socket(stream), .events = POLLIN};
-    if (ph__control_stream_has_output(stream))
-        polled.events |= POLLOUT;
-    if (now_ns >= deadline_ns)
-        return ph_fail(PH_ERROR_PEER, "the hub does not answer");
-    const uint64_t left_ms = (deadline_ns - now_ns) / 1000000u + 1;
-    poll(&polled, 1, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-    return PH_OK;
+    const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000u + 1 : 0;
+    return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
+}
+
+struct pollfd ph__client_polled(const struct ph_control_stream *stream)
+{
+    const bool has_output = ph__control_stream_has_output(stream);
+    return (struct pollfd){
+        .fd = ph__control_stream_socket(stream), .events = (short)(has_output ? POLLIN | POLLOUT : POLLIN)};
 }
 
 static ph_status await_frame(
@@ -52,7 +52,10 @@ static ph_status await_frame(
         if (is_there)
             return PH_OK;
         PH_TRY(received);
-        PH_TRY(wait_for_socket(stream, deadline_ns));
+        if (ph__clock_ns() >= deadline_ns)
+            return ph_fail(PH_ERROR_PEER, "the hub does not answer");
+        struct pollfd polled = ph__client_polled(stream);
+        poll(&polled, 1, ph__client_ms_until(deadline_ns));
     }
 }
 
@@ -71,26 +74,32 @@ static ph_status check_answer(const struct ph_control_frame *frame, enum ph_hub_
     return wanted == PH_FRAME_ANSWER ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub agrees, but says nothing");
 }
 
+ph_status ph__client_put(
+    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
+{
+    size_t size = 0;
+    if (body != NULL)
+        PH_TRY(ph__wire_writer_finish(body, "message", &size));
+    return ph__control_stream_put(stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size, NULL, 0);
+}
+
 ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
     const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
     struct ph_control_frame *frame_out)
 {
-    size_t size = 0;
     frame_out->type = 0;
-    if (body != NULL)
-        PH_TRY(ph__wire_writer_finish(body, "message", &size));
-    PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size, NULL, 0));
-    PH_TRY(await_frame(stream, deadline(timeout_ms), frame_out));
+    PH_TRY(ph__client_put(stream, type, body));
+    PH_TRY(await_frame(stream, ph__client_deadline(timeout_ms), frame_out));
     return check_answer(frame_out, answer);
 }
 
-ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out)
+ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
+    struct ph_control_frame *frame_out, bool *is_there_out)
 {
-    struct ph_control_frame frame;
     PH_TRY(ph__control_stream_flush(stream));
     const ph_status received = ph__control_stream_receive(stream);
-    PH_TRY(ph__control_stream_take(stream, &frame, is_answered_out));
-    return *is_answered_out ? check_answer(&frame, PH_FRAME_ANSWER) : received;
+    PH_TRY(ph__control_stream_take(stream, frame_out, is_there_out));
+    return *is_there_out ? check_answer(frame_out, answer) : received;
 }
 
 /* ---- greeting ---- */
@@ -117,7 +126,7 @@ static ph_status prove(struct ph_control_stream *stream, const struct ph_secret 
     PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
     PH_TRY(ph__control_stream_put(stream, PH_FRAME_PROOF, proof, sizeof proof, NULL, 0));
     PH_TRY(ph__handshake_protect(secret, &challenge, PH_SIDE_CLIENT, stream));
-    PH_TRY(await_frame(stream, deadline(timeout_ms), frame));
+    PH_TRY(await_frame(stream, ph__client_deadline(timeout_ms), frame));
     return check_answer(frame, PH_FRAME_WELCOME);
 }
 

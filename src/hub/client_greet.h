@@ -3,6 +3,8 @@
 #ifndef PH_HUB_CLIENT_GREET_H
 #define PH_HUB_CLIENT_GREET_H
 
+#include <poll.h>
+
 #include "hub/protocol.h"
 #include "net/control_stream.h"
 
@@ -25,7 +27,15 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
     const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
     struct ph_control_frame *frame_out);
 
-/* Whether an ANSWER has come to what was put into the stream, without waiting; one that is an error, or FAILED, is that error. */
-ph_status ph__client_look_for_answer(struct ph_control_stream *stream, bool *is_answered_out);
+/* The halves of a request: puts a frame, and looks whether the answer of this type has come, without waiting. body: NULL: none. */
+ph_status ph__client_put(
+    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body);
+ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
+    struct ph_control_frame *frame_out, bool *is_there_out);
+
+/* To wait between two looks. */
+struct pollfd ph__client_polled(const struct ph_control_stream *stream);
+uint64_t ph__client_deadline(uint32_t timeout_ms); /* from now on, in ns of base/clock.h */
+int ph__client_ms_until(uint64_t deadline_ns);     /* 0: it is over */
 
 #endif

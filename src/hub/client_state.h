@@ -1,10 +1,12 @@
 /* The inside of a worker's client, for the files that it is made of: client_connect.c (joining and leaving),
- * client_keys.c (keys, links, first parameters), client.c (pushing, pulling, waiting) and client_greet.c (connections). */
+ * client_keys.c and client_links.c (keys, links, first parameters), client.c (pushing, pulling, waiting), client_hubs.c and
+ * client_greet.c (what is said to hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
 #include <stdatomic.h>
 
+#include "hub/hub_list.h"
 #include "hub/job_memory.h"
 #include "hub/protocol.h"
 #include "hub/shard.h"
@@ -30,6 +32,17 @@ struct ph_client_key {
     uint64_t tested_since_ns;        /* that the oldest was not done yet; 0: nobody has tested it */
 };
 
+struct ph_client_hub { /* one of those that share the keys */
+    struct ph_control_stream *stream;
+    struct ph_control_frame frame; /* its last answer */
+    bool is_answered;              /* what it was asked last */
+    /* From init on: */
+    struct ph_job_layout job;
+    uint64_t iteration;  /* that it goes on from */
+    uint32_t first_link; /* of its core threads */
+    uint32_t num_chunks; /* that live on it; the first has some at least */
+};
+
 struct ph_client_engine;
 
 struct ph_hub_client {
@@ -37,22 +50,23 @@ struct ph_hub_client {
     uint32_t rank;
     bool is_shared;
     char why[256]; /* this transport */
-    char *address;
-    struct ph_secret *secret; /* NULL: none */
-    struct ph_control_stream *stream;
-    struct ph_joined joined;
+    struct ph_hub_list list;
+    struct ph_secret *secret;   /* NULL: none */
+    struct ph_client_hub *hubs; /* (num_hubs) of the list, in its order */
+    struct ph_joined joined;    /* what all of them say */
     /* From init on: */
-    struct ph_job_layout job;
+    bool is_restored;
     struct ph_layout *layout;
     struct ph_client_key *keys;
-    uint16_t *core_of_chunk;
+    uint32_t *link_of_chunk;
     struct ph_region region;  /* gradients, parameters of its own, and on the hub's host the rings */
     struct ph_region results; /* ... there all workers' */
     char *gradients[PH_HUB_MAX_DEPTH];
     char *parameters
         [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */
     uint32_t num_parameters;
-    struct ph_link **links; /* (num_cores), the engine's */
+    struct ph_link **links; /* (num_links) to the first hub's core threads, the second's ...; the engine's */
+    uint32_t num_links;
     struct ph_client_engine *engine;
     bool has_no_thread;
     struct ph_waiter waiter;
@@ -63,6 +77,27 @@ struct ph_hub_client {
         learning_rates; /* (PH_HUB_MAX_OPTIMIZERS), those to be told before the next push; NAN: nothing to tell */
     bool has_left;
 };
+
+/* ---- client_hubs.c ---- */
+
+/* Returns the status; an error says which of several hubs it is of. */
+ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_status status);
+
+/* Sends a frame to all hubs, or begins to. */
+ph_status ph__client_tell_all(
+    struct ph_hub_client *client, enum ph_hub_frame type, const struct ph_wire_writer *body);
+
+/* ... and waits until all have answered: as ph__client_request(), into hubs[].frame. The first error is returned, and other hubs may
+ * be about to answer then. */
+ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer);
+
+/* ---- client_links.c ---- */
+
+/* From the layout and what the hubs have said: which link leads to each chunk. PH_ERROR_PEER where a hub has another opinion. */
+ph_status ph__client_find_links(struct ph_hub_client *client);
+/* Memory and links. num_taken_out: descriptors of the first hub's last frame that are the client's now, also after an error. */
+ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out);
 
 /* ---- client.c ---- */
 

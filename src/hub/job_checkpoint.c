@@ -72,7 +72,7 @@ static const char *service_digits(struct ph_arena *arena, const struct ph_servic
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_service(&writer, &settings->service);
+    ph__put_service(&writer, &settings->service, &settings->share);
     return digits_of(arena, bytes, writer.used);
 }
 
@@ -142,6 +142,8 @@ static ph_status list_tensors(
         const struct ph_key_place *place = &snapshot->layout->keys[i];
         const struct ph_hub_optimizer *optimizer =
             &snapshot->settings.optimizers[snapshot->keys[i].optimizer];
+        if (place->num_elements == 0)
+            continue;
         PH_TRY(add_tensor(list, i, "weight", place->num_elements, snapshot->weights + place->first_weight));
         if (ph__optimizer_has_m(optimizer))
             PH_TRY(add_tensor(list, i, "m", place->num_elements, snapshot->m + place->first_weight));
@@ -265,6 +267,10 @@ ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoin
 static ph_status check_job(const char *path, const struct ph_job_checkpoint_head *head,
     const struct texts *found, const struct texts *wanted, const struct ph_snapshot *snapshot)
 {
+    const struct ph_hub_share *share = &head->settings.share, *own = &snapshot->settings.share;
+    if (share->hub != own->hub || share->num_hubs != own->num_hubs)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the part of hub %u of %u, and not of hub %u of %u", path,
+            share->hub + 1u, share->num_hubs, own->hub + 1u, own->num_hubs);
     if (strcmp(found->service, wanted->service) != 0)
         return ph_fail(PH_ERROR_USAGE, "%s: service '%s' had other settings", path, snapshot->settings.name);
     if (strcmp(found->keys, wanted->keys) != 0)

@@ -1,8 +1,9 @@
 /* Checkpoints of a hub's jobs: a sealed safetensors file for each (store/safetensors.h), replaced in one moment.
  *
  * Of key k it has the tensors "key.k.weight", and "key.k.m" and "key.k.s" where the key's optimizer keeps them, all fp32 of the
- * key's elements; "versions" has the number of updates of each chunk. A service that has not begun has no tensors. The
- * metadata:
+ * key's elements; "versions" has the number of updates of each chunk. Of several hubs that share the keys each has a file with the
+ * elements of its own chunks, in their order, without the tensors of keys that it has none of; the service says which hub it is.
+ * A service that has not begun has no tensors. The metadata:
  *
  *     format          PH_CHECKPOINT_FORMAT
  *     name            of the service
@@ -41,7 +42,8 @@ struct ph_job_checkpoint_head {
 };
 ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoint_head *head_out);
 
-/* Fills a snapshot that was made for the same service, keys and chunk size: PH_ERROR_USAGE when the file has others. Checks the
+/* Fills a snapshot that was made for the same service, keys and chunk size: PH_ERROR_USAGE when the file has others,
+ * PH_ERROR_CHECKPOINT when it is another hub's. Checks the
  * seal first. After an error the snapshot is good for nothing. */
 ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot);
 

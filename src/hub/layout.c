@@ -46,6 +46,7 @@ static ph_status place_key(const struct ph_layout_key *key, size_t index, size_t
         .dtype = key->dtype};
     sizes->num_keys++;
     sizes->num_chunks += num_chunks;
+    sizes->num_here += num_chunks;
     sizes->gradient_bytes += ph__size_align(key->num_elements * ph_dtype_size(key->dtype));
     sizes->num_weights += ph__round_up(key->num_elements, PH_ALIGNMENT / sizeof(float));
     return PH_OK;
@@ -111,6 +112,49 @@ ph_status ph__layout_create(
     }
     *layout_out = layout;
     return PH_OK;
+}
+
+/* The key's chunks that stay, one behind the other; all but the last are multiples of PH_ALIGNMENT. */
+static void keep_key(
+    const struct ph_layout *layout, size_t index, const uint16_t *bins, struct ph_layout_sizes *sizes)
+{
+    struct ph_key_place *key = &layout->keys[index];
+    key->gradient_offset = sizes->gradient_bytes;
+    key->first_weight = sizes->num_weights;
+    key->num_elements = 0;
+    for (uint32_t i = key->first_chunk; i < key->first_chunk + key->num_chunks; i++) {
+        struct ph_chunk_place *chunk = &layout->chunks[i];
+        if (bins[i] == PH_ELSEWHERE) {
+            *chunk = (struct ph_chunk_place){.key = chunk->key, .dtype = chunk->dtype};
+            continue;
+        }
+        chunk->gradient_offset = sizes->gradient_bytes;
+        chunk->first_weight = sizes->num_weights;
+        key->num_elements += chunk->num_elements;
+        sizes->num_here++;
+        sizes->gradient_bytes += ph__size_align(chunk->gradient_bytes);
+        sizes->num_weights += ph__round_up(chunk->num_elements, PH_ALIGNMENT / sizeof(float));
+    }
+}
+
+void ph__layout_keep(struct ph_layout *layout, const uint16_t *bins)
+{
+    struct ph_layout_sizes sizes = {
+        .num_keys = layout->sizes.num_keys, .num_chunks = layout->sizes.num_chunks};
+    for (size_t i = 0; i < sizes.num_keys; i++)
+        keep_key(layout, i, bins, &sizes);
+    sizes.gradient_bytes = ph__max(sizes.gradient_bytes, PH_ALIGNMENT);
+    sizes.num_weights = ph__max(sizes.num_weights, PH_ALIGNMENT / sizeof(float));
+    layout->sizes = sizes;
+}
+
+size_t ph__layout_count_here(const struct ph_layout *layout, size_t key)
+{
+    const struct ph_key_place *place = &layout->keys[key];
+    size_t count = 0;
+    for (uint32_t i = 0; i < place->num_chunks; i++)
+        count += ph__chunk_is_here(&layout->chunks[place->first_chunk + i]);
+    return count;
 }
 
 void ph__layout_destroy(struct ph_layout *layout)

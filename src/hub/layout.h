@@ -8,17 +8,23 @@
  *     weights    | key 0                | key 1     |    elements of fp32; each key starts on a cache line too
  *     chunks     | 0     | 1     | 2    | 3     | 4 |    in the order of the keys; the last of a key may be shorter
  *
+ * Where several hubs share the keys, each makes the layout of all of them and then room for its own chunks alone: numbers of keys
+ * and chunks are the same everywhere, offsets are its own.
+ *
  * What is asked for may come from a socket: it is checked before anything is allocated, and the limits below keep every
- * sum that is made of it far from overflow. A layout is immutable; any number of threads may read it. */
+ * sum that is made of it far from overflow. A finished layout is immutable; any number of threads may read it. */
 #ifndef PH_HUB_LAYOUT_H
 #define PH_HUB_LAYOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/memory.h"
 #include "phloem/hub.h"
 #include "phloem/tensor.h"
+
+#define PH_ELSEWHERE UINT16_MAX /* where a chunk lives that is another hub's */
 
 #define PH_LAYOUT_MAX_KEYS ((size_t)1 << 16)
 #define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 24) /* of all keys together */
@@ -31,12 +37,13 @@ struct ph_layout_key {
 
 struct ph_layout_sizes {
     size_t num_keys, num_chunks;
+    size_t num_here;       /* chunks that live here: all, but for ph__layout_keep() */
     size_t gradient_bytes; /* of one worker's region */
     size_t num_weights;    /* elements of the region of weights, and of each of the optimizer's slots */
 };
 
 struct ph_key_place {
-    size_t num_elements;
+    size_t num_elements;    /* of its chunks that live here, which lie one behind the other */
     size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
     size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
     uint32_t first_chunk, num_chunks;
@@ -47,7 +54,7 @@ struct ph_chunk_place {
     size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
     size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
     uint32_t key;
-    uint32_t num_elements;
+    uint32_t num_elements;   /* 0: it lives elsewhere */
     uint32_t gradient_bytes; /* num_elements times the size of one */
     enum ph_dtype dtype;
 };
@@ -68,6 +75,14 @@ ph_status ph__layout_measure(
 /* The same errors, and PH_ERROR_MEMORY. The keys are copied. */
 ph_status ph__layout_create(
     const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout **layout_out);
+/* Leaves no room for chunks whose bin is PH_ELSEWHERE, but a cache line where that is all of them. bins: (num_chunks). */
+void ph__layout_keep(struct ph_layout *layout, const uint16_t *bins);
+static inline bool ph__chunk_is_here(const struct ph_chunk_place *chunk)
+{
+    return chunk->num_elements > 0;
+}
+size_t ph__layout_count_here(const struct ph_layout *layout, size_t key); /* its chunks */
+
 void ph__layout_destroy(struct ph_layout *layout); /* NULL is fine */
 
 #endif

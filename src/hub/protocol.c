@@ -131,6 +131,26 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer
 
 /* ---- services ---- */
 
+static void put_share(struct ph_wire_writer *writer, const struct ph_hub_share *share)
+{
+    ph__wire_put_u16(writer, share->hub);
+    ph__wire_put_u16(writer, share->num_hubs);
+}
+
+static struct ph_hub_share get_share(struct ph_wire_reader *reader)
+{
+    const uint16_t hub = ph__wire_get_u16(reader);
+    return (struct ph_hub_share){.hub = hub, .num_hubs = ph__wire_get_u16(reader)};
+}
+
+static ph_status check_share(const struct ph_hub_share *share)
+{
+    if (share->num_hubs > PH_HUB_MAX_HUBS || share->hub >= share->num_hubs)
+        return ph_fail(PH_ERROR_USAGE, "hub %u of %u hubs; there are 1 to %d", share->hub + 1u,
+            share->num_hubs, PH_HUB_MAX_HUBS);
+    return PH_OK;
+}
+
 static void put_optimizer(struct ph_wire_writer *writer, const struct ph_hub_optimizer *optimizer)
 {
     ph__wire_put_u8(writer, optimizer->is_none);
@@ -161,7 +181,8 @@ static struct ph_hub_optimizer get_optimizer(struct ph_wire_reader *reader)
     return optimizer;
 }
 
-void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service *service)
+void ph__put_service(
+    struct ph_wire_writer *writer, const struct ph_hub_service *service, const struct ph_hub_share *share)
 {
     ph__wire_put_text(writer, service->name, PH_HUB_MAX_NAME);
     ph__wire_put_u64(writer, service->nonce);
@@ -178,6 +199,7 @@ void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service 
     ph__wire_put_u8(writer, (uint8_t)service->num_optimizers);
     for (size_t i = 0; i < service->num_optimizers; i++)
         put_optimizer(writer, &service->optimizers[i]);
+    put_share(writer, share);
 }
 
 ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out)
@@ -201,11 +223,13 @@ ph_status ph__get_service(const void *body, size_t size, struct ph_service_setti
     service->num_optimizers = ph__wire_get_u8(&reader);
     for (size_t i = 0; i < service->num_optimizers && i < PH_HUB_MAX_OPTIMIZERS; i++)
         settings.optimizers[i] = get_optimizer(&reader);
+    const struct ph_hub_share share = get_share(&reader);
     PH_TRY(finish(&reader, "service"));
     service->name = settings.name;
     service->optimizers = settings.optimizers;
     PH_TRY(ph__service_check(service));
-    ph__service_copy(service, settings_out);
+    PH_TRY(ph__service_check_share(service, &share));
+    ph__service_copy(service, &share, settings_out);
     return PH_OK;
 }
 
@@ -270,9 +294,20 @@ ph_status ph__service_check(const struct ph_hub_service *service)
     return check_words(service);
 }
 
-void ph__service_copy(const struct ph_hub_service *service, struct ph_service_settings *settings_out)
+ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share)
 {
-    struct ph_service_settings settings = {.service = *service};
+    PH_TRY(check_share(share));
+    if (share->num_hubs > 1 && service->clip_norm > 0)
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': several hubs cannot clip gradients to a norm, which is that of all keys",
+            service->name);
+    return PH_OK;
+}
+
+void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
+    struct ph_service_settings *settings_out)
+{
+    struct ph_service_settings settings = {.service = *service, .share = *share};
     strcpy(settings.name, service->name); /* its length was checked */
     memcpy(settings.optimizers, service->optimizers, service->num_optimizers * sizeof *settings.optimizers);
     *settings_out = settings;
@@ -291,6 +326,7 @@ void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join)
     ph__wire_put_u32(writer, join->rank);
     ph__wire_put_u8(writer, join->is_shared);
     ph__wire_put_u8(writer, join->has_own_parameters);
+    put_share(writer, &join->share);
 }
 
 ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
@@ -302,6 +338,7 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
     join_out->rank = ph__wire_get_u32(&reader);
     join_out->is_shared = ph__wire_get_u8(&reader) != 0;
     join_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
+    join_out->share = get_share(&reader);
     return finish(&reader, "join");
 }
 

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hub/spread.h"
 #include "net/authenticate.h"
 #include "net/wire.h"
 #include "phloem/hub.h"
@@ -88,6 +89,7 @@ struct ph_service_settings {
     char name[PH_HUB_MAX_NAME + 1];
     struct ph_hub_service service; /* name and optimizers point to the copies */
     struct ph_hub_optimizer optimizers[PH_HUB_MAX_OPTIMIZERS];
+    struct ph_hub_share share; /* what this hub has of the job's keys */
 };
 
 struct ph_join {
@@ -96,6 +98,7 @@ struct ph_join {
     uint32_t rank;
     bool is_shared; /* over shared memory: asked for on a local socket */
     bool has_own_parameters;
+    struct ph_hub_share share;
 };
 
 struct ph_joined {
@@ -125,7 +128,8 @@ void ph__put_server_challenge(struct ph_wire_writer *writer, const struct ph_ser
 void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach);
 void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome);
 void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text);
-void ph__put_service(struct ph_wire_writer *writer, const struct ph_hub_service *service);
+void ph__put_service(
+    struct ph_wire_writer *writer, const struct ph_hub_service *service, const struct ph_hub_share *share);
 void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join);
 void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined);
 void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout);
@@ -153,6 +157,10 @@ ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct 
 /* What phloem/hub.h says of a service: PH_ERROR_USAGE naming what is wrong. */
 ph_status ph__service_check(const struct ph_hub_service *service);
 ph_status ph__service_check_name(const char *name); /* of these its name alone */
-void ph__service_copy(const struct ph_hub_service *service, struct ph_service_settings *settings_out);
+/* ... and of one that several hubs share. */
+ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share);
+
+void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
+    struct ph_service_settings *settings_out);
 
 #endif

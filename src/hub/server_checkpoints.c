@@ -30,8 +30,8 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     free(wanted);
     if (!is_there)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);
-    PH_TRY(ph__tenant_create(&head.settings.service, &tenant));
-    tenant->saves.has_file = true;
+    PH_TRY(ph__tenant_create(&head.settings, &tenant));
+    tenant->saves.has_file = tenant->saves.is_found = true;
     tenant->saves.has_parameters = head.num_keys > 0;
     tenant->saves.iteration = head.iteration;
     tenant->saves.chunk_bytes = head.chunk_bytes;
@@ -151,7 +151,8 @@ static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenan
 {
     struct ph_tenant_saves *saves = &tenant->saves;
     const struct ph_hub_service *service = &tenant->settings.service;
-    const bool is_periodic = service->checkpoint_every > 0 && !server->is_ending;
+    const bool has_chunks = tenant->layout->sizes.num_here > 0; /* or no iteration would ever end */
+    const bool is_periodic = service->checkpoint_every > 0 && has_chunks && !server->is_ending;
     if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))
         return;
     const uint64_t most = ph__tenant_hold(tenant);

@@ -50,7 +50,8 @@ static ph_status begin_tenant(struct ph_hub_figures *figures, const struct ph_te
 {
     struct ph_tenant_figures *entry = &figures->tenants[figures->num_tenants];
     *entry = (struct ph_tenant_figures){.tenant = tenant, .counters = tenant->past.counters};
-    entry->iteration = tenant->state == PH_TENANT_RUNNING ? UINT64_MAX : 0;
+    const bool has_chunks = tenant->state == PH_TENANT_RUNNING && tenant->layout->sizes.num_here > 0;
+    entry->iteration = has_chunks ? UINT64_MAX : 0;
     entry->workers = calloc(tenant->settings.service.num_workers, sizeof *entry->workers);
     if (entry->workers == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a hub's figures");

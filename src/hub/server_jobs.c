@@ -110,6 +110,7 @@ static ph_status check_join(
     PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
     if (tenant == NULL || tenant->state == PH_TENANT_ENDING || tenant->settings.service.nonce != join->nonce)
         return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
+    PH_TRY(ph__server_check_share(tenant, &join->share));
     if (join->rank >= tenant->settings.service.num_workers)
         return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
             tenant->settings.service.num_workers);

@@ -70,7 +70,8 @@ void ph__server_log_service(
 {
     PH_LOG(server->log, PH_LOG_INFO, event, TEXT("job", tenant->settings.name),
         COUNT("workers", tenant->settings.service.num_workers),
-        TEXT("mode", ph__hub_mode_name(tenant->settings.service.mode)));
+        TEXT("mode", ph__hub_mode_name(tenant->settings.service.mode)),
+        COUNT("hub", tenant->settings.share.hub + 1u), COUNT("hubs", tenant->settings.share.num_hubs));
 }
 
 void ph__server_log_joined(const struct ph_session *session)
@@ -99,7 +100,7 @@ void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_te
     ph__autotune_describe(&server->tuning, &tenant->chunks, why);
     PH_LOG(server->log, PH_LOG_INFO, "job_begun", TEXT("job", tenant->settings.name),
         COUNT("workers", tenant->num_joined), COUNT("keys", tenant->num_keys),
-        COUNT("chunks", tenant->layout->sizes.num_chunks), COUNT("chunk_bytes", tenant->layout->chunk_bytes),
+        COUNT("chunks", tenant->layout->sizes.num_here), COUNT("chunk_bytes", tenant->layout->chunk_bytes),
         TEXT("chunk_choice", why), COUNT("bytes", tenant->num_bytes));
 }
 

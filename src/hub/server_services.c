@@ -60,9 +60,30 @@ void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant)
     ph__tenant_destroy(tenant);
 }
 
-static ph_status create_service(
-    struct ph_hub_server *server, const struct ph_hub_service *service, struct ph_tenant **tenant_out)
+ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph_hub_share *share)
 {
+    const struct ph_hub_share *own = &tenant->settings.share;
+    if (own->hub == share->hub && own->num_hubs == share->num_hubs)
+        return PH_OK;
+    return ph_fail(tenant->saves.is_found ? PH_ERROR_CHECKPOINT : PH_ERROR_USAGE,
+        "service '%s' has this as hub %u of %u%s, and not as hub %u of %u", tenant->settings.name,
+        own->hub + 1u, own->num_hubs, tenant->saves.is_found ? " in its checkpoint" : "", share->hub + 1u,
+        share->num_hubs);
+}
+
+static ph_status check_wide(const struct ph_service_settings *settings)
+{
+    PH_TRY(ph__wide_check(&settings->service));
+    if (settings->share.num_hubs > 1)
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': this hub aggregates wide, for comparison: keys on one hub only", settings->name);
+    return PH_OK;
+}
+
+static ph_status create_service(
+    struct ph_hub_server *server, const struct ph_service_settings *settings, struct ph_tenant **tenant_out)
+{
+    const struct ph_hub_service *service = &settings->service;
     PH_TRY(ph__server_look_for(server, service->name, tenant_out));
     const struct ph_tenant *tenant = *tenant_out;
     if (tenant != NULL) {
@@ -70,6 +91,7 @@ static ph_status create_service(
             return ph_fail(PH_ERROR_USAGE, "service '%s' is just being destroyed", service->name);
         if (tenant->settings.service.nonce != service->nonce)
             return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);
+        PH_TRY(ph__server_check_share(tenant, &settings->share));
         if (!is_same_service(&tenant->settings.service, service))
             return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);
         return PH_OK;
@@ -78,8 +100,8 @@ static ph_status create_service(
         return ph_fail(
             PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
     if (server->options.is_wide)
-        PH_TRY(ph__wide_check(service));
-    PH_TRY(ph__tenant_create(service, tenant_out));
+        PH_TRY(check_wide(settings));
+    PH_TRY(ph__tenant_create(settings, tenant_out));
     ph__server_add_tenant(server, *tenant_out);
     ph__server_log_service(server, *tenant_out, "service_created");
     return PH_OK;
@@ -92,7 +114,7 @@ ph_status ph__server_request_create(struct ph_session *session, const struct ph_
     struct ph_tenant *tenant;
     ph_status status = ph__get_service(frame->body, frame->size, &settings);
     if (status == PH_OK)
-        status = create_service(session->server, &settings.service, &tenant);
+        status = create_service(session->server, &settings, &tenant);
     if (status != PH_OK || session->server->options.checkpoint_folder == NULL || tenant->saves.has_file) {
         ph__session_answer(session, status);
         return PH_OK;

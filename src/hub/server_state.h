@@ -129,6 +129,8 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
 /* The service of this name, also one that only a checkpoint knows of; NULL: there is none. PH_ERROR_CHECKPOINT where its file
  * cannot be used. */
 ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out);
+/* PH_ERROR_USAGE, or PH_ERROR_CHECKPOINT where a file says so, when the tenant has another share of its job's keys. */
+ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph_hub_share *share);
 void ph__server_add_tenant(struct ph_hub_server *server, struct ph_tenant *tenant);
 void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant); /* frees it */
 void ph__server_end_tenants(struct ph_hub_server *server);

@@ -3,9 +3,11 @@
  *     {"address", "seconds", "aggregation", "is_crowded", "connections", "max_bytes", "used_bytes", "max_jobs",
  *      "cores": [{"place", "rounds", "idle_rounds", "sleeps"}],
  *      "links": [{"transport", "messages_sent", ...}],
- *      "jobs": [{"name", "state", "mode", "workers_wanted", "workers_there", "iteration", "bytes", ...,
+ *      "jobs": [{"name", "state", "mode", "hub", "num_hubs", "workers_wanted", "workers_there", "iteration", "bytes", ...,
  *                "workers": [{"rank", "transport", "why", "messages_sent", ...}],
  *                "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
+ *
+ * "chunks" and "num_chunks" are those of this hub, which is the job's "hub" of "num_hubs", from 1.
  *
  * Asked for all services it lists the first workers and keys of each, and all of them when it is asked for one. */
 #include <stdlib.h>
@@ -111,7 +113,7 @@ static void add_key(struct ph_json *keys, const struct ph_tenant *tenant, size_t
     ph__json_set_text(key, "dtype", ph_dtype_name(tenant->keys[index].dtype));
     ph__json_set_integer(key, "optimizer", tenant->keys[index].optimizer);
     if (tenant->layout != NULL)
-        ph__json_set_integer(key, "chunks", tenant->layout->keys[index].num_chunks);
+        set_count(key, "chunks", ph__layout_count_here(tenant->layout, index));
     ph__json_append(keys, key);
 }
 
@@ -123,13 +125,15 @@ static void set_service(struct ph_json *job, const struct ph_tenant *tenant)
     ph__json_set_text(job, "mode", ph__hub_mode_name(service->mode));
     ph__json_set_text(job, "order", service->order == PH_HUB_WORKER_ORDER ? "worker" : "arrival");
     ph__json_set_text(job, "on_death", service->on_death == PH_HUB_ABORT ? "abort" : "shrink");
+    ph__json_set_integer(job, "hub", tenant->settings.share.hub + 1);
+    ph__json_set_integer(job, "num_hubs", tenant->settings.share.num_hubs);
     ph__json_set_integer(job, "workers_wanted", service->num_workers);
     ph__json_set_integer(job, "workers_there", tenant->num_joined);
     set_count(job, "bytes", tenant->num_bytes);
     set_count(job, "num_keys", tenant->num_keys);
     if (tenant->layout == NULL)
         return;
-    set_count(job, "num_chunks", tenant->layout->sizes.num_chunks);
+    set_count(job, "num_chunks", tenant->layout->sizes.num_here);
     set_count(job, "chunk_bytes", tenant->layout->chunk_bytes);
     ph__json_set_text(job, "results", tenant->job.is_non_temporal ? "non_temporal" : "cached");
 }

@@ -42,8 +42,8 @@ enum ph_hub_message_kind {
  * otherwise. */
 struct ph_shard_job {
     const struct ph_kernels *kernels;
-    struct ph_job_memory *memory; /* its contents are the shards', each chunk's its own shard's */
-    const uint16_t *core_of_chunk;
+    struct ph_job_memory *memory;  /* its contents are the shards', each chunk's its own shard's */
+    const uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: of another hub */
     enum ph_hub_mode mode;
     enum ph_hub_order order;
     uint32_t num_workers, depth, staleness;

@@ -42,6 +42,20 @@ static ph_status copy_keys(
     return status;
 }
 
+/* Room for the chunks of this hub alone. */
+static ph_status keep_share(const struct ph_snapshot *snapshot)
+{
+    const size_t num_chunks = snapshot->layout->sizes.num_chunks;
+    uint16_t *bins = calloc(num_chunks, sizeof *bins);
+    if (bins == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
+    const ph_status status = ph__spread_share(snapshot->layout, &snapshot->settings.share, 1, bins);
+    if (status == PH_OK)
+        ph__layout_keep(snapshot->layout, bins);
+    free(bins);
+    return status;
+}
+
 static ph_status allocate(const struct ph_snapshot *snapshot, float **array_out)
 {
     void *array;
@@ -57,6 +71,7 @@ static ph_status fill(
     if (num_keys == 0)
         return PH_OK;
     PH_TRY(copy_keys(keys, num_keys, chunk_bytes, snapshot));
+    PH_TRY(keep_share(snapshot));
     snapshot->num_bytes = ph__snapshot_bytes(&snapshot->settings, &snapshot->layout->sizes);
     snapshot->chunks = calloc(snapshot->layout->sizes.num_chunks, sizeof *snapshot->chunks);
     if (snapshot->chunks == NULL)
@@ -73,7 +88,7 @@ ph_status ph__snapshot_create(const struct ph_service_settings *settings, const 
     struct ph_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (snapshot == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
-    ph__service_copy(&settings->service, &snapshot->settings);
+    ph__service_copy(&settings->service, &settings->share, &snapshot->settings);
     for (size_t i = 0; i < settings->service.num_optimizers; i++)
         snapshot->learning_rates[i] = settings->optimizers[i].learning_rate;
     const ph_status status = fill(snapshot, keys, num_keys, chunk_bytes);
@@ -109,8 +124,12 @@ void ph__snapshot_destroy(struct ph_snapshot *snapshot)
 static uint64_t iteration_of(const struct ph_snapshot *snapshot)
 {
     uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++)
-        least = snapshot->chunks[i].version < least ? snapshot->chunks[i].version : least;
+    for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {
+        if (ph__chunk_is_here(&snapshot->layout->chunks[i]) && snapshot->chunks[i].version < least)
+            least = snapshot->chunks[i].version;
+    }
+    if (snapshot->layout->sizes.num_here == 0)
+        return 0;
     const struct ph_hub_service *service = &snapshot->settings.service;
     return service->mode == PH_HUB_SYNCHRONOUS ? least : least / service->num_workers;
 }
@@ -120,6 +139,8 @@ void ph__snapshot_finish(struct ph_snapshot *snapshot)
     snapshot->iteration = iteration_of(snapshot);
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {
         const uint32_t key = snapshot->layout->chunks[i].key;
+        if (!ph__chunk_is_here(&snapshot->layout->chunks[i]))
+            continue;
         snapshot->learning_rates[snapshot->keys[key].optimizer] = snapshot->chunks[i].learning_rate;
     }
 }

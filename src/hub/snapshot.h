@@ -1,6 +1,8 @@
 /* A snapshot: what a job has learnt, as it was at one iteration, and all that is needed to go on from there: what a checkpoint
  * holds (job_checkpoint.h).
  *
+ * Of several hubs that share the keys each has its own chunks' part.
+ *
  * It stands by itself, so that it can be written while the job runs on, or has ended. Shards fill it chunk by chunk without
  * stopping the job, and read it back (shard_snapshot.c). */
 #ifndef PH_HUB_SNAPSHOT_H
@@ -21,11 +23,11 @@ struct ph_snapshot {
     struct ph_init_key *keys;            /* (num_keys); none: a service that has not begun */
     size_t num_keys;
     size_t num_bytes;         /* of memory */
-    struct ph_layout *layout; /* of the keys; NULL without */
+    struct ph_layout *layout; /* of the keys, with room for this hub's chunks; NULL without */
     float *weights, *m, *s;   /* (num_weights) as in job_memory.h, m and s NULL where no optimizer has them */
     struct ph_snapshot_chunk *chunks; /* (num_chunks) */
     /* Known when it is whole: */
-    uint64_t iteration; /* that each worker has done */
+    uint64_t iteration; /* that each worker has done; 0 without chunks */
     float learning_rates[PH_HUB_MAX_OPTIMIZERS];
 };
 

@@ -56,3 +56,17 @@ ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *grou
     free_scratch(&scratch);
     return status;
 }
+
+ph_status ph__spread_share(
+    const struct ph_layout *layout, const struct ph_hub_share *share, uint16_t num_cores, uint16_t *bins_out)
+{
+    const size_t num_chunks = layout->sizes.num_chunks;
+    uint16_t *hubs = calloc(num_chunks, sizeof *hubs);
+    if (hubs == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to spread %zu chunks", num_chunks);
+    ph_status status = ph__spread_chunks(layout, NULL, 0, share->num_hubs, hubs);
+    if (status == PH_OK)
+        status = ph__spread_chunks(layout, hubs, share->hub, num_cores, bins_out);
+    free(hubs);
+    return status;
+}

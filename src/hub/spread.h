@@ -6,12 +6,19 @@
 
 #include "hub/layout.h"
 
-#define PH_ELSEWHERE UINT16_MAX
+/* Which of the hubs that share a job's keys one is. */
+struct ph_hub_share {
+    uint16_t hub, num_hubs; /* hub < num_hubs */
+};
 
 /* Spreads chunks over num_bins < PH_ELSEWHERE so that all have about as many bytes (partition.h). Where `group` is not NULL,
  * only those with group[chunk] == member are spread, and the others get PH_ELSEWHERE. bins_out: (num_chunks).
  * PH_ERROR_MEMORY. */
 ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
     uint16_t num_bins, uint16_t *bins_out);
+
+/* Spreads the chunks over the hubs, and those of the share's hub over its num_cores core threads. bins_out: as above. */
+ph_status ph__spread_share(
+    const struct ph_layout *layout, const struct ph_hub_share *share, uint16_t num_cores, uint16_t *bins_out);
 
 #endif

@@ -24,15 +24,16 @@ struct ph_tenant_part {
     void *context;
 };
 
-ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out)
+ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out)
 {
+    const struct ph_hub_service *service = &settings->service;
     struct ph_tenant *tenant = calloc(1, sizeof *tenant);
     if (tenant == NULL || (tenant->members = calloc(service->num_workers, sizeof *tenant->members)) == NULL) {
         free(tenant);
         return ph_fail(
             PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
     }
-    ph__service_copy(service, &tenant->settings);
+    ph__service_copy(service, &settings->share, &tenant->settings);
     *tenant_out = tenant;
     return PH_OK;
 }
@@ -74,7 +75,7 @@ static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
     struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
         .path = sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
         .num_cores = tenant->num_cores,
-        .needs_default = service->clip_norm > 0};
+        .needs_default = service->clip_norm > 0 || tenant->settings.share.num_hubs > 1};
     if (tenant->is_restored)
         job.wanted_bytes = (uint32_t)tenant->saves.snapshot->layout->chunk_bytes;
     for (size_t i = 0; i < tenant->num_keys; i++)
@@ -130,7 +131,9 @@ static ph_status spread_chunks(struct ph_tenant *tenant)
     tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
     if (tenant->core_of_chunk == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
-    PH_TRY(ph__spread_chunks(tenant->layout, NULL, 0, tenant->num_cores, tenant->core_of_chunk));
+    PH_TRY(
+        ph__spread_share(tenant->layout, &tenant->settings.share, tenant->num_cores, tenant->core_of_chunk));
+    ph__layout_keep(tenant->layout, tenant->core_of_chunk);
     tenant->cores_sum = ph__checksum(tenant->core_of_chunk, num_chunks * sizeof *tenant->core_of_chunk);
     tenant->ring_capacity = ring_capacity(tenant);
     return PH_OK;

@@ -65,6 +65,7 @@ struct ph_tenant_saves {
     struct ph_checkpoint_task *task; /* NULL: none; there is one at a time */
     uint64_t task_number, task_run;  /* num_begun and num_runs when it began */
     bool has_file, has_parameters;   /* what the file holds */
+    bool is_found;                   /* the file was there before the service was */
     uint64_t iteration;
     size_t chunk_bytes;
 };
@@ -83,7 +84,7 @@ struct ph_tenant {
     /* While it is linking or running: */
     bool is_going; /* all workers have been told that they may begin */
     struct ph_layout *layout;
-    uint16_t *core_of_chunk;    /* (num_chunks) */
+    uint16_t *core_of_chunk;    /* (num_chunks), PH_ELSEWHERE: of another hub */
     uint32_t *optimizer_of_key; /* (num_keys) */
     uint64_t cores_sum;
     size_t ring_capacity;
@@ -100,7 +101,8 @@ struct ph_tenant {
     struct ph_tenant *next;        /* the hub's list */
 };
 
-ph_status ph__tenant_create(const struct ph_hub_service *service, struct ph_tenant **tenant_out);
+/* The settings are copied. PH_ERROR_MEMORY. */
+ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out);
 void ph__tenant_destroy(struct ph_tenant *tenant); /* one that is not running */
 
 struct ph_tenant_options {

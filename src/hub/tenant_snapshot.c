@@ -85,6 +85,8 @@ void ph__tenant_restore_books(struct ph_tenant *tenant)
 {
     const struct ph_job_memory *memory = tenant->memory;
     for (uint32_t chunk = 0; chunk < tenant->layout->sizes.num_chunks; chunk++) {
+        if (!ph__chunk_is_here(&tenant->layout->chunks[chunk]))
+            continue;
         memory->chunks[chunk].version = tenant->saves.snapshot->chunks[chunk].version;
         for (uint32_t worker = 0; worker < memory->num_workers; worker++) {
             struct ph_chunk_worker *request = ph__request(memory, chunk, worker);

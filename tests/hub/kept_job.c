@@ -173,7 +173,7 @@ struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char 
     struct ph_hub_service service = trial->service;
     service.optimizers = &trial->optimizer;
     service.num_optimizers = 1;
-    ph__service_copy(&service, &settings);
+    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
     for (size_t key = 0; key < TRIAL_KEYS; key++)
         keys[key] = (struct ph_init_key){trial_key_elements[key], trial->dtype, 0};
     assert_ok(ph__snapshot_create(&settings, keys, TRIAL_KEYS, trial->service.chunk_bytes, &snapshot));

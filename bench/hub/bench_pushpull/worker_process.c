@@ -183,7 +183,7 @@ static void stream(struct worker *worker, size_t count, size_t wanted)
 static void answer_counters(const struct worker *worker, int to)
 {
     struct worker_counters counters = {0};
-    for (size_t core = 0; core < worker->client->job.num_cores; core++) {
+    for (size_t core = 0; core < worker->client->num_links; core++) {
         const struct ph_link_counters *link = &worker->client->links[core]->counters;
         counters.messages += link->messages_sent + link->messages_received;
         counters.system_calls += link->system_calls;

@@ -52,7 +52,7 @@ static void make_settings(enum ph_hub_mode mode, struct ph_service_settings *set
         .optimizers = optimizers,
         .num_optimizers = NUM_OPTIMIZERS};
     assert_ok(ph__service_check(&service));
-    ph__service_copy(&service, settings_out);
+    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, settings_out);
 }
 
 static void fill(struct ph_rng_sequence *chances, float *numbers, size_t count)

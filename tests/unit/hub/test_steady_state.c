@@ -18,7 +18,7 @@ static struct ph_link_counters read_links(const struct steady_job *job)
     struct ph_link_counters sum = {0};
     for (uint32_t rank = 0; rank < STEADY_WORKERS; rank++) {
         const struct ph_hub_client *client = job->workers[rank].client;
-        for (uint16_t core = 0; core < client->job.num_cores; core++) {
+        for (uint16_t core = 0; core < client->num_links; core++) {
             ph__link_counters_add(&sum, &client->links[core]->counters);
             ph__link_counters_add(&sum, &ph__shard_link(job->server->tenants->shards[core], rank)->counters);
         }

@@ -1,0 +1,174 @@
+/* A worker's memory, and its links to the core threads of its hubs. See client_state.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "hub/client_greet.h"
+#include "hub/client_state.h"
+#include "hub/spread.h"
+#include "net/shared_link.h"
+#include "net/tcp_link.h"
+
+/* ---- where chunks live ---- */
+
+/* scratch: (num_chunks) */
+static ph_status find_cores(
+    struct ph_hub_client *client, uint16_t index, const uint16_t *hub_of_chunk, uint16_t *scratch)
+{
+    struct ph_client_hub *hub = &client->hubs[index];
+    const size_t num_chunks = client->layout->sizes.num_chunks;
+    hub->first_link = client->num_links;
+    client->num_links += hub->job.num_cores;
+    PH_TRY(ph__spread_chunks(client->layout, hub_of_chunk, index, hub->job.num_cores, scratch));
+    if (ph__checksum(scratch, num_chunks * sizeof *scratch) != hub->job.cores_sum)
+        return ph_fail(
+            PH_ERROR_PEER, "hub and worker do not agree on where chunks live: are they of one version?");
+    for (size_t i = 0; i < num_chunks; i++) {
+        if (hub_of_chunk[i] != index)
+            continue;
+        client->link_of_chunk[i] = hub->first_link + scratch[i];
+        hub->num_chunks++;
+    }
+    return PH_OK;
+}
+
+static ph_status find_links(struct ph_hub_client *client, uint16_t *hub_of_chunk, uint16_t *scratch)
+{
+    PH_TRY(ph__spread_chunks(client->layout, NULL, 0, client->list.num_hubs, hub_of_chunk));
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
+        PH_TRY(ph__client_name(client, hub, find_cores(client, hub, hub_of_chunk, scratch)));
+    return PH_OK;
+}
+
+ph_status ph__client_find_links(struct ph_hub_client *client)
+{
+    const size_t num_chunks = client->layout->sizes.num_chunks;
+    uint16_t *hub_of_chunk = calloc(num_chunks, sizeof *hub_of_chunk);
+    uint16_t *scratch = calloc(num_chunks, sizeof *scratch);
+    client->link_of_chunk = calloc(num_chunks, sizeof *client->link_of_chunk);
+    const ph_status status = hub_of_chunk == NULL || scratch == NULL || client->link_of_chunk == NULL
+                                 ? ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks)
+                                 : find_links(client, hub_of_chunk, scratch);
+    free(hub_of_chunk);
+    free(scratch);
+    return status;
+}
+
+/* ---- shared memory, of one hub ---- */
+
+static struct ph_worker_region_sizes region_sizes(const struct ph_hub_client *client)
+{
+    return (struct ph_worker_region_sizes){
+        .num_cores = client->hubs[0].job.num_cores,
+        .ring_capacity = client->hubs[0].job.ring_capacity,
+        .gradient_bytes = client->layout->sizes.gradient_bytes,
+        .depth = client->joined.depth,
+        .has_own_parameters = client->joined.has_own_parameters,
+    };
+}
+
+static void place_regions(struct ph_hub_client *client)
+{
+    const struct ph_worker_region_sizes sizes = region_sizes(client);
+    const struct ph_worker_region region = ph__worker_region(&sizes);
+    const bool has_own = client->joined.has_own_parameters;
+    client->num_parameters = has_own ? client->joined.depth : client->hubs[0].job.num_versions;
+    for (uint32_t i = 0; i < client->joined.depth; i++)
+        client->gradients[i] = (char *)client->region.memory + region.gradients + i * sizes.gradient_bytes;
+    for (uint32_t i = 0; i < client->num_parameters; i++)
+        client->parameters[i] =
+            (has_own ? (char *)client->region.memory + region.parameters : (char *)client->results.memory) +
+            i * sizes.gradient_bytes;
+}
+
+/* Takes the descriptors one after the other; what was not taken is closed by the caller. */
+static ph_status open_shared(struct ph_hub_client *client, const int *descriptors, size_t *num_taken)
+{
+    const struct ph_worker_region_sizes sizes = region_sizes(client);
+    const struct ph_worker_region region = ph__worker_region(&sizes);
+    PH_TRY(ph__region_open(descriptors[(*num_taken)++], region.size, true, &client->region));
+    PH_TRY(ph__region_open(descriptors[(*num_taken)++],
+        sizes.gradient_bytes * client->hubs[0].job.num_versions, false, &client->results));
+    for (uint16_t core = 0; core < sizes.num_cores; core++) {
+        const struct ph_shared_link_options options = {
+            .memory = (char *)client->region.memory + core * region.ring_bytes,
+            .capacity = sizes.ring_capacity,
+            .doorbell = descriptors[*num_taken],
+            .owner = ph__client_link_owner(client),
+        };
+        PH_TRY(ph__shared_link_create(&options, &client->links[core]));
+        (*num_taken)++;
+    }
+    place_regions(client);
+    return PH_OK;
+}
+
+/* ---- TCP ---- */
+
+/* One connection to each core thread, in the manner of a control connection until it is attached. */
+static ph_status connect_core(struct ph_hub_client *client, uint16_t index, uint16_t core)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_control_stream *stream;
+    struct ph_welcome welcome;
+    const struct ph_client_hub *hub = &client->hubs[index];
+    struct ph_tcp_link_options options = {.capacity = hub->job.ring_capacity,
+        .registered = client->has_no_thread ? NULL : &client->region,
+        .owner = ph__client_link_owner(client)};
+    const struct ph_attach attach = {.token = hub->job.token, .core = core};
+    const struct ph_hub_options where = {
+        .address = client->list.addresses[index], .timeout_ms = client->timeout_ms};
+    PH_TRY(ph__client_reach(&where, client->secret, &stream, &welcome));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_attach(&writer, &attach);
+    ph_status status =
+        ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, client->timeout_ms, &frame);
+    if (status != PH_OK) {
+        ph__control_stream_destroy(stream);
+        return status;
+    }
+    PH_TRY(ph__control_stream_release(stream, &options.socket, &options.send_key, &options.receive_key));
+    status = ph__tcp_link_create(&options, &client->links[hub->first_link + core]);
+    if (status != PH_OK) {
+        close(options.socket);
+        ph__frame_key_destroy(options.send_key);
+        ph__frame_key_destroy(options.receive_key);
+    }
+    return status;
+}
+
+static ph_status open_connections(struct ph_hub_client *client)
+{
+    const size_t bytes = client->layout->sizes.gradient_bytes, depth = client->joined.depth;
+    PH_TRY(ph__region_create("phloem-hub-worker", 2 * depth * bytes, &client->region));
+    ph__region_enlarge_pages(&client->region, client->region.memory, client->region.size);
+    for (size_t i = 0; i < depth; i++) {
+        client->gradients[i] = (char *)client->region.memory + i * bytes;
+        client->parameters[i] = (char *)client->region.memory + (depth + i) * bytes;
+    }
+    client->num_parameters = client->joined.depth;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
+        for (uint16_t core = 0; core < client->hubs[hub].job.num_cores; core++)
+            PH_TRY(ph__client_name(client, hub, connect_core(client, hub, core)));
+    }
+    return PH_OK;
+}
+
+ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out)
+{
+    const struct ph_control_frame *frame = &client->hubs[0].frame;
+    client->links = calloc(client->num_links, sizeof *client->links);
+    client->learning_rates = calloc(PH_HUB_MAX_OPTIMIZERS, sizeof *client->learning_rates);
+    if (client->links == NULL || client->learning_rates == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for links");
+    for (size_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++)
+        client->learning_rates[i] = NAN;
+    if (!client->is_shared)
+        return open_connections(client);
+    if (frame->num_descriptors != (size_t)client->num_links + 2)
+        return ph_fail(PH_ERROR_PEER, "the hub sends %zu descriptors", frame->num_descriptors);
+    return open_shared(client, frame->descriptors, num_taken_out);
+}
