@@ -125,8 +125,9 @@ struct ph_hub_service {
 
 struct ph_hub_client;
 
-struct ph_hub_options {  /* zero-initialised but for address: the defaults */
-    const char *address; /* "host:port" of the hub; several hubs, that share the keys: separated by commas */
+struct ph_hub_options { /* zero-initialised but for address: the defaults */
+    const char *
+        address; /* "host:port" of the hub; several hubs, that share the keys: separated by commas, see below */
     const char *secret_file; /* NULL: none; needed unless the hub listens on loopback alone */
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait;
@@ -137,12 +138,23 @@ struct ph_hub_options {  /* zero-initialised but for address: the defaults */
         has_own_parameters; /* shared memory: a writable copy for this worker instead of the one that all share */
 };
 
+/* Several hubs: the chunks of all keys are spread over the hubs of the list, about as many bytes to each, and every worker has
+ * connections to all of them, over TCP: asking for PH_HUB_SHARED_MEMORY is PH_ERROR_USAGE. Bits are those of one hub. All calls name
+ * all hubs, in one order; the nonce, the secret and the settings are the same everywhere, and what one hub says against it
+ * is told with its address. The chunks are of one size: the service's, the hubs' own, or else 32 KiB. clip_norm is refused with
+ * PH_ERROR_USAGE, for the norm is that of all keys. The end of one hub is PH_ERROR_PEER for all workers. After an error of
+ * ph_hub_init a client can only be destroyed.
+ *
+ * Each hub keeps the checkpoints of its own chunks, in a folder of its own. ph_hub_checkpoint between two iterations makes parts of
+ * one iteration, and so does checkpoint_every in synchronous jobs, where all hubs have written it. Parts of different iterations
+ * do not fit together: then ph_hub_init says PH_ERROR_CHECKPOINT, naming two of them, until the service is destroyed. */
+
 /* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call this.
  * A hub with a folder for checkpoints keeps it from here on, until it is destroyed. PH_ERROR_USAGE: other settings, or another
- * nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it cannot use. */
+ * nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it cannot use, or the part of another hub. */
 ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service);
 
-/* Ends the service for all its workers and forgets it, checkpoint included. */
+/* Ends the service for all its workers and forgets it, checkpoint included. Asks every hub, and returns the first error. */
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
 /* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with
@@ -250,7 +262,7 @@ const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
 
 /* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
  * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
- * more seconds, to come to the end of an iteration. */
+ * more seconds, to come to the end of an iteration. Not one that several hubs share: they would not save the same. */
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
 void ph_hub_server_stop(struct ph_hub_server *server);    /* from any thread or a signal handler */
 void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */

@@ -367,7 +367,8 @@ void ph__server_save_all(struct ph_hub_server *server)
     server->is_ending = true;
     for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
         next = tenant->next;
-        tenant->saves.is_wanted = tenant->is_going;
+        /* Hubs that share a job end at different moments: what each saved then would not fit together. */
+        tenant->saves.is_wanted = tenant->is_going && tenant->settings.share.num_hubs == 1;
         ph__server_keep(server, tenant);
     }
 }

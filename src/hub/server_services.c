@@ -65,9 +65,10 @@ ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph
     const struct ph_hub_share *own = &tenant->settings.share;
     if (own->hub == share->hub && own->num_hubs == share->num_hubs)
         return PH_OK;
-    return ph_fail(tenant->saves.is_found ? PH_ERROR_CHECKPOINT : PH_ERROR_USAGE,
-        "service '%s' has this as hub %u of %u%s, and not as hub %u of %u", tenant->settings.name,
-        own->hub + 1u, own->num_hubs, tenant->saves.is_found ? " in its checkpoint" : "", share->hub + 1u,
+    const bool is_found = tenant->saves.is_found;
+    return ph_fail(is_found ? PH_ERROR_CHECKPOINT : PH_ERROR_USAGE,
+        "service '%s': %s hub %u of %u, not hub %u of %u", tenant->settings.name,
+        is_found ? "the checkpoint here is of" : "this is", own->hub + 1u, own->num_hubs, share->hub + 1u,
         share->num_hubs);
 }
 

@@ -10,7 +10,7 @@
 struct test_hub {
     struct ph_hub_server *server;
     struct ph_hub_options options; /* to reach it by; may be changed */
-    char address[64];
+    char address[128];
     pthread_t thread;
     ph_status status;
 };
