@@ -46,8 +46,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of a table"},
     };
     const struct cli_command command = {"hub bench",
-        "Measures the hub at ADDRESS: rounds in which each worker pushes a gradient and gets the "
-        "parameters.\n"
+        "Measures the hub at ADDRESS, or several that share the key: ADDRESS,ADDRESS.\n"
+        "In each round each worker pushes a gradient and gets the parameters.\n"
         "GB/s and messages/s count what all workers push and get.",
         "ADDRESS", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
@@ -114,14 +114,14 @@ static ph_status parse_sizes(const char *text, struct plan *plan)
     }
 }
 
-static ph_status choose_transports(const char *text, struct plan *plan)
+static ph_status choose_transports(const char *text, bool has_several_hubs, struct plan *plan)
 {
     static const char *const words[] = {"all", "shm", "tcp"}; /* enum ph_hub_transport */
     size_t chosen = 0;
     if (text != NULL)
         PH_TRY(choose("--transport", text, words, sizeof words / sizeof *words, &chosen));
     plan->is_all = chosen == PH_HUB_AUTO;
-    if (chosen != PH_HUB_TCP)
+    if (chosen == PH_HUB_SHARED_MEMORY || (plan->is_all && !has_several_hubs))
         plan->transports[plan->num_transports++] = PH_HUB_SHARED_MEMORY;
     if (chosen != PH_HUB_SHARED_MEMORY)
         plan->transports[plan->num_transports++] = PH_HUB_TCP;
@@ -136,7 +136,7 @@ static ph_status make_plan(const struct request *request, struct plan *plan)
     PH_TRY(parse_count("--workers", request->workers, 2, MAX_BENCH_WORKERS, &num_workers));
     PH_TRY(parse_count("--rounds", request->rounds, 100, MAX_ROUNDS, &num_rounds));
     PH_TRY(parse_sizes(request->sizes != NULL ? request->sizes : DEFAULT_SIZES, plan));
-    PH_TRY(choose_transports(request->transport, plan));
+    PH_TRY(choose_transports(request->transport, strchr(request->address, ',') != NULL, plan));
     if (request->wait != NULL)
         PH_TRY(choose("--wait", request->wait, waits, sizeof waits / sizeof *waits, &wait));
     plan->num_workers = (uint32_t)num_workers;

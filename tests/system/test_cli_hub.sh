@@ -4,8 +4,8 @@
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
-hub=
-trap '[ -z "$hub" ] || kill "$hub" 2>/dev/null || true; rm -rf "$work"' EXIT
+hub= other=
+trap 'for process in $hub $other; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 
 # serves ARGUMENTS...: a hub in the background; leaves its process and address, and what it prints in ./hub.out, ./hub.err.
 serves() {
@@ -28,9 +28,9 @@ stops() {
     contains hub.err 'phloem: error: stopped by a signal'
 }
 
-# measures ARGUMENTS...: a measurement in the background that lasts, once its service is there.
+# measures TRANSPORT [ADDRESSES]: a measurement in the background that lasts, once its service is there.
 measures() {
-    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "$address" --transport shm --sizes 64K --rounds 10000000 \
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "${2:-$address}" --transport "$1" --sizes 64K --rounds 10000000 \
         >bench.out 2>bench.err </dev/null &
     process=$!
     until "$PH_BINARY_DIR/phloem" hub status "$address" --seconds 0.01 | grep -q running; do
@@ -63,7 +63,7 @@ contains hub.err 'event=hub_stopped'
 
 serves --set hub.log=json --trace trace.json --metrics 127.0.0.1:0
 contains hub.out ', metrics at http://127.0.0.1:'
-measures
+measures shm
 succeeds hub status "$address" --seconds 0.1
 contains stdout 'synchronous |  2 of 2'
 contains stdout 'its process is on this host'
@@ -83,12 +83,38 @@ contains trace.json '"name":"sum and step"'
 
 # A hub that ends takes its jobs with it, and says so.
 serves --set hub.log=none
-measures
+measures shm
 stops TERM 143
 [ "$(wc -l <hub.err)" -eq 1 ] || complain 'a quiet hub has written a log'
 process=$!
 ends 6
 contains bench.err 'hub'
+
+# ---- several hubs
+
+serves
+other=$hub other_address=$address
+mv hub.out other.out && mv hub.err other.err
+serves
+both=$other_address,$address
+succeeds hub bench "$both" --sizes 4K,1M --rounds 3 # the first is one chunk
+[ "$(grep -c '^| tcp  ' stdout)" -eq 2 ] || complain 'two sizes over TCP are missing'
+succeeds hub bench "$both" --sizes 64K --rounds 3 --transport tcp --json
+[ "$(value stdout why)" = "several hubs share the job's keys" ] || complain 'the reason is missing'
+fails 2 'several hubs' hub bench "$both" --transport shm
+fails 6 'hub 127.0.0.1:1: ' hub bench "$address,127.0.0.1:1"
+succeeds hub status "$address" --seconds 0.01
+measures tcp "$both"
+succeeds hub status "$other_address" --seconds 0.01
+contains stdout ': hub 1 of 2, 1 chunks'
+succeeds hub status "$address" --seconds 0.01
+contains stdout ': hub 2 of 2, 1 chunks'
+kill -s INT "$process"
+ends 130
+kill -s TERM "$other"
+process=$other other=
+ends 143
+stops TERM 143
 
 # ---- other ways to run
 

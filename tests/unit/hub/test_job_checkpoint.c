@@ -354,6 +354,30 @@ static void other_files_and_other_jobs_are_refused(void **state)
     ph__snapshot_destroy(other);
 }
 
+static void the_part_of_another_hub_is_refused(void **state)
+{
+    (void)state;
+    static const struct ph_hub_share shares[] = {{0, 2}, {2, 3}, {1, 2}};
+    const char *path = test_path("part.safetensors");
+    struct ph_service_settings of_job;
+    struct ph_job_checkpoint_head head;
+    struct ph_snapshot *part, *other;
+    make_settings(PH_HUB_ASYNCHRONOUS, &of_job);
+    of_job.share = shares[2];
+    assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &part));
+    assert_ok(ph__job_checkpoint_write(path, part));
+    assert_ok(ph__job_checkpoint_read(path, part));
+    ph__snapshot_destroy(part);
+    assert_ok(ph__job_checkpoint_read_head(path, &head));
+    assert_memory_equal(&head.settings.share, &shares[2], sizeof *shares);
+    for (size_t i = 0; i < 2; i++) {
+        of_job.share = shares[i];
+        assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &other));
+        assert_fails(ph__job_checkpoint_read(path, other), PH_ERROR_CHECKPOINT, "the part of hub 2 of 2");
+        ph__snapshot_destroy(other);
+    }
+}
+
 /* ---- names ---- */
 
 static void assert_path(const char *service, const char *wanted)
@@ -394,6 +418,7 @@ int main(void)
         cmocka_unit_test(the_metadata_have_a_checksum_of_their_own),
         cmocka_unit_test(chunks_that_no_hub_makes_are_refused),
         cmocka_unit_test(other_files_and_other_jobs_are_refused),
+        cmocka_unit_test(the_part_of_another_hub_is_refused),
         cmocka_unit_test(a_name_is_one_file_of_the_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
