@@ -84,6 +84,16 @@ static void some_hubs_may_have_no_chunk(void **state)
     brings_one_hubs_bits(&trial);
 }
 
+static void bounded_jobs_run_too(void **state)
+{
+    (void)state;
+    struct kept_job trial = kept_job_make(trial_momentum);
+    trial.service.mode = PH_HUB_BOUNDED;
+    trial.service.staleness = 1;
+    run_on(&trial, 2);
+    free(trial.pulled);
+}
+
 /* ---- a single key, with workers that can be looked at ---- */
 
 enum { KEY_ELEMENTS = 1 << 20 };
@@ -276,6 +286,54 @@ static void the_kill_of_one_hub_is_an_error_for_all_workers(void **state)
     hub_job_end(&process);
 }
 
+static uint64_t count_workers(const struct test_hub *hub)
+{
+    struct ph_json *status;
+    assert_ok(ph__hub_status(&hub->options, NULL, &status));
+    const struct ph_json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
+    const uint64_t count = (uint64_t)ph__json_as_integer(ph__json_get(job, "workers_there"), 0);
+    ph__json_destroy(status);
+    return count;
+}
+
+/* It waits at the other hub for a worker that does not come. */
+static void a_worker_that_waits_for_others_hears_of_a_hubs_end(void **state)
+{
+    (void)state;
+    struct several_hubs hubs;
+    struct kept_job trial = kept_job_make(trial_momentum);
+    struct test_worker worker = {.function = kept_job_train, .context = &trial};
+    several_hubs_begin(&hubs, 2, no_options);
+    trial.hub = &hubs.all;
+    test_worker_begin(&worker);
+    while (count_workers(&hubs.hubs[1]) == 0)
+        ;
+    stop_hub(&hubs.hubs[1]);
+    assert_fails(test_worker_end(&worker), PH_ERROR_PEER, hubs.hubs[1].options.address);
+    assert_null(strstr(worker.text, "does not answer"));
+    several_hubs_end(&hubs);
+}
+
+static void a_job_may_shrink_on_all_hubs(void **state)
+{
+    (void)state;
+    struct several_hubs hubs;
+    struct kept_job trials[TRIAL_WORKERS];
+    struct test_worker workers[TRIAL_WORKERS];
+    several_hubs_begin(&hubs, 2, no_options);
+    for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++) {
+        trials[rank] = kept_job_make(trial_momentum);
+        trials[rank].hub = &hubs.all;
+        trials[rank].service.on_death = PH_HUB_SHRINK;
+        trials[rank].stop_at = rank == 0 ? 20 : 7; /* where it dies */
+        trials[rank].has_left = rank == 0;
+        workers[rank] =
+            (struct test_worker){.rank = rank, .function = kept_job_train, .context = &trials[rank]};
+    }
+    assert_ok(test_workers_run(workers, TRIAL_WORKERS));
+    several_hubs_end(&hubs);
+}
+
 /* ---- what does not fit ---- */
 
 static struct ph_hub_service plain_service(uint32_t num_workers)
@@ -415,6 +473,9 @@ int main(void)
         cmocka_unit_test(several_hubs_bring_one_hubs_bits),
         cmocka_unit_test(with_two_iterations_under_way_too),
         cmocka_unit_test(some_hubs_may_have_no_chunk),
+        cmocka_unit_test(bounded_jobs_run_too),
+        cmocka_unit_test(a_worker_that_waits_for_others_hears_of_a_hubs_end),
+        cmocka_unit_test(a_job_may_shrink_on_all_hubs),
         cmocka_unit_test(each_hub_has_its_part_of_memory_and_chunks),
         cmocka_unit_test(a_quota_is_of_the_part),
         cmocka_unit_test(what_several_hubs_cannot_do_is_refused),

@@ -98,8 +98,8 @@ static void lines_are_text_unless_asked_otherwise(void **state)
     size_t size;
     write_history("log.txt", false);
     assert_ok(ph__file_read(&arena, test_path("log.txt"), 1 << 20, &text, &size));
-    assert_non_null(
-        strstr(text, " level=info event=service_created job=\"a job\" workers=2 mode=synchronous hub=1 hubs=1\n"));
+    assert_non_null(strstr(
+        text, " level=info event=service_created job=\"a job\" workers=2 mode=synchronous hub=1 hubs=1\n"));
     assert_non_null(
         strstr(text, " level=warning event=worker_failed job=\"a job\" rank=1 reason=\"its process"));
     ph__arena_fini(&arena);
