@@ -1,6 +1,7 @@
 /* Checkpoints of a job whose keys several hubs share: each hub keeps its part, and they go on together or not at all. */
 #include "support/test_support.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,31 +96,61 @@ static void a_job_goes_on_from_its_parts(void **state)
     goes_on_like_one_hubs_job(adam, 4096);
 }
 
-/* One key and one chunk: the second hub has none. */
+static void push_once(struct ph_hub_client *client)
+{
+    assert_ok(ph_hub_pushpull_start(client, 0));
+    assert_ok(ph_hub_wait(client, 0));
+}
+
+/* An iteration of one small key, and a checkpoint. */
+static void push_and_save(const struct several_hubs *hubs, uint64_t first_iteration)
+{
+    struct ph_hub_client *client;
+    const struct ph_hub_key key = {.num_elements = 10, .dtype = PH_F32};
+    struct ph_hub_service service = service_of_one();
+    uint64_t iteration;
+    service.checkpoint_every = 1;
+    assert_ok(ph_hub_create_service(&hubs->all.options, &service));
+    assert_ok(ph_hub_connect(&hubs->all.options, "job", TRIAL_NONCE, 0, &client));
+    assert_ok(ph_hub_init(client, &key, 1, &iteration));
+    assert_int_equal(iteration, first_iteration);
+    push_once(client);
+    assert_ok(ph_hub_checkpoint(client));
+    assert_ok(ph_hub_leave(client));
+    ph_hub_client_destroy(client);
+}
+
+static size_t count_checkpoints(const char *path)
+{
+    char line[1024];
+    size_t count = 0;
+    FILE *log = fopen(path, "r");
+    assert_non_null(log);
+    while (fgets(line, sizeof line, log) != NULL)
+        count += strstr(line, "event=checkpoint_written") != NULL;
+    fclose(log);
+    return count;
+}
+
+/* One key and one chunk: the second hub has none, writes that once, and does not hinder the first. */
 static void a_part_may_be_empty(void **state)
 {
     (void)state;
     struct several_hubs hubs;
-    struct ph_hub_client *client;
     const struct folders folders = fresh_folders();
-    const struct ph_hub_key key = {.num_elements = 10, .dtype = PH_F32};
-    struct ph_hub_service service = service_of_one();
-    struct kept_job trial;
-    service.checkpoint_every = 1;
+    const char *path = test_path("empty.log");
+    const int log = open(path, O_WRONLY | O_CREAT, 0600);
     for (uint64_t run = 0; run < 3; run++) {
-        uint64_t iteration;
-        begin_hubs(&hubs, &trial, &folders);
-        assert_ok(ph_hub_create_service(&hubs.all.options, &service));
-        assert_ok(ph_hub_connect(&hubs.all.options, "job", TRIAL_NONCE, 0, &client));
-        assert_ok(ph_hub_init(client, &key, 1, &iteration));
-        assert_int_equal(iteration, run);
-        assert_ok(ph_hub_pushpull_start(client, 0));
-        assert_ok(ph_hub_wait(client, 0));
-        assert_ok(ph_hub_checkpoint(client));
-        assert_ok(ph_hub_leave(client));
-        ph_hub_client_destroy(client);
+        const struct ph_hub_server_options options[NUM_HUBS] = {{.checkpoint_folder = folders.paths[0]},
+            {.checkpoint_folder = folders.paths[1], .log_descriptor = log}};
+        several_hubs_begin(&hubs, NUM_HUBS, options);
+        push_and_save(&hubs, run);
         several_hubs_end(&hubs);
+        assert_int_equal(kept_job_iteration_of_file(folders.paths[0]), run + 1);
+        assert_int_equal(kept_job_iteration_of_file(folders.paths[1]), 0);
     }
+    close(log);
+    assert_int_equal(count_checkpoints(path), 1);
 }
 
 /* ---- not going on ---- */
@@ -198,12 +229,6 @@ static void a_part_is_no_whole_job(void **state)
 }
 
 /* ---- hubs that stop ---- */
-
-static void push_once(struct ph_hub_client *client)
-{
-    assert_ok(ph_hub_pushpull_start(client, 0));
-    assert_ok(ph_hub_wait(client, 0));
-}
 
 /* One that saved what it has would be ahead of those that are killed. */
 static void hubs_that_stop_leave_the_parts_that_fit(void **state)
