@@ -24,7 +24,7 @@ static struct ph_snapshot *make_snapshot(const struct trial_job *job)
         .num_workers = NUM_WORKERS,
         .optimizers = job->optimizers,
         .num_optimizers = job->num_optimizers};
-    ph__service_copy(&service, &settings);
+    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
     for (size_t i = 0; i < job->num_keys; i++)
         keys[i] = (struct ph_init_key){job->keys[i].num_elements, job->keys[i].dtype, job->keys[i].optimizer};
     assert_ok(ph__snapshot_create(&settings, keys, job->num_keys, job->chunk_bytes, &snapshot));
