@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "support/test_support.h"
 
-enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 16 };
+enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32 };
 
 static pid_t running[2 + 2 * MAX_HUB_WORKERS]; /* 0: none */
 
@@ -57,18 +57,21 @@ int hub_processes_teardown(void **unused)
 
 /* ---- starting ---- */
 
-static void run_program(const char *name, char *const *arguments, int output)
+static void run_program(const char *name, char *const *arguments, int output, const char *errors)
 {
     char path[4096];
-    snprintf(path, sizeof path, PH_BINARY_DIR "/tests/%s", name);
+    snprintf(path, sizeof path, PH_BINARY_DIR "/%s", name);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test itself be killed */
     dup2(output, STDOUT_FILENO);
+    if (errors != NULL)
+        dup2(open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
     execv(path, arguments);
     fprintf(stderr, "cannot run %s: %s\n", path, strerror(errno));
     _exit(127);
 }
 
-static void start(struct hub_process *process, const char *name, char *const *arguments)
+/* errors: file for what it says there; NULL: the test's own. */
+static void start(struct hub_process *process, const char *name, char *const *arguments, const char *errors)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -76,7 +79,7 @@ static void start(struct hub_process *process, const char *name, char *const *ar
     const pid_t id = fork();
     assert_true(id >= 0);
     if (id == 0)
-        run_program(name, arguments, ends[1]);
+        run_program(name, arguments, ends[1], errors);
     note(0, id);
     close(ends[1]);
     process->id = id;
@@ -122,11 +125,31 @@ static bool is_listening(const struct hub_job *job, void *unused)
     return job->hub.num_joined > 0 || job->hub.id == 0;
 }
 
+static void start_hub_program(struct hub_job *job)
+{
+    char folder[4096];
+    char *arguments[MAX_ARGUMENTS] = {(char *)"phloem", (char *)"hub", (char *)"--address", job->address};
+    size_t count = 4;
+    for (size_t i = 0; i < MAX_HUB_SETTINGS && job->settings[i] != NULL; i++) {
+        arguments[count++] = (char *)"--set";
+        arguments[count++] = (char *)job->settings[i];
+    }
+    if (job->folder != NULL) {
+        snprintf(folder, sizeof folder, "hub.checkpoint_folder=%s", job->folder);
+        arguments[count++] = (char *)"--set";
+        arguments[count++] = folder;
+    }
+    start(&job->hub, "phloem", arguments, job->log);
+}
+
 void hub_job_start_hub(struct hub_job *job)
 {
     char *arguments[] = {(char *)"hub_host", job->address, (char *)job->folder, NULL};
     job->hub.num_joined = 0;
-    start(&job->hub, "hub_host", arguments);
+    if (job->settings[0] != NULL)
+        start_hub_program(job);
+    else
+        start(&job->hub, "tests/hub_host", arguments, job->log);
     if (!hub_job_wait(job, is_listening, NULL, START_LIMIT_MS))
         fail_msg("the hub does not listen at %s", job->address);
 }
@@ -144,7 +167,7 @@ void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra)
         arguments[count++] = (char *)job->options[i];
     if (extra != NULL)
         arguments[count++] = (char *)extra;
-    start(&job->workers[rank], "training_worker", arguments);
+    start(&job->workers[rank], "tests/training_worker", arguments, job->log);
 }
 
 /* ---- listening ---- */
@@ -152,8 +175,9 @@ void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra)
 static void take_line(struct hub_process *process, const char *line)
 {
     unsigned long long iteration;
-    if (strncmp(line, "listening ", 10) == 0) {
+    if (strncmp(line, "listening ", 10) == 0 || strncmp(line, "ready at ", 9) == 0) {
         process->num_joined++;
+        sscanf(line, "ready at %*[^,], metrics at http://%63[^/]", process->metrics);
     } else if (sscanf(line, "joined %llu", &iteration) == 1) {
         process->num_joined++;
         process->first_iteration = iteration;

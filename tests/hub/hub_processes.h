@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { MAX_HUB_WORKERS = 4, MAX_WORKER_OPTIONS = 8 };
+enum { MAX_HUB_WORKERS = 4, MAX_WORKER_OPTIONS = 8, MAX_HUB_SETTINGS = 8 };
 
 struct hub_process {
     pid_t id;   /* 0: not running */
@@ -17,11 +17,15 @@ struct hub_process {
     uint64_t num_joined, num_lost, step, first_iteration;
     char last_lost[256]; /* why */
     char sum[32];        /* of "done"; "": not yet */
+    char metrics[64];    /* where a hub serves them; "": nowhere */
 };
 
 struct hub_job {
     char address[32];
-    const char *folder;                      /* of checkpoints; NULL: none */
+    const char *folder; /* of checkpoints; NULL: none */
+    const char *settings
+        [MAX_HUB_SETTINGS]; /* NULL-terminated; where there are some, the hub is the program `phloem hub` */
+    const char *log;        /* file for what all of them say on standard error; NULL: the test's own */
     const char *options[MAX_WORKER_OPTIONS]; /* of each worker, NULL-terminated */
     uint32_t num_workers;
     uint64_t num_iterations;

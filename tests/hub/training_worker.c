@@ -213,6 +213,8 @@ static bool set_option(struct worker *worker, const char *name, const char *valu
         return set_optimizer(worker, value);
     if (strcmp(name, "address") == 0)
         worker->options.address = value;
+    else if (strcmp(name, "service") == 0)
+        worker->service.name = value;
     else if (strcmp(name, "iterations") == 0)
         worker->num_iterations = strtoull(value, NULL, 10);
     else if (strcmp(name, "checkpoint_every") == 0)

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/is_sanitized.h"
+
 enum allocator { ALLOCATOR_OURS, ALLOCATOR_LIBRARY };
 
 static atomic_bool allocations_armed;
@@ -41,19 +43,6 @@ static inline bool allocation_has_failed(void)
 {
     return atomic_load(&allocations_until_failure) <= 0;
 }
-
-#if defined(__has_feature)
-#define PH_HAS_FEATURE(feature) __has_feature(feature)
-#else
-#define PH_HAS_FEATURE(feature) 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || PH_HAS_FEATURE(address_sanitizer) || \
-    PH_HAS_FEATURE(thread_sanitizer)
-#define PH_IS_SANITIZED 1
-#else
-#define PH_IS_SANITIZED 0
-#endif
 
 #if PH_IS_SANITIZED
 
