@@ -19,7 +19,6 @@ struct ph_waiter {
     bool is_crowded; /* AUTO: more threads want to run than there are processors */
     uint32_t num_idle;
     uint64_t idle_since_ns;
-    uint32_t num_to_sleep; /* times at once, for an offer of the core has cost too much */
 };
 
 static inline void ph__waiter_init(struct ph_waiter *waiter, enum ph_wait_policy policy, bool is_crowded)
