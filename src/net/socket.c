@@ -119,8 +119,11 @@ ph_status ph__socket_listen(const char *address, int *socket_out)
 {
     struct addrinfo *found;
     PH_TRY(look_up(address, true, &found));
-    const int listening = listen_at(found);
-    const int error = errno;
+    int listening = -1, error = 0;
+    for (const struct addrinfo *place = found; place != NULL && listening < 0; place = place->ai_next) {
+        listening = listen_at(place);
+        error = error == 0 ? errno : error;
+    }
     freeaddrinfo(found);
     if (listening < 0)
         return ph_fail(PH_ERROR_PEER, "cannot listen at '%s': %s", address, strerror(error));
@@ -128,13 +131,22 @@ ph_status ph__socket_listen(const char *address, int *socket_out)
     return PH_OK;
 }
 
+static int milliseconds_until(uint64_t deadline_ns)
+{
+    const uint64_t now_ns = ph__clock_ns();
+    const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns + 999999) / 1000000u : 0;
+    return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
+}
+
 /* 0, or the error. */
-static int finish_connect(int socket, uint32_t timeout_ms)
+static int finish_connect(int socket, uint64_t deadline_ns)
 {
     struct pollfd polled = {.fd = socket, .events = POLLOUT};
-    int error = 0;
+    int error = 0, count;
     socklen_t size = sizeof error;
-    const int count = poll(&polled, 1, timeout_ms > INT32_MAX ? -1 : (int)timeout_ms);
+    do
+        count = poll(&polled, 1, milliseconds_until(deadline_ns));
+    while (count < 0 && errno == EINTR);
     if (count < 0)
         return errno;
     if (count == 0)
@@ -152,7 +164,7 @@ static bool is_with_itself(int socket)
            memcmp(&here, &there, here_size) == 0;
 }
 
-static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *error_out)
+static int connect_to(const struct addrinfo *place, uint64_t deadline_ns, int *error_out)
 {
     const int connected = make_socket(place->ai_family);
     if (connected < 0) {
@@ -161,8 +173,8 @@ static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *er
     }
     set_up_congestion(connected, place->ai_addr);
     int error = connect(connected, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
-    if (error == EINPROGRESS)
-        error = finish_connect(connected, timeout_ms);
+    if (error == EINPROGRESS || error == EINTR) /* a signal does not end it */
+        error = finish_connect(connected, deadline_ns);
     if (error == 0 && is_with_itself(connected))
         error = ECONNREFUSED;
     if (error == 0) {
@@ -174,24 +186,29 @@ static int connect_to(const struct addrinfo *place, uint32_t timeout_ms, int *er
     return -1;
 }
 
-static int connect_to_any(const struct addrinfo *places, uint32_t timeout_ms, int *error_out)
+/* The error is that of the first place, or ECONNREFUSED, where any of them answers so: a server may yet come there. */
+static int connect_to_any(const struct addrinfo *places, uint64_t deadline_ns, int *error_out)
 {
-    int connected = -1;
-    for (const struct addrinfo *place = places; place != NULL && connected < 0; place = place->ai_next)
-        connected = connect_to(place, timeout_ms, error_out);
+    int connected = -1, error = 0;
+    *error_out = 0;
+    for (const struct addrinfo *place = places; place != NULL && connected < 0; place = place->ai_next) {
+        connected = connect_to(place, deadline_ns, &error);
+        if (connected < 0 && (*error_out == 0 || error == ECONNREFUSED))
+            *error_out = error;
+    }
     return connected;
 }
 
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
 {
-    const uint64_t begin_ns = ph__clock_ns(), timeout_ns = (uint64_t)timeout_ms * 1000000u;
+    const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
     const struct timespec pause = {.tv_nsec = RETRY_NS};
     struct addrinfo *found;
     int connected = -1, error = 0;
     PH_TRY(look_up(address, false, &found));
     for (;;) {
-        connected = connect_to_any(found, timeout_ms, &error);
-        if (connected >= 0 || error != ECONNREFUSED || ph__clock_ns() - begin_ns >= timeout_ns)
+        connected = connect_to_any(found, deadline_ns, &error);
+        if (connected >= 0 || error != ECONNREFUSED || ph__clock_ns() >= deadline_ns)
             break;
         nanosleep(&pause, NULL);
     }

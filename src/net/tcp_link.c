@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -375,6 +377,10 @@ ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct 
     self->registered = options->registered;
     self->tag_bytes = options->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     self->mask = options->capacity - 1;
+    /* Whoever computes for seconds may leave what was sent to him where it is: he is not dead. Hosts that are, the control
+     * connection notices, which nobody leaves full. */
+    const unsigned none = 0;
+    setsockopt(options->socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
     *link_out = &self->link;
     return PH_OK;
 }
