@@ -11,17 +11,20 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/sizes.h"
 #include "hub/core.h"
 #include "hub/placement.h"
 #include "net/doorbell.h"
 
-#define BYTES_A_ROUND ((int64_t)256 << 10) /* of gradients, for each shard */
+#define BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
+#define LEAST_UPDATE_BYTES 4096            /* that are as quickly gone through as the work around them */
 #define LONGEST_SLEEP_MS 100               /* should a ring of the bell ever be lost */
 #define EVENTS_A_SLEEP 64
 
 struct share {
     struct ph_shard *shard;
-    int64_t credit; /* bytes that it may sum in this round; below 0: it has taken more than its share */
+    int64_t
+        credit; /* bytes that it may go through in this round; below 0: it has taken more than its share */
 };
 
 struct call {
@@ -67,17 +70,27 @@ static void answer_call(struct ph_core *core)
     pthread_mutex_unlock(&core->mutex);
 }
 
+/* What it has credit for. Returns what ph__shard_run does. */
+static size_t run_share(struct share *share)
+{
+    const uint64_t updates = ph__shard_counters(share->shard)->updates;
+    size_t bytes = 0;
+    const size_t num_done = ph__shard_run(share->shard, (size_t)share->credit, &bytes);
+    const uint64_t num_updates = ph__shard_counters(share->shard)->updates - updates;
+    share->credit -= (int64_t)ph__max(bytes, (size_t)num_updates * LEAST_UPDATE_BYTES);
+    if (share->credit > 0 && (int64_t)bytes < BYTES_A_ROUND)
+        share->credit = 0; /* what it did not need, it cannot save */
+    return num_done;
+}
+
+/* One that has taken more than its share is not even asked, for messages take time, too. */
 static size_t run_shares(struct ph_core *core)
 {
     size_t num_done = 0;
     for (size_t i = 0; i < core->num_shares; i++) {
         struct share *share = &core->shares[i];
-        size_t bytes = 0;
         share->credit += BYTES_A_ROUND;
-        num_done += ph__shard_run(share->shard, share->credit > 0 ? (size_t)share->credit : 0, &bytes);
-        share->credit -= (int64_t)bytes;
-        if (share->credit > 0 && (int64_t)bytes < BYTES_A_ROUND)
-            share->credit = 0; /* what it did not need, it cannot save */
+        num_done += share->credit > 0 ? run_share(share) : 1;
     }
     return num_done;
 }

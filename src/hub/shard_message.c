@@ -163,7 +163,8 @@ static ph_status arrived(void *context, const struct ph_message *message)
     case PH_HUB_PULL:
         take_pull(shard, link->worker, message);
         break;
-    default:
+    default: /* again: another may have left while its payload came */
+        PH_TRY(ph__shard_check_nobody_left(shard, message->chunk, message->iteration));
         take_push(shard, link->worker, message);
     }
     return PH_OK;

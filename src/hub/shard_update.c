@@ -6,9 +6,15 @@
 #include "hub/shard_state.h"
 #include "hub/shard_trace.h"
 
+static float bias_correction(float beta, uint64_t version)
+{
+    return (float)(1 - pow((double)beta, (double)version));
+}
+
 struct ph_optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
 {
+    const bool has_moments = optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW;
     return (struct ph_optimizer_step){
         .kind = optimizer->kind,
         .is_nesterov = optimizer->is_nesterov,
@@ -20,8 +26,8 @@ struct ph_optimizer_step ph__shard_step(
         .beta1 = optimizer->beta1,
         .beta2 = optimizer->beta2,
         .epsilon = optimizer->epsilon,
-        .bias_correction1 = (float)(1 - pow((double)optimizer->beta1, (double)version)),
-        .bias_correction2 = (float)(1 - pow((double)optimizer->beta2, (double)version)),
+        .bias_correction1 = has_moments ? bias_correction(optimizer->beta1, version) : 1,
+        .bias_correction2 = has_moments ? bias_correction(optimizer->beta2, version) : 1,
     };
 }
 
@@ -186,6 +192,7 @@ static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregat
     float *sums =
         weights_at(memory->sums[(state->version + 1) % memory->depth], &memory->layout->chunks[chunk]);
     arguments->new_weight = sums;
+    arguments->is_non_temporal = false; /* they are read again soon */
     aggregate(shard, chunk, "sum", arguments);
     state->square = job->kernels->sum_of_squares(arguments->n, sums, NULL, 0);
     state->is_summed = true;
@@ -304,6 +311,7 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
         finish_iteration(shard, chunk, &arguments, state->num_added[slot]);
     } else {
         arguments.new_weight = sums;
+        arguments.is_non_temporal = false;
         aggregate(shard, chunk, "add", &arguments);
     }
     ph__shard_free_place(shard, chunk, worker, iteration);
@@ -368,6 +376,7 @@ void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
     const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     struct ph_aggregate_args arguments = base_arguments(shard, place);
     shard->copies[0] = ph__shard_gradient(shard, chunk, 0, 0);
+    shard->bytes_done += place->gradient_bytes;
     shard->results[0] = at(memory->results[0], place);
     arguments.copies = shard->copies;
     arguments.num_copies = 1;

@@ -129,8 +129,7 @@ static void add_copy(
         .copies = shard->copies,
         .dtype = key->dtype,
         .sum_scale = 1,
-        .new_weight = sums,
-        .is_non_temporal = shard->job->is_non_temporal};
+        .new_weight = sums};
     shard->job->kernels->aggregate(&arguments);
     shard->bytes_done += stripe->count * element_bytes;
     shard->counters.update_bytes += stripe->count * element_bytes;

@@ -267,6 +267,22 @@ static void a_ring_with_nonsense_in_it_fails_its_worker(void **state)
     }
 }
 
+/* Its payload is still coming while another leaves, without whom its iteration never will be. */
+static void a_push_that_was_on_its_way_when_another_left_fails_its_worker(void **state)
+{
+    (void)state;
+    const struct shard_trial_options options = job_of(PH_HUB_SYNCHRONOUS, TRIAL_PAYLOADS);
+    struct shard_trial *trial = shard_trial_create(&options);
+    struct ph_shard *shard = trial->shards[0];
+    const struct ph_link_owner owner = ph__shard_link_owner(shard, 1);
+    const struct ph_message push = {.kind = PH_HUB_PUSHPULL, .chunk = 0, .iteration = 1};
+    void *memory;
+    assert_ok(owner.place(owner.context, &push, trial->layout->chunks[0].gradient_bytes, &memory));
+    ph__shard_retire_worker(shard, 2);
+    assert_fails(owner.arrived(owner.context, &push), PH_ERROR_PEER, "worker 2 has left");
+    shard_trial_destroy(trial);
+}
+
 #define MESSAGE_TEST(test) cmocka_unit_test_setup(test, set_up)
 
 int main(void)
@@ -280,6 +296,7 @@ int main(void)
         MESSAGE_TEST(an_old_pull_fails),
         MESSAGE_TEST(parameters_cannot_be_given_after_a_push),
         MESSAGE_TEST(nor_can_they_come_late),
+        MESSAGE_TEST(a_push_that_was_on_its_way_when_another_left_fails_its_worker),
         MESSAGE_TEST(payloads_of_another_size_fail),
         MESSAGE_TEST(whoever_does_not_take_its_replies_fails),
         MESSAGE_TEST(a_ring_with_nonsense_in_it_fails_its_worker),
