@@ -67,7 +67,9 @@ enum ph_hub_order {
 
 enum ph_hub_on_death {
     PH_HUB_ABORT, /* the death of a worker is an error for all workers of its job */
-    PH_HUB_SHRINK /* the job goes on with the workers that are left; sums hold theirs alone. After the hub's death it needs all */
+    /* The job goes on with the workers that are left; sums hold theirs alone, but in arrival order what of the dead one was added
+     * before. After the hub's death it needs all. */
+    PH_HUB_SHRINK
 };
 
 /* How a wait passes its time. AUTO spins shortly and then sleeps, the sooner the more threads share the cores. */
@@ -218,7 +220,7 @@ struct ph_hub_client_info {
 void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_client_info *info_out);
 
 /* Leaves the job in good order, which is no death: a synchronous job ends when its first worker leaves, others get
- * PH_ERROR_PEER if they push again. Then destroy. */
+ * PH_ERROR_PEER if they push again; with PH_HUB_SHRINK it goes on without this one. Then destroy. */
 ph_status ph_hub_leave(struct ph_hub_client *client);
 void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a death, to the hub */
 

@@ -59,7 +59,7 @@ struct ph_autotune_job {
     enum ph_autotune_path path;
     uint64_t num_bytes; /* of a worker's gradients */
     uint16_t num_cores;
-    bool needs_default; /* its bits follow the size, or nothing does */
+    bool needs_default; /* its bits follow the size, or nothing does, or several hubs have to agree */
 };
 
 /* May measure, for about a tenth of a second of its thread and with some 24 MiB of memory; where that fails the default is taken. */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "hub/job_memory.h"
-#include "hub/shard.h"
+#include "hub/shard_state.h"
 #include "net/doorbell.h"
 #include "net/shared_link.h"
 #include "net/socket.h"
@@ -259,6 +259,7 @@ static void use_layout(struct trial *trial, size_t size)
     memory->layout = trial->layouts[size];
     memset(memory->chunks, 0, num_chunks * sizeof *memory->chunks);
     memset(memory->requests, 0, num_chunks * memory->num_workers * sizeof *memory->requests);
+    ph__shard_deal_places(trial->shard);
 }
 
 static ph_status push_all(struct trial *trial)

@@ -50,9 +50,8 @@ ph_status ph__job_memory_add_worker(
     return PH_OK;
 }
 
-void ph__job_memory_remove_worker(struct ph_job_memory *memory, uint32_t worker)
+static void remove_worker(const struct ph_job_memory *memory, struct ph_worker_memory *place)
 {
-    struct ph_worker_memory *place = &memory->workers[worker];
     ph__region_close(&place->region);
     if (place->received != NULL)
         ph__memory_free(place->received, memory->gradient_bytes * memory->depth);
@@ -173,7 +172,7 @@ void ph__job_memory_destroy(struct ph_job_memory *memory)
     if (memory == NULL)
         return;
     for (uint32_t i = 0; memory->workers != NULL && i < memory->num_workers; i++)
-        ph__job_memory_remove_worker(memory, i);
+        remove_worker(memory, &memory->workers[i]);
     for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
         if ((char *)memory->weights[i] != memory->results[i])
             free_weights(memory, memory->weights[i]);

@@ -101,7 +101,6 @@ struct ph_worker_region ph__worker_region(const struct ph_worker_region_sizes *s
 /* Memory of one worker, of this host or of another: then only its gradients. */
 ph_status ph__job_memory_add_worker(struct ph_job_memory *memory, uint32_t worker, bool is_shared,
     const struct ph_worker_region_sizes *sizes);
-void ph__job_memory_remove_worker(struct ph_job_memory *memory, uint32_t worker);
 
 static inline struct ph_chunk_worker *ph__request(
     const struct ph_job_memory *memory, uint32_t chunk, uint32_t worker)

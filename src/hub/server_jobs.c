@@ -115,7 +115,7 @@ static ph_status check_join(
         return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
             tenant->settings.service.num_workers);
     if (tenant->members[join->rank].session != NULL)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': worker %u is there already", join->name, join->rank);
+        return ph_fail(PH_ERROR_PEER, "service '%s': worker %u is there already", join->name, join->rank);
     if (tenant->state != PH_TENANT_GATHERING)
         return ph_fail(PH_ERROR_PEER, "service '%s' is running, without worker %u", join->name, join->rank);
     if (join->is_shared && !session->is_local)

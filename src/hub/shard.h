@@ -9,7 +9,7 @@
  * the pushes of iteration v, and a pull brings the version that the worker has pushed for. Otherwise each push makes a
  * version.
  *
- * What a message says is checked before anything is done (ph__shard_place); what is wrong is PH_ERROR_PEER, of that worker.
+ * What a message says is checked before anything is done (place in shard_message.c); what is wrong is PH_ERROR_PEER, of that worker.
  *
  * Source: arXiv:1805.07891, sections 3.2 (chunks, tall aggregation) and 3.3; bounded staleness: Ho et al., NIPS 2013. */
 #ifndef PH_HUB_SHARD_H

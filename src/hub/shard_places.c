@@ -22,15 +22,26 @@ static char *own_place(const struct ph_shard *shard, uint32_t chunk, uint32_t wo
            memory->layout->chunks[chunk].gradient_offset;
 }
 
-/* The first chunk's comes last, and so is used first. */
+/* The first chunk's comes last, and so is used first. There may be fewer chunks than the shard was made for:
+ * autotune_measure.c changes the layout. */
 void ph__shard_add_places(struct ph_shard *shard, uint32_t worker)
 {
+    const struct ph_layout *layout = shard->job->memory->layout;
     for (uint32_t iteration = 0; iteration < shard->job->depth; iteration++) {
         for (size_t i = shard->num_chunks; i-- > 0;) {
             const uint32_t chunk = shard->chunks[i];
-            if (is_dealt_out(shard, &shard->job->memory->layout->chunks[chunk]))
+            if (chunk < layout->sizes.num_chunks && is_dealt_out(shard, &layout->chunks[chunk]))
                 shard->places[shard->num_places++] = own_place(shard, chunk, worker, iteration);
         }
+    }
+}
+
+void ph__shard_deal_places(struct ph_shard *shard)
+{
+    shard->num_places = 0;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (ph__shard_is_live(shard, worker) && shard->links[worker].has_payloads)
+            ph__shard_add_places(shard, worker);
     }
 }
 

@@ -1,6 +1,6 @@
 /* The inside of a shard, for the files that it is made of: shard.c (its work and its workers), shard_message.c (what comes in),
  * shard_places.c (where it is received to), shard_update.c (sums and steps), shard_reply.c (what goes back), shard_sleep.c,
- * shard_touch.c. */
+ * shard_touch.c, shard_snapshot.c, and what other headers have: shard_wide.h, shard_trace.h. */
 #ifndef PH_HUB_SHARD_STATE_H
 #define PH_HUB_SHARD_STATE_H
 
@@ -111,6 +111,8 @@ ph_status ph__shard_check_nobody_left(const struct ph_shard *shard, uint32_t chu
 
 /* The room of a worker whose gradients are received; before the first run. */
 void ph__shard_add_places(struct ph_shard *shard, uint32_t worker);
+/* Again, of all such workers, for the layout that there is now. While nothing is under way. */
+void ph__shard_deal_places(struct ph_shard *shard);
 /* Where such a worker's gradient is to be received to, and where any worker's lies. */
 char *ph__shard_take_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
 char *ph__shard_gradient(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);

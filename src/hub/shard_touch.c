@@ -14,9 +14,9 @@
 
 static void touch(void *memory, size_t size, size_t page)
 {
-    volatile char *begin = memory;
+    char *begin = memory;
     for (size_t at = 0; at < size; at += page - (size_t)(begin + at) % page)
-        begin[at] = begin[at];
+        __atomic_fetch_or(begin + at, 0, __ATOMIC_RELAXED);
 }
 
 /* What there is of an array for gradients or results, which lies in the region. Returns its bytes. */
@@ -25,9 +25,10 @@ static size_t touch_shared(
 {
     if (array == NULL)
         return 0;
-    ph__region_enlarge_pages(region, array + place->gradient_offset, place->gradient_bytes);
+    const size_t enlarged =
+        ph__region_enlarge_pages(region, array + place->gradient_offset, place->gradient_bytes);
     touch(array + place->gradient_offset, place->gradient_bytes, page);
-    return place->gradient_bytes;
+    return ph__max(enlarged, place->gradient_bytes);
 }
 
 static size_t touch_weights(float *array, const struct ph_chunk_place *place, size_t page)

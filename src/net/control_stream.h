@@ -33,7 +33,7 @@ void ph__control_stream_destroy(struct ph_control_stream *stream); /* NULL is fi
 int ph__control_stream_socket(const struct ph_control_stream *stream);
 
 /* From now on each frame carries a tag behind its body (frame_key.h), and one that comes without the right tag is an error. The keys
- * are owned by the stream. Nothing waits to be sent or taken. */
+ * are owned by the stream. What waits to be sent already goes without; nothing waits to be taken. */
 void ph__control_stream_protect(
     struct ph_control_stream *stream, struct ph_frame_key *send_key, struct ph_frame_key *receive_key);
 

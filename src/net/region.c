@@ -115,17 +115,18 @@ ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct 
     return PH_OK;
 }
 
-/* Only what has a page can be collapsed: the first small one is touched. */
-void ph__region_enlarge_pages(const struct ph_region *region, const void *begin, size_t size)
+/* Only what has a page can be collapsed: the first small one is touched, in a way that loses nothing that others write. */
+size_t ph__region_enlarge_pages(const struct ph_region *region, const void *begin, size_t size)
 {
     char *memory = region->memory;
     const size_t first = (size_t)((const char *)begin - memory), end = first + size;
+    size_t bytes = 0;
     for (size_t at = ph__round_up(first, LARGE_PAGE); at < end && at + LARGE_PAGE <= region->size;
-         at += LARGE_PAGE) {
-        volatile char *page = memory + at;
-        *page = *page;
+         at += LARGE_PAGE, bytes += LARGE_PAGE) {
+        __atomic_fetch_or(memory + at, 0, __ATOMIC_RELAXED);
         madvise(memory + at, LARGE_PAGE, MADV_COLLAPSE);
     }
+    return bytes;
 }
 
 void ph__region_close(struct ph_region *region)

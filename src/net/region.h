@@ -24,10 +24,10 @@ ph_status ph__region_seal_read_only(const struct ph_region *region);
  * exactly this size and is sealed. */
 ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct ph_region *region_out);
 
-/* Has the kernel back those pages of 2 MiB by large ones, of the NUMA node of the calling thread, that begin in
- * [begin, begin + size) of the region and lie in it whole. A wish: where it cannot be had, pages stay small. What the pages hold
- * stays, whoever reads and writes it meanwhile. */
-void ph__region_enlarge_pages(const struct ph_region *region, const void *begin, size_t size);
+/* Has the kernel back those pages of 2 MiB by large ones that begin in [begin, begin + size) of the region and lie in it whole;
+ * where nothing was written there, of the NUMA node of the calling thread. Returns their bytes. A wish: where it cannot be had,
+ * pages stay small. What they hold stays, whoever reads and writes it meanwhile. */
+size_t ph__region_enlarge_pages(const struct ph_region *region, const void *begin, size_t size);
 
 void ph__region_close(struct ph_region *region);
 

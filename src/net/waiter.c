@@ -16,13 +16,13 @@ static inline void pause_briefly(void)
 #endif
 }
 
-static bool has_spun_for(struct ph_waiter *waiter, uint64_t limit_ns)
+static bool has_spun(struct ph_waiter *waiter)
 {
     if (waiter->num_idle == 1) {
         waiter->idle_since_ns = ph__clock_ns();
         return false;
     }
-    return waiter->num_idle % TURNS_A_LOOK == 0 && ph__clock_ns() - waiter->idle_since_ns > limit_ns;
+    return waiter->num_idle % TURNS_A_LOOK == 0 && ph__clock_ns() - waiter->idle_since_ns > SPIN_NS;
 }
 
 /* The clock is looked at after each offer: a program that does not wait for the hub keeps the processor for a slice of some
@@ -48,7 +48,7 @@ bool ph__waiter_should_sleep(struct ph_waiter *waiter)
     waiter->num_idle++;
     if (waiter->policy == PH_WAIT_AUTO && waiter->is_crowded)
         return has_offered(waiter);
-    if (has_spun_for(waiter, SPIN_NS))
+    if (has_spun(waiter))
         return true;
     pause_briefly();
     return false;

@@ -246,7 +246,7 @@ static void a_worker_that_comes_again_replaces_its_dead_self(void **state)
     assert_ok(test_workers_run(&worker, 1));
     assert_ok(ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client));
     assert_fails(
-        ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &second), PH_ERROR_USAGE, "is there already");
+        ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &second), PH_ERROR_PEER, "is there already");
     ph_hub_client_destroy(client);
     test_hub_end(&hub);
 }
