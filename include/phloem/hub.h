@@ -213,7 +213,8 @@ ph_status ph_hub_checkpoint(struct ph_hub_client *client);
 
 struct ph_hub_client_info {
     const char *transport; /* "shared memory" or "tcp"; static */
-    const char *why;       /* one sentence: why this transport; borrowed until destroy */
+    const char *
+        why; /* one sentence: why this transport, and which addresses of the hub are not used; borrowed until destroy */
     uint32_t chunk_bytes, num_chunks, num_cores;
     uint32_t num_contributors; /* whose gradients the last finished pull held, the fewest of its chunks */
 };

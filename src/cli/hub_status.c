@@ -147,9 +147,9 @@ static ph_status print_jobs(const struct sight *sight)
 
 static ph_status print_workers(const struct ph_json *job)
 {
-    static const struct ph_text_column columns[] = {{"worker", true}, {"transport", false}, {"why", false},
-        {"messages in", true}, {"out", true}, {"payload in", true}, {"out", true}, {"system calls", true},
-        {"doorbells", true}};
+    static const struct ph_text_column columns[] = {{"worker", true}, {"transport", false}, {"to", false},
+        {"why", false}, {"messages in", true}, {"out", true}, {"payload in", true}, {"out", true},
+        {"system calls", true}, {"doorbells", true}};
     const struct ph_json *workers = ph__json_get(job, "workers");
     struct ph_text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
@@ -158,6 +158,7 @@ static ph_status print_workers(const struct ph_json *job)
         char received[32], sent[32];
         ph__text_table_cell(&table, "%" PRIu64, count(worker, "rank"));
         ph__text_table_cell(&table, "%s", text(worker, "transport"));
+        ph__text_table_cell(&table, "%s", text(worker, "addresses"));
         ph__text_table_cell(&table, "%s", text(worker, "why"));
         ph__text_table_cell(&table, "%" PRIu64, count(worker, "messages_received"));
         ph__text_table_cell(&table, "%" PRIu64, count(worker, "messages_sent"));

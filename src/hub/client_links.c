@@ -1,6 +1,8 @@
 /* A worker's memory, and its links to the core threads of its hubs. See client_state.h. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
@@ -8,7 +10,11 @@
 #include "hub/client_state.h"
 #include "hub/spread.h"
 #include "net/shared_link.h"
+#include "net/socket.h"
 #include "net/tcp_link.h"
+
+#define OTHER_CONNECT_MS 1000u /* to an address that the hub has named, which may be of another network */
+#define OTHER_GREET_MS 5000u   /* ... or another machine's, too */
 
 /* ---- where chunks live ---- */
 
@@ -106,32 +112,80 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
 
 /* ---- TCP ---- */
 
-/* One connection to each core thread, in the manner of a control connection until it is attached. */
-static ph_status connect_core(struct ph_hub_client *client, uint16_t index, uint16_t core)
+/* A connection to a core thread, in the manner of a control connection until it is attached. */
+static ph_status attach(struct ph_hub_client *client, const struct ph_hub_options *where,
+    const struct ph_attach *attach, struct ph_control_stream **stream_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     struct ph_control_stream *stream;
     struct ph_welcome welcome;
-    const struct ph_client_hub *hub = &client->hubs[index];
-    struct ph_tcp_link_options options = {.capacity = hub->job.ring_capacity,
-        .registered = client->has_no_thread ? NULL : &client->region,
-        .owner = ph__client_link_owner(client)};
-    const struct ph_attach attach = {.token = hub->job.token, .core = core};
-    const struct ph_hub_options where = {
-        .address = client->list.addresses[index], .timeout_ms = client->timeout_ms};
-    PH_TRY(ph__client_reach(&where, client->secret, &stream, &welcome));
+    PH_TRY(ph__client_reach(where, client->secret, &stream, &welcome));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_attach(&writer, &attach);
-    ph_status status =
+    ph__put_attach(&writer, attach);
+    const ph_status status =
         ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, client->timeout_ms, &frame);
     if (status != PH_OK) {
         ph__control_stream_destroy(stream);
         return status;
     }
+    *stream_out = stream;
+    return PH_OK;
+}
+
+/* ... at the address that the hub has named for it. */
+static ph_status attach_at_host(struct ph_hub_client *client, const struct ph_client_hub *hub,
+    const struct ph_attach *wanted, struct ph_control_stream **stream_out)
+{
+    char address[PH_ADDRESS_BYTES];
+    const uint32_t most_ms = client->timeout_ms;
+    const struct ph_hub_options where = {.address = address,
+        .connect_timeout_ms = most_ms < OTHER_CONNECT_MS ? most_ms : OTHER_CONNECT_MS,
+        .timeout_ms = most_ms < OTHER_GREET_MS ? most_ms : OTHER_GREET_MS};
+    PH_TRY(ph__socket_peer_at(ph__control_stream_socket(hub->stream), hub->job.hosts[wanted->core], address));
+    return attach(client, &where, wanted, stream_out);
+}
+
+/* The other core threads of that address do not try it, either. */
+static void forget_host(struct ph_hub_client *client, struct ph_client_hub *hub, uint16_t core)
+{
+    char host[PH_HOST_BYTES];
+    const size_t used = strlen(client->why);
+    strcpy(host, hub->job.hosts[core]);
+    snprintf(client->why + used, sizeof client->why - used, "; its address %s is not used: %s", host,
+        ph_error_text());
+    for (uint16_t i = 0; i < hub->job.num_cores; i++) {
+        if (strcmp(hub->job.hosts[i], host) == 0)
+            hub->job.hosts[i][0] = '\0';
+    }
+}
+
+static ph_status attach_core(
+    struct ph_hub_client *client, uint16_t index, uint16_t core, struct ph_control_stream **stream_out)
+{
+    struct ph_client_hub *hub = &client->hubs[index];
+    const struct ph_attach wanted = {.token = hub->job.token, .core = core};
+    const struct ph_hub_options where = {
+        .address = client->list.addresses[index], .timeout_ms = client->timeout_ms};
+    if (hub->job.hosts[core][0] != '\0') {
+        if (attach_at_host(client, hub, &wanted, stream_out) == PH_OK)
+            return PH_OK;
+        forget_host(client, hub, core);
+    }
+    return attach(client, &where, &wanted, stream_out);
+}
+
+static ph_status connect_core(struct ph_hub_client *client, uint16_t index, uint16_t core)
+{
+    const struct ph_client_hub *hub = &client->hubs[index];
+    struct ph_control_stream *stream;
+    struct ph_tcp_link_options options = {.capacity = hub->job.ring_capacity,
+        .registered = client->has_no_thread ? NULL : &client->region,
+        .owner = ph__client_link_owner(client)};
+    PH_TRY(attach_core(client, index, core, &stream));
     PH_TRY(ph__control_stream_release(stream, &options.socket, &options.send_key, &options.receive_key));
-    status = ph__tcp_link_create(&options, &client->links[hub->first_link + core]);
+    const ph_status status = ph__tcp_link_create(&options, &client->links[hub->first_link + core]);
     if (status != PH_OK) {
         close(options.socket);
         ph__frame_key_destroy(options.send_key);

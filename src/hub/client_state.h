@@ -49,7 +49,7 @@ struct ph_hub_client {
     uint32_t timeout_ms;
     uint32_t rank;
     bool is_shared;
-    char why[256]; /* this transport */
+    char why[512]; /* this transport, and not all addresses of the hub */
     struct ph_hub_list list;
     struct ph_secret *secret;   /* NULL: none */
     struct ph_client_hub *hubs; /* (num_hubs) of the list, in its order */

@@ -11,13 +11,58 @@ void ph__machine_fini(struct ph_machine *machine)
     *machine = (struct ph_machine){0};
 }
 
-void ph__machine_keep_loopback(struct ph_machine *machine)
+/* ---- which interfaces there are to choose between --------------------------------------------------------------- */
+
+typedef bool is_kept_function(const struct ph_machine_interface *interface, uint32_t number);
+
+static void keep(struct ph_machine *machine, is_kept_function *is_kept, uint32_t number)
 {
     size_t num_kept = 0;
     for (size_t i = 0; i < machine->num_interfaces; i++)
-        if (machine->interfaces[i].is_loopback)
+        if (is_kept(&machine->interfaces[i], number))
             machine->interfaces[num_kept++] = machine->interfaces[i];
     machine->num_interfaces = num_kept;
+}
+
+static bool can_be_reached(const struct ph_machine_interface *interface, uint32_t num_families)
+{
+    bool has_host = false;
+    for (uint32_t family = 0; family < num_families; family++)
+        has_host |= interface->hosts[family][0] != '\0';
+    return has_host && !interface->is_loopback;
+}
+
+static bool is_direct(const struct ph_machine_interface *interface, uint32_t unused)
+{
+    (void)unused;
+    return !interface->is_indirect;
+}
+
+static bool has_speed(const struct ph_machine_interface *interface, uint32_t speed_mbit)
+{
+    return interface->speed_mbit == speed_mbit;
+}
+
+void ph__machine_keep_choice(struct ph_machine *machine, bool has_ipv6)
+{
+    uint32_t fastest = 0;
+    bool has_direct = false;
+    keep(machine, can_be_reached, has_ipv6 ? PH_NUM_FAMILIES : PH_IPV4 + 1);
+    for (size_t i = 0; i < machine->num_interfaces; i++)
+        has_direct |= !machine->interfaces[i].is_indirect;
+    if (has_direct)
+        keep(machine, is_direct, 0);
+    for (size_t i = 0; i < machine->num_interfaces; i++)
+        if (machine->interfaces[i].speed_mbit > fastest)
+            fastest = machine->interfaces[i].speed_mbit;
+    keep(machine, has_speed, fastest);
+    if (machine->num_interfaces == 1)
+        ph__machine_forget_interfaces(machine);
+}
+
+void ph__machine_forget_interfaces(struct ph_machine *machine)
+{
+    machine->num_interfaces = 0;
 }
 
 /* ---- units ---------------------------------------------------------------------------------------------------- */
@@ -107,12 +152,10 @@ static void leave_unpinned(const struct ph_machine *machine, struct ph_placement
 
 /* ---- interfaces ----------------------------------------------------------------------------------------------- */
 
-enum distance { ON_THE_NODE, OF_NO_NODE, ON_ANOTHER_NODE, LOOPBACK };
+enum distance { ON_THE_NODE, OF_NO_NODE, ON_ANOTHER_NODE };
 
 static enum distance distance(const struct ph_machine_interface *interface, uint32_t node)
 {
-    if (interface->is_loopback)
-        return LOOPBACK;
     if (interface->node == PH_NOWHERE || node == PH_NOWHERE)
         return OF_NO_NODE;
     return interface->node == node ? ON_THE_NODE : ON_ANOTHER_NODE;
@@ -197,8 +240,7 @@ const char *ph__thread_place_text(const struct ph_machine *machine, const struct
             machine->num_units);
     if (place->node != PH_NOWHERE)
         snprintf(node, sizeof node, ", node %u", place->node);
-    snprintf(text, PH_THREAD_PLACE_TEXT_BYTES, "%s%s, %s%s", unit, node,
-        has_interface ? "interface " : "no interface",
+    snprintf(text, PH_THREAD_PLACE_TEXT_BYTES, "%s%s%s%s", unit, node, has_interface ? ", interface " : "",
         has_interface ? machine->interfaces[place->interface].name : "");
     return text;
 }

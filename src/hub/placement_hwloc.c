@@ -1,16 +1,23 @@
 /* What there is on this machine, by hwloc and the system's list of interfaces: hwloc knows where an interface is attached,
- * but lists no virtual ones, such as the loopback and those of containers. The only file that knows hwloc. */
+ * but lists no virtual ones, such as the loopback and those of containers. What kind they are their drivers tell (ethtool's
+ * requests, netdevice(7)): nothing else is bound to be there in a container. The only file that knows hwloc. */
 #include "hub/placement.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <hwloc.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -73,43 +80,95 @@ static uint32_t interface_node(hwloc_topology_t topology, const char *name)
     return PH_NOWHERE;
 }
 
-/* Up, and with an address that can be connected to without naming the interface. */
-static bool is_usable(const struct ifaddrs *entry)
+/* false: the driver does not answer. */
+static bool ask_driver(const char *name, void *question)
+{
+    struct ifreq request = {.ifr_data = question};
+    const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (any < 0)
+        return false;
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, name);
+    const bool is_answered = ioctl(any, SIOCETHTOOL, &request) == 0;
+    close(any);
+    return is_answered;
+}
+
+static bool is_bridge(const char *name)
+{
+    struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
+    return ask_driver(name, &driver) && strcmp(driver.driver, "bridge") == 0;
+}
+
+static uint32_t interface_speed(const char *name)
+{
+    struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
+    if (!ask_driver(name, &settings) || ethtool_cmd_speed(&settings) == (uint32_t)SPEED_UNKNOWN)
+        return 0;
+    return ethtool_cmd_speed(&settings);
+}
+
+/* Up, and with an address that can be connected to without naming the interface: in digits. false: not so. */
+static bool usable_host(
+    const struct ifaddrs *entry, enum ph_machine_family *family_out, char host_out[PH_HOST_BYTES])
 {
     const unsigned wanted = IFF_UP | IFF_RUNNING;
     if ((entry->ifa_flags & wanted) != wanted || entry->ifa_addr == NULL)
         return false;
-    if (entry->ifa_addr->sa_family == AF_INET)
-        return true;
-    const struct sockaddr_in6 *address = (const void *)entry->ifa_addr;
-    return entry->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr);
+    if (entry->ifa_addr->sa_family == AF_INET) {
+        const struct in_addr *address =
+            &((const struct sockaddr_in *)(const void *)entry->ifa_addr)->sin_addr;
+        *family_out = PH_IPV4;
+        return ntohl(address->s_addr) >> 16 != 0xa9fe && /* 169.254.0.0/16 */
+               inet_ntop(AF_INET, address, host_out, PH_HOST_BYTES) != NULL;
+    }
+    const struct in6_addr *address = &((const struct sockaddr_in6 *)(const void *)entry->ifa_addr)->sin6_addr;
+    *family_out = PH_IPV6;
+    return entry->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(address) &&
+           inet_ntop(AF_INET6, address, host_out, PH_HOST_BYTES) != NULL;
 }
 
-static bool is_listed(const struct ph_machine *machine, const char *name)
+/* NULL: it is not listed. */
+static struct ph_machine_interface *find_interface(const struct ph_machine *machine, const char *name)
 {
     for (size_t i = 0; i < machine->num_interfaces; i++)
         if (strcmp(machine->interfaces[i].name, name) == 0)
-            return true;
-    return false;
+            return &machine->interfaces[i];
+    return NULL;
 }
 
-/* An interface has as many entries as addresses, and may call further ones eth0:1. */
 static ph_status add_interface(
-    hwloc_topology_t topology, const struct ifaddrs *entry, struct ph_machine *machine, size_t *capacity)
+    hwloc_topology_t topology, const char *name, unsigned flags, struct ph_machine *machine, size_t *capacity)
 {
-    struct ph_machine_interface interface = {.is_loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0};
-    snprintf(
-        interface.name, sizeof interface.name, "%.*s", (int)strcspn(entry->ifa_name, ":"), entry->ifa_name);
-    if (is_listed(machine, interface.name))
-        return PH_OK;
-    interface.node = interface_node(topology, interface.name);
+    struct ph_machine_interface interface = {.node = interface_node(topology, name),
+        .is_loopback = (flags & IFF_LOOPBACK) != 0,
+        .is_indirect = (flags & IFF_POINTOPOINT) != 0 || is_bridge(name),
+        .speed_mbit = interface_speed(name)};
     void *interfaces = machine->interfaces;
     const ph_status status =
         ph__array_reserve(&interfaces, capacity, machine->num_interfaces + 1, sizeof interface);
     machine->interfaces = interfaces;
-    if (status == PH_OK)
-        machine->interfaces[machine->num_interfaces++] = interface;
-    return status;
+    if (status != PH_OK)
+        return status;
+    snprintf(interface.name, sizeof interface.name, "%s", name);
+    machine->interfaces[machine->num_interfaces++] = interface;
+    return PH_OK;
+}
+
+/* An interface has as many entries as addresses, and may call further ones eth0:1. The first of each family counts. */
+static ph_status add_entry(
+    hwloc_topology_t topology, const struct ifaddrs *entry, struct ph_machine *machine, size_t *capacity)
+{
+    char name[sizeof machine->interfaces->name], host[PH_HOST_BYTES];
+    enum ph_machine_family family;
+    if (!usable_host(entry, &family, host))
+        return PH_OK;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(entry->ifa_name, ":"), entry->ifa_name);
+    if (find_interface(machine, name) == NULL)
+        PH_TRY(add_interface(topology, name, entry->ifa_flags, machine, capacity));
+    char *known = find_interface(machine, name)->hosts[family];
+    if (known[0] == '\0')
+        memcpy(known, host, sizeof host);
+    return PH_OK;
 }
 
 static ph_status add_interfaces(hwloc_topology_t topology, struct ph_machine *machine)
@@ -120,8 +179,7 @@ static ph_status add_interfaces(hwloc_topology_t topology, struct ph_machine *ma
         return ph_fail(PH_ERROR_BUG, "the system cannot tell its network interfaces: %s", strerror(errno));
     ph_status status = PH_OK;
     for (const struct ifaddrs *entry = entries; status == PH_OK && entry != NULL; entry = entry->ifa_next)
-        if (is_usable(entry))
-            status = add_interface(topology, entry, machine, &capacity);
+        status = add_entry(topology, entry, machine, &capacity);
     freeifaddrs(entries);
     return status;
 }

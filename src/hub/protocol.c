@@ -420,6 +420,22 @@ void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *l
     ph__wire_put_u8(writer, layout->is_crowded);
     ph__wire_put_u64(writer, layout->cores_sum);
     ph__wire_put_u64(writer, layout->token);
+    for (uint16_t core = 0; core < layout->num_cores; core++)
+        ph__wire_put_text(writer, layout->hosts[core], PH_HOST_BYTES - 1);
+}
+
+static ph_status check_layout(const struct ph_job_layout *layout)
+{
+    const bool is_power =
+        layout->ring_capacity >= 4 && (layout->ring_capacity & (layout->ring_capacity - 1)) == 0;
+    if (layout->num_cores == 0 || layout->num_cores > PH_HUB_MAX_CORES || layout->num_versions < 1 ||
+        layout->num_versions > 2 || !is_power)
+        return ph_fail(PH_ERROR_PEER, "the hub's layout of the job makes no sense");
+    for (uint16_t core = 0; core < layout->num_cores; core++) {
+        if (layout->hosts[core][0] != '\0' && !ph__is_host(layout->hosts[core]))
+            return ph_fail(PH_ERROR_PEER, "the hub names '%s' as an address of its own", layout->hosts[core]);
+    }
+    return PH_OK;
 }
 
 ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,
@@ -435,13 +451,10 @@ ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct 
     layout_out->is_crowded = ph__wire_get_u8(&reader) != 0;
     layout_out->cores_sum = ph__wire_get_u64(&reader);
     layout_out->token = ph__wire_get_u64(&reader);
+    for (uint16_t core = 0; core < layout_out->num_cores && core < PH_HUB_MAX_CORES; core++)
+        ph__wire_get_text(&reader, PH_HOST_BYTES - 1, layout_out->hosts[core]);
     for (size_t i = 0; i < num_keys; i++)
         iterations_out[i] = ph__wire_get_u64(&reader);
     PH_TRY(finish(&reader, "layout"));
-    const bool is_power =
-        layout_out->ring_capacity >= 4 && (layout_out->ring_capacity & (layout_out->ring_capacity - 1)) == 0;
-    if (layout_out->num_cores == 0 || layout_out->num_versions < 1 || layout_out->num_versions > 2 ||
-        !is_power)
-        return ph_fail(PH_ERROR_PEER, "the hub's layout of the job makes no sense");
-    return PH_OK;
+    return check_layout(layout_out);
 }

@@ -28,6 +28,7 @@
 
 #include "hub/spread.h"
 #include "net/authenticate.h"
+#include "net/socket.h"
 #include "net/wire.h"
 #include "phloem/hub.h"
 
@@ -58,6 +59,7 @@ enum ph_hub_frame {
 #define PH_HUB_MAGIC 0x42554850u /* "PHUB" */
 #define PH_HUB_MAX_TEXT 1023     /* bytes of an error's text */
 #define PH_HUB_MAX_SOCKET_NAME 64
+#define PH_HUB_MAX_CORES 128 /* threads of a hub */
 
 struct ph_hello {
     uint16_t api_version;
@@ -119,6 +121,9 @@ struct ph_job_layout {
     bool is_crowded;    /* threads outnumber processors */
     uint64_t cores_sum; /* a checksum of which core thread has which chunk */
     uint64_t token;     /* what data connections show */
+    /* (num_cores) Addresses of the hub, in digits, that data connections go to, at the port of the control connection; "": where
+     * that goes. */
+    char hosts[PH_HUB_MAX_CORES][PH_HOST_BYTES];
 };
 
 /* Writers; the sizes of bodies are bounded by PH_HUB_MAX_BODY but for INIT's and LAYOUT's. */
@@ -148,7 +153,8 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
 ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
 /* INIT is an array of keys, LAYOUT a layout and an iteration for each key: both are read into what the caller frees. */
-#define PH_HUB_KEY_BYTES 13 /* of a key in INIT */
+#define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
+#define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */
 void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
 ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out);
 ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,

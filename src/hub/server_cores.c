@@ -7,8 +7,10 @@
 static ph_status place_cores(struct ph_hub_server *server, size_t num_cores)
 {
     PH_TRY(ph__machine_detect(&server->machine));
-    if (ph__socket_is_loopback(server->listening))
-        ph__machine_keep_loopback(&server->machine);
+    if (ph__socket_is_wildcard(server->listening))
+        ph__machine_keep_choice(&server->machine, !ph__socket_is_ipv4(server->listening));
+    else
+        ph__machine_forget_interfaces(&server->machine);
     return ph__placement_plan(&server->machine, num_cores, &server->placement);
 }
 
@@ -40,6 +42,16 @@ ph_status ph__server_start_cores(struct ph_hub_server *server)
     for (; server->num_cores < wanted; server->num_cores++)
         PH_TRY(start_core(server, server->num_cores));
     return PH_OK;
+}
+
+const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core)
+{
+    const struct ph_hub_server *server = session->server;
+    const uint32_t interface = server->placement.threads[core].interface;
+    const int socket = ph__control_stream_socket(session->stream);
+    if (session->is_of_host || interface == PH_NOWHERE)
+        return "";
+    return server->machine.interfaces[interface].hosts[ph__socket_is_ipv4(socket) ? PH_IPV4 : PH_IPV6];
 }
 
 void ph__server_stop_cores(struct ph_hub_server *server)

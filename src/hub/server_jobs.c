@@ -173,12 +173,10 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
     return most > 0 && most < left ? most : left;
 }
 
-static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
+static struct ph_job_layout layout_for(const struct ph_tenant *tenant, uint32_t rank)
 {
-    int descriptors[2 + PH_HUB_MAX_CORES];
-    size_t num_descriptors = 0;
-    struct ph_session *session = tenant->members[rank].session;
-    const struct ph_job_layout layout = {
+    const struct ph_session *session = tenant->members[rank].session;
+    struct ph_job_layout layout = {
         .chunk_bytes = (uint32_t)tenant->layout->chunk_bytes,
         .num_versions = tenant->memory->num_versions,
         .ring_capacity = (uint32_t)tenant->ring_capacity,
@@ -188,7 +186,19 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
         .cores_sum = tenant->cores_sum,
         .token = tenant->members[rank].token,
     };
-    const size_t capacity = PH_HUB_MAX_BODY + tenant->num_keys * sizeof(uint64_t);
+    for (uint16_t core = 0; core < layout.num_cores; core++)
+        strcpy(layout.hosts[core], ph__server_host_of_core(session, core));
+    return layout;
+}
+
+static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
+{
+    int descriptors[2 + PH_HUB_MAX_CORES];
+    size_t num_descriptors = 0;
+    struct ph_session *session = tenant->members[rank].session;
+    const struct ph_job_layout layout = layout_for(tenant, rank);
+    const size_t capacity =
+        PH_HUB_MAX_BODY + layout.num_cores * PH_HUB_HOST_BYTES + tenant->num_keys * sizeof(uint64_t);
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a job's layout");
@@ -305,6 +315,16 @@ static bool find_token(
     return false;
 }
 
+static void note_address(struct ph_member *member, int socket)
+{
+    char address[1 + PH_ADDRESS_BYTES] = " "; /* none is another's beginning: they end with the same port */
+    const size_t used = strlen(member->addresses);
+    if (ph__socket_address(socket, address + 1) != PH_OK || strstr(member->addresses, address) != NULL)
+        return;
+    if (used + strlen(address) < sizeof member->addresses)
+        strcpy(member->addresses + used, address);
+}
+
 /* The connection is no session any more, but a link between a worker and a core thread. */
 static ph_status request_attach(struct ph_session *session, const struct ph_control_frame *frame)
 {
@@ -323,6 +343,7 @@ static ph_status request_attach(struct ph_session *session, const struct ph_cont
     struct ph_control_stream *stream = session->stream;
     session->stream = NULL;
     PH_TRY(ph__control_stream_release(stream, &socket, &send_key, &receive_key));
+    note_address(&tenant->members[rank], socket);
     return ph__tenant_link_tcp(tenant, rank, attach.core, socket, send_key, receive_key);
 }
 

@@ -16,7 +16,6 @@
 #include "net/http_server.h"
 #include "net/socket.h"
 
-#define PH_HUB_MAX_CORES 128
 #define PH_HUB_MAX_LINKS 4096 /* of one core thread */
 
 enum ph_session_state { PH_SESSION_GREETING, PH_SESSION_PROVING, PH_SESSION_READY };
@@ -159,6 +158,9 @@ void ph__server_close_metrics(struct ph_hub_server *server);
 
 ph_status ph__server_start_cores(struct ph_hub_server *server);
 void ph__server_stop_cores(struct ph_hub_server *server);
+/* Where a worker's connection to that core thread should go: an address of the interface that was chosen for it, of the family
+ * that the session has; "": where the session goes. */
+const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core);
 /* Workers have come or gone: core threads may have to wait in another way. */
 void ph__server_count_crowd(struct ph_hub_server *server);
 

@@ -4,10 +4,10 @@
  *      "cores": [{"place", "rounds", "idle_rounds", "sleeps"}],
  *      "links": [{"transport", "messages_sent", ...}],
  *      "jobs": [{"name", "state", "mode", "hub", "num_hubs", "workers_wanted", "workers_there", "iteration", "bytes", ...,
- *                "workers": [{"rank", "transport", "why", "messages_sent", ...}],
+ *                "workers": [{"rank", "transport", "addresses", "why", "messages_sent", ...}],
  *                "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
  *
- * "chunks" and "num_chunks" are those of this hub, which is the job's "hub" of "num_hubs", from 1.
+ * "addresses" are the hub's own that the worker's connections go to, with spaces between them; "chunks" and "num_chunks" are those of this hub, which is the job's "hub" of "num_hubs", from 1.
  *
  * Asked for all services it lists the first workers and keys of each, and all of them when it is asked for one. */
 #include <stdlib.h>
@@ -100,6 +100,7 @@ static void add_worker(struct ph_json *workers, const struct ph_tenant_figures *
     struct ph_json *worker = ph__json_object();
     ph__json_set_integer(worker, "rank", rank);
     ph__json_set_text(worker, "transport", figures->workers[rank].transport);
+    ph__json_set_text(worker, "addresses", member->addresses + strspn(member->addresses, " "));
     ph__json_set_text(worker, "why", why_transport(member));
     ph__json_set_text(worker, "peer", member->session->peer);
     SET_FIELDS(worker, link_fields, &figures->workers[rank].links);

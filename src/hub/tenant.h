@@ -32,6 +32,7 @@ struct ph_member {              /* a worker, by rank */
     bool is_shared, has_own_parameters;
     uint64_t token; /* that connections for its links show */
     bool has_keys, is_linked, is_ready, has_left;
+    char addresses[256]; /* of this hub that its links over TCP go to, " " before each, as far as they fit */
 };
 
 struct ph_tenant;
