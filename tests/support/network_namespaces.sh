@@ -1,0 +1,62 @@
+# Network namespaces for a test over several interfaces; sourced. One is the test's own; the other one, "far", is reached by
+# pairs of virtual interfaces alone, and goes when the test ends. Neither has a way out.
+# shellcheck shell=sh
+
+# enters_namespaces SCRIPT: runs the script anew in a network namespace of its own, or skips it.
+enters_namespaces() {
+    [ -z "${PH_TEST_NAMESPACE:-}" ] || return 0
+    for tool in ip ss unshare nsenter; do
+        command -v "$tool" >/dev/null || skips_namespaces "there is no program '$tool'"
+    done
+    for options in -n -rn; do
+        unshare "$options" ip link add near0 type veth peer name far0 2>/dev/null || continue
+        PH_TEST_NAMESPACE=1 exec unshare "$options" sh "$1"
+    done
+    skips_namespaces 'no namespace with virtual interfaces can be made here'
+}
+
+skips_namespaces() {
+    echo "skipped: $1"
+    exit 77
+}
+
+# makes_far_namespace: leaves the process that holds it in $far, to be killed.
+makes_far_namespace() {
+    ip link set lo up
+    unshare -n sleep 3600 &
+    far=$!
+    while [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do
+        kill -s 0 "$far" || return 1
+    done
+    in_far ip link set lo up
+}
+
+# in_far COMMAND...
+in_far() {
+    nsenter -t "$far" -n "$@"
+}
+
+# becomes_far COMMAND...: for a process in the background, which then is the command itself.
+becomes_far() {
+    exec nsenter -t "$far" -n "$@"
+}
+
+# joins_namespaces N [NEAR_ADDRESS FAR_ADDRESS]...: nearN and farN with these addresses in CIDR notation.
+joins_namespaces() {
+    number=$1
+    shift
+    ip link add "near$number" type veth peer name "far$number" netns "$far"
+    while [ $# -gt 0 ]; do
+        # A new IPv6 address is not to be had for a second, unless nobody looks whether it is another's.
+        case $1 in *:*) nodad=nodad ;; *) nodad= ;; esac
+        ip address add "$1" dev "near$number" $nodad
+        in_far ip address add "$2" dev "far$number" $nodad
+        shift 2
+    done
+    ip link set "near$number" up
+    in_far ip link set "far$number" up
+    # The system takes its time to call them running.
+    until ip link show "near$number" | grep -q 'state UP' && in_far ip link show "far$number" | grep -q 'state UP'; do
+        kill -s 0 "$far" || return 1
+    done
+}
