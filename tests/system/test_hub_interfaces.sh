@@ -17,6 +17,7 @@ joins_namespaces 2 198.51.100.1/24 198.51.100.2/24 2001:db8:2::1/64 2001:db8:2::
 
 # serves ADDRESS: a hub with four core threads in the far namespace.
 serves() {
+    rm -f hub.out # of the hub before
     becomes_far "$PH_BINARY_DIR/phloem" hub --threads 4 --address "$1" --secret-file secret >hub.out 2>hub.err </dev/null &
     process=$!
     hubs="$hubs $process"

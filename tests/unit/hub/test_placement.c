@@ -10,7 +10,7 @@
 
 /* ---- machines that are made up ----------------------------------------------------------------------------------- */
 
-enum { MOST_UNITS = 64, MOST_INTERFACES = 4 };
+enum { MOST_UNITS = 64, MOST_INTERFACES = 8 };
 
 struct invented {
     struct ph_machine machine;
@@ -34,6 +34,26 @@ static void add_interface(struct invented *invented, const char *name, uint32_t 
     struct ph_machine_interface *interface = &invented->interfaces[invented->machine.num_interfaces++];
     *interface = (struct ph_machine_interface){.node = node, .is_loopback = strcmp(name, "lo") == 0};
     snprintf(interface->name, sizeof interface->name, "%s", name);
+    strcpy(interface->hosts[PH_IPV4], "192.0.2.1");
+}
+
+static struct ph_machine_interface *last_interface(struct invented *invented)
+{
+    return &invented->interfaces[invented->machine.num_interfaces - 1];
+}
+
+/* names: of those that are left to choose between, NULL-terminated. */
+static void assert_choice(const struct invented *invented, bool has_ipv6, const char *const *names)
+{
+    struct invented chosen = *invented;
+    chosen.machine.interfaces = chosen.interfaces;
+    ph__machine_keep_choice(&chosen.machine, has_ipv6);
+    size_t count = 0;
+    for (; names[count] != NULL; count++) {
+        assert_true(count < chosen.machine.num_interfaces);
+        assert_string_equal(chosen.interfaces[count].name, names[count]);
+    }
+    assert_int_equal(chosen.machine.num_interfaces, count);
 }
 
 /* The units in which bit `processor` of the mask is set. */
@@ -154,7 +174,6 @@ static void a_thread_has_an_interface_of_its_node(void **state)
     (void)state;
     struct invented two;
     invent(&two, 2, 4, 2);
-    add_interface(&two, "lo", PH_NOWHERE);
     add_interface(&two, "eth0", 1);
     add_interface(&two, "eth1", 0);
     assert_interfaces(&two, 4, (const char *[]){"eth1", "eth0", "eth1", "eth0"});
@@ -191,31 +210,91 @@ static void threads_that_are_not_pinned_share_all_interfaces(void **state)
     invent(&two, 2, 1, 1);
     add_interface(&two, "eth0", 0);
     add_interface(&two, "eth1", 1);
-    add_interface(&two, "lo", PH_NOWHERE);
     assert_interfaces(&two, 4, (const char *[]){"eth0", "eth1", "eth0", "eth1"});
 }
 
-static void the_loopback_serves_where_there_is_no_other(void **state)
+static void each_thread_has_an_interface_of_its_node_among_those_that_can_be_chosen(void **state)
+{
+    (void)state;
+    struct invented two;
+    invent(&two, 2, 4, 1);
+    add_interface(&two, "lo", PH_NOWHERE);
+    add_interface(&two, "docker0", PH_NOWHERE);
+    last_interface(&two)->is_indirect = true;
+    add_interface(&two, "eth0", 0);
+    add_interface(&two, "eth1", 0);
+    add_interface(&two, "eth2", 1);
+    add_interface(&two, "eth3", 1);
+    ph__machine_keep_choice(&two.machine, false);
+    static const char *const names[] = {"eth0", "eth2", "eth1", "eth3", "eth0", "eth2", "eth1", "eth3"};
+    assert_interfaces(&two, 8, names);
+}
+
+static void bridges_and_tunnels_are_chosen_where_there_is_nothing_else(void **state)
+{
+    (void)state;
+    struct invented one;
+    invent(&one, 1, 2, 1);
+    add_interface(&one, "lo", PH_NOWHERE);
+    add_interface(&one, "br0", PH_NOWHERE);
+    last_interface(&one)->is_indirect = true;
+    add_interface(&one, "tun0", PH_NOWHERE);
+    last_interface(&one)->is_indirect = true;
+    assert_choice(&one, false, (const char *[]){"br0", "tun0", NULL});
+    add_interface(&one, "eth0", 0);
+    assert_choice(&one, false, (const char *[]){NULL}); /* it alone */
+    add_interface(&one, "eth1", 0);
+    assert_choice(&one, false, (const char *[]){"eth0", "eth1", NULL});
+}
+
+static void only_the_fastest_are_chosen(void **state)
 {
     (void)state;
     struct invented one;
     invent(&one, 1, 2, 1);
     add_interface(&one, "eth0", 0);
-    add_interface(&one, "lo", PH_NOWHERE);
-    assert_interfaces(&one, 2, (const char *[]){"eth0", "eth0"});
-    ph__machine_keep_loopback(&one.machine);
-    assert_int_equal(one.machine.num_interfaces, 1);
-    assert_interfaces(&one, 2, (const char *[]){"lo", "lo"});
+    add_interface(&one, "eth1", 0);
+    assert_choice(&one, false, (const char *[]){"eth0", "eth1", NULL}); /* nobody knows how fast */
+    last_interface(&one)->speed_mbit = 1000;
+    assert_choice(&one, false, (const char *[]){NULL});
+    for (size_t i = 0; i < 2; i++) {
+        add_interface(&one, i == 0 ? "fast0" : "fast1", 0);
+        last_interface(&one)->speed_mbit = 100000;
+    }
+    assert_choice(&one, false, (const char *[]){"fast0", "fast1", NULL});
+}
+
+static void an_interface_needs_an_address_that_the_hub_listens_at(void **state)
+{
+    (void)state;
+    struct invented one;
+    invent(&one, 1, 2, 1);
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const names[] = {"eth0", "eth1", "six"};
+        add_interface(&one, names[i], 0);
+        if (i > 0)
+            strcpy(last_interface(&one)->hosts[PH_IPV6], "2001:db8::1");
+    }
+    last_interface(&one)->hosts[PH_IPV4][0] = '\0';
+    assert_choice(&one, false, (const char *[]){"eth0", "eth1", NULL});
+    assert_choice(&one, true, (const char *[]){"eth0", "eth1", "six", NULL});
 }
 
 /* ---- this machine, and those that hwloc makes up ------------------------------------------------------------------ */
 
-static bool has_loopback(const struct ph_machine *machine)
+static const struct ph_machine_interface *loopback(const struct ph_machine *machine)
 {
     for (size_t i = 0; i < machine->num_interfaces; i++)
         if (machine->interfaces[i].is_loopback)
-            return strcmp(machine->interfaces[i].name, "lo") == 0;
-    return false;
+            return &machine->interfaces[i];
+    return NULL;
+}
+
+static bool has_loopback(const struct ph_machine *machine)
+{
+    const struct ph_machine_interface *interface = loopback(machine);
+    return interface != NULL && strcmp(interface->name, "lo") == 0 && !interface->is_indirect &&
+           strcmp(interface->hosts[PH_IPV4], "127.0.0.1") == 0;
 }
 
 static void units_are_those_of_the_affinity_mask(void **state)
@@ -314,9 +393,8 @@ static void an_interface_is_on_the_node_that_hwloc_finds_it_on(void **state)
     assert_int_equal(unsetenv("HWLOC_XMLFILE"), 0);
     assert_int_equal(machine.num_units, 2);
     assert_int_equal(machine.units[1].node, 1);
-    ph__machine_keep_loopback(&machine);
-    assert_int_equal(machine.num_interfaces, 1);
-    assert_int_equal(machine.interfaces[0].node, 1);
+    assert_true(has_loopback(&machine));
+    assert_int_equal(loopback(&machine)->node, 1);
     ph__machine_fini(&machine);
 }
 
@@ -351,7 +429,7 @@ static void a_placement_is_described_thread_by_thread(void **state)
     struct invented two;
     invent(&two, 2, 1, 1);
     describe_to(path, &two, 1);
-    assert_file(path, "thread 0: processor 0, core 0, node 0, no interface\n");
+    assert_file(path, "thread 0: processor 0, core 0, node 0\n");
     add_interface(&two, "eth0", 1);
     describe_to(path, &two, 2);
     assert_file(path, "thread 0: processor 0, core 0, node 0, interface eth0\n"
@@ -374,7 +452,10 @@ int main(void)
         cmocka_unit_test(interfaces_of_a_node_share_its_threads),
         cmocka_unit_test(a_node_without_interfaces_shares_those_of_others),
         cmocka_unit_test(threads_that_are_not_pinned_share_all_interfaces),
-        cmocka_unit_test(the_loopback_serves_where_there_is_no_other),
+        cmocka_unit_test(each_thread_has_an_interface_of_its_node_among_those_that_can_be_chosen),
+        cmocka_unit_test(bridges_and_tunnels_are_chosen_where_there_is_nothing_else),
+        cmocka_unit_test(only_the_fastest_are_chosen),
+        cmocka_unit_test(an_interface_needs_an_address_that_the_hub_listens_at),
         cmocka_unit_test(units_are_those_of_the_affinity_mask),
         cmocka_unit_test(a_pinned_thread_runs_on_its_processor),
         cmocka_unit_test(cores_and_nodes_are_as_hwloc_says),

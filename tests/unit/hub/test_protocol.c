@@ -1,0 +1,165 @@
+/* A job's layout as bytes: what comes out of them is what was written, or an error. */
+#include "hub/protocol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/test_support.h"
+
+enum { NUM_KEYS = 3, CAPACITY = PH_HUB_MAX_BODY + PH_HUB_MAX_CORES * PH_HUB_HOST_BYTES };
+
+struct body {
+    unsigned char bytes[CAPACITY];
+    size_t size;
+    size_t hosts; /* where the first one's length stands */
+};
+
+static struct ph_job_layout layout_of(uint16_t num_cores)
+{
+    return (struct ph_job_layout){.chunk_bytes = 32768,
+        .num_versions = 2,
+        .ring_capacity = 8,
+        .num_cores = num_cores,
+        .is_crowded = true,
+        .cores_sum = 123,
+        .token = 456};
+}
+
+/* As a hub writes it, whatever the layout says. */
+static void write_body(const struct ph_job_layout *layout, struct body *body)
+{
+    struct ph_wire_writer writer;
+    struct ph_job_layout without = *layout;
+    without.num_cores = 0;
+    ph__wire_writer_init(&writer, body->bytes, sizeof body->bytes);
+    ph__put_layout(&writer, &without);
+    body->hosts = writer.used;
+    ph__wire_writer_init(&writer, body->bytes, sizeof body->bytes);
+    ph__put_layout(&writer, layout);
+    for (uint64_t key = 0; key < NUM_KEYS; key++)
+        ph__wire_put_u64(&writer, 10 + key);
+    assert_ok(ph__wire_writer_finish(&writer, "layout", &body->size));
+}
+
+static ph_status read_body(const struct body *body, size_t size, struct ph_job_layout *layout_out)
+{
+    uint64_t iterations[NUM_KEYS];
+    unsigned char *exact = malloc(size + 1); /* of the size that a sanitizer watches */
+    assert_non_null(exact);
+    memcpy(exact, body->bytes, size);
+    const ph_status status = ph__get_layout(exact, size, NUM_KEYS, layout_out, iterations);
+    free(exact);
+    if (status == PH_OK)
+        assert_int_equal(iterations[NUM_KEYS - 1], 10 + NUM_KEYS - 1);
+    return status;
+}
+
+static void assert_refused(const struct ph_job_layout *layout, const char *why)
+{
+    struct body body;
+    struct ph_job_layout found;
+    write_body(layout, &body);
+    assert_fails(read_body(&body, body.size, &found), PH_ERROR_PEER, why);
+}
+
+static void a_layout_is_read_as_it_was_written(void **state)
+{
+    (void)state;
+    struct body body;
+    struct ph_job_layout found, layout = layout_of(PH_HUB_MAX_CORES);
+    for (size_t core = 0; core < PH_HUB_MAX_CORES; core++)
+        strcpy(
+            layout.hosts[core], "2001:0db8:1111:2222:3333:4444:192.168.100.100"); /* the longest there is */
+    strcpy(layout.hosts[0], "192.0.2.1");
+    layout.hosts[1][0] = '\0';
+    write_body(&layout, &body);
+    assert_ok(read_body(&body, body.size, &found));
+    assert_int_equal(found.num_cores, PH_HUB_MAX_CORES);
+    assert_int_equal(found.token, 456);
+    for (size_t core = 0; core < PH_HUB_MAX_CORES; core++)
+        assert_string_equal(found.hosts[core], layout.hosts[core]);
+}
+
+static void an_address_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"localhost", "192.0.2.1:80", "192.0.2.", "[::1]", "fe80::1%eth0", "-",
+        "%s%s%s", "192.0.2.1,192.0.2.2"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        struct ph_job_layout layout = layout_of(4);
+        strcpy(layout.hosts[3], hosts[i]);
+        assert_refused(&layout, hosts[i]);
+    }
+}
+
+static void lengths_that_lie_are_refused(void **state)
+{
+    (void)state;
+    static const uint16_t lengths[] = {1, 8, 10, PH_HOST_BYTES - 1, PH_HOST_BYTES, 1000, UINT16_MAX};
+    struct body body;
+    struct ph_job_layout found, layout = layout_of(2);
+    strcpy(layout.hosts[0], "192.0.2.1");
+    strcpy(layout.hosts[1], "192.0.2.2");
+    write_body(&layout, &body);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        body.bytes[body.hosts] = (unsigned char)(lengths[i] & 0xff);
+        body.bytes[body.hosts + 1] = (unsigned char)(lengths[i] >> 8);
+        assert_int_equal(read_body(&body, body.size, &found), PH_ERROR_PEER);
+    }
+}
+
+static void bytes_of_an_address_that_are_no_text_are_refused(void **state)
+{
+    (void)state;
+    static const unsigned char garbage[] = {0, '\n', 0x7f, 0x80, 0xff};
+    struct body body;
+    struct ph_job_layout found, layout = layout_of(1);
+    strcpy(layout.hosts[0], "192.0.2.1");
+    write_body(&layout, &body);
+    for (size_t i = 0; i < sizeof garbage; i++) {
+        body.bytes[body.hosts + sizeof(uint16_t)] = garbage[i];
+        assert_int_equal(read_body(&body, body.size, &found), PH_ERROR_PEER);
+    }
+}
+
+static void a_layout_that_ends_early_or_goes_on_is_refused(void **state)
+{
+    (void)state;
+    struct body body;
+    struct ph_job_layout found, layout = layout_of(3);
+    strcpy(layout.hosts[1], "192.0.2.1");
+    write_body(&layout, &body);
+    for (size_t size = 0; size < body.size; size++)
+        assert_int_equal(read_body(&body, size, &found), PH_ERROR_PEER);
+    body.bytes[body.size] = 0;
+    assert_int_equal(read_body(&body, body.size + 1, &found), PH_ERROR_PEER);
+}
+
+static void there_is_a_limit_to_core_threads(void **state)
+{
+    (void)state;
+    static const uint16_t counts[] = {0, PH_HUB_MAX_CORES + 1, UINT16_MAX};
+    struct body body;
+    struct ph_job_layout found;
+    const struct ph_job_layout layout = layout_of(PH_HUB_MAX_CORES);
+    write_body(&layout, &body);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const size_t at = 3 * sizeof(uint32_t); /* behind chunk_bytes, num_versions and ring_capacity */
+        body.bytes[at] = (unsigned char)(counts[i] & 0xff);
+        body.bytes[at + 1] = (unsigned char)(counts[i] >> 8);
+        assert_int_equal(read_body(&body, body.size, &found), PH_ERROR_PEER);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layout_is_read_as_it_was_written),
+        cmocka_unit_test(an_address_that_is_none_is_refused),
+        cmocka_unit_test(lengths_that_lie_are_refused),
+        cmocka_unit_test(bytes_of_an_address_that_are_no_text_are_refused),
+        cmocka_unit_test(a_layout_that_ends_early_or_goes_on_is_refused),
+        cmocka_unit_test(there_is_a_limit_to_core_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

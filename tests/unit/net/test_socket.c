@@ -1,0 +1,92 @@
+/* What a socket says of its addresses. */
+#include "net/socket.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/test_support.h"
+
+static int listens_at(const char *address)
+{
+    int listening;
+    if (ph__socket_listen(address, &listening) == PH_OK)
+        return listening;
+    print_message("skipped: %s\n", ph_error_text());
+    skip();
+    return -1;
+}
+
+static void assert_kind(const char *address, bool is_wildcard, bool is_loopback, bool is_ipv4)
+{
+    const int listening = listens_at(address);
+    assert_int_equal(ph__socket_is_wildcard(listening), is_wildcard);
+    assert_int_equal(ph__socket_is_loopback(listening), is_loopback);
+    assert_int_equal(ph__socket_is_ipv4(listening), is_ipv4);
+    close(listening);
+}
+
+static void an_ipv4_address_is_one_place_or_all(void **state)
+{
+    (void)state;
+    assert_kind("127.0.0.1:0", false, true, true);
+    assert_kind("127.1.2.3:0", false, true, true);
+    assert_kind("0.0.0.0:0", true, false, true);
+    assert_false(ph__socket_is_wildcard(-1));
+    assert_false(ph__socket_is_ipv4(-1));
+}
+
+static void an_ipv6_address_is_one_place_or_all(void **state)
+{
+    (void)state;
+    assert_kind("[::1]:0", false, true, false);
+    assert_kind("[::]:0", true, false, false);
+    assert_kind("[::ffff:127.0.0.1]:0", false, true, true);
+}
+
+static void hosts_are_addresses_in_digits(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"192.0.2.1", "::1", "2001:db8::ffff:1", "::ffff:192.0.2.1",
+        "2001:0db8:1111:2222:3333:4444:192.168.100.100"};
+    static const char *const others[] = {"", "localhost", "192.0.2", "192.0.2.256", "192.0.2.1:80", "[::1]",
+        "fe80::1%lo", "2001:db8:::1", " 192.0.2.1", "192.0.2.1 "};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        assert_true(strlen(hosts[i]) < PH_HOST_BYTES);
+        assert_true(ph__is_host(hosts[i]));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(ph__is_host(others[i]));
+}
+
+static void the_other_end_keeps_its_port_at_another_host(void **state)
+{
+    (void)state;
+    char address[PH_ADDRESS_BYTES], wanted[PH_ADDRESS_BYTES];
+    int connected;
+    const int listening = listens_at("127.0.0.1:0");
+    assert_ok(ph__socket_address(listening, address));
+    assert_ok(ph__socket_connect(address, 1000, &connected));
+    const char *port = strrchr(address, ':') + 1;
+    snprintf(wanted, sizeof wanted, "192.0.2.7:%s", port);
+    char found[PH_ADDRESS_BYTES];
+    assert_ok(ph__socket_peer_at(connected, "192.0.2.7", found));
+    assert_string_equal(found, wanted);
+    snprintf(wanted, sizeof wanted, "[2001:db8::7]:%s", port);
+    assert_ok(ph__socket_peer_at(connected, "2001:db8::7", found));
+    assert_string_equal(found, wanted);
+    assert_fails(ph__socket_peer_at(listening, "192.0.2.7", found), PH_ERROR_PEER, "cannot be told");
+    close(connected);
+    close(listening);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ipv4_address_is_one_place_or_all),
+        cmocka_unit_test(an_ipv6_address_is_one_place_or_all),
+        cmocka_unit_test(hosts_are_addresses_in_digits),
+        cmocka_unit_test(the_other_end_keeps_its_port_at_another_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
