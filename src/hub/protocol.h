@@ -14,7 +14,8 @@
  *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
  *     CHECKPOINT      ->          ANSWER
  *     LEAVE           ->          ANSWER
- *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/tcp_link.h)
+ *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/tcp_link.h). It goes to
+ *                                 the address that LAYOUT has for the core thread, or where the control connection goes
  *                     <-          FAILED, at any time: the job is over for this worker
  *
  * An ANSWER that is an error may come instead of any other. Every body is checked when it is read: what comes out of a get

@@ -49,8 +49,8 @@ joins_namespaces() {
     while [ $# -gt 0 ]; do
         # A new IPv6 address is not to be had for a second, unless nobody looks whether it is another's.
         case $1 in *:*) nodad=nodad ;; *) nodad= ;; esac
-        ip address add "$1" dev "near$number" $nodad
-        in_far ip address add "$2" dev "far$number" $nodad
+        ip address add "$1" dev "near$number" ${nodad:+"$nodad"}
+        in_far ip address add "$2" dev "far$number" ${nodad:+"$nodad"}
         shift 2
     done
     ip link set "near$number" up
