@@ -102,9 +102,10 @@ static bool is_bridge(const char *name)
 static uint32_t interface_speed(const char *name)
 {
     struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
-    if (!ask_driver(name, &settings) || ethtool_cmd_speed(&settings) == (uint32_t)SPEED_UNKNOWN)
+    if (!ask_driver(name, &settings))
         return 0;
-    return ethtool_cmd_speed(&settings);
+    const uint32_t speed_mbit = (uint32_t)settings.speed_hi << 16 | settings.speed;
+    return speed_mbit != (uint32_t)SPEED_UNKNOWN ? speed_mbit : 0;
 }
 
 /* Up, and with an address that can be connected to without naming the interface: in digits. false: not so. */
