@@ -8,8 +8,8 @@
 #include "base/number.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
-#include "cli/hub.h"
 #include "cli/hub_bench.h"
+#include "cli/hub_parts.h"
 #include "cli/printing.h"
 #include "train/memory_check.h"
 

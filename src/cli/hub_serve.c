@@ -4,7 +4,7 @@
 
 #include "base/stop.h"
 #include "cli/arguments.h"
-#include "cli/hub.h"
+#include "cli/hub_parts.h"
 #include "cli/output_file.h"
 #include "cli/stop_signal.h"
 #include "hub/hub_options.h"

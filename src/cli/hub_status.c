@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
-#include "cli/hub.h"
+#include "cli/hub_parts.h"
 #include "cli/printing.h"
 #include "hub/client_status.h"
 #include "train/memory_check.h"

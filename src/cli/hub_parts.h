@@ -1,6 +1,6 @@
 /* What `phloem hub` is made of: one file a part. argv[0] is the part's name. */
-#ifndef PH_CLI_HUB_H
-#define PH_CLI_HUB_H
+#ifndef PH_CLI_HUB_PARTS_H
+#define PH_CLI_HUB_PARTS_H
 
 #include "phloem/status.h"
 
