@@ -244,13 +244,3 @@ const char *ph__thread_place_text(const struct ph_machine *machine, const struct
         has_interface ? machine->interfaces[place->interface].name : "");
     return text;
 }
-
-ph_status ph__placement_describe(
-    const struct ph_machine *machine, const struct ph_placement *placement, struct ph_writer *writer)
-{
-    char text[PH_THREAD_PLACE_TEXT_BYTES];
-    for (size_t t = 0; t < placement->num_threads; t++)
-        PH_TRY(ph__writer_printf(
-            writer, "thread %zu: %s\n", t, ph__thread_place_text(machine, placement, t, text)));
-    return PH_OK;
-}

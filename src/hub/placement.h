@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/stream.h"
 #include "net/socket.h"
+#include "phloem/status.h"
 
 #define PH_NOWHERE UINT32_MAX /* no processor, core, node or interface, or not known which */
 
@@ -99,9 +99,5 @@ enum { PH_THREAD_PLACE_TEXT_BYTES = 160 };
 /* "processor 3, core 1, node 0, interface eth0", without the last where none was chosen, for the machine that the placement was planned for. Returns `text`. */
 const char *ph__thread_place_text(const struct ph_machine *machine, const struct ph_placement *placement,
     size_t thread, char text[PH_THREAD_PLACE_TEXT_BYTES]);
-
-/* Writes a line a thread: "thread 0: processor 3, ...". */
-ph_status ph__placement_describe(
-    const struct ph_machine *machine, const struct ph_placement *placement, struct ph_writer *writer);
 
 #endif

@@ -1,11 +1,9 @@
 #include "net/prometheus.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/utf8.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -80,17 +78,6 @@ void ph__prometheus_count(
 {
     char value[24];
     snprintf(value, sizeof value, "%" PRIu64, count);
-    put_sample(text, labels, num_labels, value);
-}
-
-void ph__prometheus_number(
-    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, double number)
-{
-    char value[PH_NUMBER_TEXT_BYTES];
-    if (isfinite(number))
-        ph__number_format(number, value);
-    else
-        strcpy(value, isnan(number) ? "NaN" : number > 0 ? "+Inf" : "-Inf");
     put_sample(text, labels, num_labels, value);
 }
 

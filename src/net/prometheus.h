@@ -39,8 +39,6 @@ void ph__prometheus_begin(
 /* A sample of the family, of labels that no other of it has. */
 void ph__prometheus_count(
     struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, uint64_t count);
-void ph__prometheus_number(
-    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, double number);
 
 ph_status ph__prometheus_finish(const struct ph_prometheus *text);
 

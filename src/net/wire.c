@@ -64,13 +64,6 @@ void ph__wire_put_f32(struct ph_wire_writer *writer, float number)
     ph__wire_put_u32(writer, bits);
 }
 
-void ph__wire_put_f64(struct ph_wire_writer *writer, double number)
-{
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    ph__wire_put_u64(writer, bits);
-}
-
 void ph__wire_put_text(struct ph_wire_writer *writer, const char *text, size_t max_bytes)
 {
     assert(max_bytes <= UINT16_MAX);
@@ -152,14 +145,6 @@ float ph__wire_get_f32(struct ph_wire_reader *reader)
     return number;
 }
 
-double ph__wire_get_f64(struct ph_wire_reader *reader)
-{
-    const uint64_t bits = ph__wire_get_u64(reader);
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
 void ph__wire_get_bytes(struct ph_wire_reader *reader, size_t size, void *bytes_out)
 {
     if (size == 0)
@@ -188,11 +173,6 @@ void ph__wire_get_text(struct ph_wire_reader *reader, size_t max_bytes, char *te
     if (text != NULL)
         memcpy(text_out, text, length);
     text_out[length] = '\0';
-}
-
-size_t ph__wire_reader_left(const struct ph_wire_reader *reader)
-{
-    return reader->fault != NULL ? 0 : reader->size - reader->at;
 }
 
 ph_status ph__wire_reader_finish(const struct ph_wire_reader *reader, const char *what)

@@ -3,8 +3,7 @@
  *
  * Neither side needs checks on the way. A writer that ran out of room writes nothing more; a reader that met a fault gives
  * zeros and empty texts from there on; both tell at their finish. What was read counts only after ph__wire_reader_finish
- * has said PH_OK, but for a number that says how much follows: hold it against ph__wire_reader_left before room is made.
- * Nothing is allocated. One thread at a time for each writer or reader. */
+ * has said PH_OK. Nothing is allocated. One thread at a time for each writer or reader. */
 #ifndef PH_NET_WIRE_H
 #define PH_NET_WIRE_H
 
@@ -28,7 +27,6 @@ void ph__wire_put_u16(struct ph_wire_writer *writer, uint16_t number);
 void ph__wire_put_u32(struct ph_wire_writer *writer, uint32_t number);
 void ph__wire_put_u64(struct ph_wire_writer *writer, uint64_t number);
 void ph__wire_put_f32(struct ph_wire_writer *writer, float number); /* its bits, whatever they mean */
-void ph__wire_put_f64(struct ph_wire_writer *writer, double number);
 /* As they are, without their size. */
 void ph__wire_put_bytes(struct ph_wire_writer *writer, const void *bytes, size_t size);
 /* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse is a fault. */
@@ -52,15 +50,11 @@ uint16_t ph__wire_get_u16(struct ph_wire_reader *reader);
 uint32_t ph__wire_get_u32(struct ph_wire_reader *reader);
 uint64_t ph__wire_get_u64(struct ph_wire_reader *reader);
 float ph__wire_get_f32(struct ph_wire_reader *reader);
-double ph__wire_get_f64(struct ph_wire_reader *reader);
 /* Zeros after a fault. */
 void ph__wire_get_bytes(struct ph_wire_reader *reader, size_t size, void *bytes_out);
 /* NUL-terminated, so text_out has max_bytes + 1 bytes; a longer text is a fault, and one that is no UTF-8 or has control
  * characters. */
 void ph__wire_get_text(struct ph_wire_reader *reader, size_t max_bytes, char *text_out);
-
-/* Bytes not yet read; 0 after a fault. */
-size_t ph__wire_reader_left(const struct ph_wire_reader *reader);
 
 /* PH_ERROR_DATA when anything was missing, refused or left over; `what` names the message, and from whom it is. */
 ph_status ph__wire_reader_finish(const struct ph_wire_reader *reader, const char *what);

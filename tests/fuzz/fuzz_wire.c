@@ -1,12 +1,13 @@
 /* Control messages: an input says what is read and then is the message. What is read without a fault gives the same bytes
  * when it is written; after a fault there are only zeros and empty texts. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "net/wire.h"
 #include "support/fuzz_support.h"
 
-enum { NUM_KINDS = 8, MAX_TEXT = 20, MAX_BYTES = 7, MAX_MESSAGE = 4096 };
+enum { NUM_KINDS = 7, MAX_TEXT = 20, MAX_BYTES = 7, MAX_MESSAGE = 4096 };
 
 struct exchange {
     struct ph_wire_reader reader;
@@ -51,9 +52,6 @@ static void pass(struct exchange *exchange, unsigned kind)
         ph__wire_put_f32(&exchange->writer, ph__wire_get_f32(&exchange->reader));
         break;
     case 5:
-        ph__wire_put_f64(&exchange->writer, ph__wire_get_f64(&exchange->reader));
-        break;
-    case 6:
         pass_bytes(exchange, kind / NUM_KINDS % (MAX_BYTES + 1));
         break;
     default:
@@ -73,13 +71,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ph__wire_writer_init(&exchange.writer, buffer, sizeof buffer);
     for (size_t i = 0; i < num_fields; i++)
         pass(&exchange, data[1 + i]);
-    const size_t left = ph__wire_reader_left(&exchange.reader);
+    const bool has_rest = exchange.reader.at < message_size;
     if (ph__wire_reader_finish(&exchange.reader, "input") != PH_OK) {
-        fuzz_require(exchange.reader.fault != NULL ? left == 0 : left > 0);
+        fuzz_require(exchange.reader.fault != NULL || has_rest);
         return 0;
     }
     size_t written = 0;
-    fuzz_require(left == 0);
+    fuzz_require(!has_rest);
     fuzz_require(ph__wire_writer_finish(&exchange.writer, "input", &written) == PH_OK);
     fuzz_require(written == message_size && memcmp(buffer, message, written) == 0);
     return 0;

@@ -400,44 +400,25 @@ static void an_interface_is_on_the_node_that_hwloc_finds_it_on(void **state)
 
 /* ---- in words ---------------------------------------------------------------------------------------------------- */
 
-static void describe_to(const char *path, const struct invented *invented, size_t num_threads)
+/* Of the last of so many threads. */
+static void assert_place(const struct invented *invented, size_t num_threads, const char *words)
 {
     struct ph_placement placement;
-    struct ph_writer *writer = NULL;
+    char text[PH_THREAD_PLACE_TEXT_BYTES];
     assert_ok(ph__placement_plan(&invented->machine, num_threads, &placement));
-    assert_ok(ph__writer_open(path, &writer));
-    assert_ok(ph__placement_describe(&invented->machine, &placement, writer));
-    assert_ok(ph__writer_finish(writer));
-    ph__writer_close(writer);
+    assert_string_equal(ph__thread_place_text(&invented->machine, &placement, num_threads - 1, text), words);
     ph__placement_fini(&placement);
 }
 
-static void assert_file(const char *path, const char *text)
-{
-    char found[1024];
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    found[fread(found, 1, sizeof found - 1, file)] = '\0';
-    fclose(file);
-    assert_string_equal(found, text);
-}
-
-static void a_placement_is_described_thread_by_thread(void **state)
+static void the_place_of_a_thread_is_told_in_words(void **state)
 {
     (void)state;
-    const char *path = test_path("placement.txt");
     struct invented two;
     invent(&two, 2, 1, 1);
-    describe_to(path, &two, 1);
-    assert_file(path, "thread 0: processor 0, core 0, node 0\n");
+    assert_place(&two, 1, "processor 0, core 0, node 0");
     add_interface(&two, "eth0", 1);
-    describe_to(path, &two, 2);
-    assert_file(path, "thread 0: processor 0, core 0, node 0, interface eth0\n"
-                      "thread 1: processor 1, core 1, node 1, interface eth0\n");
-    describe_to(path, &two, 3);
-    assert_file(path, "thread 0: not pinned (3 threads, 2 processors), interface eth0\n"
-                      "thread 1: not pinned (3 threads, 2 processors), interface eth0\n"
-                      "thread 2: not pinned (3 threads, 2 processors), interface eth0\n");
+    assert_place(&two, 2, "processor 1, core 1, node 1, interface eth0");
+    assert_place(&two, 3, "not pinned (3 threads, 2 processors), interface eth0");
 }
 
 int main(void)
@@ -460,7 +441,7 @@ int main(void)
         cmocka_unit_test(a_pinned_thread_runs_on_its_processor),
         cmocka_unit_test(cores_and_nodes_are_as_hwloc_says),
         cmocka_unit_test(an_interface_is_on_the_node_that_hwloc_finds_it_on),
-        cmocka_unit_test(a_placement_is_described_thread_by_thread),
+        cmocka_unit_test(the_place_of_a_thread_is_told_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

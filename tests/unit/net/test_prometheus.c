@@ -1,6 +1,5 @@
 #include "net/prometheus.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +14,8 @@ static void write_all(struct ph_prometheus *text)
     ph__prometheus_count(text, labels, 2, UINT64_MAX);
     ph__prometheus_count(text, &odd, 1, 0);
     ph__prometheus_begin(text, PH_PROMETHEUS_GAUGE, "phloem_wait_seconds", "Two\nlines, one \\.");
-    ph__prometheus_number(text, NULL, 0, 0.1);
-    ph__prometheus_number(text, &empty, 1, NAN);
-    ph__prometheus_number(text, labels, 1, INFINITY);
-    ph__prometheus_number(text, labels, 2, -INFINITY);
-    ph__prometheus_number(text, &labels[1], 1, -2.5e-300);
+    ph__prometheus_count(text, NULL, 0, 1);
+    ph__prometheus_count(text, &empty, 1, 2);
 }
 
 /* Written by the format's description; prometheus_client's parser (0.26) reads from it what was written above. */
@@ -44,11 +40,8 @@ static void families_and_samples_are_written(void **state)
         "phloem_pushes_total{job=\"a \\\"b\\\" \\\\ c\\nd, {e}\t\xef\xbf\xbd z\xc3\xbcrich\"} 0\n"
         "# HELP phloem_wait_seconds Two\\nlines, one \\\\.\n"
         "# TYPE phloem_wait_seconds gauge\n"
-        "phloem_wait_seconds 0.1\n"
-        "phloem_wait_seconds{job=\"\"} NaN\n"
-        "phloem_wait_seconds{job=\"click model\"} +Inf\n"
-        "phloem_wait_seconds{job=\"click model\",link=\"tcp\"} -Inf\n"
-        "phloem_wait_seconds{link=\"tcp\"} -2.5e-300\n");
+        "phloem_wait_seconds 1\n"
+        "phloem_wait_seconds{job=\"\"} 2\n");
     free(written);
 }
 

@@ -19,7 +19,6 @@ static size_t put_all(void *buffer, size_t capacity, ph_status *status_out)
     ph__wire_put_u32(&writer, 0x89abcdef);
     ph__wire_put_u64(&writer, 0x0123456789abcdef);
     ph__wire_put_f32(&writer, -1.5f);
-    ph__wire_put_f64(&writer, 0.1);
     ph__wire_put_text(&writer, "a\xc3\xa9", MAX_TEXT);
     ph__wire_put_text(&writer, "", MAX_TEXT);
     ph__wire_put_text(&writer, "12345678", MAX_TEXT);
@@ -29,10 +28,10 @@ static size_t put_all(void *buffer, size_t capacity, ph_status *status_out)
     return size;
 }
 
-/* -1.5 = 1.5 * 2^0: sign, exponent 127, fraction .5. 0.1: IEEE 754's nearest double, 0x3fb999999999999a. */
+/* -1.5 = 1.5 * 2^0: sign, exponent 127, fraction .5. */
 static const unsigned char all_bytes[] = {0xfe, 0x34, 0x12, 0xef, 0xcd, 0xab, 0x89, 0xef, 0xcd, 0xab, 0x89,
-    0x67, 0x45, 0x23, 0x01, 0x00, 0x00, 0xc0, 0xbf, 0x9a, 0x99, 0x99, 0x99, 0x99, 0x99, 0xb9, 0x3f, 3, 0, 'a',
-    0xc3, 0xa9, 0, 0, 8, 0, '1', '2', '3', '4', '5', '6', '7', '8', 0x00, 0xff};
+    0x67, 0x45, 0x23, 0x01, 0x00, 0x00, 0xc0, 0xbf, 3, 0, 'a', 0xc3, 0xa9, 0, 0, 8, 0, '1', '2', '3', '4',
+    '5', '6', '7', '8', 0x00, 0xff};
 
 /* What was read, from wherever. */
 struct all {
@@ -41,7 +40,6 @@ struct all {
     uint32_t u32;
     uint64_t u64;
     float f32;
-    double f64;
     char texts[3][MAX_TEXT + 1];
     unsigned char bytes[2];
 };
@@ -55,7 +53,6 @@ static ph_status get_all(const void *bytes, size_t size, struct all *all)
     all->u32 = ph__wire_get_u32(&reader);
     all->u64 = ph__wire_get_u64(&reader);
     all->f32 = ph__wire_get_f32(&reader);
-    all->f64 = ph__wire_get_f64(&reader);
     for (size_t i = 0; i < 3; i++)
         ph__wire_get_text(&reader, MAX_TEXT, all->texts[i]);
     ph__wire_get_bytes(&reader, 2, all->bytes);
@@ -84,7 +81,6 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(all.u32, 0x89abcdef);
     assert_true(all.u64 == 0x0123456789abcdef);
     assert_true(all.f32 == -1.5f);
-    assert_true(all.f64 == 0.1);
     assert_string_equal(all.texts[0], "a\xc3\xa9");
     assert_string_equal(all.texts[1], "");
     assert_string_equal(all.texts[2], "12345678");
@@ -94,7 +90,7 @@ static void what_was_written_is_read(void **state)
 static void bits_of_numbers_that_are_none_come_through(void **state)
 {
     (void)state;
-    static const unsigned char bytes[] = {0x01, 0x00, 0xc0, 0x7f, 0, 0, 0, 0, 0, 0, 0xf0, 0xff};
+    static const unsigned char bytes[] = {0x01, 0x00, 0xc0, 0x7f, 0, 0, 0x80, 0xff};
     unsigned char back[sizeof bytes];
     struct ph_wire_reader reader;
     struct ph_wire_writer writer;
@@ -102,11 +98,11 @@ static void bits_of_numbers_that_are_none_come_through(void **state)
     ph__wire_reader_init(&reader, bytes, sizeof bytes);
     ph__wire_writer_init(&writer, back, sizeof back);
     const float not_a_number = ph__wire_get_f32(&reader);
-    const double infinite = ph__wire_get_f64(&reader);
+    const float infinite = ph__wire_get_f32(&reader);
     assert_ok(ph__wire_reader_finish(&reader, "numbers"));
     assert_true(isnan(not_a_number) && isinf(infinite) && infinite < 0);
     ph__wire_put_f32(&writer, not_a_number);
-    ph__wire_put_f64(&writer, infinite);
+    ph__wire_put_f32(&writer, infinite);
     assert_ok(ph__wire_writer_finish(&writer, "numbers", &size));
     assert_memory_equal(back, bytes, sizeof bytes);
 }
@@ -124,7 +120,7 @@ static void a_message_cut_anywhere_is_told_and_its_rest_is_zero(void **state)
         assert_fails(get_all(bytes, size, &all), PH_ERROR_DATA, "greeting: cut off at byte ");
         assert_memory_equal(all.bytes, "\0\0", 2);
         if (size < 15)
-            assert_true(all.f32 == 0 && all.f64 == 0 && all.texts[0][0] == '\0' && all.texts[2][0] == '\0');
+            assert_true(all.f32 == 0 && all.texts[0][0] == '\0' && all.texts[2][0] == '\0');
         free(bytes);
     }
     assert_fails(get_all(NULL, 0, &(struct all){0}), PH_ERROR_DATA, "greeting: cut off at byte 0 of 0");
@@ -137,7 +133,7 @@ static void bytes_left_over_are_told(void **state)
     struct all all;
     memcpy(bytes, all_bytes, sizeof all_bytes);
     assert_fails(
-        get_all(bytes, sizeof bytes, &all), PH_ERROR_DATA, "greeting: 3 bytes too many after the first 46");
+        get_all(bytes, sizeof bytes, &all), PH_ERROR_DATA, "greeting: 3 bytes too many after the first 38");
 }
 
 static void a_fault_stays_whatever_is_read_after_it(void **state)
@@ -145,11 +141,8 @@ static void a_fault_stays_whatever_is_read_after_it(void **state)
     (void)state;
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, "\x01\x02\x03", 3);
-    assert_int_equal(ph__wire_reader_left(&reader), 3);
     assert_int_equal(ph__wire_get_u8(&reader), 1);
-    assert_int_equal(ph__wire_reader_left(&reader), 2);
     assert_int_equal(ph__wire_get_u32(&reader), 0);
-    assert_int_equal(ph__wire_reader_left(&reader), 0);
     assert_int_equal(ph__wire_get_u8(&reader), 0); /* which is there */
     assert_fails(
         ph__wire_reader_finish(&reader, "three bytes"), PH_ERROR_DATA, "three bytes: cut off at byte 1 of 3");
