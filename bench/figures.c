@@ -13,17 +13,6 @@ void bench_check(ph_status status)
     exit(ph_status_exit_code(status));
 }
 
-size_t bench_positive(const char *flag, const char *text)
-{
-    char *end = NULL;
-    const unsigned long number = text != NULL ? strtoul(text, &end, 10) : 0;
-    if (number == 0 || *end != '\0') {
-        fprintf(stderr, "bench: %s: '%s' is no positive number\n", flag, text != NULL ? text : "");
-        exit(2);
-    }
-    return number;
-}
-
 static int ascending(const void *left, const void *right)
 {
     const double a = *(const double *)left, b = *(const double *)right;
@@ -81,6 +70,10 @@ void bench_record(struct ph_json *figures, const struct bench_figure *figure)
     ph__json_set_text(entry, "label", "measured");
     set_if_told(entry, "spread", figure->spread);
     set_text_if_told(entry, "placement", figure->placement);
+    if (figure->of_rounds > 0) {
+        ph__json_set_integer(entry, "rounds", (int64_t)figure->rounds);
+        ph__json_set_integer(entry, "of_rounds", (int64_t)figure->of_rounds);
+    }
     if (figure->sweep != NULL) {
         ph__json_set_text(entry, "sweep", figure->sweep);
         ph__json_set_text(entry, "series", figure->series);
@@ -96,6 +89,10 @@ void bench_record(struct ph_json *figures, const struct bench_figure *figure)
 
 void bench_finish(struct ph_json *figures, const char *path)
 {
+    if (ph__json_size(figures) == 0) {
+        fprintf(stderr, "bench: nothing was measured: there is nothing of that name\n");
+        exit(2);
+    }
     if (path != NULL)
         bench_check(ph__json_write(figures, path));
     ph__json_destroy(figures);

@@ -13,9 +13,6 @@
 /* Ends the program with the status's text and exit code unless it is PH_OK. */
 void bench_check(ph_status status);
 
-/* A positive number of a flag; ends the program otherwise. */
-size_t bench_positive(const char *flag, const char *text);
-
 double bench_median(
     const double *values, size_t count); /* count in 1 .. BENCH_MAX_ROUNDS; NAN where one is */
 /* The interquartile range over the median. */
@@ -29,7 +26,9 @@ struct bench_figure {
     double peer_value, ratio;
     const char *limit; /* formula, with the machine's figure that it takes */
     double of_limit;
-    const char *placement;        /* of two threads: see limits.h */
+    const char *placement; /* of two threads: see limits.h */
+    size_t rounds,
+        of_rounds; /* so many of the rounds taken stand behind it: those of that placement; of_rounds 0: not told */
     const char *sweep, *series;   /* what is varied, and the line of the plot that this is a point of */
     double at;                    /* the varied quantity */
     double flops, bytes, seconds; /* of one call, for the roofline */
@@ -38,7 +37,8 @@ struct bench_figure {
 };
 void bench_record(struct ph_json *figures, const struct bench_figure *figure);
 
-/* Writes the figures to `path` unless it is NULL, and frees them. */
+/* Writes the figures to `path` unless it is NULL, and frees them. Ends the program with 2 where there are none: what was asked
+ * for does not exist. */
 void bench_finish(struct ph_json *figures, const char *path);
 
 /* Makes a folder of this name and six letters in $TMPDIR, or /tmp; the caller removes it. */

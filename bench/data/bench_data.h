@@ -15,11 +15,13 @@
 #include "base/stream.h"
 #include "data/data_options.h"
 #include "figures.h"
+#include "flags.h"
 #include "phloem/data.h"
 
 #define BENCH_COUNTS 13
 #define BENCH_CATEGORIES 26
 #define BENCH_TABLE_ROWS 100000
+#define BENCH_QUICK_ROWS 20000
 
 struct bench {
     const char *name, *json_path;
@@ -67,22 +69,20 @@ static inline int bench_remove(const char *path, const struct stat *status, int 
     return remove(path);
 }
 
-/* --rounds N --rows N --json FILE; a folder for the files. */
+/* What the command line says, --rows N among it, and a folder for the files. */
 static inline struct bench bench_begin(int argc, char **argv, const char *name, size_t num_rows)
 {
-    struct bench bench = {.name = name, .rounds = 5, .num_rows = num_rows, .results = ph__json_array()};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--json") == 0)
-            bench.json_path = argv[i + 1];
-        else if (strcmp(argv[i], "--rounds") == 0)
-            bench.rounds = strtoul(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--rows") == 0)
-            bench.num_rows = strtoul(argv[i + 1], NULL, 10);
-    }
-    if (argc % 2 == 0 || bench.rounds == 0 || bench.rounds > BENCH_MAX_ROUNDS || bench.num_rows == 0) {
-        fprintf(stderr, "usage: %s [--rounds N] [--rows N] [--json FILE]\n", name);
-        exit(2);
-    }
+    size_t told_rows = 0;
+    const struct bench_flag flags[] = {{.name = "--rows", .number = &told_rows}};
+    struct bench_run run = {.rounds = 5};
+    bench_read_flags(argc, argv, &run, flags, 1);
+    struct bench bench = {.name = name,
+        .json_path = run.json,
+        .rounds = run.rounds,
+        .num_rows = told_rows > 0  ? told_rows
+                    : run.is_quick ? BENCH_QUICK_ROWS
+                                   : num_rows,
+        .results = ph__json_array()};
     bench_make_folder(name, bench.folder, sizeof bench.folder);
     return bench;
 }

@@ -17,7 +17,7 @@
  *   separate          4 n (w + 6)      the sum written and read besides
  *   replies           4 n (2 w + 4)
  *
- * bench_aggregate [--rounds N] [--json FILE] */
+ * bench_aggregate [--rounds N] [--quick] [--json FILE]      --quick: one round */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,7 @@
 #include "base/cpu.h"
 #include "bench_aggregate/ways.h"
 #include "figures.h"
+#include "flags.h"
 #include "limits.h"
 
 enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, DEFAULT_ROUNDS = 11, NAME = 96 };
@@ -282,15 +283,10 @@ static void compare_and_sweep(struct bench *bench)
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = DEFAULT_ROUNDS};
-    const char *json = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--rounds") == 0)
-            bench.rounds = bench_positive(argv[i], argv[i + 1]);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-    }
-    bench.rounds = bench.rounds > MAX_ROUNDS ? MAX_ROUNDS : bench.rounds;
+    static struct bench bench;
+    struct bench_run run = {.rounds = DEFAULT_ROUNDS};
+    bench_read_flags(argc, argv, &run, NULL, 0);
+    bench.rounds = run.rounds;
     enum ph_isa isa;
     bench_check(ph__cpu_isa(&isa));
     bench.kernels = ph__kernels_for(isa);
@@ -302,6 +298,6 @@ int main(int argc, char **argv)
     compare_and_sweep(&bench);
     bench_limits_destroy(bench.limits);
     ph__team_destroy(bench.team);
-    bench_finish(bench.figures, json);
+    bench_finish(bench.figures, run.json);
     return 0;
 }

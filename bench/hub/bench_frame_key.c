@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "figures.h"
+#include "flags.h"
 #include "net/frame_key.h"
 
 enum { DEFAULT_ROUNDS = 51, ROUND_BYTES = 8 << 20, HEADER_BYTES = 24 };
@@ -99,24 +100,17 @@ int main(int argc, char **argv)
 {
     static struct bench bench;
     const size_t num_sizes = sizeof payload_kib / sizeof *payload_kib;
-    const char *json = NULL;
-    size_t rounds = DEFAULT_ROUNDS;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--rounds") == 0)
-            rounds = bench_positive(argv[i], argv[i + 1]);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-    }
-    rounds = rounds < BENCH_MAX_ROUNDS ? rounds : BENCH_MAX_ROUNDS;
+    struct bench_run run = {.rounds = DEFAULT_ROUNDS};
+    bench_read_flags(argc, argv, &run, NULL, 0);
     struct ph_json *figures = ph__json_array();
     make_bench(&bench, payload_kib[num_sizes - 1] << 10);
-    printf("GB/s of payload, median of %zu rounds\n   payload     seal    check   memcpy\n", rounds);
+    printf("GB/s of payload, median of %zu rounds\n   payload     seal    check   memcpy\n", run.rounds);
     for (size_t i = 0; i < num_sizes; i++)
-        report(&bench, figures, payload_kib[i], rounds);
+        report(&bench, figures, payload_kib[i], run.rounds);
     ph__frame_key_destroy(bench.sealing);
     ph__frame_key_destroy(bench.checking);
     free(bench.payload);
     free(bench.copy);
-    bench_finish(figures, json);
+    bench_finish(figures, run.json);
     return 0;
 }

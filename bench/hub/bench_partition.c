@@ -10,6 +10,7 @@
 
 #include "chunk_balance.h"
 #include "figures.h"
+#include "flags.h"
 #include "hub/partition.h"
 
 enum { MOST_SERVERS = 16, MOST_CORES = 32, DEFAULT_CHUNK_KIB = 32 };
@@ -75,20 +76,16 @@ static void report_model(struct ph_json *figures, enum model model, size_t chunk
 
 int main(int argc, char **argv)
 {
-    const char *json = NULL;
     size_t chunk_kib = DEFAULT_CHUNK_KIB;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--chunk-kib") == 0)
-            chunk_kib = bench_positive(argv[i], argv[i + 1]);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-    }
+    const struct bench_flag flags[] = {{.name = "--chunk-kib", .number = &chunk_kib}};
+    struct bench_run run = {.rounds = 1}; /* there is nothing to repeat */
+    bench_read_flags(argc, argv, &run, flags, 1);
     struct ph_json *figures = ph__json_array();
     printf("largest load over the mean, of all cores: largest first, and adding up unsorted sizes\n"
            "*: fewer than %d chunks a core\n",
         BALANCE_CHUNKS_PER_CORE);
     for (int model = 0; model < NUM_MODELS; model++)
         report_model(figures, (enum model)model, chunk_kib << 10);
-    bench_finish(figures, json);
+    bench_finish(figures, run.json);
     return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "figures.h"
+#include "flags.h"
 #include "graph/executor.h"
 #include "limits.h"
 #include "phloem/op.h"
@@ -300,15 +301,10 @@ static void measure_size(struct bench *bench, size_t size, const float *numbers)
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = DEFAULT_ROUNDS};
-    const char *json = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--rounds") == 0)
-            bench.rounds = bench_positive(argv[i], argv[i + 1]);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-    }
-    bench.rounds = bench.rounds > MAX_ROUNDS ? MAX_ROUNDS : bench.rounds;
+    static struct bench bench;
+    struct bench_run run = {.rounds = DEFAULT_ROUNDS, .most_rounds = MAX_ROUNDS};
+    bench_read_flags(argc, argv, &run, NULL, 0);
+    bench.rounds = run.rounds;
     bench.figures = ph__json_array();
     bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &bench.backend));
     bench.limits = bench_limits_create(bench.backend->team);
@@ -323,6 +319,6 @@ int main(int argc, char **argv)
     free(numbers);
     bench_limits_destroy(bench.limits);
     ph_backend_destroy(bench.backend);
-    bench_finish(bench.figures, json);
+    bench_finish(bench.figures, run.json);
     return 0;
 }

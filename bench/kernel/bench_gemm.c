@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "figures.h"
+#include "flags.h"
 #include "kernel/gemm.h"
 #include "limits.h"
 
@@ -260,21 +261,11 @@ static void measure_threads(size_t threads, size_t rounds, struct ph_json *resul
 
 int main(int argc, char **argv)
 {
-    size_t rounds = 21;
-    const char *json = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--rounds") == 0)
-            rounds = strtoul(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-    }
-    if (rounds < 1 || rounds > MAX_ROUNDS) {
-        fprintf(stderr, "bench_gemm: --rounds 1 to %d\n", MAX_ROUNDS);
-        return 2;
-    }
+    struct bench_run run = {.rounds = 21, .most_rounds = MAX_ROUNDS};
+    bench_read_flags(argc, argv, &run, NULL, 0);
     struct ph_json *results = ph__json_array();
     for (size_t threads = 1; threads <= MAX_THREADS; threads++)
-        measure_threads(threads, rounds, results);
-    bench_finish(results, json);
+        measure_threads(threads, run.rounds, results);
+    bench_finish(results, run.json);
     return 0;
 }

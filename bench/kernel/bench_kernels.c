@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "bench_kernels/cases.h"
 #include "figures.h"
+#include "flags.h"
 #include "limits.h"
 
 enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, DEFAULT_ROUNDS = 11, MAX_NAME = 128 };
@@ -206,31 +207,13 @@ static void measure_limits(struct bench *bench)
     ph__team_destroy(team);
 }
 
-static int usage(void)
-{
-    fprintf(stderr, "usage: bench_kernels [--rounds 1..%d] [--only WORD] [--json FILE]\n", MAX_ROUNDS);
-    return 2;
-}
-
 int main(int argc, char **argv)
 {
-    struct bench bench = {.rounds = DEFAULT_ROUNDS};
-    const char *json = NULL;
-    for (int i = 1; i < argc; i += 2) {
-        if (i + 1 == argc)
-            return usage();
-        if (strcmp(argv[i], "--rounds") == 0)
-            bench.rounds = strtoul(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--only") == 0)
-            bench.only = argv[i + 1];
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-        else if (strcmp(argv[i], "--peers") != 0) /* has none of those */
-            return usage();
-    }
-    if (bench.rounds < 1 || bench.rounds > MAX_ROUNDS)
-        return usage();
-
+    struct bench bench = {0};
+    const struct bench_flag flags[] = {{.name = "--only", .word = &bench.only}};
+    struct bench_run run = {.rounds = DEFAULT_ROUNDS, .most_rounds = MAX_ROUNDS};
+    bench_read_flags(argc, argv, &run, flags, 1);
+    bench.rounds = run.rounds;
     bench_check(ph__cpu_isa(&bench.best));
     fenv_t former; /* not gone back to */
     ph__cpu_float_enter(true, &former);
@@ -247,6 +230,6 @@ int main(int argc, char **argv)
     bench_product(&bench);
     bench_small_product(&bench);
     bench_elementwise(&bench);
-    bench_finish(bench.results, json);
+    bench_finish(bench.results, run.json);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "figures.h"
+#include "flags.h"
 #include "limits.h"
 
 enum { MAX_THREADS = 2, TABLE_GIB = 2, SLOTS = 1 << 15, NUM_SETS = 8 };
@@ -118,23 +119,16 @@ static void measure_threads(struct ph_json *figures, size_t threads, float *tabl
 
 int main(int argc, char **argv)
 {
-    size_t rounds = 7;
-    const char *json = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--rounds") == 0)
-            rounds = bench_positive("--rounds", argv[i + 1]);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-    }
-    rounds = rounds < BENCH_MAX_ROUNDS ? rounds : BENCH_MAX_ROUNDS;
+    struct bench_run run = {.rounds = 7};
+    bench_read_flags(argc, argv, &run, NULL, 0);
     struct ph_json *figures = ph__json_array();
     void *table;
     bench_check(ph__memory_alloc((size_t)TABLE_GIB << 30, "a table", &table));
     memset(table, 0, (size_t)TABLE_GIB << 30);
     printf("core to core: %.0f ns one way\n", bench_core_latency());
     for (size_t threads = 1; threads <= MAX_THREADS; threads++)
-        measure_threads(figures, threads, table, rounds);
+        measure_threads(figures, threads, table, run.rounds);
     ph__memory_free(table, (size_t)TABLE_GIB << 30);
-    bench_finish(figures, json);
+    bench_finish(figures, run.json);
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "base/rng.h"
 #include "base/stream.h"
 #include "figures.h"
+#include "flags.h"
 #include "peer.h"
 #include "serve/inputs.h"
 #include "serve/model_folder.h"
@@ -333,38 +334,16 @@ static void run_model(const struct options *options, struct peer *peer, const st
 
 /* ---- options ---- */
 
-static size_t positive_number(const char *text)
-{
-    char *end = NULL;
-    unsigned long number = text != NULL ? strtoul(text, &end, 10) : 0;
-    if (number == 0 || *end != '\0') {
-        fprintf(stderr, "bench_session: '%s' is no positive number\n", text != NULL ? text : "");
-        exit(2);
-    }
-    return number;
-}
-
 static struct options parse(int argc, char **argv)
 {
-    struct options options = {.rounds = 11, .calls = 200};
-    for (int i = 1; i < argc; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--dim") == 0)
-            options.dim = positive_number(value);
-        else if (strcmp(argv[i], "--rounds") == 0)
-            options.rounds = positive_number(value);
-        else if (strcmp(argv[i], "--calls") == 0)
-            options.calls = positive_number(value);
-        else if (strcmp(argv[i], "--peers") == 0)
-            options.peers = value;
-        else if (strcmp(argv[i], "--json") == 0)
-            options.json = value;
-        else {
-            fprintf(stderr, "bench_session: unknown flag '%s'\n", argv[i]);
-            exit(2);
-        }
-    }
-    options.rounds = options.rounds > MAX_ROUNDS ? MAX_ROUNDS : options.rounds;
+    struct options options = {.calls = 200};
+    const struct bench_flag flags[] = {
+        {.name = "--dim", .number = &options.dim}, {.name = "--calls", .number = &options.calls}};
+    struct bench_run run = {.rounds = 11, .most_rounds = MAX_ROUNDS};
+    bench_read_flags(argc, argv, &run, flags, sizeof flags / sizeof *flags);
+    options.rounds = run.rounds;
+    options.peers = run.peers;
+    options.json = run.json;
     return options;
 }
 
@@ -395,8 +374,6 @@ int main(int argc, char **argv)
         run_model(&options, &peer, rows, options.dim == 0 ? 64 : options.dim, results);
     peer_stop(&peer);
     free(rows);
-    if (options.json != NULL)
-        bench_check(ph__json_write(results, options.json));
-    ph__json_destroy(results);
+    bench_finish(results, options.json);
     return 0;
 }

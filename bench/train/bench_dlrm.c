@@ -17,6 +17,7 @@
 #include "bench_dlrm/training_step.h"
 #include "dlrm_case.h"
 #include "figures.h"
+#include "flags.h"
 #include "floor.h"
 #include "peer.h"
 
@@ -310,29 +311,16 @@ static void measure_case(const struct dlrm_case *of, const struct options *optio
 
 static struct options parse(int argc, char **argv)
 {
-    struct options options = {.rounds = 5};
-    for (int i = 1; i < argc; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--rounds") == 0)
-            options.rounds = bench_positive(argv[i], value);
-        else if (strcmp(argv[i], "--threads") == 0)
-            options.threads = bench_positive(argv[i], value);
-        else if (strcmp(argv[i], "--case") == 0)
-            options.of = value;
-        else if (strcmp(argv[i], "--optimizer") == 0)
-            options.optimizer = value;
-        else if (strcmp(argv[i], "--precision") == 0)
-            options.precision = value;
-        else if (strcmp(argv[i], "--peers") == 0)
-            options.peers = value;
-        else if (strcmp(argv[i], "--json") == 0)
-            options.json = value;
-        else {
-            fprintf(stderr, "bench_dlrm: unknown flag '%s'\n", argv[i]);
-            exit(2);
-        }
-    }
-    options.rounds = options.rounds > MAX_ROUNDS ? MAX_ROUNDS : options.rounds;
+    struct options options = {0};
+    const struct bench_flag flags[] = {{.name = "--threads", .number = &options.threads},
+        {.name = "--case", .word = &options.of},
+        {.name = "--optimizer", .word = &options.optimizer, .words = "sgd|adagrad|rowwise_adagrad"},
+        {.name = "--precision", .word = &options.precision, .words = "fp32|bf16"}};
+    struct bench_run run = {.rounds = 5, .most_rounds = MAX_ROUNDS};
+    bench_read_flags(argc, argv, &run, flags, sizeof flags / sizeof *flags);
+    options.rounds = run.rounds;
+    options.peers = run.peers;
+    options.json = run.json;
     return options;
 }
 

@@ -18,6 +18,7 @@
 
 #include "bench_embedding/embedding_report.h"
 #include "bench_embedding/lookup_step.h"
+#include "flags.h"
 #include "graph/op.h"
 #include "peer.h"
 
@@ -294,33 +295,16 @@ static void measure_all(struct bench *bench)
 
 static struct options parse(int argc, char **argv)
 {
-    struct options options = {.rounds = 3};
-    for (int i = 1; i < argc; i++) {
-        const char *flag = argv[i];
-        if (strcmp(flag, "--quick") == 0) {
-            options.is_quick = true;
-            options.rounds = 1;
-            continue;
-        }
-        const char *value = i + 1 < argc ? argv[++i] : NULL;
-        if (strcmp(flag, "--rounds") == 0)
-            options.rounds = bench_positive(flag, value);
-        else if (strcmp(flag, "--threads") == 0)
-            options.threads = bench_positive(flag, value);
-        else if (strcmp(flag, "--case") == 0)
-            options.of = value;
-        else if (strcmp(flag, "--optimizer") == 0)
-            options.optimizer = value;
-        else if (strcmp(flag, "--peers") == 0)
-            options.peers = value;
-        else if (strcmp(flag, "--json") == 0)
-            options.json = value;
-        else {
-            fprintf(stderr, "bench_embedding: unknown flag '%s'\n", flag);
-            exit(2);
-        }
-    }
-    options.rounds = options.rounds > EMBEDDING_MAX_ROUNDS ? EMBEDDING_MAX_ROUNDS : options.rounds;
+    struct options options = {0};
+    const struct bench_flag flags[] = {{.name = "--threads", .number = &options.threads},
+        {.name = "--case", .word = &options.of},
+        {.name = "--optimizer", .word = &options.optimizer, .words = "rowwise_adagrad|adagrad"}};
+    struct bench_run run = {.rounds = 3, .most_rounds = EMBEDDING_MAX_ROUNDS};
+    bench_read_flags(argc, argv, &run, flags, sizeof flags / sizeof *flags);
+    options.rounds = run.rounds;
+    options.is_quick = run.is_quick;
+    options.peers = run.peers;
+    options.json = run.json;
     return options;
 }
 

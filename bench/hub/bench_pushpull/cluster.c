@@ -32,8 +32,10 @@ static int pinned_processor(const struct cluster_options *options, size_t index)
 static void start_hub(struct cluster *cluster)
 {
     const struct cluster_options *options = &cluster->options;
-    struct hub_process_options hub = {
-        .server = {.num_threads = options->num_threads, .wait = options->wait, .results = options->results},
+    struct hub_process_options hub = {.server = {.num_threads = options->num_threads,
+                                          .wait = options->wait,
+                                          .results = options->results,
+                                          .is_wide = options->is_wide},
         .processor = pinned_processor(options, 1)};
     cluster->hub = child_start("bench hub", hub_process, &hub);
     child_hear(&cluster->hub, cluster->address, sizeof cluster->address);
@@ -49,7 +51,8 @@ static void start_workers(struct cluster *cluster, size_t job)
         .num_workers = of_job->num_workers,
         .chunk_bytes = options->chunk_bytes,
         .depth = of_job->depth > 0 ? of_job->depth : 1,
-        .num_keys = of_job->num_keys,
+        .num_keys = of_job->shapes != NULL ? of_job->shapes->num_tensors : of_job->num_keys,
+        .shapes = of_job->shapes,
         .key_bytes = of_job->key_bytes,
         .scale = of_job->scale > 0 ? of_job->scale : 1,
         .processor = pinned_processor(options, 0),

@@ -9,9 +9,10 @@ enum { CLUSTER_MAX_JOBS = 2, CLUSTER_MAX_WORKERS = 4 };
 
 struct job_options {
     uint32_t num_workers;
-    size_t num_keys, key_bytes;
-    uint32_t depth; /* 0: 1 */
-    float scale;    /* of its gradients, a power of two; 0: 1 */
+    size_t num_keys, key_bytes;        /* keys of one size, or */
+    const struct model_shapes *shapes; /* those of a model; static */
+    uint32_t depth;                    /* 0: 1 */
+    float scale;                       /* of its gradients, a power of two; 0: 1 */
 };
 
 struct cluster_options { /* zero-initialised but for the jobs: the defaults */
@@ -21,6 +22,7 @@ struct cluster_options { /* zero-initialised but for the jobs: the defaults */
     uint32_t num_threads;         /* core threads, 0: one a processor */
     uint32_t chunk_bytes;
     enum ph_hub_results results;
+    bool is_wide; /* the hub's aggregation */
     /* The hub's threads stay on the second processor, workers on the first: for one core thread and one worker, as long as
      * there are two. */
     bool is_pinned;

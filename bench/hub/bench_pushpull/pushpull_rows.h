@@ -26,6 +26,7 @@ void rows_small(struct rows *rows);                   /* 4 KiB: round trips */
 void rows_rate(struct rows *rows);                    /* 4 KiB: how many a second */
 void rows_chunks(struct rows *rows);                  /* chunk sizes */
 void rows_variants(struct rows *rows);                /* cached and non-temporal; ways to wait */
+void rows_wide(struct rows *rows);                    /* the hub's wide aggregation beside its tall one */
 
 static const enum ph_hub_transport row_transports[] = {PH_HUB_SHARED_MEMORY, PH_HUB_TCP};
 static const char *const row_transport_names[] = {"shm", "tcp"};

@@ -1,4 +1,4 @@
-/* What the contestants of several rows do in their turns: see rows.h. */
+/* What the contestants of several rows do in their turns: see pushpull_rows.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

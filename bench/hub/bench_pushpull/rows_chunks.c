@@ -1,4 +1,4 @@
-/* 64 MiB from two workers, in chunks of 4 KiB to 4 MiB: see rows.h. */
+/* 64 MiB from two workers, in chunks of 4 KiB to 4 MiB: see pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"
@@ -33,7 +33,6 @@ static void report(const struct rows *rows, const struct sweep *sweep, size_t tr
                                                          .series = row_transport_names[transport],
                                                          .at = kib},
                                    .ours = &sweep->contestants[size],
-                                   .rounds = rows->rounds,
                                    .scale = 1e3});
 }
 

@@ -92,21 +92,21 @@ static void name_figure(const struct large *large, const char *word, char name_o
 }
 
 /* Over shared memory: copying as many bytes as processor and memory exchange. Over TCP: plain TCP. Returns the share. */
-static double describe_limit(const struct large *large, double bytes, char limit_out[ROW_LIMIT])
+static struct turn_ratio describe_limit(const struct large *large, double bytes, char limit_out[ROW_LIMIT])
 {
     const struct contestant *limit = &large->contestants[0], *ours = &large->contestants[1];
-    const double median = turn_summary(limit, 0, large->rows->rounds).median;
-    const double ratio = turn_ratio(limit, ours, 0, large->rows->rounds);
+    struct turn_ratio share = turn_ratio(limit, ours, 0);
     if (large->transport == 0) {
         snprintf(limit_out, ROW_LIMIT,
             "4 n (w + 4): %d gradients read, weights and momentum read and written, %.0f MB at %.1f GB/s of "
             "copying",
-            NUM_WORKERS, bytes * 1e-6, 1e-9 / median);
-        return bytes * ratio;
+            NUM_WORKERS, bytes * 1e-6, 1e-9 / turn_summary(limit, 0).median);
+        share.median *= bytes;
+        return share;
     }
     snprintf(limit_out, ROW_LIMIT,
         "4 n 2 w: gradients to the hub and parameters back, %.0f MB, echoed by plain TCP", bytes * 1e-6);
-    return ratio;
+    return share;
 }
 
 static void report_share(const struct large *large)
@@ -116,18 +116,17 @@ static void report_share(const struct large *large)
     const double bytes =
         (double)(large->transport == 0 ? NUM_WORKERS + 4 : 2 * NUM_WORKERS) * (double)large->bytes;
     char name[ROW_NAME], limit[ROW_LIMIT];
-    const double share = describe_limit(large, bytes, limit);
+    const struct turn_ratio share = describe_limit(large, bytes, limit);
     name_figure(large, "", name);
-    turn_record(
-        rows->figures, &(struct turn_figure){.figure = {.name = name,
-                                                 .unit = "ms",
-                                                 .limit = limit,
-                                                 .of_limit = share,
-                                                 .bytes = bytes,
-                                                 .seconds = turn_summary(ours, 0, rows->rounds).median},
-                           .ours = ours,
-                           .rounds = rows->rounds,
-                           .scale = 1e3});
+    turn_record(rows->figures, &(struct turn_figure){.figure = {.name = name,
+                                                         .unit = "ms",
+                                                         .limit = limit,
+                                                         .of_limit = share.median,
+                                                         .rounds = share.rounds,
+                                                         .bytes = bytes,
+                                                         .seconds = turn_summary(ours, 0).median},
+                                   .ours = ours,
+                                   .scale = 1e3});
 }
 
 static void report_beside(const struct large *large, size_t peer)
@@ -140,7 +139,6 @@ static void report_beside(const struct large *large, size_t peer)
     turn_record(large->rows->figures, &(struct turn_figure){.figure = {.name = name, .unit = "ms"},
                                           .ours = &large->contestants[1],
                                           .peer = &large->contestants[2 + peer],
-                                          .rounds = large->rows->rounds,
                                           .scale = 1e3});
 }
 

@@ -1,4 +1,4 @@
-/* How many keys of 4 KiB a hub takes and gives back in a second, by how many are under way at a time: see rows.h. */
+/* How many keys of 4 KiB a hub takes and gives back in a second, by how many are under way at a time: see pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"
@@ -69,7 +69,6 @@ static void report(const struct rows *rows, const struct rates *rates, size_t in
                                                          .series = series,
                                                          .at = rate->in_flight},
                                    .ours = &rates->contestants[index],
-                                   .rounds = rows->rounds,
                                    .scale = 1e-3,
                                    .is_rate = true});
 }

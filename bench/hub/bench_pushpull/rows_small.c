@@ -1,4 +1,4 @@
-/* Keys of 4 KiB: see rows.h. */
+/* Keys of 4 KiB: see pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"
@@ -72,7 +72,6 @@ static void report_way(const struct small *small, size_t workers, size_t way)
                                       .ours = &small->contestants[workers][way],
                                       .peer = has_peer ? &small->contestants[workers][NUM_WAYS] : NULL,
                                       .value = value,
-                                      .rounds = small->rows->rounds,
                                       .scale = 1e6});
     }
 }

@@ -1,5 +1,5 @@
 /* Two jobs on one hub at once, both with something to do all the time: what comes of each must be what comes of it alone, bit by
- * bit, and each gets half of the hub, as bytes of gradients count. See rows.h. */
+ * bit, and each gets half of the hub, as bytes of gradients count. See pushpull_rows.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,10 +103,8 @@ static void report(const struct tenants *tenants)
     const struct contestant *together = &tenants->contestants[TOGETHER];
     char name[ROW_NAME];
     name_figure(tenants, "share", name);
-    turn_record(rows->figures, &(struct turn_figure){.figure = {.name = name, .unit = "max/mean"},
-                                   .ours = together,
-                                   .rounds = rows->rounds,
-                                   .scale = 1});
+    turn_record(rows->figures,
+        &(struct turn_figure){.figure = {.name = name, .unit = "max/mean"}, .ours = together, .scale = 1});
     for (size_t job = 0; job < NUM_JOBS; job++) {
         static const char *const words[NUM_JOBS] = {"rate_beside_first_alone", "rate_beside_second_alone"};
         name_figure(tenants, words[job], name);
@@ -114,7 +112,6 @@ static void report(const struct tenants *tenants)
                                        .ours = together,
                                        .peer = &tenants->contestants[job],
                                        .value = 1,
-                                       .rounds = rows->rounds,
                                        .scale = 1e-9,
                                        .is_rate = true});
     }

@@ -1,5 +1,5 @@
 /* What can be chosen otherwise, each beside the default: results past the caches, and ways to wait where threads outnumber
- * processors (two workers, and core threads on each processor). See rows.h. */
+ * processors (two workers, and core threads on each processor). See pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"
@@ -55,7 +55,6 @@ static void report(const struct rows *rows, const struct choice *choice, size_t 
         rows->figures, &(struct turn_figure){.figure = {.name = name, .unit = is_small(choice) ? "us" : "ms"},
                            .ours = &choice->contestants[variant],
                            .peer = variant > 0 ? &choice->contestants[0] : NULL,
-                           .rounds = rows->rounds,
                            .scale = is_small(choice) ? 1e6 : 1e3});
 }
 

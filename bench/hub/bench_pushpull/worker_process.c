@@ -27,13 +27,19 @@ static const struct ph_hub_optimizer momentum = {
 struct worker {
     struct worker_options options;
     struct ph_hub_client *client;
-    size_t count; /* elements of a key */
     const struct ph_kernels *kernels;
     float sum[PEER_PERIOD]; /* the workers' mean */
     struct peer_expected expected;
     bool is_right;
     double samples[WORKER_MAX_SAMPLES + 1];
 };
+
+/* Elements of a key. */
+static size_t count_of(const struct worker *worker, size_t key)
+{
+    const struct worker_options *options = &worker->options;
+    return options->shapes != NULL ? options->shapes->elements[key] : options->key_bytes / sizeof(float);
+}
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
@@ -63,7 +69,7 @@ static void initialise_keys(struct worker *worker)
     if (keys == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys));
     for (size_t key = 0; key < num_keys; key++)
-        keys[key] = (struct ph_hub_key){.num_elements = worker->count, .dtype = PH_F32};
+        keys[key] = (struct ph_hub_key){.num_elements = count_of(worker, key), .dtype = PH_F32};
     bench_check(ph_hub_init(worker->client, keys, num_keys, NULL));
     free(keys);
 }
@@ -94,8 +100,8 @@ static void expect_steps(struct worker *worker, uint64_t count)
 static void compare(struct worker *worker, size_t first_key, size_t end_key)
 {
     for (size_t key = first_key; key < end_key; key++)
-        worker->is_right &=
-            peer_repeats(ph_hub_parameters(worker->client, key), worker->count, worker->expected.weights);
+        worker->is_right &= peer_repeats(
+            ph_hub_parameters(worker->client, key), count_of(worker, key), worker->expected.weights);
 }
 
 /* Of each key's by itself, one after the other. */
@@ -106,7 +112,8 @@ static uint64_t checksum_parameters(const struct worker *worker)
     if (sums == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu checksums", num_keys));
     for (size_t key = 0; key < num_keys; key++)
-        sums[key] = ph__checksum(ph_hub_parameters(worker->client, key), worker->count * sizeof(float));
+        sums[key] =
+            ph__checksum(ph_hub_parameters(worker->client, key), count_of(worker, key) * sizeof(float));
     const uint64_t sum = ph__checksum(sums, num_keys * sizeof *sums);
     free(sums);
     return sum;
@@ -226,8 +233,9 @@ static void fill_gradients(struct worker *worker)
     for (uint32_t i = 0; i < worker->options.depth; i++) {
         for (size_t key = 0; key < worker->options.num_keys; key++) {
             float *gradient = ph_hub_gradient(worker->client, key);
-            peer_gradient(gradient, worker->count, (int)worker->options.rank);
-            for (size_t k = 0; k < worker->count; k++)
+            const size_t count = count_of(worker, key);
+            peer_gradient(gradient, count, (int)worker->options.rank);
+            for (size_t k = 0; k < count; k++)
                 gradient[k] *= worker->options.scale;
         }
         push_all(worker);
@@ -253,7 +261,6 @@ void worker_process(void *context, int from, int to)
     static struct worker worker;
     struct order order;
     worker.options = *(const struct worker_options *)context;
-    worker.count = worker.options.key_bytes / sizeof(float);
     worker.is_right = true;
     if (worker.options.processor >= 0)
         bench_stay_on(worker.options.processor);

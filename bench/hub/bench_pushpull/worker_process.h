@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "child.h"
+#include "model_shapes.h"
 #include "phloem/hub.h"
 
 enum { WORKER_MAX_SAMPLES = 20000, WORKER_TEXT = 64 };
@@ -25,10 +26,11 @@ struct worker_options {
     enum ph_hub_wait_policy wait;
     bool has_no_thread;
     uint32_t rank, num_workers, chunk_bytes, depth;
-    size_t num_keys, key_bytes; /* of each */
-    float scale;                /* of its gradients: a power of two, so that all numbers stay exact */
-    int processor;              /* to stay on; -1: any */
-    struct meeting *meeting;    /* of num_workers */
+    size_t num_keys, key_bytes;        /* of each, */
+    const struct model_shapes *shapes; /* or NULL: those of a model's tensors; static */
+    float scale;                       /* of its gradients: a power of two, so that all numbers stay exact */
+    int processor;                     /* to stay on; -1: any */
+    struct meeting *meeting;           /* of num_workers */
 };
 
 enum verb {

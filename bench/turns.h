@@ -9,7 +9,8 @@
 
 #include "figures.h"
 
-enum { TURN_VALUES = 2 };
+/* At most TURN_STRETCH times the rounds that were asked for are taken, and so no more than TURN_MOST_ROUNDS can be. */
+enum { TURN_VALUES = 2, TURN_STRETCH = 3, TURN_MOST_ROUNDS = BENCH_MAX_ROUNDS / TURN_STRETCH };
 
 /* Measures once; NAN in the first value: it cannot any more. */
 typedef void turn_measure(void *context, double values_out[TURN_VALUES]);
@@ -20,28 +21,34 @@ struct contestant {
     void *context;
     double values[TURN_VALUES][BENCH_MAX_ROUNDS]; /* by round; what a measure means by them */
     const char *placements[BENCH_MAX_ROUNDS];
+    size_t rounds; /* taken so far */
 };
 
-/* Each begins in its turn. */
+/* Each begins in its turn. After `rounds` of them, rounds are added until each contestant has had ten (or `rounds`, where these are
+ * fewer) in which the processors stood as in most of its own. */
 void take_turns(struct contestant *contestants, size_t num_contestants, size_t rounds);
 
 /* Of a contestant's values in those rounds in which the processors stood as in most of its rounds. */
 struct turn_summary {
     const char *placement;
+    size_t rounds;         /* these */
     double median, spread; /* NAN where it dropped out */
 };
-struct turn_summary turn_summary(const struct contestant *contestant, size_t value, size_t rounds);
+struct turn_summary turn_summary(const struct contestant *contestant, size_t value);
 
-/* The median, over rounds in which the processors stood alike for both, of theirs over ours; over all rounds where there are
- * none such. */
-double turn_ratio(
-    const struct contestant *theirs, const struct contestant *ours, size_t value, size_t rounds);
+/* Of theirs over ours, in those rounds in which the processors stood alike for both. */
+struct turn_ratio {
+    size_t rounds; /* these; 0: there were none, and the median is that of all */
+    double median;
+};
+struct turn_ratio turn_ratio(const struct contestant *theirs, const struct contestant *ours, size_t value);
 
-/* A figure of a contestant: what a member says and `figure` leaves open (value, spread, placement, peer's value, ratio). */
+/* A figure of a contestant: what a member says and `figure` leaves open (value, spread, placement, rounds, peer's value, ratio).
+ * Its rounds are the fewest that one of its numbers stands on; figure.rounds are those of its share of the limit. */
 struct turn_figure {
     struct bench_figure figure;           /* name, unit and whatever else is known */
     const struct contestant *ours, *peer; /* peer: NULL, or to be compared with */
-    size_t value, rounds;
+    size_t value;
     double scale; /* from a value to the unit; where it is a rate, from the rate */
     bool is_rate; /* the figure is 1 over the value, scaled */
 };
