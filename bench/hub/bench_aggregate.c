@@ -17,7 +17,9 @@
  *   separate          4 n (w + 6)      the sum written and read besides
  *   replies           4 n (2 w + 4)
  *
- * bench_aggregate [--rounds N] [--quick] [--json FILE]      --quick: one round */
+ * bench_aggregate [--rounds N] [--quick] [--json FILE]      --quick: one
+ * round, a small key instead of the large one, and no more than two workers, to see that all of it runs. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +31,15 @@
 #include "limits.h"
 
 enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, DEFAULT_ROUNDS = 11, NAME = 96 };
-enum { KEY_NUMBERS = (64 << 20) / sizeof(float), CHUNK_NUMBERS = (32 << 10) / sizeof(float) };
+enum { KEY_MIB = 64, QUICK_KEY_MIB = 1, CHUNK_NUMBERS = (32 << 10) / sizeof(float) };
 enum { LEAST_CHUNK_BYTES = 4 << 10, NUM_CHUNK_SIZES = 11 /* each twice the former */, SWEPT_WORKERS = 4 };
 
 static const size_t worker_counts[] = {1, 2, 4, 8};
+enum { WORKER_COUNTS = sizeof worker_counts / sizeof *worker_counts, QUICK_WORKER_COUNTS = 2 };
 
 struct bench {
     size_t rounds;
+    bool is_quick;
     const struct ph_kernels *kernels;
     struct ph_team *team;
     struct bench_limits *limits;
@@ -267,14 +271,18 @@ static size_t num_threads(void)
 
 static void compare_and_sweep(struct bench *bench)
 {
-    static struct model_keys key, chunks, resnet50;
-    key = equal_keys("64MiB", KEY_NUMBERS, KEY_NUMBERS);
-    chunks = equal_keys("chunks32KiB", KEY_NUMBERS, CHUNK_NUMBERS);
-    resnet50 = resnet50_keys();
-    bench->memory = hub_memory_create(resnet50.numbers, KEY_NUMBERS, CHUNK_NUMBERS);
-    for (size_t i = 0; i < sizeof worker_counts / sizeof *worker_counts; i++) {
+    static struct model_keys key, chunks, model;
+    const size_t mib = bench->is_quick ? QUICK_KEY_MIB : KEY_MIB, numbers = (mib << 20) / sizeof(float);
+    const size_t num_counts = bench->is_quick ? QUICK_WORKER_COUNTS : WORKER_COUNTS;
+    char size[NAME];
+    snprintf(size, sizeof size, "%zuMiB", mib);
+    key = equal_keys(size, numbers, numbers);
+    chunks = equal_keys("chunks32KiB", numbers, CHUNK_NUMBERS);
+    model = keys_of_model(MODEL_RESNET50);
+    bench->memory = hub_memory_create(model.numbers, numbers, CHUNK_NUMBERS);
+    for (size_t i = 0; i < num_counts; i++) {
         compare(bench, &key, worker_counts[i], NUM_WAYS);
-        compare(bench, &resnet50, worker_counts[i], NUM_TALL_WIDE);
+        compare(bench, &model, worker_counts[i], NUM_TALL_WIDE);
         compare(bench, &chunks, worker_counts[i], NUM_TALL_WIDE);
     }
     sweep_chunks(bench, &key);
@@ -287,6 +295,7 @@ int main(int argc, char **argv)
     struct bench_run run = {.rounds = DEFAULT_ROUNDS};
     bench_read_flags(argc, argv, &run, NULL, 0);
     bench.rounds = run.rounds;
+    bench.is_quick = run.is_quick;
     enum ph_isa isa;
     bench_check(ph__cpu_isa(&isa));
     bench.kernels = ph__kernels_for(isa);

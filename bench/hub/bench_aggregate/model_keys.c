@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "figures.h"
+#include "hub/spread.h"
 
 static void add_key(struct model_keys *keys, size_t n)
 {
@@ -20,65 +21,50 @@ struct model_keys equal_keys(const char *name, size_t numbers, size_t key_number
     return keys;
 }
 
-/* A convolution without bias, and its batch norm. */
-static void add_convolution(struct model_keys *keys, size_t outputs, size_t inputs, size_t width)
+struct model_keys keys_of_model(enum model model)
 {
-    add_key(keys, outputs * inputs * width * width);
-    add_key(keys, outputs);
-    add_key(keys, outputs);
-}
-
-struct model_keys resnet50_keys(void)
-{
-    static const size_t blocks[] = {3, 4, 6, 3};
-    enum { STAGES = sizeof blocks / sizeof *blocks, CLASSES = 1000, EXPANSION = 4 };
-    struct model_keys keys = {.name = "resnet50"};
-    size_t inputs = 64;
-    add_convolution(&keys, inputs, 3, 7);
-    for (size_t stage = 0; stage < STAGES; stage++) {
-        const size_t width = (size_t)64 << stage;
-        for (size_t block = 0; block < blocks[stage]; block++) {
-            add_convolution(&keys, width, inputs, 1);
-            add_convolution(&keys, width, width, 3);
-            add_convolution(&keys, EXPANSION * width, width, 1);
-            if (block == 0)
-                add_convolution(&keys, EXPANSION * width, inputs, 1);
-            inputs = EXPANSION * width;
-        }
-    }
-    add_key(&keys, CLASSES * inputs);
-    add_key(&keys, CLASSES);
+    struct model_shapes shapes;
+    model_shapes_init(&shapes, model);
+    struct model_keys keys = {.name = shapes.figure};
+    for (size_t i = 0; i < shapes.num_tensors; i++)
+        add_key(&keys, shapes.elements[i]);
     return keys;
 }
 
-static size_t least_loaded(const size_t *numbers, size_t count)
+static struct ph_layout *layout_of(const struct model_keys *keys, size_t chunk_numbers)
 {
-    size_t least = 0;
-    for (size_t i = 1; i < count; i++)
-        if (numbers[i] < numbers[least])
-            least = i;
-    return least;
+    struct ph_layout_key of[MAX_KEYS];
+    struct ph_layout *layout;
+    for (size_t k = 0; k < keys->num_keys; k++)
+        of[k] = (struct ph_layout_key){keys->keys[k].n, PH_F32};
+    bench_check(ph__layout_create(of, keys->num_keys, chunk_numbers * sizeof(float), &layout));
+    return layout;
+}
+
+/* Where a chunk of the layout lies in the keys' flat buffer, which pads nothing. */
+static struct span span_of(const struct model_keys *keys, const struct ph_layout *layout, size_t index)
+{
+    const struct ph_chunk_place *chunk = &layout->chunks[index];
+    const size_t in_key = chunk->first_weight - layout->keys[chunk->key].first_weight;
+    return (struct span){keys->keys[chunk->key].first + in_key, chunk->num_elements};
 }
 
 struct chunks chunks_create(const struct model_keys *keys, size_t chunk_numbers, size_t num_owners)
 {
-    const size_t most = keys->numbers / chunk_numbers + keys->num_keys;
-    size_t numbers[MAX_OWNERS] = {0};
+    struct ph_layout *layout = layout_of(keys, chunk_numbers);
+    const size_t num_chunks = layout->sizes.num_chunks;
+    uint16_t *owners = calloc(num_chunks, sizeof *owners);
     struct chunks chunks = {0};
-    for (size_t owner = 0; owner < num_owners; owner++) {
-        chunks.of[owner] = malloc(most * sizeof *chunks.of[owner]);
-        if (chunks.of[owner] == NULL)
-            bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", most));
-    }
-    for (size_t k = 0; k < keys->num_keys; k++) {
-        const struct span key = keys->keys[k];
-        for (size_t done = 0; done < key.n; done += chunk_numbers) {
-            const size_t rest = key.n - done, owner = least_loaded(numbers, num_owners);
-            const struct span chunk = {key.first + done, rest < chunk_numbers ? rest : chunk_numbers};
-            chunks.of[owner][chunks.count[owner]++] = chunk;
-            numbers[owner] += chunk.n;
-        }
-    }
+    for (size_t owner = 0; owner < num_owners; owner++)
+        chunks.of[owner] = malloc(num_chunks * sizeof *chunks.of[owner]);
+    for (size_t owner = 0; owner < num_owners; owner++)
+        if (owners == NULL || chunks.of[owner] == NULL)
+            bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks));
+    bench_check(ph__spread_chunks(layout, NULL, 0, (uint16_t)num_owners, owners));
+    for (size_t i = 0; i < num_chunks; i++)
+        chunks.of[owners[i]][chunks.count[owners[i]]++] = span_of(keys, layout, i);
+    ph__layout_destroy(layout);
+    free(owners);
     return chunks;
 }
 

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "model_shapes.h"
+
 enum { MAX_KEYS = 2048, MAX_OWNERS = 2 };
 
 struct span {
@@ -18,10 +20,9 @@ struct model_keys {
 
 /* Keys of key_numbers each, the last one of what is left. */
 struct model_keys equal_keys(const char *name, size_t numbers, size_t key_numbers);
-/* ResNet-50's parameters in their order (He et al., arXiv:1512.03385; 161 keys, 25,557,032 numbers). */
-struct model_keys resnet50_keys(void);
+struct model_keys keys_of_model(enum model model);
 
-/* The chunks of keys by their owner: each goes to whoever has the fewest numbers so far. */
+/* The chunks of keys by their owner, spread as the hub does it, largest first (hub/spread.h). */
 struct chunks {
     size_t count[MAX_OWNERS];
     struct span *of[MAX_OWNERS];
