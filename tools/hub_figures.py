@@ -3,8 +3,8 @@
 
     tools/hub_figures.py [--rounds 11] [--quick] [--from FOLDER] [--write docs/HUB_FIGURES.md] [--plots PLOTS]
 
-Runs ./run bench's programs of the room hub, which leave their figures in build/bench/hub, and what they were measured on in
-about.json there. --from FOLDER measures nothing and makes the page of such a folder. --quick: small sizes and one round, to
+Runs ./run bench hub, which builds, and whose programs leave their figures in build/bench/hub; what they were measured on goes
+to about.json there. --from FOLDER measures nothing and makes the page of such a folder. --quick: small sizes and one round, to
 see that all of it runs; such a page is written where --write says, never over docs/HUB_FIGURES.md unasked. What a peer has
 to be there for is left out where it is not: $PHLOEM_BENCH_PSLITE names a built ps-lite (bench/peers/pslite.py).
 """
@@ -23,7 +23,7 @@ from comparisons import ROOT
 
 PAGE = ROOT / "docs" / "HUB_FIGURES.md"
 RESULTS = ROOT / "build" / "bench" / "hub"
-PROGRAMS = ("bench_aggregate", "bench_partition", "bench_pushpull")
+PROGRAMS = ("bench_aggregate", "bench_frame_key", "bench_partition", "bench_pushpull")
 
 
 def fail(message):
@@ -98,7 +98,7 @@ def measure(options):
     RESULTS.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
         (RESULTS / f"{program}.json").unlink(missing_ok=True)
-    result = subprocess.run(["sh", "tools/bench.sh", "hub", *words], cwd=ROOT, check=False)
+    result = subprocess.run(["sh", "run", "bench", "hub", *words], cwd=ROOT, check=False)
     if result.returncode != 0:
         fail(f"the benchmarks ended with {result.returncode}")
     (RESULTS / "about.json").write_text(json.dumps(told, indent=2) + "\n")

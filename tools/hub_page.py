@@ -9,7 +9,8 @@ import bench_plots
 from comparisons import table
 
 WIDE = {"wide": "spinning", "wide_asleep": "asleep"}  # how wide's threads wait for each other
-KEYS = {"64MiB": "one of 64 MiB", "resnet50": "ResNet-50's", "chunks32KiB": "2048 of 32 KiB"}
+TWICE = 2  # times as fast as wide: what is aimed at
+ENOUGH_ROUNDS = 10  # in which processors stood alike (bench/turns.c)
 MODELS = {
     "alexnet": "AlexNet",
     "vgg19": "VGG-19",
@@ -19,6 +20,7 @@ MODELS = {
 }
 TRANSPORTS = {"shm": "shared memory", "tcp": "TCP"}
 WORKERS = (1, 2, 4, 8)
+TRIP_THREADS = 3  # of a round trip: two workers and a core thread
 
 HEADER = """# The parameter hub in figures
 
@@ -45,6 +47,37 @@ def spaced(size):
     return re.sub(r"(?<=\d)(?=[KM])", " ", size)
 
 
+def keys_in_words(name):
+    """"ResNet-50's" of "resnet50", "1024 of 4 KiB" of "1024x4KiB"."""
+    count, _, size = name.rpartition("x")
+    if count.isdigit():
+        return f"{'one' if count == '1' else count} of {spaced(size)}"
+    return MODELS[name] + "'s" if name in MODELS else name
+
+
+def counted(chosen):
+    """"one of 64 MiB, spinning (1, 2 workers); ..." of rows (words, workers, ...)."""
+    groups = {}
+    for words, workers, *_ in chosen:
+        groups.setdefault(words, []).append(str(workers))
+    told = (f"{words} ({', '.join(of)} worker{'s' if of != ['1'] else ''})" for words, of in groups.items())
+    return "; ".join(told)
+
+
+def twice(rows):
+    """In which rows (words, workers, ratio, what bytes alone give) tall is twice as fast, and in which bytes do not allow it."""
+    holds = [row for row in rows if row[2] >= TWICE]
+    cannot = [row for row in rows if row[2] < TWICE and row[3] < TWICE]
+    fails = [row for row in rows if row[2] < TWICE <= row[3]]
+    told = [f"{TWICE} × holds for {counted(holds)}." if holds else f"{TWICE} × holds nowhere."]
+    if cannot:
+        by_bytes = span([row[3] for row in cannot])
+        told.append(f"Bytes alone allow no more than {by_bytes}, so that it does not hold, for {counted(cannot)}.")
+    if fails:
+        told.append(f"It does not hold, though bytes would allow it, for {counted(fails)}.")
+    return " ".join(told) + "\n\n"
+
+
 def span(values, write=times):
     """Of the least and the greatest; one alone where they read alike."""
     ends = [write(min(values)), write(max(values))]
@@ -59,6 +92,10 @@ class Page:
     def __init__(self, figures, about):
         """figures: {name: figure}."""
         self.figures, self.about, self.plots = figures, about, {}
+        sizes = [size for (size,), _ in self.find(r"hub\.aggregate\.(\d+MiB)\..*")]
+        self.large_key = sizes[0] if sizes else "64MiB"
+        size = spaced(self.large_key)
+        self.keys = {self.large_key: f"one of {size}", "resnet50": "ResNet-50's", "chunks32KiB": f"{size} in keys of 32 KiB"}
 
     # ---- looking figures up -----------------------------------------------------------------------------------------
 
@@ -75,9 +112,23 @@ class Page:
         return [figure["ratio"] for _, figure in self.find(pattern) if figure["ratio"] is not None]
 
     def placement(self, pattern):
-        """Where the processors stood to each other while these were measured."""
-        places = sorted({figure["placement"] for _, figure in self.find(pattern) if figure.get("placement")})
-        return f"Processors: {', '.join(places)}.\n\n" if places else ""
+        """Where the processors stood to each other while these were measured, in how many rounds, and what stands on few."""
+        found = [figure for _, figure in self.find(pattern) if figure.get("placement")]
+        if not found:
+            return ""
+        told = f"Processors: {', '.join(sorted({figure['placement'] for figure in found}))}."
+        counts = [figure["rounds"] for figure in found if "rounds" in figure]
+        if counts:
+            told += f" Rounds in which they stood alike: {span(counts, str)}."
+        few = [figure for figure in found if figure.get("rounds", ENOUGH_ROUNDS) < min(ENOUGH_ROUNDS, figure.get("of_rounds", 0))]
+        if few:
+            told += " Few: " + ", ".join(f"`{figure['name']}` ({self.few_rounds(figure)})" for figure in few) + "."
+        return told + "\n\n"
+
+    @staticmethod
+    def few_rounds(figure):
+        told = f"{figure['rounds']} of {figure['of_rounds']} rounds"
+        return told + ": its ratio mixes placements" if figure["rounds"] == 0 else told
 
     def aggregate(self, keys, workers, way, key="value"):
         return self.get(f"hub.aggregate.{keys}.workers{workers}.{way}", key)
@@ -100,24 +151,33 @@ class Page:
 
     def glance(self):
         """What was aimed at, and what came."""
-        size = r"\d+[KM]iB"
+        size, trip = r"\d+[KM]iB", r"hub\.roundtrip\.shm\..*\.workers"
+        has_few = self.about.get("processors", TRIP_THREADS) < TRIP_THREADS
+        crowded = ", more threads than processors" if has_few else ""
         rows = [
             ("ps-lite over the hub, shared memory", "≥ 4 ×", rf"hub\.pushpull\.shm\.{size}\.beside_pslite.*"),
             ("Open MPI and momentum over the hub, shared memory", "≥ 1 ×", rf"hub\.pushpull\.shm\.{size}\.beside_openmpi.*"),
             ("ps-lite over the hub, TCP", "≥ 2 ×", rf"hub\.pushpull\.tcp\.{size}\.beside_pslite_tcp"),
-            ("Open MPI over the hub, 4 KiB, spinning", "≥ 0.5 ×", r"hub\.roundtrip\.shm\..*\.workers1\.spinning\.p50"),
+            ("Open MPI over the hub, 4 KiB, one worker, spinning", "≥ 0.5 ×", rf"{trip}1\.spinning\.p50"),
+            (f"Open MPI over the hub, 4 KiB, two workers, spinning{crowded}", "≥ 0.5 ×", rf"{trip}2\.spinning\.p50"),
+            ("Open MPI over the hub, 4 KiB, two workers, by default", "", rf"{trip}2\.default\.p50"),
             ("separate over fused", "≥ 1.2 ×", r"hub\.aggregate\..*\.fused"),
         ]
-        for keys, words in KEYS.items():
+        for (keys,), _ in self.find(r"hub\.aggregation\.shm\.(\w+)\.tall"):
+            name = rf"hub\.aggregation\.shm\.{keys}\.tall"
+            rows.append((f"the hub's wide over its tall: {keys_in_words(keys)}", "≥ 2 ×", name))
+        for keys, words in self.keys.items():
             for way, name in (("spinning", "tall"), ("asleep", "tall_beside_asleep")):
                 rows.append((f"wide, {way}, over tall: {words}", "≥ 2 ×", rf"hub\.aggregate\.{keys}\..*\.{name}"))
         lines = [(what, wanted, span(self.ratios(name))) for what, wanted, name in rows if self.ratios(name)]
         shares = [figure["of_limit"] for _, figure in self.find(f"hub.pushpull.shm.{size}")]
         loads = [figure["value"] for _, figure in self.find(r"hub\.partition\..*")]
+        seals = [figure["of_limit"] for _, figure in self.find(r"hub\.frame_key\..*")]
         halves = [figure["value"] for _, figure in self.find(r"hub\.tenants\..*\.share")]
         for what, wanted, values, write in (
             ("share of copying's bandwidth, shared memory", "≥ 70%", shares, "{:.0%}".format),
-            ("largest load over the mean, cores and servers", "≤ 1.02", loads, "{:.3f}".format),
+            ("largest load over the mean, cores of 50 chunks or more and servers", "≤ 1.02", loads, "{:.3f}".format),
+            ("a secret's tags, share of memcpy's bandwidth", "", seals, "{:.0%}".format),
             ("larger share of two tenants over the mean", "≤ 1.1", halves, "{:.3f}".format),
         ):
             if values:
@@ -215,7 +275,26 @@ class Page:
             " time over this one's.\n\n"
         )
         columns = ("transport", "key", "variant", "time", "unit", "ratio")
-        return "## Ways to wait, and results past the caches\n\n" + told + table(columns, lines)
+        text = "## Ways to wait, and results past the caches\n\n" + told + table(columns, lines)
+        return text + self.placement(r"hub\.variant\..*")
+
+    def wide_hub(self):
+        lines, rows = [], []
+        for (transport, keys), tall in self.find(r"hub\.aggregation\.(\w+)\.(\w+)\.tall"):
+            wide = self.figures[tall["name"].replace(".tall", ".wide")]
+            words, by_bytes = keys_in_words(keys), wide["bytes"] / tall["bytes"]
+            cells = digits(tall["value"]), digits(tall["peer_value"]), times(tall["ratio"]), times(by_bytes)
+            lines.append((TRANSPORTS[transport], words, *cells))
+            rows.append((f"{words} over {TRANSPORTS[transport]}", 2, tall["ratio"], by_bytes))
+        if not lines:
+            return ""
+        told = (
+            "Pushpull of two workers from end to end, a hub of two core threads, chunks of 32 KiB: `hub.aggregation: wide` beside"
+            " the default.\n\n"
+        )
+        columns = ("transport", "keys", "tall, ms", "wide, ms", "wide over tall", "by bytes alone")
+        text = "## Tall and wide, the hub's own\n\n" + told + table(columns, lines) + twice(rows)
+        return text + self.placement(r"hub\.aggregation\..*")
 
     # ---- arithmetic alone -------------------------------------------------------------------------------------------
 
@@ -228,60 +307,65 @@ class Page:
         return [point for point in points if point[1] is not None]
 
     def tall_wide(self):
-        lines, ratios = [], {}
-        for keys, words in KEYS.items():
+        lines, ratios, rows = [], {}, []
+        for keys, words in self.keys.items():
             for workers, tall in self.over_workers(keys, "tall"):
                 row = [words, workers, digits(tall)]
+                bytes_ratio = self.aggregate(keys, workers, "wide", "bytes") / self.aggregate(keys, workers, "tall", "bytes")
                 for way, beside in (("wide", "tall"), ("wide_asleep", "tall_beside_asleep")):
                     ratio = self.aggregate(keys, workers, beside, "ratio")
                     row += [digits(self.aggregate(keys, workers, way)), times(ratio)]
                     ratios.setdefault(f"{words}, {WIDE[way]}", []).append((workers, ratio))
-                bytes_ratio = self.aggregate(keys, workers, "wide", "bytes") / self.aggregate(keys, workers, "tall", "bytes")
+                    rows.append((f"{words}, {WIDE[way]}", workers, ratio, bytes_ratio))
                 lines.append((*row, times(bytes_ratio)))
         if not lines:
             return ""
         columns = ("keys", "workers", "tall, ms", "wide, spinning", "over tall", "wide, asleep", "over tall", "by bytes alone")
         names = {"tall": "tall", "wide": "wide, its threads spinning", "wide_asleep": "wide, its threads asleep"}
-        plotted = {name: self.over_workers("64MiB", way) for way, name in names.items()}
-        text = "## Tall and wide\n\nSums of all workers' copies and a step of momentum, two threads: no transport.\n\n"
-        text += self.curves("hub-tall-wide", "One key of 64 MiB: tall and wide", "ms", plotted)
+        plotted = {name: self.over_workers(self.large_key, way) for way, name in names.items()}
+        text = "## Tall and wide, arithmetic alone\n\n"
+        text += "Sums of all workers' copies and a step of momentum, two threads: no transport.\n\n"
+        text += self.curves("hub-tall-wide", f"One key of {spaced(self.large_key)}: tall and wide", "ms", plotted)
         asleep = {name: points for name, points in ratios.items() if name.endswith(WIDE["wide_asleep"])}
         spinning = {name: points for name, points in ratios.items() if name.endswith(WIDE["wide"])}
         text += self.curves("hub-wide-spinning", "Wide's time over tall's, its threads spinning", "×", spinning)
         text += self.curves("hub-wide-asleep", "Wide's time over tall's, its threads asleep", "×", asleep)
-        return text + table(columns, lines) + self.placement(r"hub\.aggregate\.(64MiB|resnet50|chunks32KiB)\..*(tall|wide).*")
+        text += table(columns, lines) + twice(rows)
+        return text + self.placement(rf"hub\.aggregate\.({'|'.join(self.keys)})\..*(tall|wide).*")
 
     def two_ways(self, heading, told, name, title, ways):
         """ways: {way: (what it is called, the figure with the first way's ratio to it)}, the first one's ratio None."""
         lines = []
-        for workers, first in self.over_workers("64MiB", next(iter(ways))):
+        key = self.large_key
+        for workers, first in self.over_workers(key, next(iter(ways))):
             row = [workers, digits(first)]
             for way, (_, beside) in list(ways.items())[1:]:
-                row += [digits(self.aggregate("64MiB", workers, way)), times(self.aggregate("64MiB", workers, beside, "ratio"))]
+                row += [digits(self.aggregate(key, workers, way)), times(self.aggregate(key, workers, beside, "ratio"))]
             lines.append(row)
         if not lines:
             return ""
         first, *others = (words for words, _ in ways.values())
         columns = ["workers", f"{first}, ms", *(column for words in others for column in (f"{words}, ms", f"over {first}"))]
-        plotted = {words: self.over_workers("64MiB", way) for way, (words, _) in ways.items()}
+        plotted = {words: self.over_workers(key, way) for way, (words, _) in ways.items()}
+        told = f"One key of {spaced(key)}, two threads, tall. {told}"
+        title = f"One key of {spaced(key)}: {title}"
         return f"## {heading}\n\n{told}\n\n" + self.curves(name, title, "ms", plotted) + table(columns, lines)
 
     def fused(self):
         ways = {"fused": ("fused", None), "separate": ("separate", "fused"), "chunkwise": ("chunk by chunk", "fused_in_cache")}
         told = (
-            "One key of 64 MiB, two threads, tall. *separate*: sums of everything, then a step over everything; *chunk by"
+            "*separate*: sums of everything, then a step over everything; *chunk by"
             " chunk*: the step of a chunk while its sum is in the cache."
         )
-        title = "One key of 64 MiB: sums and steps in one pass, and in two"
+        title = "sums and steps in one pass, and in two"
         return self.two_ways("Fused and separate", told, "hub-fused", title, ways)
 
     def cached(self):
         ways = {"replies": ("cached", None), "replies_non_temporal": ("non-temporal", "replies")}
         told = (
-            "One key of 64 MiB, two threads, tall; the new weights are written once for each worker besides, as in jobs over"
-            " TCP, through the caches or past them."
+            "The new weights are written once for each worker besides, as in jobs over TCP, through the caches or past them."
         )
-        title = "One key of 64 MiB: results through the caches, and past them"
+        title = "results through the caches, and past them"
         return self.two_ways("Cached and non-temporal", told, "hub-non-temporal", title, ways)
 
     # ---- counts and shares ------------------------------------------------------------------------------------------
@@ -303,6 +387,21 @@ class Page:
         columns = ("model", *(f"{count} server{'s' if count > 1 else ''}" for count in servers))
         return "## Partition\n\n" + told + table(columns, lines)
 
+    def secret(self):
+        lines = []
+        for (kib,), seal in self.find(r"hub\.frame_key\.seal\.(\d+)KiB"):
+            check = self.figures[f"hub.frame_key.check.{kib}KiB"]
+            rates = [cell for figure in (seal, check) for cell in (digits(figure["value"]), f"{figure['of_limit']:.0%}")]
+            lines.append((f"{kib} KiB", *rates))
+        if not lines:
+            return ""
+        told = (
+            "Over TCP each side passes once more over every frame: the sender to seal it, the receiver to check it. One thread;"
+            " the limit is memcpy of as much.\n\n"
+        )
+        columns = ("payload", "sealing, GB/s", "of memcpy", "checking, GB/s", "of memcpy")
+        return "## What a secret costs\n\n" + told + table(columns, lines) + self.placement(r"hub\.frame_key\..*")
+
     def tenants(self):
         lines = []
         for (transport, pair), share in self.find(r"hub\.tenants\.(\w+)\.(\w+)\.share"):
@@ -321,6 +420,6 @@ class Page:
         return "## Two tenants\n\n" + told + table(columns, lines) + self.placement(r"hub\.tenants\..*")
 
     def text(self):
-        sections = (self.machine, self.glance, self.large, self.small, self.rate, self.tall_wide, self.fused, self.cached)
-        sections += (self.chunks, self.variants, self.partition, self.tenants)
+        sections = (self.machine, self.glance, self.large, self.small, self.rate, self.wide_hub, self.tall_wide)
+        sections += (self.fused, self.cached, self.chunks, self.variants, self.partition, self.tenants, self.secret)
         return (HEADER + "".join(section() for section in sections)).rstrip("\n") + "\n"

@@ -19,7 +19,13 @@ echo "$0 $*" >>ran
 while [ "$1" != --json ]; do shift; done
 cp "made/$(basename "$0").json" "$2"
 END
-for program in bench_aggregate bench_partition bench_pushpull; do
+cat >run <<'END'
+#!/bin/sh
+echo "run $*" >>ran
+shift
+exec sh tools/bench.sh "$@"
+END
+for program in bench_aggregate bench_frame_key bench_partition bench_pushpull; do
     touch "bench/hub/$program.c"
     install program "build/release/bench/hub/$program"
 done
@@ -29,8 +35,9 @@ cat >make.py <<'END'
 import json
 
 def figure(name, unit, value, peer=None, peer_value=None, ratio=None, **more):
-    told = {"peer": peer, "peer_value": peer_value, "ratio": ratio, "limit": None, "of_limit": None}
-    return {"name": name, "unit": unit, "value": value, "label": "measured", "placement": "same complex", **told, **more}
+    told = {"peer": peer, "peer_value": peer_value, "ratio": ratio, "limit": None, "of_limit": None, "label": "measured"}
+    place = {"placement": "same complex", "rounds": 11, "of_rounds": 12}
+    return {"name": name, "unit": unit, "value": value, **told, **place, **more}
 
 def write(program, figures):
     with open(f"made/{program}.json", "w") as file:
@@ -40,7 +47,7 @@ shm, tcp = "hub.pushpull.shm.64MiB", "hub.pushpull.tcp.64MiB"
 figures = [
     figure(shm, "ms", 12.5, limit="a formula", of_limit=0.7149),
     figure(f"{shm}.beside_pslite_ipc", "ms", 12.5, "pslite 123, pslite ipc", 62.5, 5.25),
-    figure(f"{shm}.beside_openmpi", "ms", 12.5, "openmpi 4.1, openmpi", 18.75, 1.5),
+    figure(f"{shm}.beside_openmpi", "ms", 12.5, "openmpi 4.1, openmpi", 18.75, 1.5, rounds=3, of_rounds=33),
     figure(tcp, "ms", 101.0, limit="another formula", of_limit=0.9),
     figure(f"{tcp}.bytes_sent", "MB", 268.4, limit="a sum", of_limit=1),
     figure("hub.tenants.shm.alike.share", "max/mean", 1.0625),
@@ -48,8 +55,13 @@ figures = [
     figure("hub.tenants.shm.alike.rate_beside_second_alone", "GB/s", 10.5, "alone", 22.5, 0.47),
     figure("hub.variant.shm.4KiB.sleep", "us", 40.5, "default", 4.05, 0.1),
 ]
-for value, percentile in ((3.25, "p50"), (7.75, "p99")):
-    figures.append(figure(f"hub.roundtrip.shm.4KiB.workers1.spinning.{percentile}", "us", value, "openmpi 4.1, to and fro", 6.5, 2))
+for way, ratio in (("workers1.spinning", 2), ("workers2.spinning", 0.01), ("workers2.default", 0.75)):
+    for value, percentile in ((3.25, "p50"), (7.75, "p99")):
+        figures.append(figure(f"hub.roundtrip.shm.4KiB.{way}.{percentile}", "us", value, "openmpi 4.1, to and fro", 6.5, ratio))
+for keys, tall, wide in (("1x64MiB", 12.0, 18.0), ("1024x4KiB", 2.0, 9.0), ("resnet50", 20.0, 42.0)):
+    name = f"hub.aggregation.shm.{keys}"
+    figures.append(figure(f"{name}.tall", "ms", tall, "wide", wide, wide / tall, bytes=6e6))
+    figures.append(figure(f"{name}.wide", "ms", wide, bytes=10e6))
 for at in (1, 4):
     more = {"sweep": "keys in flight", "series": "shm, 1 worker", "at": at}
     figures.append(figure(f"hub.rate.shm.workers1.in_flight{at}", "k/s", 100.0 * at, **more))
@@ -74,6 +86,10 @@ for workers, tall, wide in ((1, 10.0, 21.0), (2, 15.0, 36.0)):
         figure(f"{name}.replies_non_temporal", "ms", 9.5),
     ]
 write("bench_aggregate", figures)
+figures = []
+for way, share in (("seal", 0.25), ("check", 0.5)):
+    figures.append(figure(f"hub.frame_key.{way}.32KiB", "GB/s", 40 * share, limit="memcpy", of_limit=share))
+write("bench_frame_key", figures)
 write("bench_partition", [figure("hub.partition.vgg19.servers2", "max/mean", 1.0017, "greedy", 1.0391, 1.04)])
 END
 python3 make.py
@@ -86,7 +102,8 @@ writes() {
 
 writes --rounds 3
 [ "$status" -eq 0 ] || complain "hub_figures.py ended with $status: $(cat stderr)"
-[ "$(grep -c -- '--rounds 3' ran)" -eq 3 ] || complain 'wanted three programs of three rounds'
+[ "$(head -n 1 ran)" = 'run bench hub --rounds 3' ] || complain 'it has measured without building'
+[ "$(grep -c -- '^build.*--rounds 3' ran)" -eq 4 ] || complain 'wanted four programs of three rounds'
 page=docs/HUB_FIGURES.md
 contains $page ', 3 rounds: '
 contains $page '| this hub | 12.50 |'
@@ -101,6 +118,17 @@ contains $page '| 2 | 19.00 | 9.50 | 0.50 × |'
 contains $page '| VGG-19 | 1.002 (1.039) |'
 contains $page '| shared memory | one key each | 1.062 | 10.50 | 21.50 | 22.50 |'
 contains $page '| wide, spinning, over tall: one of 64 MiB | ≥ 2 × | 2.10 × to 2.40 × |'
+contains $page '| Open MPI over the hub, 4 KiB, one worker, spinning | ≥ 0.5 × | 2.00 × |'
+grep -q '| Open MPI over the hub, 4 KiB, two workers, spinning.* | ≥ 0.5 × | 0.01 × |' $page ||
+    complain 'the round trip of two workers is not told at a glance'
+contains $page '| Open MPI over the hub, 4 KiB, two workers, by default |  | 0.75 × |'
+contains $page "| the hub's wide over its tall: 1024 of 4 KiB | ≥ 2 × | 4.50 × |"
+contains $page '| shared memory | one of 64 MiB | 12.00 | 18.00 | 1.50 × | 1.67 × |'
+contains $page "2 × holds for 1024 of 4 KiB over shared memory (2 workers); ResNet-50's over shared memory (2 workers)."
+contains $page 'no more than 1.67 ×, so that it does not hold, for one of 64 MiB over shared memory (2 workers).'
+contains $page '2 × holds for one of 64 MiB, spinning (1, 2 workers); one of 64 MiB, asleep (1, 2 workers).'
+contains $page '| 32 KiB | 10.00 | 25% | 20.00 | 50% |'
+contains $page 'stood alike: 3 to 11. Few: `hub.pushpull.shm.64MiB.beside_openmpi` (3 of 33 rounds).'
 contains $page 'Peers: openmpi 4.1, pslite 123.'
 if grep -q 'ps-lite over the hub, TCP' $page; then
     complain 'a peer that was not there is told of'
