@@ -85,6 +85,8 @@ for workers, tall, wide in ((1, 10.0, 21.0), (2, 15.0, 36.0)):
         figure(f"{name}.replies", "ms", 19.0, "replies_non_temporal", 9.5, 0.5),
         figure(f"{name}.replies_non_temporal", "ms", 9.5),
     ]
+more = {"sweep": "chunk size in KiB", "series": "weights alone", "at": 32}
+figures.append(figure("hub.aggregate.chunk32KiB.workers4.tall", "GB/s", 20.0, **more))
 write("bench_aggregate", figures)
 figures = []
 for way, share in (("seal", 0.25), ("check", 0.5)):
@@ -138,6 +140,8 @@ fi
 grep -o 'plots/[a-z-]*\.svg' $page | sort >shown
 (cd docs && ls plots/*.svg) | sort | cmp -s shown - || complain 'the page does not show the plots that were drawn'
 [ "$(wc -l <shown)" -ge 9 ] || complain 'plots are missing'
+grep -o 'plots/hub-[a-z-]*\.svg' "$PH_SOURCE_DIR/docs/HUB.md" | sort | cmp -s shown - ||
+    complain 'docs/HUB.md does not show the plots that were drawn'
 while read -r plot; do
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "docs/$plot" || complain "$plot is no XML"
 done <shown
