@@ -72,9 +72,9 @@ def twice(rows):
     told = [f"{TWICE} × holds for {counted(holds)}." if holds else f"{TWICE} × holds nowhere."]
     if cannot:
         by_bytes = span([row[3] for row in cannot])
-        told.append(f"Bytes alone allow no more than {by_bytes}, so that it does not hold, for {counted(cannot)}.")
+        told.append(f"It does not hold, for bytes alone give {by_bytes}, for {counted(cannot)}.")
     if fails:
-        told.append(f"It does not hold, though bytes would allow it, for {counted(fails)}.")
+        told.append(f"It does not hold, though bytes alone would give it, for {counted(fails)}.")
     return " ".join(told) + "\n\n"
 
 
@@ -120,15 +120,20 @@ class Page:
         counts = [figure["rounds"] for figure in found if "rounds" in figure]
         if counts:
             told += f" Rounds in which they stood alike: {span(counts, str)}."
-        few = [figure for figure in found if figure.get("rounds", ENOUGH_ROUNDS) < min(ENOUGH_ROUNDS, figure.get("of_rounds", 0))]
-        if few:
-            told += " Few: " + ", ".join(f"`{figure['name']}` ({self.few_rounds(figure)})" for figure in few) + "."
-        return told + "\n\n"
+        return told + self.few_rounds(found) + "\n\n"
 
     @staticmethod
-    def few_rounds(figure):
-        told = f"{figure['rounds']} of {figure['of_rounds']} rounds"
-        return told + ": its ratio mixes placements" if figure["rounds"] == 0 else told
+    def few_rounds(figures):
+        """Those that stand on too few, by how many these are."""
+        groups = {}
+        for figure in figures:
+            rounds, taken = figure.get("rounds", ENOUGH_ROUNDS), figure.get("of_rounds", 0)
+            if rounds < min(ENOUGH_ROUNDS, taken):
+                groups.setdefault((rounds, taken), []).append(f"`{figure['name']}`")
+        return "".join(
+            f" {rounds} of {taken} rounds{'' if rounds else ', so that ratios mix placements'}: {', '.join(names)}."
+            for (rounds, taken), names in sorted(groups.items())
+        )
 
     def aggregate(self, keys, workers, way, key="value"):
         return self.get(f"hub.aggregate.{keys}.workers{workers}.{way}", key)

@@ -127,10 +127,10 @@ contains $page '| Open MPI over the hub, 4 KiB, two workers, by default |  | 0.7
 contains $page "| the hub's wide over its tall: 1024 of 4 KiB | ≥ 2 × | 4.50 × |"
 contains $page '| shared memory | one of 64 MiB | 12.00 | 18.00 | 1.50 × | 1.67 × |'
 contains $page "2 × holds for 1024 of 4 KiB over shared memory (2 workers); ResNet-50's over shared memory (2 workers)."
-contains $page 'no more than 1.67 ×, so that it does not hold, for one of 64 MiB over shared memory (2 workers).'
+contains $page 'It does not hold, for bytes alone give 1.67 ×, for one of 64 MiB over shared memory (2 workers).'
 contains $page '2 × holds for one of 64 MiB, spinning (1, 2 workers); one of 64 MiB, asleep (1, 2 workers).'
 contains $page '| 32 KiB | 10.00 | 25% | 20.00 | 50% |'
-contains $page 'stood alike: 3 to 11. Few: `hub.pushpull.shm.64MiB.beside_openmpi` (3 of 33 rounds).'
+contains $page 'stood alike: 3 to 11. 3 of 33 rounds: `hub.pushpull.shm.64MiB.beside_openmpi`.'
 contains $page 'Peers: openmpi 4.1, pslite 123.'
 if grep -q 'ps-lite over the hub, TCP' $page; then
     complain 'a peer that was not there is told of'
