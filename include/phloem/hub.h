@@ -197,8 +197,8 @@ ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);
 ph_status ph_hub_wait(struct ph_hub_client *client, size_t key);
 ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of all keys */
 
-/* Whether ph_hub_wait would return at once; moves things on. PH_ERROR_PEER when it has found the same operation unfinished, and
- * nothing that came from the hub, for the timeout. */
+/* Whether ph_hub_wait would return at once; moves things on. PH_ERROR_PEER for a death that the hub has told of a tenth of a second
+ * ago; and when it has found the same operation unfinished, and nothing that came from the hub, for the timeout. */
 ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
 
 /* From this worker's next pushes on; only rank 0 may. Between two iterations: a checkpoint has the rates that an iteration was

@@ -71,6 +71,7 @@ struct ph_hub_client {
     bool has_no_thread;
     struct ph_waiter waiter;
     uint64_t moved_ns;         /* when a test last saw something move */
+    uint64_t looked_ns;        /* when a test last looked at the control connections */
     uint32_t num_turns;        /* of waiting, since the control connection was looked at */
     uint32_t num_contributors; /* of the last finished pull */
     float *

@@ -208,6 +208,21 @@ static void a_death_is_an_error_for_the_others(void **state)
     hub_job_end(&job);
 }
 
+static void whoever_tests_hears_of_a_death(void **state)
+{
+    static const char *const transports[] = {NULL, "tcp=1"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct hub_job job = job_of_two("patience_ms=0", "test_ms=10");
+        job.options[3] = transports[i];
+        start_all(&job);
+        come_to(&job, 5);
+        hub_process_kill(&job.workers[1]);
+        assert_int_equal(hub_process_wait(&job.workers[0], LIMIT_MS), 6);
+        hub_job_end(&job);
+    }
+}
+
 static void a_death_shows_though_a_child_holds_the_sockets(void **state)
 {
     (void)state;
@@ -317,6 +332,7 @@ int main(void)
         test_of_job(a_clipped_job_with_adam_survives_kills_bit_for_bit),
         test_of_job(a_job_over_tcp_survives_kills_bit_for_bit),
         test_of_job(a_death_is_an_error_for_the_others),
+        test_of_job(whoever_tests_hears_of_a_death),
         test_of_job(a_death_shows_though_a_child_holds_the_sockets),
         test_of_job(the_end_of_the_hub_is_an_error_for_all),
         test_of_job(a_job_that_shrinks_goes_on_without_the_dead),

@@ -28,6 +28,7 @@ struct worker {
     struct ph_hub_service service;
     struct ph_hub_optimizer optimizer;
     uint32_t rank, patience_ms, pause_ms;
+    uint32_t test_ms; /* > 0: it does not wait, but tests so often */
     uint64_t num_iterations, iteration;
     bool has_child; /* forks one that keeps the hub's descriptors open */
     struct ph_hub_client *client;
@@ -114,19 +115,41 @@ static ph_status set_learning_rate(const struct worker *worker)
     return ph_hub_set_learning_rate(worker->client, 0, rate);
 }
 
+static void pause_for(uint32_t duration_ms)
+{
+    const struct timespec pause = {
+        .tv_sec = duration_ms / 1000, .tv_nsec = (long)(duration_ms % 1000) * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* Until a wait would return at once. */
+static ph_status test_all(struct worker *worker)
+{
+    for (size_t key = 0; key < NUM_KEYS; key++) {
+        bool is_done;
+        PH_TRY(ph_hub_test(worker->client, key, &is_done));
+        while (!is_done) {
+            pause_for(worker->test_ms);
+            PH_TRY(ph_hub_test(worker->client, key, &is_done));
+        }
+    }
+    return PH_OK;
+}
+
 static ph_status step(struct worker *worker)
 {
-    const struct timespec pause = {.tv_nsec = (long)worker->pause_ms * 1000000};
     PH_TRY(set_learning_rate(worker));
     for (size_t key = 0; key < NUM_KEYS; key++) {
         make_gradient(worker, key, worker->iteration);
         PH_TRY(ph_hub_pushpull_start(worker->client, key));
     }
+    if (worker->test_ms > 0)
+        PH_TRY(test_all(worker));
     PH_TRY(ph_hub_wait_all(worker->client));
     worker->iteration++;
     printf("step %llu\n", (unsigned long long)worker->iteration);
     if (worker->pause_ms > 0)
-        nanosleep(&pause, NULL);
+        pause_for(worker->pause_ms);
     return PH_OK;
 }
 
@@ -202,7 +225,8 @@ static bool set_option(struct worker *worker, const char *name, const char *valu
         uint32_t *number;
     } numbers[] = {{"rank", &worker->rank}, {"workers", &worker->service.num_workers},
         {"chunk_bytes", &worker->service.chunk_bytes}, {"timeout_ms", &worker->options.timeout_ms},
-        {"patience_ms", &worker->patience_ms}, {"pause_ms", &worker->pause_ms}};
+        {"patience_ms", &worker->patience_ms}, {"pause_ms", &worker->pause_ms},
+        {"test_ms", &worker->test_ms}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(name, numbers[i].name) == 0) {
             *numbers[i].number = (uint32_t)strtoul(value, NULL, 10);
