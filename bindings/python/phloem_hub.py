@@ -159,18 +159,31 @@ def _library():
     return library
 
 
+def _error_text():
+    return _library().ph_error_text().decode(errors="replace")
+
+
 def _check(status, _function, _arguments):
     if status != Status.OK:
-        raise HubError(Status(status), _library().ph_error_text().decode(errors="replace"))
+        raise HubError(Status(status), _error_text())
+
+
+def _check_memory(address, _function, _arguments):
+    if address is None:
+        raise HubError(Status.ERROR_USAGE, _error_text())
+    return address
+
+
+_CHECKED = {_STATUS: (ctypes.c_int, _check), ctypes.c_void_p: (ctypes.c_void_p, _check_memory)}
 
 
 @functools.cache
 def _function(name):
     function = getattr(_library(), f"ph_hub_{name}")
     result, function.argtypes = FUNCTIONS[name]
-    function.restype = ctypes.c_int if result is _STATUS else result
-    if result is _STATUS:
-        function.errcheck = _check
+    if result in _CHECKED:
+        result, function.errcheck = _CHECKED[result]
+    function.restype = result
     return function
 
 

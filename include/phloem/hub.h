@@ -179,11 +179,11 @@ ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out);
 
 /* Where the next push of the key takes the gradient from: 64-byte aligned, the caller's between a wait and the next start.
- * With depth 2 it alternates, so ask before each push. */
+ * With depth 2 it alternates, so ask before each push. NULL, with ph_error_text(): before ph_hub_init, or there is no such key. */
 void *ph_hub_gradient(struct ph_hub_client *client, size_t key);
 
 /* What the last finished pull of the key brought. It stays so until the key is pushed again (with depth 2: twice). The
- * memory is shared by all workers of the host and read-only unless the options say otherwise. */
+ * memory is shared by all workers of the host and read-only unless the options say otherwise. NULL as of ph_hub_gradient. */
 const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key);
 
 /* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a time, and one

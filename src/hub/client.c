@@ -154,12 +154,19 @@ static ph_status check_deadline(struct ph_hub_client *client, size_t key, uint64
 
 /* ---- starting ---- */
 
-static ph_status check_key(const struct ph_hub_client *client, size_t key)
+/* The engine is what init makes last. */
+static ph_status check_is_there(const struct ph_hub_client *client, size_t key)
 {
-    if (client->layout == NULL)
+    if (client->engine == NULL)
         return ph_fail(PH_ERROR_USAGE, "keys are used after ph_hub_init");
     if (key >= client->layout->sizes.num_keys)
         return ph_fail(PH_ERROR_USAGE, "key %zu of %zu", key, client->layout->sizes.num_keys);
+    return PH_OK;
+}
+
+static ph_status check_key(const struct ph_hub_client *client, size_t key)
+{
+    PH_TRY(check_is_there(client, key));
     if (client->has_left)
         return ph_fail(PH_ERROR_USAGE, "this worker has left its job");
     return PH_OK;
@@ -418,12 +425,16 @@ ph_status ph_hub_checkpoint(struct ph_hub_client *client)
 
 void *ph_hub_gradient(struct ph_hub_client *client, size_t key)
 {
+    if (check_is_there(client, key) != PH_OK)
+        return NULL;
     return client->gradients[(client->keys[key].pushed + 1) % client->joined.depth] +
            client->layout->keys[key].gradient_offset;
 }
 
 const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key)
 {
+    if (check_is_there(client, key) != PH_OK)
+        return NULL;
     return client->parameters[client->keys[key].pulled % client->num_parameters] +
            client->layout->keys[key].gradient_offset;
 }

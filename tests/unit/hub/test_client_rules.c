@@ -82,6 +82,36 @@ static void a_pull_is_waited_for_before_a_push_may_overwrite_it(void **state)
     }
 }
 
+/* ---- keys that are not there ---- */
+
+static void assert_no_memory(struct ph_hub_client *client, size_t key, const char *why)
+{
+    assert_null(ph_hub_gradient(client, key));
+    assert_non_null(strstr(ph_error_text(), why));
+    (void)ph_fail(PH_ERROR_USAGE, "of before");
+    assert_null(ph_hub_parameters(client, key));
+    assert_non_null(strstr(ph_error_text(), why));
+}
+
+static void keys_that_are_not_there_have_no_memory(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    struct ph_hub_client *client;
+    const struct ph_hub_service service = hub_thread_service("rules", 1);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_ok(ph_hub_connect(&hub.options, service.name, service.nonce, 0, &client));
+    assert_no_memory(client, 0, "after ph_hub_init");
+    assert_ok(ph_hub_init(client, &a_key, 1, NULL));
+    assert_no_memory(client, 1, "key 1 of 1");
+    assert_no_memory(client, SIZE_MAX, "of 1");
+    assert_ok(ph_hub_leave(client));
+    assert_non_null(ph_hub_parameters(client, 0)); /* until destroy */
+    ph_hub_client_destroy(client);
+    hub_thread_end(&hub);
+}
+
 /* ---- a hub that stands still ---- */
 
 enum { SHORT_TIMEOUT_MS = 1500, MAX_TESTS = 60000 }; /* one a millisecond */
@@ -161,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pull_is_waited_for_before_a_push_may_overwrite_it),
+        cmocka_unit_test(keys_that_are_not_there_have_no_memory),
         cmocka_unit_test(tests_in_vain_end_with_the_timeout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
