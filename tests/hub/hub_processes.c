@@ -21,7 +21,7 @@ enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32 };
 
 static pid_t running[2 + 2 * MAX_HUB_WORKERS]; /* 0: none */
 
-static int ms_left(uint64_t begin_ns, int limit_ms)
+int hub_ms_left(uint64_t begin_ns, int limit_ms)
 {
     const uint64_t passed_ms = (ph__clock_ns() - begin_ns) / 1000000u;
     return passed_ms < (uint64_t)limit_ms ? limit_ms - (int)passed_ms : 0;
@@ -175,14 +175,17 @@ void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra)
 static void take_line(struct hub_process *process, const char *line)
 {
     unsigned long long iteration;
+    unsigned int num_contributors;
     if (strncmp(line, "listening ", 10) == 0 || strncmp(line, "ready at ", 9) == 0) {
         process->num_joined++;
         sscanf(line, "ready at %*[^,], metrics at http://%63[^/]", process->metrics);
     } else if (sscanf(line, "joined %llu", &iteration) == 1) {
         process->num_joined++;
         process->first_iteration = iteration;
-    } else if (sscanf(line, "step %llu", &iteration) == 1) {
+    } else if (sscanf(line, "step %llu %u", &iteration, &num_contributors) == 2) {
         process->step = iteration;
+        process->num_steps++;
+        process->num_contributors = num_contributors;
     } else if (sscanf(line, "lost %llu", &iteration) == 1) {
         process->num_lost++;
         snprintf(process->last_lost, sizeof process->last_lost, "%.255s", line);
@@ -222,23 +225,32 @@ static struct hub_process *process_at(struct hub_job *job, size_t i)
     return i == 0 ? &job->hub : &job->workers[i - 1];
 }
 
-static void listen_once(struct hub_job *job, int limit_ms)
+/* false: nobody has said anything. */
+static bool listen_once(struct hub_job *job, int limit_ms)
 {
     struct pollfd polled[1 + MAX_HUB_WORKERS];
     for (size_t i = 0; i <= MAX_HUB_WORKERS; i++)
         polled[i] = (struct pollfd){.fd = process_at(job, i)->output, .events = POLLIN};
-    poll(polled, 1 + MAX_HUB_WORKERS, limit_ms);
+    if (poll(polled, 1 + MAX_HUB_WORKERS, limit_ms) <= 0)
+        return false;
     for (size_t i = 0; i <= MAX_HUB_WORKERS; i++) {
         if (polled[i].revents != 0)
             take_output(process_at(job, i));
     }
+    return true;
+}
+
+void hub_job_catch_up(struct hub_job *job)
+{
+    while (listen_once(job, 0))
+        continue;
 }
 
 bool hub_job_wait(struct hub_job *job, hub_job_condition holds, void *context, int limit_ms)
 {
     const uint64_t begin_ns = ph__clock_ns();
     while (!holds(job, context)) {
-        const int left_ms = ms_left(begin_ns, limit_ms);
+        const int left_ms = hub_ms_left(begin_ns, limit_ms);
         if (left_ms == 0)
             return false;
         listen_once(job, left_ms);
@@ -288,7 +300,7 @@ int hub_process_wait(struct hub_process *process, int limit_ms)
     const uint64_t begin_ns = ph__clock_ns();
     int status;
     pid_t ended;
-    while ((ended = waitpid(process->id, &status, WNOHANG)) == 0 && ms_left(begin_ns, limit_ms) > 0)
+    while ((ended = waitpid(process->id, &status, WNOHANG)) == 0 && hub_ms_left(begin_ns, limit_ms) > 0)
         usleep(2000);
     if (ended != process->id)
         fail_msg("a process has not ended within %d ms", limit_ms);

@@ -14,10 +14,11 @@ struct hub_process {
     int output; /* -1: none, or at its end */
     char said[1024];
     size_t num_said; /* bytes of a line that has not ended */
-    uint64_t num_joined, num_lost, step, first_iteration;
-    char last_lost[256]; /* why */
-    char sum[32];        /* of "done"; "": not yet */
-    char metrics[64];    /* where a hub serves them; "": nowhere */
+    uint64_t num_joined, num_lost, num_steps, step, first_iteration;
+    uint32_t num_contributors; /* of the last step */
+    char last_lost[256];       /* why */
+    char sum[32];              /* of "done"; "": not yet */
+    char metrics[64];          /* where a hub serves them; "": nowhere */
 };
 
 struct hub_job {
@@ -47,10 +48,14 @@ void hub_process_kill(struct hub_process *process);
 /* Waits for its end; the exit code, or 128 + the signal's number; fails the test after the limit. */
 int hub_process_wait(struct hub_process *process, int limit_ms);
 
+/* Of the limit, since then: 0 when it is over. */
+int hub_ms_left(uint64_t begin_ns, int limit_ms);
+
 /* Takes in what has been said until the condition holds; false: not within the limit. */
 typedef bool (*hub_job_condition)(const struct hub_job *job, void *context);
 bool hub_job_wait(struct hub_job *job, hub_job_condition holds, void *context, int limit_ms);
 void hub_job_listen(struct hub_job *job, int duration_ms);
+void hub_job_catch_up(struct hub_job *job); /* takes in all that has been said by now */
 
 uint64_t hub_job_least_step(const struct hub_job *job);
 bool hub_job_is_done(const struct hub_job *job, void *unused); /* all workers */

@@ -4,8 +4,8 @@
  *
  *     training_worker address=HOST:PORT rank=R workers=W iterations=N [name=value ...]
  *
- * says on its standard output, a line each: "joined ITERATION", "step ITERATION", "lost ITERATION WHY" and in the end
- * "done DIGITS", a checksum of the parameters. Ends with the exit code of what it could not overcome. */
+ * says on its standard output, a line each: "joined ITERATION", "step ITERATION CONTRIBUTORS", "lost ITERATION WHY" and in the
+ * end "done DIGITS", a checksum of the parameters. Ends with the exit code of what it could not overcome. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +138,7 @@ static ph_status test_all(struct worker *worker)
 
 static ph_status step(struct worker *worker)
 {
+    struct ph_hub_client_info info;
     PH_TRY(set_learning_rate(worker));
     for (size_t key = 0; key < NUM_KEYS; key++) {
         make_gradient(worker, key, worker->iteration);
@@ -147,7 +148,8 @@ static ph_status step(struct worker *worker)
         PH_TRY(test_all(worker));
     PH_TRY(ph_hub_wait_all(worker->client));
     worker->iteration++;
-    printf("step %llu\n", (unsigned long long)worker->iteration);
+    ph_hub_client_describe(worker->client, &info);
+    printf("step %llu %u\n", (unsigned long long)worker->iteration, info.num_contributors);
     if (worker->pause_ms > 0)
         pause_for(worker->pause_ms);
     return PH_OK;
