@@ -122,6 +122,8 @@ ph_status kept_job_train(struct test_worker *worker)
         while (pushed < trial->stop_at && pushed < done + depth)
             PH_TRY(push(worker, ++pushed));
         PH_TRY(take(worker, done + 1));
+        if (worker->rank == 0 && done + 1 == trial->save_at)
+            PH_TRY(ph_hub_checkpoint(worker->client));
     }
     if (trial->is_saved && worker->rank == 0)
         PH_TRY(ph_hub_checkpoint(worker->client));

@@ -21,6 +21,7 @@ struct kept_job {
     bool has_own_parameters;
     uint64_t stop_at; /* the iteration at which workers stop */
     bool is_saved;    /* rank 0 asks for a checkpoint then */
+    uint64_t save_at; /* ... and after this iteration, too; 0: not */
     bool has_left;    /* they leave in good order, instead of dying */
     /* What rank 0 tells: */
     uint64_t first_iteration;
