@@ -6,6 +6,7 @@
  *
  * `phloem hub` is a hub in a process of its own, and says at which ADDRESS it is ready. NONCE is a number that all workers
  * of this job know, and that no earlier job had. Build: cc hub_worker.c $(pkg-config --cflags --libs phloem-hub) */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,18 +132,26 @@ static int run_all_here(void)
     return ph_status_exit_code(first.status != PH_OK ? first.status : second.status);
 }
 
+static bool read_number(const char *text, uint64_t limit, uint64_t *number_out)
+{
+    char *end;
+    errno = 0;
+    *number_out = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *number_out <= limit;
+}
+
 int main(int argc, char **argv)
 {
+    uint64_t rank, num_workers, nonce;
     if (argc == 1)
         return run_all_here();
-    if (argc != 5) {
+    if (argc != 5 || !read_number(argv[2], UINT32_MAX, &rank) ||
+        !read_number(argv[3], UINT32_MAX, &num_workers) || !read_number(argv[4], UINT64_MAX, &nonce)) {
         fprintf(stderr, "usage: hub_worker [ADDRESS RANK NUM_WORKERS NONCE]\n");
         return 2;
     }
-    struct worker worker = {.address = argv[1],
-        .rank = (uint32_t)strtoul(argv[2], NULL, 10),
-        .num_workers = (uint32_t)strtoul(argv[3], NULL, 10),
-        .nonce = strtoull(argv[4], NULL, 10)};
+    struct worker worker = {
+        .address = argv[1], .rank = (uint32_t)rank, .num_workers = (uint32_t)num_workers, .nonce = nonce};
     run_worker(&worker);
     return ph_status_exit_code(worker.status);
 }

@@ -21,9 +21,12 @@
  * iteration, and the job ends with the bits of one that nothing has happened to. So a worker that survives is a loop:
  *
  *     do {
+ *         client = NULL;
  *         status = ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration), the first that fails;
  *         for (; status == PH_OK && iteration < end; iteration++)
  *             status = an iteration;
+ *         if (status == PH_OK)
+ *             what was learnt is there, and ph_hub_leave(client);
  *         ph_hub_client_destroy(client);
  *     } while (status == PH_ERROR_PEER);
  *
