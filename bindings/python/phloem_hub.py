@@ -347,21 +347,41 @@ class Client:
 
 
 class Server:
-    """A hub in a thread of this process, from `with` on to its end. `options` are members of ServerOptions."""
+    """A hub in a thread of this process, from `with` on to its end or close(); where it has failed, that raises what it
+    has failed with. `options` are members of ServerOptions."""
 
     def __init__(self, **options):
         made = ctypes.c_void_p()
+        self._made = self._error = None
         self._options = ServerOptions(**options)  # whose texts the hub borrows
         _call("server_create", self._options, ctypes.byref(made))
         self._made = made
         self.address = _call("server_address", made).decode()
-        self._thread = threading.Thread(target=_call, args=("server_run", made, None), daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        try:
+            _call("server_run", self._made, None)
+        except HubError as error:
+            self._error = error
+
+    def close(self):
+        """Ends the hub, entered or not."""
+        if self._made is None:
+            return
+        if self._thread.ident is not None:
+            _call("server_stop", self._made)
+            self._thread.join()
+        _call("server_destroy", self._made)
+        self._made = None
+        if self._error is not None:
+            raise self._error
 
     def __enter__(self):
+        if self._made is None:
+            raise HubError(Status.ERROR_USAGE, "this hub was closed")
         self._thread.start()
         return self
 
     def __exit__(self, *_):
-        _call("server_stop", self._made)
-        self._thread.join()
-        _call("server_destroy", self._made)
+        self.close()

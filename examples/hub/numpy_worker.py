@@ -47,11 +47,7 @@ def work(address, rank, num_workers, nonce):
         sys.stdout.write(f"rank {rank} of {num_workers}: {NUM_EXCHANGES} exchanges over {transport}, sums are right\n")
 
 
-def main():
-    if len(sys.argv) == 5:
-        work(sys.argv[1], *map(int, sys.argv[2:]))
-        return 0
-    num_workers = int(sys.argv[1]) if len(sys.argv) == 2 else 3
+def run_all_here(num_workers):
     spawning = multiprocessing.get_context("spawn")
     with phloem_hub.Server() as server:
         workers = [spawning.Process(target=work, args=(server.address, rank, num_workers, 1))
@@ -61,6 +57,19 @@ def main():
         for worker in workers:
             worker.join()
     return 0 if all(worker.exitcode == 0 for worker in workers) else 1
+
+
+def main():
+    address, numbers = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 2 else (None, sys.argv[1:] or ["3"])
+    is_right = all(number.isdecimal() for number in numbers) and len(numbers) == (1 if address is None else 3)
+    if not is_right or (address is None and int(numbers[0]) == 0):
+        sys.stderr.write("usage: numpy_worker.py [NUM_WORKERS]\n"
+                         "       numpy_worker.py ADDRESS RANK NUM_WORKERS NONCE\n")
+        return 2
+    if address is None:
+        return run_all_here(int(numbers[0]))
+    work(address, *map(int, numbers))
+    return 0
 
 
 if __name__ == "__main__":

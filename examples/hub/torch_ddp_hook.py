@@ -149,13 +149,17 @@ def work(rank, address, folder):
 
 
 def main():
+    if sys.argv[1:] not in ([], ["--plain"]):
+        sys.stderr.write("usage: torch_ddp_hook.py [--plain]\n")
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1:] == ["--plain"]:
             torch.multiprocessing.spawn(work, (None, folder), NUM_WORKERS)
         else:
             with phloem_hub.Server() as server:
                 torch.multiprocessing.spawn(work, (server.address, folder), NUM_WORKERS)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

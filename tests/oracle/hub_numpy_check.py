@@ -31,6 +31,9 @@ def check_example(source):
         sys.exit(f"numpy_worker.py ended with {finished.returncode}:\n{finished.stderr}")
     wanted = [f"rank {rank} of 3: 5 exchanges over shared memory, sums are right" for rank in range(3)]
     assert sorted(finished.stdout.splitlines()) == wanted, finished.stdout
+    for arguments in (["0"], ["three"], ["-1"], ["1", "2"], ["127.0.0.1:1", "x", "2", "77"], ["127.0.0.1:1", "0", "2"]):
+        finished = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True, timeout=200)
+        assert finished.returncode == 2 and finished.stderr.startswith("usage: numpy_worker.py"), (arguments, finished)
 
 
 # ---- optimizers ----
@@ -184,6 +187,27 @@ def check_deaths(hub, address):
         hub.destroy_service(address, "deaths", nonce)
 
 
+def check_server(hub, folder):
+    """What a hub ends with is raised where it is closed, once; and one that was never entered is closed, too."""
+    traces = pathlib.Path(folder, "traces")
+    traces.mkdir()
+    server = hub.Server(trace_path=traces / "trace.json")
+    with server:
+        traces.rmdir()
+        try:
+            server.close()
+        except hub.HubError as error:
+            assert error.status == hub.Status.ERROR_DISK and "trace.json" in str(error), error
+        else:
+            raise AssertionError("the trace's end was not told")
+    server.close()
+    fails(hub, hub.Status.ERROR_USAGE, "was closed", server.__enter__)
+    kept = hub.Server(checkpoint_folder=folder)
+    kept.close()
+    with hub.Server(checkpoint_folder=folder):  # which the one before has unlocked
+        pass
+
+
 def check_resumption(hub, folder):
     """A job goes on where its checkpoint is, at another hub over the same folder."""
     for run, begun_at in enumerate([0, 3]):
@@ -216,6 +240,7 @@ def main():
         check_arrays(phloem_hub, server.address)
         check_deaths(phloem_hub, server.address)
     with tempfile.TemporaryDirectory() as folder:
+        check_server(phloem_hub, folder)
         check_resumption(phloem_hub, folder)
     print(f"sums, {len(optimizers(phloem_hub))} optimizers, errors and arrays are as NumPy {np.__version__} has them")
 

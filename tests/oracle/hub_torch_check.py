@@ -140,6 +140,9 @@ def main():
     expected = losses_of(expected_file.read_text(encoding="utf-8").splitlines())
     check_losses(losses_of(expected_lines()), expected)
     example = source / "examples" / "hub" / "torch_ddp_hook.py"
+    for arguments in (["--plian"], ["--plain", "2"]):
+        finished = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True, timeout=200)
+        assert finished.returncode == 2 and finished.stderr.startswith("usage: torch_ddp_hook.py"), finished
     through_hub = run(example)
     check_losses(losses_of(through_hub), expected)
     buckets = [line for line in through_hub if "buckets" in line]
