@@ -239,6 +239,8 @@ static bool set_option(struct worker *worker, const char *name, const char *valu
         return set_optimizer(worker, value);
     if (strcmp(name, "address") == 0)
         worker->options.address = value;
+    else if (strcmp(name, "secret") == 0)
+        worker->options.secret_file = value;
     else if (strcmp(name, "service") == 0)
         worker->service.name = value;
     else if (strcmp(name, "iterations") == 0)
