@@ -76,13 +76,17 @@ static size_t count_weight_arrays(const struct ph_job_memory_options *options)
     return weights + options->has_m + options->has_s + (options->has_sums ? options->depth : 0);
 }
 
+size_t ph__job_books_bytes(size_t num_chunks, uint32_t num_workers)
+{
+    return num_chunks * (sizeof(struct ph_chunk_state) + num_workers * sizeof(struct ph_chunk_worker));
+}
+
 size_t ph__job_memory_bytes(const struct ph_job_memory_options *options)
 {
     const struct ph_layout_sizes *sizes = &options->layout->sizes;
     return sizes->gradient_bytes * options->num_versions +
            count_weight_arrays(options) * sizes->num_weights * sizeof(float) +
-           sizes->num_chunks *
-               (sizeof(struct ph_chunk_state) + options->num_workers * sizeof(struct ph_chunk_worker));
+           ph__job_books_bytes(sizes->num_chunks, options->num_workers);
 }
 
 static ph_status allocate_weights(const struct ph_job_memory *memory, const char *what, float **array_out)

@@ -78,6 +78,9 @@ struct ph_job_memory_options {
     bool has_m, has_s, has_sums;
 };
 
+/* What is known of chunks takes so much, in each hub that has any of them. */
+size_t ph__job_books_bytes(size_t num_chunks, uint32_t num_workers);
+
 /* What it takes, without the workers'. */
 size_t ph__job_memory_bytes(const struct ph_job_memory_options *options);
 

@@ -83,7 +83,22 @@ static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
     return job;
 }
 
-static ph_status build_layout(struct ph_tenant *tenant, struct ph_autotune *tuning)
+/* Placing chunks takes the control thread's time, so that what cannot be is refused before. */
+static ph_status create_layout(
+    struct ph_tenant *tenant, const struct ph_layout_key *keys, size_t chunk_bytes, uint64_t max_bytes)
+{
+    struct ph_layout_sizes sizes;
+    PH_TRY(ph__layout_measure(keys, tenant->num_keys, chunk_bytes, &sizes));
+    const size_t bytes = ph__job_books_bytes(sizes.num_chunks, tenant->settings.service.num_workers);
+    if (bytes > max_bytes)
+        return ph_fail(PH_ERROR_MEMORY,
+            "service '%s': the books of its %zu chunks alone take %zu bytes on the hub, and %llu are left "
+            "for it",
+            tenant->settings.name, sizes.num_chunks, bytes, (unsigned long long)max_bytes);
+    return ph__layout_create(keys, tenant->num_keys, chunk_bytes, &tenant->layout);
+}
+
+static ph_status build_layout(struct ph_tenant *tenant, struct ph_autotune *tuning, uint64_t max_bytes)
 {
     struct ph_layout_key *keys = calloc(tenant->num_keys, sizeof *keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
@@ -97,8 +112,8 @@ static ph_status build_layout(struct ph_tenant *tenant, struct ph_autotune *tuni
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
     }
     tenant->chunks = describe_chunks(tenant);
-    const ph_status status = ph__layout_create(
-        keys, tenant->num_keys, ph__autotune_chunk_bytes(tuning, &tenant->chunks), &tenant->layout);
+    const ph_status status =
+        create_layout(tenant, keys, ph__autotune_chunk_bytes(tuning, &tenant->chunks), max_bytes);
     free(keys);
     return status;
 }
@@ -293,7 +308,7 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
 static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     PH_TRY(check_optimizers(tenant));
-    PH_TRY(build_layout(tenant, options->tuning));
+    PH_TRY(build_layout(tenant, options->tuning, options->max_bytes));
     PH_TRY(spread_chunks(tenant));
     PH_TRY(build_memory(tenant, options));
     if (tenant->is_restored)

@@ -1,8 +1,9 @@
-/* What becomes of a running job when a worker leaves it in good order, seen by the one that stays. */
+/* What becomes of a running job when a worker leaves it in good order, seen by the one that stays; and a job that is refused. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "support/hub_thread.h"
 
 #define NUM_ELEMENTS 20000u /* several chunks */
@@ -120,11 +121,30 @@ static void a_job_that_may_shrink_goes_on(void **state)
     }
 }
 
+/* Placing so many chunks would keep the control thread, and so all other jobs, waiting for seconds. */
+static void a_job_of_too_many_chunks_is_refused_before_they_are_placed(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    struct ph_hub_client *client;
+    const struct ph_hub_key key = {.num_elements = (size_t)1 << 26, .dtype = PH_F32};
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.max_bytes = (uint64_t)1 << 20});
+    struct ph_hub_service service = hub_thread_service("crumbs", 1);
+    service.chunk_bytes = PH_ALIGNMENT;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_ok(ph_hub_connect(&hub.options, "crumbs", HUB_THREAD_NONCE, 0, &client));
+    assert_fails(
+        ph_hub_init(client, &key, 1, NULL), PH_ERROR_MEMORY, "the books of its 4194304 chunks alone");
+    ph_hub_client_destroy(client);
+    hub_thread_end(&hub);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_synchronous_job_ends_when_its_first_worker_leaves),
         cmocka_unit_test(a_job_that_may_shrink_goes_on),
+        cmocka_unit_test(a_job_of_too_many_chunks_is_refused_before_they_are_placed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
