@@ -1,84 +1,378 @@
-/* What a stranger says to a hub: an input is a list of control frames – a type, the size of a body in two bytes, the body – that are
- * said over one connection, local or not as its first byte says, behind a proper greeting or without one. The hub answers
- * or ends the connection; afterwards it has no job and no connection left, and as many bytes in use as before. */
+/* What strangers say to a hub. The first byte of an input chooses: over a local connection or not (1), without a greeting (2), to
+ * a hub that has a secret (4) or to one that keeps checkpoints, how far the handshake goes (8 and 16: enum handshake), and
+ * whether all is said again to what the first time has left behind (32). The rest is a list of frames: a type, the size of
+ * a body in two bytes, the body. A frame AS_WORKERS_DO has the body that a worker would send, made here so that it does not go
+ * stale, and the input's bytes are edits of it (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any. TURN_TO goes
+ * on with another connection.
+ *
+ * The hub answers what a worker can read, or ends the connection; afterwards it has no job and no connection left. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/directory.h"
+#include "base/file.h"
+#include "hub/handshake.h"
 #include "hub/server_state.h"
 #include "support/fuzz_support.h"
 
-enum { MAX_FRAMES = 12, HEAD_BYTES = 8 };
+enum {
+    MAX_FRAMES = 24,
+    MAX_BODY = 1000,
+    HEAD_BYTES = 8,
+    NUM_SPEAKERS = 3,
+    MAX_HELD = 16,
+    SECRET_HUB = 1,
+    NUM_HUBS
+};
+enum { AS_WORKERS_DO = 128, WRONG_TAG = 64, TURN_TO = 0, NONCE = 7 };
+enum { IS_LOCAL = 1, HAS_NO_GREETING = 2, HAS_SECRET = 4, HANDSHAKE_SHIFT = 3, IS_SAID_TWICE = 32 };
 
-static struct ph_hub_server *server;
+/* How far a worker goes with a hub that has a secret, before the input has its say. */
+enum handshake { PROVED, GREETED, WRONGLY_PROVED, PROVED_BUT_UNTAGGED };
 
-static void start_server(void)
+struct speaker { /* one connection */
+    int socket;
+    struct ph_control_stream *stream; /* to hear with; owns the socket. NULL: not open */
+    struct ph_frame_key *key;         /* of what is said; NULL: no tags */
+    bool is_silent;                   /* it hears nothing any more: ended, or a link */
+    int held[MAX_HELD];               /* what came with a layout: without it, a worker is gone */
+    size_t num_held;
+};
+
+static struct ph_hub_server *hubs[NUM_HUBS];
+static char folder[64];
+static const char secret_text[] = "sixteen bytes and some more";
+
+static struct conversation {
+    struct ph_hub_server *hub;
+    uint8_t choices;
+    struct speaker speakers[NUM_SPEAKERS];
+} now;
+
+static const struct ph_hub_key keys[] = {{.num_elements = 1000}, {.num_elements = 5000, .dtype = PH_BF16}};
+static const struct ph_hub_share alone = {.num_hubs = 1};
+
+/* ---- hubs ---- */
+
+static void start_hubs(void)
 {
-    const struct ph_hub_server_options options = {
+    struct ph_hub_server_options options = {
         .num_threads = 1, .wait = PH_HUB_WAIT_SLEEP, .max_bytes = (uint64_t)1 << 20, .max_jobs = 4};
-    fuzz_require(ph_hub_server_create(&options, &server) == PH_OK);
+    char secret_file[64];
+    fuzz_folder_path("secret", secret_file);
+    fuzz_put(secret_file, secret_text, strlen(secret_text));
+    fuzz_folder_path("checkpoints", folder);
+    options.checkpoint_folder = folder;
+    fuzz_require(ph_hub_server_create(&options, &hubs[0]) == PH_OK);
+    options.checkpoint_folder = NULL;
+    options.secret_file = secret_file;
+    fuzz_require(ph_hub_server_create(&options, &hubs[SECRET_HUB]) == PH_OK);
+}
+
+/* Core threads and tasks have been given something that they do by themselves. */
+static bool is_busy(void)
+{
+    for (const struct ph_session *session = now.hub->sessions; session != NULL; session = session->next) {
+        if (session->awaited != NULL)
+            return true;
+    }
+    for (const struct ph_tenant *tenant = now.hub->tenants; tenant != NULL; tenant = tenant->next) {
+        const bool is_working = !tenant->has_begun || tenant->saves.is_restoring;
+        if (tenant->saves.task != NULL || (tenant->state == PH_TENANT_RUNNING && is_working))
+            return true;
+    }
+    return false;
 }
 
 static void take_turns(void)
 {
     for (int i = 0; i < 3; i++)
-        fuzz_require(ph__server_turn(server, 0) == PH_OK);
+        fuzz_require(ph__server_turn(now.hub, 0) == PH_OK);
+    while (is_busy())
+        fuzz_require(ph__server_turn(now.hub, 1) == PH_OK);
 }
 
-static void say(int socket, uint16_t type, const void *body, size_t size)
+/* ---- hearing ---- */
+
+/* What the hub says is what a worker understands. */
+static void check_frame(const struct ph_control_frame *frame)
 {
-    unsigned char frame[HEAD_BYTES + 1024];
+    struct ph_server_challenge challenge;
+    struct ph_welcome welcome;
+    struct ph_answer answer;
+    struct ph_joined joined;
+    struct ph_job_layout layout;
+    uint64_t iterations[PH_LAYOUT_MAX_KEYS];
+    const struct ph_tenant *tenant = now.hub->tenants;
+    if (frame->type == PH_FRAME_CHALLENGE)
+        fuzz_require(ph__get_server_challenge(frame->body, frame->size, &challenge) == PH_OK);
+    else if (frame->type == PH_FRAME_WELCOME)
+        fuzz_require(ph__get_welcome(frame->body, frame->size, &welcome) == PH_OK);
+    else if (frame->type == PH_FRAME_ANSWER || frame->type == PH_FRAME_FAILED)
+        fuzz_require(ph__get_answer(frame->body, frame->size, &answer) == PH_OK);
+    else if (frame->type == PH_FRAME_JOINED)
+        fuzz_require(ph__get_joined(frame->body, frame->size, &joined) == PH_OK);
+    else if (frame->type == PH_FRAME_LAYOUT && tenant != NULL && tenant->next == NULL && tenant->num_keys > 0)
+        fuzz_require(
+            ph__get_layout(frame->body, frame->size, tenant->num_keys, &layout, iterations) == PH_OK);
+    else
+        fuzz_require(frame->type == PH_FRAME_LAYOUT || frame->type == PH_FRAME_BEGIN ||
+                     frame->type == PH_FRAME_GO || frame->type == PH_FRAME_STATUS_TEXT);
+}
+
+static void hold(struct speaker *speaker, const struct ph_control_frame *frame)
+{
+    fuzz_require(frame->num_descriptors <= MAX_HELD - speaker->num_held);
+    for (size_t i = 0; i < frame->num_descriptors; i++)
+        speaker->held[speaker->num_held++] = frame->descriptors[i];
+}
+
+/* false: nothing more has come. */
+static bool take_frame(struct speaker *speaker, struct ph_control_frame *frame)
+{
+    bool is_there;
+    if (ph__control_stream_receive(speaker->stream) != PH_OK)
+        speaker->is_silent = true;
+    fuzz_require(ph__control_stream_take(speaker->stream, frame, &is_there) == PH_OK);
+    return is_there;
+}
+
+static void hear(struct speaker *speaker)
+{
+    struct ph_control_frame frame;
+    while (!speaker->is_silent && take_frame(speaker, &frame)) {
+        check_frame(&frame);
+        hold(speaker, &frame);
+    }
+}
+
+/* ---- saying ---- */
+
+/* A hub that has closed the connection does not listen any more. */
+static void say(struct speaker *speaker, uint16_t type, const void *body, size_t size, bool has_right_tag)
+{
+    unsigned char frame[HEAD_BYTES + MAX_BODY + PH_FRAME_TAG_BYTES];
     struct ph_wire_writer writer;
-    ph__wire_writer_init(&writer, frame, sizeof frame);
+    ph__wire_writer_init(&writer, frame, HEAD_BYTES + MAX_BODY);
     ph__wire_put_u32(&writer, (uint32_t)size);
     ph__wire_put_u16(&writer, type);
     ph__wire_put_u16(&writer, 0);
     ph__wire_put_bytes(&writer, body, size);
-    /* A hub that has closed the connection does not listen any more. */
-    (void)!send(socket, frame, HEAD_BYTES + size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    size_t frame_bytes = HEAD_BYTES + size;
+    if (speaker->key != NULL) {
+        fuzz_require(
+            ph__frame_mac(speaker->key, frame, HEAD_BYTES, body, size, frame + frame_bytes) == PH_OK);
+        frame[frame_bytes] ^= !has_right_tag;
+        frame_bytes += PH_FRAME_TAG_BYTES;
+    }
+    (void)!send(speaker->socket, frame, frame_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     take_turns();
 }
 
-static void greet(int socket)
+static void take_keys(struct speaker *speaker, const struct ph_challenge *challenge)
+{
+    unsigned char key[PH_CONNECTION_KEY_BYTES];
+    const struct ph_secret *secret = now.hub->secret;
+    fuzz_require(ph__handshake_protect(secret, challenge, PH_SIDE_CLIENT, speaker->stream) == PH_OK);
+    fuzz_require(ph__authenticate_key(secret, PH_SIDE_CLIENT, challenge, key) == PH_OK);
+    fuzz_require(ph__frame_key_create(key, &speaker->key) == PH_OK);
+}
+
+/* Answers the hub's challenge, as far as the input wants it. */
+static void prove(struct speaker *speaker, const unsigned char *hello, size_t hello_size)
+{
+    const enum handshake handshake = now.choices >> HANDSHAKE_SHIFT & 3;
+    struct ph_control_frame frame;
+    struct ph_server_challenge answer;
+    struct ph_challenge challenge;
+    unsigned char proof[PH_PROOF_BYTES];
+    fuzz_require(take_frame(speaker, &frame) && frame.type == PH_FRAME_CHALLENGE);
+    fuzz_require(ph__get_server_challenge(frame.body, frame.size, &answer) == PH_OK);
+    fuzz_require(
+        ph__handshake_prove(now.hub->secret, hello, hello_size, &answer, &challenge, proof) == PH_OK);
+    if (handshake == GREETED)
+        return;
+    if (handshake == WRONGLY_PROVED)
+        proof[PH_PROOF_BYTES - 1] ^= 1;
+    say(speaker, PH_FRAME_PROOF, proof, sizeof proof, true);
+    if (handshake == WRONGLY_PROVED) {
+        fuzz_require(take_frame(speaker, &frame) && frame.type == PH_FRAME_ANSWER && speaker->is_silent);
+        return;
+    }
+    take_keys(speaker, &challenge);
+    fuzz_require(take_frame(speaker, &frame) && frame.type == PH_FRAME_WELCOME);
+    if (handshake == PROVED_BUT_UNTAGGED) {
+        ph__frame_key_destroy(speaker->key);
+        speaker->key = NULL;
+    }
+}
+
+static void put_hello(struct ph_wire_writer *writer)
+{
+    const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    ph__put_hello(writer, &hello);
+}
+
+static void greet(struct speaker *speaker)
 {
     unsigned char bytes[64];
     struct ph_wire_writer writer;
-    const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_hello(&writer, &hello);
-    say(socket, PH_FRAME_HELLO, bytes, writer.used);
+    put_hello(&writer);
+    say(speaker, PH_FRAME_HELLO, bytes, writer.used, true);
+    if (now.hub->secret != NULL)
+        prove(speaker, bytes, writer.used);
 }
 
-static void say_all(int socket, const uint8_t *data, size_t size)
+/* ---- as workers do ---- */
+
+static void put_service(struct ph_wire_writer *writer)
 {
+    static const struct ph_hub_optimizer adam = {
+        .kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F};
+    const struct ph_hub_service service = {.name = "job",
+        .nonce = NONCE,
+        .num_workers = 1,
+        .chunk_bytes = 4096,
+        .optimizers = &adam,
+        .num_optimizers = 1};
+    ph__put_service(writer, &service, &alone);
+}
+
+static void put_join(struct ph_wire_writer *writer, uint32_t rank)
+{
+    const struct ph_join join = {.name = "job",
+        .nonce = NONCE,
+        .rank = rank,
+        .is_shared = (now.choices & IS_LOCAL) != 0,
+        .share = alone};
+    ph__put_join(writer, &join);
+}
+
+/* The token of the first worker of all. */
+static void put_attach(struct ph_wire_writer *writer)
+{
+    const struct ph_tenant *tenant = now.hub->tenants;
+    const struct ph_attach attach = {.token = tenant != NULL ? tenant->members[0].token : 0};
+    ph__put_attach(writer, &attach);
+}
+
+/* rank: that joins where nothing is edited. */
+static void put_body(struct ph_wire_writer *writer, uint16_t type, uint32_t rank)
+{
+    if (type == PH_FRAME_HELLO)
+        put_hello(writer);
+    else if (type == PH_FRAME_CREATE)
+        put_service(writer);
+    else if (type == PH_FRAME_JOIN || type == PH_FRAME_DESTROY)
+        put_join(writer, rank);
+    else if (type == PH_FRAME_INIT)
+        ph__put_keys(writer, keys, sizeof keys / sizeof *keys);
+    else if (type == PH_FRAME_ATTACH)
+        put_attach(writer);
+    else if (type == PH_FRAME_STATUS)
+        ph__put_status(writer, "");
+}
+
+/* ---- a conversation ---- */
+
+static void open_speaker(struct speaker *speaker)
+{
+    int ends[2];
+    fuzz_require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+    fuzz_require(ph__session_open(now.hub, ends[0], (now.choices & IS_LOCAL) != 0) == PH_OK);
+    fuzz_require(ph__control_stream_create(ends[1], &speaker->stream) == PH_OK);
+    speaker->socket = ends[1];
+    if ((now.choices & HAS_NO_GREETING) == 0)
+        greet(speaker);
+}
+
+static void close_speaker(struct speaker *speaker)
+{
+    ph__control_stream_destroy(speaker->stream);
+    ph__frame_key_destroy(speaker->key);
+    for (size_t i = 0; i < speaker->num_held; i++)
+        close(speaker->held[i]);
+    *speaker = (struct speaker){0};
+}
+
+static void say_frame(struct speaker *speaker, uint8_t head, const uint8_t *data, size_t size)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    const uint16_t type = head & (WRONG_TAG - 1);
+    const bool has_right_tag = (head & WRONG_TAG) == 0;
+    const bool is_refused = speaker->key != NULL && !has_right_tag && !speaker->is_silent;
+    uint8_t *edited = NULL;
+    size_t unused;
+    if ((head & AS_WORKERS_DO) != 0) {
+        ph__wire_writer_init(&writer, bytes, sizeof bytes);
+        put_body(&writer, type, (uint32_t)(speaker - now.speakers));
+        edited = fuzz_edit((const char *)bytes, writer.used, data, size, 0, &unused, &size);
+        data = edited;
+    }
+    if (size <= MAX_BODY)
+        say(speaker, type, data, size, has_right_tag);
+    /* Where this was answered, what comes is said by a core thread. */
+    if (type == PH_FRAME_ATTACH && !is_refused)
+        speaker->is_silent = true;
+    hear(speaker);
+    fuzz_require(!is_refused || size > MAX_BODY || speaker->is_silent);
+    free(edited);
+}
+
+static void say_all(const uint8_t *data, size_t size)
+{
+    size_t speaker = 0;
     for (int i = 0; i < MAX_FRAMES && size >= 3; i++) {
         const size_t wanted = data[1] | (size_t)data[2] << 8, left = size - 3;
         const size_t body = wanted < left ? wanted : left;
-        if (body > 1000)
-            return;
-        say(socket, data[0], data + 3, body);
+        if (data[0] == (AS_WORKERS_DO | TURN_TO))
+            speaker = body > 0 ? data[3] % NUM_SPEAKERS : 0;
+        if (now.speakers[speaker].stream == NULL)
+            open_speaker(&now.speakers[speaker]);
+        if (data[0] != (AS_WORKERS_DO | TURN_TO))
+            say_frame(&now.speakers[speaker], data[0], data + 3, body);
         data += 3 + body;
         size -= 3 + body;
     }
 }
 
+static void converse(const uint8_t *data, size_t size)
+{
+    say_all(data, size);
+    for (size_t i = 0; i < NUM_SPEAKERS; i++)
+        close_speaker(&now.speakers[i]);
+    while (now.hub->sessions != NULL)
+        take_turns();
+    ph__server_end_tenants(now.hub);
+    fuzz_require(now.hub->tenants == NULL && ph__server_bytes_left(now.hub) == now.hub->max_bytes);
+}
+
+static ph_status remove_checkpoint(void *argument, const char *name)
+{
+    char path[600];
+    (void)argument;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (ph__path_ends_in(name, PH_CHECKPOINT_ENDING))
+        unlink(path);
+    return PH_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int ends[2];
     if (size < 1)
         return 0;
-    if (server == NULL)
-        start_server();
-    fuzz_require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    fuzz_require(ph__session_open(server, ends[0], (data[0] & 1) != 0) == PH_OK);
-    if ((data[0] & 2) == 0)
-        greet(ends[1]);
-    say_all(ends[1], data + 1, size - 1);
-    close(ends[1]);
-    while (server->sessions != NULL)
-        take_turns();
-    ph__server_end_tenants(server);
-    fuzz_require(server->tenants == NULL);
+    if (hubs[0] == NULL)
+        start_hubs();
+    now =
+        (struct conversation){.hub = hubs[(data[0] & HAS_SECRET) != 0 ? SECRET_HUB : 0], .choices = data[0]};
+    converse(data + 1, size - 1);
+    if ((data[0] & IS_SAID_TWICE) != 0)
+        converse(data + 1, size - 1);
+    fuzz_require(ph__directory_visit(folder, remove_checkpoint, NULL) == PH_OK);
     return 0;
 }
