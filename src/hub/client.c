@@ -82,10 +82,11 @@ struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client)
 static ph_status take_control_frame(const struct ph_control_frame *frame)
 {
     struct ph_answer answer;
+    ph__control_frame_close(frame);
     if (frame->type != PH_FRAME_FAILED)
         return ph_fail(
             PH_ERROR_PEER, "the hub sends a message of type %u that was not asked for", frame->type);
-    PH_TRY(ph__get_answer(frame->body, frame->size, &answer));
+    PH_TRY(ph__get_failure(frame->body, frame->size, &answer));
     return ph_fail(PH_ERROR_PEER, "%s", answer.text);
 }
 

@@ -1,8 +1,6 @@
 /* See client_greet.h. */
 #include "hub/client_greet.h"
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/random_bytes.h"
 #include "hub/handshake.h"
@@ -59,16 +57,18 @@ static ph_status await_frame(
     }
 }
 
+/* Descriptors come with a layout alone. */
 static ph_status check_answer(const struct ph_control_frame *frame, enum ph_hub_frame wanted)
 {
     struct ph_answer answer;
+    if (frame->type != wanted || wanted != PH_FRAME_LAYOUT)
+        ph__control_frame_close(frame);
     if (frame->type == wanted && wanted != PH_FRAME_ANSWER)
         return PH_OK;
-    for (size_t i = 0; i < frame->num_descriptors; i++)
-        close(frame->descriptors[i]);
     if (frame->type != PH_FRAME_ANSWER && frame->type != PH_FRAME_FAILED)
         return ph_fail(PH_ERROR_PEER, "the hub answers with a message of type %u", frame->type);
-    PH_TRY(ph__get_answer(frame->body, frame->size, &answer));
+    PH_TRY(frame->type == PH_FRAME_FAILED ? ph__get_failure(frame->body, frame->size, &answer)
+                                          : ph__get_answer(frame->body, frame->size, &answer));
     if (answer.status != PH_OK)
         return ph_fail(answer.status, "%s", answer.text);
     return wanted == PH_FRAME_ANSWER ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub agrees, but says nothing");

@@ -125,8 +125,16 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer
     PH_TRY(finish(&reader, "answer"));
     if (!is_status(number))
         return ph_fail(PH_ERROR_PEER, "an answer with status %u", number);
+    if (number != 0 && answer_out->text[0] == '\0')
+        return ph_fail(PH_ERROR_PEER, "the other side reports status %u and does not say why", number);
     answer_out->status = -(ph_status)number;
     return PH_OK;
+}
+
+ph_status ph__get_failure(const void *body, size_t size, struct ph_answer *answer_out)
+{
+    PH_TRY(ph__get_answer(body, size, answer_out));
+    return answer_out->status != PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "a failure that is no error");
 }
 
 /* ---- services ---- */

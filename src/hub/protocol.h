@@ -147,7 +147,10 @@ ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_serv
 ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES]);
 ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach_out);
 ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welcome_out);
-ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer_out);
+ph_status ph__get_answer(
+    const void *body, size_t size, struct ph_answer *answer_out); /* an error has a text */
+ph_status ph__get_failure(
+    const void *body, size_t size, struct ph_answer *answer_out); /* what is no error is refused */
 ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out);
 ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
 ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);

@@ -352,3 +352,8 @@ ph_status ph__control_stream_take(
     *is_there_out = true;
     return PH_OK;
 }
+
+void ph__control_frame_close(const struct ph_control_frame *frame)
+{
+    close_all(frame->descriptors, frame->num_descriptors);
+}

@@ -62,4 +62,6 @@ ph_status ph__control_stream_receive(struct ph_control_stream *stream);
 ph_status ph__control_stream_take(
     struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out);
 
+void ph__control_frame_close(const struct ph_control_frame *frame); /* its descriptors, which nobody wants */
+
 #endif

@@ -1,4 +1,4 @@
-/* A job's layout as bytes: what comes out of them is what was written, or an error. */
+/* A job's layout as bytes: what comes out of them is what was written, or an error. And answers that are errors. */
 #include "hub/protocol.h"
 
 #include <stdlib.h>
@@ -151,6 +151,35 @@ static void there_is_a_limit_to_core_threads(void **state)
     }
 }
 
+/* ---- answers ---- */
+
+static ph_status read_answer(ph_status status, const char *text, bool is_failure)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_answer answer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, status, text);
+    return is_failure ? ph__get_failure(bytes, writer.used, &answer)
+                      : ph__get_answer(bytes, writer.used, &answer);
+}
+
+static void an_error_says_why(void **state)
+{
+    (void)state;
+    assert_ok(read_answer(PH_OK, "", false));
+    assert_ok(read_answer(PH_ERROR_USAGE, "why", false));
+    assert_fails(read_answer(PH_ERROR_USAGE, "", false), PH_ERROR_PEER, "does not say why");
+    assert_fails(read_answer(PH_ERROR_USAGE, "", true), PH_ERROR_PEER, "does not say why");
+}
+
+static void a_failure_is_an_error(void **state)
+{
+    (void)state;
+    assert_ok(read_answer(PH_ERROR_PEER, "why", true));
+    assert_fails(read_answer(PH_OK, "", true), PH_ERROR_PEER, "a failure that is no error");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +189,8 @@ int main(void)
         cmocka_unit_test(bytes_of_an_address_that_are_no_text_are_refused),
         cmocka_unit_test(a_layout_that_ends_early_or_goes_on_is_refused),
         cmocka_unit_test(there_is_a_limit_to_core_threads),
+        cmocka_unit_test(an_error_says_why),
+        cmocka_unit_test(a_failure_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,78 @@
+/* What a worker does with descriptors that a hub sends where it has none to send. */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hub/client_greet.h"
+#include "net/doorbell.h"
+#include "support/test_support.h"
+
+struct pair {
+    struct ph_control_stream *worker, *hub;
+};
+
+static struct pair make_pair(void)
+{
+    struct pair pair;
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    assert_ok(ph__control_stream_create(ends[0], &pair.worker));
+    assert_ok(ph__control_stream_create(ends[1], &pair.hub));
+    return pair;
+}
+
+static void free_pair(struct pair *pair)
+{
+    ph__control_stream_destroy(pair->worker);
+    ph__control_stream_destroy(pair->hub);
+}
+
+/* The hub says a frame of this type with one end of a doorbell, which only the worker holds then. Returns the other end. */
+static int say_with_doorbell(const struct pair *pair, enum ph_hub_frame type)
+{
+    int bell[2];
+    assert_ok(ph__doorbell_create(bell));
+    assert_ok(ph__control_stream_put(pair->hub, (uint16_t)type, NULL, 0, &bell[1], 1));
+    assert_ok(ph__control_stream_flush(pair->hub));
+    close(bell[1]);
+    return bell[0];
+}
+
+static void descriptors_that_nobody_wants_are_closed(void **state)
+{
+    (void)state;
+    struct pair pair = make_pair();
+    struct ph_control_frame frame;
+    bool is_there;
+    const int bell = say_with_doorbell(&pair, PH_FRAME_BEGIN);
+    assert_ok(ph__client_look_for(pair.worker, PH_FRAME_BEGIN, &frame, &is_there));
+    assert_true(is_there);
+    assert_false(ph__doorbell_answer(bell)); /* nobody holds the other end */
+    close(bell);
+    free_pair(&pair);
+}
+
+static void those_of_a_layout_are_kept(void **state)
+{
+    (void)state;
+    struct pair pair = make_pair();
+    struct ph_control_frame frame;
+    bool is_there;
+    const int bell = say_with_doorbell(&pair, PH_FRAME_LAYOUT);
+    assert_ok(ph__client_look_for(pair.worker, PH_FRAME_LAYOUT, &frame, &is_there));
+    assert_true(is_there);
+    assert_int_equal(frame.num_descriptors, 1);
+    assert_true(ph__doorbell_answer(bell));
+    ph__control_frame_close(&frame);
+    assert_false(ph__doorbell_answer(bell));
+    close(bell);
+    free_pair(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(descriptors_that_nobody_wants_are_closed),
+        cmocka_unit_test(those_of_a_layout_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
