@@ -1,11 +1,11 @@
 /* What strangers say to a hub. The first byte of an input chooses: over a local connection or not (1), without a greeting (2), to
  * a hub that has a secret (4) or to one that keeps checkpoints, how far the handshake goes (8 and 16: enum handshake), and
- * whether all is said again to what the first time has left behind (32). The rest is a list of frames: a type, the size of
- * a body in two bytes, the body. A frame AS_WORKERS_DO has the body that a worker would send, made here so that it does not go
+ * whether all is said again to what the first time has left behind (32). The rest is a list of records (fuzz_frames.h), one
+ * a frame of the type that it begins with. A frame AS_WORKERS_DO has the body that a worker would send, made here so that it does not go
  * stale, and the input's bytes are edits of it (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any. TURN_TO goes
  * on with another connection.
  *
- * The hub answers what a worker can read, or ends the connection; afterwards it has no job and no connection left. */
+ * The hub answers what a worker can read, or ends the connection; afterwards it has no job, no connection and no descriptor left. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "hub/handshake.h"
 #include "hub/server_state.h"
-#include "support/fuzz_support.h"
+#include "support/fuzz_frames.h"
 
 enum {
     MAX_FRAMES = 24,
@@ -151,24 +151,13 @@ static void hear(struct speaker *speaker)
 
 /* ---- saying ---- */
 
-/* A hub that has closed the connection does not listen any more. */
 static void say(struct speaker *speaker, uint16_t type, const void *body, size_t size, bool has_right_tag)
 {
-    unsigned char frame[HEAD_BYTES + MAX_BODY + PH_FRAME_TAG_BYTES];
-    struct ph_wire_writer writer;
-    ph__wire_writer_init(&writer, frame, HEAD_BYTES + MAX_BODY);
-    ph__wire_put_u32(&writer, (uint32_t)size);
-    ph__wire_put_u16(&writer, type);
-    ph__wire_put_u16(&writer, 0);
-    ph__wire_put_bytes(&writer, body, size);
-    size_t frame_bytes = HEAD_BYTES + size;
-    if (speaker->key != NULL) {
-        fuzz_require(
-            ph__frame_mac(speaker->key, frame, HEAD_BYTES, body, size, frame + frame_bytes) == PH_OK);
-        frame[frame_bytes] ^= !has_right_tag;
-        frame_bytes += PH_FRAME_TAG_BYTES;
-    }
-    (void)!send(speaker->socket, frame, frame_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    unsigned char head[FUZZ_CONTROL_HEAD_BYTES];
+    fuzz_control_head(type, size, 0, head);
+    const struct fuzz_frame frame = {
+        .head = head, .head_bytes = sizeof head, .body = body, .size = size, .has_wrong_tag = !has_right_tag};
+    fuzz_send_frame(speaker->socket, speaker->key, &frame);
     take_turns();
 }
 
@@ -299,45 +288,43 @@ static void close_speaker(struct speaker *speaker)
     *speaker = (struct speaker){0};
 }
 
-static void say_frame(struct speaker *speaker, uint8_t head, const uint8_t *data, size_t size)
+static void say_record(struct speaker *speaker, const struct fuzz_record *record)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
-    const uint16_t type = head & (WRONG_TAG - 1);
-    const bool has_right_tag = (head & WRONG_TAG) == 0;
+    const uint16_t type = record->head & (WRONG_TAG - 1);
+    const bool has_right_tag = (record->head & WRONG_TAG) == 0;
     const bool is_refused = speaker->key != NULL && !has_right_tag && !speaker->is_silent;
+    const uint8_t *body = record->body;
     uint8_t *edited = NULL;
-    size_t unused;
-    if ((head & AS_WORKERS_DO) != 0) {
+    size_t size = record->size, unused;
+    if ((record->head & AS_WORKERS_DO) != 0) {
         ph__wire_writer_init(&writer, bytes, sizeof bytes);
         put_body(&writer, type, (uint32_t)(speaker - now.speakers));
-        edited = fuzz_edit((const char *)bytes, writer.used, data, size, 0, &unused, &size);
-        data = edited;
+        body = edited = fuzz_edit((const char *)bytes, writer.used, body, size, 0, &unused, &size);
     }
-    if (size <= MAX_BODY)
-        say(speaker, type, data, size, has_right_tag);
+    if (size <= FUZZ_MAX_BODY)
+        say(speaker, type, body, size, has_right_tag);
     /* Where this was answered, what comes is said by a core thread. */
     if (type == PH_FRAME_ATTACH && !is_refused)
         speaker->is_silent = true;
     hear(speaker);
-    fuzz_require(!is_refused || size > MAX_BODY || speaker->is_silent);
+    fuzz_require(!is_refused || size > FUZZ_MAX_BODY || speaker->is_silent);
     free(edited);
 }
 
 static void say_all(const uint8_t *data, size_t size)
 {
+    struct fuzz_record record;
     size_t speaker = 0;
-    for (int i = 0; i < MAX_FRAMES && size >= 3; i++) {
-        const size_t wanted = data[1] | (size_t)data[2] << 8, left = size - 3;
-        const size_t body = wanted < left ? wanted : left;
-        if (data[0] == (AS_WORKERS_DO | TURN_TO))
-            speaker = body > 0 ? data[3] % NUM_SPEAKERS : 0;
+    for (int i = 0; i < MAX_FRAMES && fuzz_next_record(&data, &size, &record); i++) {
+        const bool is_turn = record.head == (AS_WORKERS_DO | TURN_TO);
+        if (is_turn)
+            speaker = record.size > 0 ? record.body[0] % NUM_SPEAKERS : 0;
         if (now.speakers[speaker].stream == NULL)
             open_speaker(&now.speakers[speaker]);
-        if (data[0] != (AS_WORKERS_DO | TURN_TO))
-            say_frame(&now.speakers[speaker], data[0], data + 3, body);
-        data += 3 + body;
-        size -= 3 + body;
+        if (!is_turn)
+            say_record(&now.speakers[speaker], &record);
     }
 }
 
@@ -368,11 +355,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (hubs[0] == NULL)
         start_hubs();
+    const size_t num_descriptors = fuzz_count_descriptors();
     now =
         (struct conversation){.hub = hubs[(data[0] & HAS_SECRET) != 0 ? SECRET_HUB : 0], .choices = data[0]};
     converse(data + 1, size - 1);
     if ((data[0] & IS_SAID_TWICE) != 0)
         converse(data + 1, size - 1);
     fuzz_require(ph__directory_visit(folder, remove_checkpoint, NULL) == PH_OK);
+    fuzz_require(fuzz_count_descriptors() == num_descriptors);
     return 0;
 }

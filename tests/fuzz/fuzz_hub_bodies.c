@@ -1,0 +1,167 @@
+/* Bodies of control frames, those that workers read and those that hubs read: an input says of which kind it is and then is the
+ * body. What a reader takes keeps the limits that the rest counts on, and is the same when it is written and read again. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/protocol.h"
+#include "support/fuzz_support.h"
+
+enum { MAX_BODY = 4096, MAX_KEYS = 32 };
+
+/* Reads a body, and writes what it was. false: it was refused. */
+typedef bool (*pass_function)(const void *body, size_t size, struct ph_wire_writer *writer);
+
+static bool pass_hello(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_hello hello;
+    if (ph__get_hello(body, size, &hello) != PH_OK)
+        return false;
+    ph__put_hello(writer, &hello);
+    return true;
+}
+
+static bool pass_challenge(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_server_challenge challenge;
+    if (ph__get_server_challenge(body, size, &challenge) != PH_OK)
+        return false;
+    ph__put_server_challenge(writer, &challenge);
+    return true;
+}
+
+static bool pass_attach(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_attach attach;
+    if (ph__get_attach(body, size, &attach) != PH_OK)
+        return false;
+    ph__put_attach(writer, &attach);
+    return true;
+}
+
+static bool pass_welcome(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_welcome welcome;
+    if (ph__get_welcome(body, size, &welcome) != PH_OK)
+        return false;
+    fuzz_require(strlen(welcome.local_socket) <= PH_HUB_MAX_SOCKET_NAME);
+    ph__put_welcome(writer, &welcome);
+    return true;
+}
+
+static bool pass_answer(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_answer answer;
+    if (ph__get_answer(body, size, &answer) != PH_OK)
+        return false;
+    fuzz_require(answer.status <= 0 && strlen(answer.text) <= PH_HUB_MAX_TEXT);
+    ph__put_answer(writer, answer.status, answer.text);
+    return true;
+}
+
+static bool pass_service(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_service_settings settings;
+    if (ph__get_service(body, size, &settings) != PH_OK)
+        return false;
+    fuzz_require(ph__service_check(&settings.service) == PH_OK);
+    fuzz_require(ph__service_check_share(&settings.service, &settings.share) == PH_OK);
+    fuzz_require(settings.service.name == settings.name && settings.service.depth >= 1);
+    ph__put_service(writer, &settings.service, &settings.share);
+    return true;
+}
+
+static bool pass_join(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_join join;
+    if (ph__get_join(body, size, &join) != PH_OK)
+        return false;
+    fuzz_require(strlen(join.name) <= PH_HUB_MAX_NAME);
+    ph__put_join(writer, &join);
+    return true;
+}
+
+static bool pass_joined(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_joined joined;
+    if (ph__get_joined(body, size, &joined) != PH_OK)
+        return false;
+    ph__put_joined(writer, &joined);
+    return true;
+}
+
+static bool pass_status(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    char service[PH_HUB_MAX_NAME + 1];
+    if (ph__get_status(body, size, service) != PH_OK)
+        return false;
+    fuzz_require(strlen(service) <= PH_HUB_MAX_NAME);
+    ph__put_status(writer, service);
+    return true;
+}
+
+static bool pass_keys(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_init_key *keys;
+    size_t num_keys;
+    if (ph__get_keys(body, size, &keys, &num_keys) != PH_OK)
+        return false;
+    fuzz_require(num_keys == size / PH_HUB_KEY_BYTES);
+    for (size_t i = 0; i < num_keys; i++) {
+        const struct ph_hub_key key = {
+            .num_elements = keys[i].num_elements, .dtype = keys[i].dtype, .optimizer = keys[i].optimizer};
+        ph__put_keys(writer, &key, 1);
+    }
+    free(keys);
+    return true;
+}
+
+static size_t layout_head_bytes(void)
+{
+    unsigned char bytes[MAX_BODY];
+    struct ph_wire_writer writer;
+    const struct ph_job_layout layout = {0};
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_layout(&writer, &layout);
+    return writer.used;
+}
+
+/* Of as many keys as its size says. */
+static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_job_layout layout;
+    uint64_t iterations[MAX_KEYS];
+    const size_t head_bytes = layout_head_bytes();
+    const size_t num_keys = size > head_bytes ? (size - head_bytes) / sizeof *iterations : 0;
+    if (num_keys > MAX_KEYS || ph__get_layout(body, size, num_keys, &layout, iterations) != PH_OK)
+        return false;
+    fuzz_require(layout.num_cores > 0 && layout.num_versions >= 1 && layout.num_versions <= 2);
+    fuzz_require(layout.ring_capacity >= 4 && (layout.ring_capacity & (layout.ring_capacity - 1)) == 0);
+    ph__put_layout(writer, &layout);
+    for (size_t i = 0; i < num_keys; i++)
+        ph__wire_put_u64(writer, iterations[i]);
+    return true;
+}
+
+static const pass_function passes[] = {pass_hello, pass_challenge, pass_attach, pass_welcome, pass_answer,
+    pass_service, pass_join, pass_joined, pass_status, pass_keys, pass_layout};
+
+/* A flag of any value but 0 is written as 1: what must come back to the byte is what was written once. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned char first[MAX_BODY], second[MAX_BODY];
+    struct ph_wire_writer writer;
+    size_t first_size, second_size;
+    if (size == 0 || size > MAX_BODY)
+        return 0;
+    const pass_function pass = passes[data[0] % (sizeof passes / sizeof *passes)];
+    ph__wire_writer_init(&writer, first, sizeof first);
+    if (!pass(data + 1, size - 1, &writer))
+        return 0;
+    fuzz_require(ph__wire_writer_finish(&writer, "body", &first_size) == PH_OK && first_size == size - 1);
+    ph__wire_writer_init(&writer, second, sizeof second);
+    fuzz_require(pass(first, first_size, &writer));
+    fuzz_require(ph__wire_writer_finish(&writer, "body", &second_size) == PH_OK);
+    fuzz_require(second_size == first_size && memcmp(first, second, first_size) == 0);
+    return 0;
+}
