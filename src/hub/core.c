@@ -16,9 +16,8 @@
 #include "hub/placement.h"
 #include "net/doorbell.h"
 
-#define BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
-#define LEAST_UPDATE_BYTES 4096            /* that are as quickly gone through as the work around them */
-#define LONGEST_SLEEP_MS 100               /* should a ring of the bell ever be lost */
+#define LEAST_UPDATE_BYTES 4096 /* that are as quickly gone through as the work around them */
+#define LONGEST_SLEEP_MS 100    /* should a ring of the bell ever be lost */
 #define EVENTS_A_SLEEP 64
 
 struct share {
@@ -78,7 +77,7 @@ static size_t run_share(struct share *share)
     const size_t num_done = ph__shard_run(share->shard, (size_t)share->credit, &bytes);
     const uint64_t num_updates = ph__shard_counters(share->shard)->updates - updates;
     share->credit -= (int64_t)ph__max(bytes, (size_t)num_updates * LEAST_UPDATE_BYTES);
-    if (share->credit > 0 && (int64_t)bytes < BYTES_A_ROUND)
+    if (share->credit > 0 && (int64_t)bytes < PH_CORE_BYTES_A_ROUND)
         share->credit = 0; /* what it did not need, it cannot save */
     return num_done;
 }
@@ -89,7 +88,7 @@ static size_t run_shares(struct ph_core *core)
     size_t num_done = 0;
     for (size_t i = 0; i < core->num_shares; i++) {
         struct share *share = &core->shares[i];
-        share->credit += BYTES_A_ROUND;
+        share->credit += PH_CORE_BYTES_A_ROUND;
         num_done += share->credit > 0 ? run_share(share) : 1;
     }
     return num_done;

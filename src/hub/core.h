@@ -12,6 +12,8 @@
 #include "hub/shard.h"
 #include "net/waiter.h"
 
+#define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
+
 struct ph_core;
 
 struct ph_core_options {
