@@ -8,8 +8,6 @@
 #include "base/cpu.h"
 #include "support/test_support.h"
 
-enum { RING_CAPACITY = 16 };
-
 /* ---- the job ---- */
 
 static void worker_failed(void *context, uint32_t worker, ph_status status)
@@ -25,7 +23,7 @@ static void make_memory(struct core_job *job, uint32_t num_workers, bool has_pay
     const struct ph_job_memory_options options = {
         .layout = job->layout, .num_workers = num_workers, .depth = 1, .num_versions = has_payloads ? 2 : 1};
     const struct ph_worker_region_sizes sizes = {.num_cores = 1,
-        .ring_capacity = RING_CAPACITY,
+        .ring_capacity = CORE_JOB_RING_CAPACITY,
         .gradient_bytes = job->layout->sizes.gradient_bytes,
         .depth = 1};
     assert_ok(ph__job_memory_create(&options, &job->memory));

@@ -5,6 +5,8 @@
 
 #include "hub/core.h"
 
+enum { CORE_JOB_RING_CAPACITY = 16 };
+
 struct core_job {
     struct ph_layout *layout;
     struct ph_job_memory *memory;
