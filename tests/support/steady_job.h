@@ -1,19 +1,22 @@
-/* A hub in a thread and a job of two workers in two others, all in this process, brought to where everything has happened
+/* A hub in a thread, or several, and a job of two workers in two others, all in this process, brought to where everything has happened
  * once: what a test wants to know of their steady state it asks between steady_job_begin() and steady_job_end(). */
 #ifndef PH_TEST_STEADY_JOB_H
 #define PH_TEST_STEADY_JOB_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "hub/server_state.h"
 #include "phloem/hub.h"
 #include "support/test_support.h"
+#include "tensor/float16.h"
 
 #define STEADY_WORKERS 2
 #define STEADY_KEYS 3
+#define STEADY_MAX_HUBS 2
 #define STEADY_WARM_ITERATIONS 5
 #define STEADY_ITERATIONS 50
 #define STEADY_CHUNK_BYTES 16384 /* so that over TCP payloads are sent by their pages */
@@ -25,14 +28,21 @@ struct steady_job {
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait; /* of core threads and workers */
     enum ph_hub_mode mode;
-    uint32_t depth; /* 0: 1 */
+    enum ph_hub_order order;
+    uint32_t depth;    /* 0: 1 */
+    uint32_t num_hubs; /* 0: 1 */
     float clip_norm;
     bool has_no_thread, has_own_parameters, has_secret;
     bool is_pulled_apart; /* push, wait, pull, instead of pushpull */
+    bool is_narrow;       /* keys of F16 and BF16, and one of F32 */
+    bool is_wide;
     /* Made by steady_job_begin(). */
     const char *secret_file;
-    struct ph_hub_server *server;
-    pthread_t hub_thread;
+    struct steady_hub {
+        struct ph_hub_server *server;
+        pthread_t thread;
+    } hubs[STEADY_MAX_HUBS];
+    char addresses[STEADY_MAX_HUBS * PH_ADDRESS_BYTES];
     struct steady_worker {
         struct steady_job *job;
         uint32_t rank;
@@ -52,7 +62,7 @@ static inline void steady_nap(void)
 
 static inline struct ph_hub_options steady_options(const struct steady_job *job)
 {
-    return (struct ph_hub_options){.address = ph_hub_server_address(job->server),
+    return (struct ph_hub_options){.address = job->addresses,
         .secret_file = job->secret_file,
         .transport = job->transport,
         .wait = job->wait,
@@ -60,24 +70,43 @@ static inline struct ph_hub_options steady_options(const struct steady_job *job)
         .has_own_parameters = job->has_own_parameters};
 }
 
+static inline uint32_t steady_num_hubs(const struct steady_job *job)
+{
+    return job->num_hubs > 0 ? job->num_hubs : 1;
+}
+
+static inline enum ph_dtype steady_dtype(const struct steady_job *job, size_t key)
+{
+    static const enum ph_dtype narrow[STEADY_KEYS] = {PH_F32, PH_F16, PH_BF16};
+    return job->is_narrow ? narrow[key] : PH_F32;
+}
+
 static inline void steady_join(struct steady_worker *worker)
 {
     const struct ph_hub_options options = steady_options(worker->job);
     struct ph_hub_key keys[STEADY_KEYS];
     for (size_t i = 0; i < STEADY_KEYS; i++)
-        keys[i] = (struct ph_hub_key){.num_elements = steady_elements[i], .dtype = PH_F32};
+        keys[i] =
+            (struct ph_hub_key){.num_elements = steady_elements[i], .dtype = steady_dtype(worker->job, i)};
     assert_ok(ph_hub_connect(&options, "steady", 1, worker->rank, &worker->client));
     assert_ok(ph_hub_init(worker->client, keys, STEADY_KEYS, NULL));
+}
+
+static inline void steady_fill(void *array, enum ph_dtype dtype, size_t num_elements, float number)
+{
+    const uint16_t narrow = dtype == PH_F16 ? ph__half_from_float(number) : ph__bfloat_from_float(number);
+    for (size_t i = 0; dtype == PH_F32 && i < num_elements; i++)
+        ((float *)array)[i] = number;
+    for (size_t i = 0; dtype != PH_F32 && i < num_elements; i++)
+        ((uint16_t *)array)[i] = narrow;
 }
 
 /* Each key's number in this iteration, in all elements. */
 static inline void steady_write(struct steady_worker *worker, uint64_t iteration)
 {
-    for (size_t key = 0; key < STEADY_KEYS; key++) {
-        float *gradient = ph_hub_gradient(worker->client, key);
-        for (size_t i = 0; i < steady_elements[key]; i++)
-            gradient[i] = (float)(iteration % 8 + key) * .125F;
-    }
+    for (size_t key = 0; key < STEADY_KEYS; key++)
+        steady_fill(ph_hub_gradient(worker->client, key), steady_dtype(worker->job, key),
+            steady_elements[key], (float)(iteration % 8 + key) * .125F);
 }
 
 static inline void steady_start(struct steady_worker *worker, uint64_t iteration)
@@ -141,16 +170,22 @@ static inline void *steady_serve(void *context)
     return NULL;
 }
 
-static inline void steady_start_hub(struct steady_job *job)
+static inline void steady_start_hubs(struct steady_job *job)
 {
     if (job->has_secret) {
         job->secret_file = test_write_file("secret", "sixteen bytes and some more\n");
         assert_int_equal(chmod(job->secret_file, 0600), 0);
     }
     const struct ph_hub_server_options options = {
-        .num_threads = 2, .wait = job->wait, .secret_file = job->secret_file};
-    assert_ok(ph_hub_server_create(&options, &job->server));
-    assert_int_equal(pthread_create(&job->hub_thread, NULL, steady_serve, job->server), 0);
+        .num_threads = 2, .wait = job->wait, .secret_file = job->secret_file, .is_wide = job->is_wide};
+    size_t used = 0;
+    for (uint32_t i = 0; i < steady_num_hubs(job); i++) {
+        struct steady_hub *hub = &job->hubs[i];
+        assert_ok(ph_hub_server_create(&options, &hub->server));
+        assert_int_equal(pthread_create(&hub->thread, NULL, steady_serve, hub->server), 0);
+        used += (size_t)snprintf(job->addresses + used, sizeof job->addresses - used, "%s%s",
+            i > 0 ? "," : "", ph_hub_server_address(hub->server));
+    }
 }
 
 static inline void steady_await(struct steady_job *job, unsigned num_arrived)
@@ -162,12 +197,13 @@ static inline void steady_await(struct steady_job *job, unsigned num_arrived)
 /* Returns when all workers have done their warm iterations. */
 static inline void steady_job_begin(struct steady_job *job)
 {
-    steady_start_hub(job);
+    steady_start_hubs(job);
     const struct ph_hub_optimizer momentum = {.kind = PH_MOMENTUM, .learning_rate = .5F, .momentum = .75F};
     const struct ph_hub_service service = {.name = "steady",
         .nonce = 1,
         .num_workers = STEADY_WORKERS,
         .mode = job->mode,
+        .order = job->order,
         .staleness = 2,
         .depth = job->depth,
         .clip_norm = job->clip_norm,
@@ -196,9 +232,11 @@ static inline void steady_job_end(struct steady_job *job)
     atomic_store(&job->phase, 2);
     for (uint32_t rank = 0; rank < STEADY_WORKERS; rank++)
         pthread_join(job->workers[rank].thread, NULL);
-    ph_hub_server_stop(job->server);
-    pthread_join(job->hub_thread, NULL);
-    ph_hub_server_destroy(job->server);
+    for (uint32_t i = 0; i < steady_num_hubs(job); i++) {
+        ph_hub_server_stop(job->hubs[i].server);
+        pthread_join(job->hubs[i].thread, NULL);
+        ph_hub_server_destroy(job->hubs[i].server);
+    }
 }
 
 #endif

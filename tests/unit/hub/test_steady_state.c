@@ -12,15 +12,25 @@
 
 /* ---- the links' counters ---- */
 
+/* The hub's end of a worker's link. */
+static const struct ph_link *other_end(const struct steady_job *job, uint32_t rank, uint32_t link)
+{
+    const struct ph_hub_client *client = job->workers[rank].client;
+    uint32_t hub = 0;
+    while (hub + 1 < steady_num_hubs(job) && client->hubs[hub + 1].first_link <= link)
+        hub++;
+    return ph__shard_link(job->hubs[hub].server->tenants->shards[link - client->hubs[hub].first_link], rank);
+}
+
 /* Of both ends of all links. */
 static struct ph_link_counters read_links(const struct steady_job *job)
 {
     struct ph_link_counters sum = {0};
     for (uint32_t rank = 0; rank < STEADY_WORKERS; rank++) {
         const struct ph_hub_client *client = job->workers[rank].client;
-        for (uint16_t core = 0; core < client->num_links; core++) {
-            ph__link_counters_add(&sum, &client->links[core]->counters);
-            ph__link_counters_add(&sum, &ph__shard_link(job->server->tenants->shards[core], rank)->counters);
+        for (uint32_t link = 0; link < client->num_links; link++) {
+            ph__link_counters_add(&sum, &client->links[link]->counters);
+            ph__link_counters_add(&sum, &other_end(job, rank, link)->counters);
         }
     }
     return sum;
@@ -28,11 +38,11 @@ static struct ph_link_counters read_links(const struct steady_job *job)
 
 /* ---- what an iteration must move ---- */
 
-static uint64_t key_bytes(void)
+static uint64_t key_bytes(const struct steady_job *job)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < STEADY_KEYS; i++)
-        bytes += steady_elements[i] * sizeof(float);
+        bytes += steady_elements[i] * ph_dtype_size(steady_dtype(job, i));
     return bytes;
 }
 
@@ -40,7 +50,7 @@ struct theory {
     uint64_t messages, payload_bytes, stream_bytes;
 };
 
-/* Of all iterations of all workers: a push and its reply for each chunk, and one learning rate for each core thread. */
+/* Of all iterations of all workers: a push and its reply for each chunk, and one learning rate for each core thread of each hub. */
 static struct theory work_out(const struct steady_job *job)
 {
     struct ph_hub_client_info info;
@@ -50,7 +60,7 @@ static struct theory work_out(const struct steady_job *job)
     const uint64_t frame_bytes = PH_TCP_FRAME_BYTES + (job->has_secret ? PH_FRAME_TAG_BYTES : 0);
     struct theory theory = {.messages = num_messages * STEADY_ITERATIONS};
     if (job->transport == PH_HUB_TCP)
-        theory.payload_bytes = STEADY_WORKERS * 2 * key_bytes() * STEADY_ITERATIONS;
+        theory.payload_bytes = STEADY_WORKERS * 2 * key_bytes(job) * STEADY_ITERATIONS;
     theory.stream_bytes = theory.payload_bytes + theory.messages * frame_bytes;
     return theory;
 }
@@ -165,7 +175,7 @@ static void copies_are_counted(void **state)
     (void)state;
     (void)count_job(&job);
     assert_int_equal(num_call_bytes(CALL_memcpy),
-        STEADY_ITERATIONS * STEADY_WORKERS * (key_bytes() - steady_elements[0] * sizeof(float)));
+        STEADY_ITERATIONS * STEADY_WORKERS * (key_bytes(&job) - steady_elements[0] * sizeof(float)));
     steady_job_end(&job);
 }
 
@@ -195,6 +205,31 @@ static void so_do_other_ways_of_a_job_over_shared_memory(void **state)
         .name = "asynchronous", .transport = PH_HUB_SHARED_MEMORY, .mode = PH_HUB_ASYNCHRONOUS});
     check_shared(
         (struct steady_job){.name = "bounded", .transport = PH_HUB_SHARED_MEMORY, .mode = PH_HUB_BOUNDED});
+    check_shared((struct steady_job){
+        .name = "arrival order", .transport = PH_HUB_SHARED_MEMORY, .order = PH_HUB_ARRIVAL_ORDER});
+    check_shared(
+        (struct steady_job){.name = "narrow keys", .transport = PH_HUB_SHARED_MEMORY, .is_narrow = true});
+    check_shared((struct steady_job){.name = "wide", .transport = PH_HUB_SHARED_MEMORY, .is_wide = true});
+}
+
+static void so_do_ways_together(void **state)
+{
+    (void)state;
+    check_shared((struct steady_job){.name = "narrow keys, depth 2, own parameters",
+        .transport = PH_HUB_SHARED_MEMORY,
+        .depth = 2,
+        .is_narrow = true,
+        .has_own_parameters = true});
+    check_shared((struct steady_job){.name = "arrival order, depth 2, clipping, sleeping",
+        .transport = PH_HUB_SHARED_MEMORY,
+        .wait = PH_HUB_WAIT_SLEEP,
+        .order = PH_HUB_ARRIVAL_ORDER,
+        .depth = 2,
+        .clip_norm = .5F});
+    check_shared((struct steady_job){.name = "asynchronous, narrow keys",
+        .transport = PH_HUB_SHARED_MEMORY,
+        .mode = PH_HUB_ASYNCHRONOUS,
+        .is_narrow = true});
 }
 
 static void tcp_takes_only_what_moves_bytes(void **state)
@@ -218,6 +253,29 @@ static void so_do_other_ways_of_a_job_over_tcp(void **state)
     check_tcp((struct steady_job){.name = "depth 2", .transport = PH_HUB_TCP, .depth = 2});
     check_tcp(
         (struct steady_job){.name = "asynchronous", .transport = PH_HUB_TCP, .mode = PH_HUB_ASYNCHRONOUS});
+    check_tcp((struct steady_job){.name = "bounded", .transport = PH_HUB_TCP, .mode = PH_HUB_BOUNDED});
+    check_tcp((struct steady_job){.name = "clipping", .transport = PH_HUB_TCP, .clip_norm = .5F});
+    check_tcp(
+        (struct steady_job){.name = "arrival order", .transport = PH_HUB_TCP, .order = PH_HUB_ARRIVAL_ORDER});
+    check_tcp((struct steady_job){.name = "narrow keys", .transport = PH_HUB_TCP, .is_narrow = true});
+    check_tcp((struct steady_job){.name = "wide", .transport = PH_HUB_TCP, .is_wide = true});
+}
+
+static void so_do_several_hubs(void **state)
+{
+    (void)state;
+    check_tcp((struct steady_job){.name = "two hubs", .transport = PH_HUB_TCP, .num_hubs = 2});
+    check_tcp((struct steady_job){.name = "two hubs, narrow keys, depth 2, with tags",
+        .transport = PH_HUB_TCP,
+        .num_hubs = 2,
+        .depth = 2,
+        .is_narrow = true,
+        .has_secret = true});
+    check_tcp((struct steady_job){.name = "two hubs, sleeping, without a thread",
+        .transport = PH_HUB_TCP,
+        .wait = PH_HUB_WAIT_SLEEP,
+        .num_hubs = 2,
+        .has_no_thread = true});
 }
 
 int main(void)
@@ -227,8 +285,10 @@ int main(void)
         cmocka_unit_test(copies_are_counted),
         cmocka_unit_test(shared_memory_takes_messages_alone),
         cmocka_unit_test(so_do_other_ways_of_a_job_over_shared_memory),
+        cmocka_unit_test(so_do_ways_together),
         cmocka_unit_test(tcp_takes_only_what_moves_bytes),
         cmocka_unit_test(so_do_other_ways_of_a_job_over_tcp),
+        cmocka_unit_test(so_do_several_hubs),
     };
     if (!allocations_are_counted())
         test_skip("the sanitizer has functions of its own where these would stand");
