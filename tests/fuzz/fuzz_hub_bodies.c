@@ -1,5 +1,6 @@
 /* Bodies of control frames, those that workers read and those that hubs read: an input says of which kind it is and then is the
- * body. What a reader takes keeps the limits that the rest counts on, and is the same when it is written and read again. */
+ * body, or where it is AS_SENT the edits (fuzz_edit) of one that is made here, so that it does not go stale. What a reader takes
+ * keeps the limits that the rest counts on, and is the same when it is written and read again. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "hub/protocol.h"
 #include "support/fuzz_support.h"
 
-enum { MAX_BODY = 4096, MAX_KEYS = 32 };
+enum { MAX_BODY = 16384, MAX_KEYS = 32, AS_SENT = 128 };
 
 /* Reads a body, and writes what it was. false: it was refused. */
 typedef bool (*pass_function)(const void *body, size_t size, struct ph_wire_writer *writer);
@@ -116,52 +117,140 @@ static bool pass_keys(const void *body, size_t size, struct ph_wire_writer *writ
     return true;
 }
 
-static size_t layout_head_bytes(void)
-{
-    unsigned char bytes[MAX_BODY];
-    struct ph_wire_writer writer;
-    const struct ph_job_layout layout = {0};
-    ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_layout(&writer, &layout);
-    return writer.used;
-}
-
-/* Of as many keys as its size says. */
+/* The first byte says how many keys the job has. */
 static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *writer)
 {
     struct ph_job_layout layout;
     uint64_t iterations[MAX_KEYS];
-    const size_t head_bytes = layout_head_bytes();
-    const size_t num_keys = size > head_bytes ? (size - head_bytes) / sizeof *iterations : 0;
-    if (num_keys > MAX_KEYS || ph__get_layout(body, size, num_keys, &layout, iterations) != PH_OK)
+    const size_t num_keys = size > 0 ? *(const uint8_t *)body % MAX_KEYS : 0;
+    if (size == 0 || ph__get_layout((const char *)body + 1, size - 1, num_keys, &layout, iterations) != PH_OK)
         return false;
     fuzz_require(layout.num_cores > 0 && layout.num_versions >= 1 && layout.num_versions <= 2);
     fuzz_require(layout.ring_capacity >= 4 && (layout.ring_capacity & (layout.ring_capacity - 1)) == 0);
+    ph__wire_put_u8(writer, *(const uint8_t *)body);
     ph__put_layout(writer, &layout);
     for (size_t i = 0; i < num_keys; i++)
         ph__wire_put_u64(writer, iterations[i]);
     return true;
 }
 
+/* ---- bodies as they are sent ---- */
+
+static void write_service(struct ph_wire_writer *writer)
+{
+    static const struct ph_hub_share second = {.hub = 1, .num_hubs = 2};
+    static const struct ph_hub_optimizer optimizers[] = {
+        {.kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F},
+        {.is_none = true}};
+    const struct ph_hub_service service = {.name = "job",
+        .nonce = 7,
+        .num_workers = 2,
+        .chunk_bytes = 4096,
+        .checkpoint_every = 5,
+        .optimizers = optimizers,
+        .num_optimizers = 2};
+    ph__put_service(writer, &service, &second);
+}
+
+static void write_join(struct ph_wire_writer *writer)
+{
+    const struct ph_join join = {.name = "job", .nonce = 7, .rank = 1, .share.num_hubs = 1};
+    ph__put_join(writer, &join);
+}
+
+static void write_keys(struct ph_wire_writer *writer)
+{
+    static const struct ph_hub_key keys[] = {{.num_elements = 1000}, {.num_elements = 9, .dtype = PH_BF16}};
+    ph__put_keys(writer, keys, sizeof keys / sizeof *keys);
+}
+
+static void write_layout(struct ph_wire_writer *writer)
+{
+    static const struct ph_job_layout layout = {
+        .chunk_bytes = 4096, .num_versions = 1, .ring_capacity = 64, .num_cores = 2};
+    ph__wire_put_u8(writer, 1);
+    ph__put_layout(writer, &layout);
+    ph__wire_put_u64(writer, 3);
+}
+
+static void write_welcome(struct ph_wire_writer *writer)
+{
+    static const struct ph_welcome welcome = {.num_cores = 2, .local_socket = "phloem-hub-0"};
+    ph__put_welcome(writer, &welcome);
+}
+
+static void write_small(struct ph_wire_writer *writer, pass_function pass)
+{
+    static const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    static const struct ph_server_challenge challenge;
+    static const struct ph_attach attach;
+    static const struct ph_joined joined = {.num_workers = 2, .depth = 1};
+    if (pass == pass_hello)
+        ph__put_hello(writer, &hello);
+    else if (pass == pass_challenge)
+        ph__put_server_challenge(writer, &challenge);
+    else if (pass == pass_attach)
+        ph__put_attach(writer, &attach);
+    else if (pass == pass_joined)
+        ph__put_joined(writer, &joined);
+    else if (pass == pass_answer)
+        ph__put_answer(writer, PH_ERROR_USAGE, "no");
+    else if (pass == pass_status)
+        ph__put_status(writer, "job");
+}
+
+static void write_body(struct ph_wire_writer *writer, pass_function pass)
+{
+    if (pass == pass_service)
+        write_service(writer);
+    else if (pass == pass_join)
+        write_join(writer);
+    else if (pass == pass_keys)
+        write_keys(writer);
+    else if (pass == pass_layout)
+        write_layout(writer);
+    else if (pass == pass_welcome)
+        write_welcome(writer);
+    else
+        write_small(writer, pass);
+}
+
 static const pass_function passes[] = {pass_hello, pass_challenge, pass_attach, pass_welcome, pass_answer,
     pass_service, pass_join, pass_joined, pass_status, pass_keys, pass_layout};
 
 /* A flag of any value but 0 is written as 1: what must come back to the byte is what was written once. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(pass_function pass, const void *body, size_t size)
 {
     unsigned char first[MAX_BODY], second[MAX_BODY];
     struct ph_wire_writer writer;
     size_t first_size, second_size;
-    if (size == 0 || size > MAX_BODY)
-        return 0;
-    const pass_function pass = passes[data[0] % (sizeof passes / sizeof *passes)];
     ph__wire_writer_init(&writer, first, sizeof first);
-    if (!pass(data + 1, size - 1, &writer))
-        return 0;
-    fuzz_require(ph__wire_writer_finish(&writer, "body", &first_size) == PH_OK && first_size == size - 1);
+    if (size > sizeof first || !pass(body, size, &writer))
+        return;
+    fuzz_require(ph__wire_writer_finish(&writer, "body", &first_size) == PH_OK && first_size == size);
     ph__wire_writer_init(&writer, second, sizeof second);
     fuzz_require(pass(first, first_size, &writer));
     fuzz_require(ph__wire_writer_finish(&writer, "body", &second_size) == PH_OK);
     fuzz_require(second_size == first_size && memcmp(first, second, first_size) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned char bytes[MAX_BODY];
+    struct ph_wire_writer writer;
+    size_t unused, edited_size;
+    if (size == 0)
+        return 0;
+    const pass_function pass = passes[(data[0] & ~AS_SENT) % (sizeof passes / sizeof *passes)];
+    if ((data[0] & AS_SENT) == 0) {
+        check(pass, data + 1, size - 1);
+        return 0;
+    }
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    write_body(&writer, pass);
+    uint8_t *edited =
+        fuzz_edit((const char *)bytes, writer.used, data + 1, size - 1, 0, &unused, &edited_size);
+    check(pass, edited, edited_size);
+    free(edited);
     return 0;
 }
