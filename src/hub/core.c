@@ -16,8 +16,7 @@
 #include "hub/placement.h"
 #include "net/doorbell.h"
 
-#define LEAST_UPDATE_BYTES 4096 /* that are as quickly gone through as the work around them */
-#define LONGEST_SLEEP_MS 100    /* should a ring of the bell ever be lost */
+#define LONGEST_SLEEP_MS 100 /* should a ring of the bell ever be lost */
 #define EVENTS_A_SLEEP 64
 
 struct share {
@@ -76,7 +75,7 @@ static size_t run_share(struct share *share)
     size_t bytes = 0;
     const size_t num_done = ph__shard_run(share->shard, (size_t)share->credit, &bytes);
     const uint64_t num_updates = ph__shard_counters(share->shard)->updates - updates;
-    share->credit -= (int64_t)ph__max(bytes, (size_t)num_updates * LEAST_UPDATE_BYTES);
+    share->credit -= (int64_t)ph__max(bytes, (size_t)num_updates * PH_CORE_LEAST_UPDATE_BYTES);
     if (share->credit > 0 && (int64_t)bytes < PH_CORE_BYTES_A_ROUND)
         share->credit = 0; /* what it did not need, it cannot save */
     return num_done;

@@ -13,6 +13,7 @@
 #include "net/waiter.h"
 
 #define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
+#define PH_CORE_LEAST_UPDATE_BYTES 4096 /* that are as quickly gone through as the work around them */
 
 struct ph_core;
 

@@ -7,7 +7,7 @@
 #include "support/core_job.h"
 #include "support/test_support.h"
 
-enum { MAX_JOBS = 3, MAX_LINKS = 64, NUM_ROUNDS = 200 };
+enum { MAX_JOBS = 3, MAX_LINKS = 64, NUM_ROUNDS = 200, UPDATES_A_TURN = 512 /* of one worker */ };
 
 static const bool never;
 
@@ -54,7 +54,7 @@ static struct core_job *add_job(
 
 struct look {
     const struct hall *hall;
-    uint64_t bytes[MAX_JOBS];
+    uint64_t bytes[MAX_JOBS], updates[MAX_JOBS];
     uint64_t rounds;
     pthread_t thread;
 };
@@ -62,8 +62,11 @@ struct look {
 static void look_around(void *context)
 {
     struct look *look = context;
-    for (size_t i = 0; i < look->hall->num_jobs; i++)
-        look->bytes[i] = ph__shard_counters(look->hall->jobs[i].shard)->update_bytes;
+    for (size_t i = 0; i < look->hall->num_jobs; i++) {
+        const struct ph_shard_counters *counters = ph__shard_counters(look->hall->jobs[i].shard);
+        look->bytes[i] = counters->update_bytes;
+        look->updates[i] = counters->updates;
+    }
     look->rounds = ph__core_counters(look->hall->core).rounds;
     look->thread = pthread_self();
 }
@@ -125,6 +128,25 @@ static void shards_share_by_bytes(void **state)
         core_job_start(&hall.jobs[i], hall.core);
     begin_comparison(&hall);
     compare(&hall, hall.num_jobs);
+    close_hall(&hall);
+}
+
+/* They take time, too. But all of a turn are made at once. */
+static void tiny_updates_count_as_larger_ones(void **state)
+{
+    (void)state;
+    struct hall hall;
+    open_hall(&hall);
+    core_job_start(add_job(&hall, PH_ALIGNMENT, 1, &never), hall.core);
+    core_job_start(add_job(&hall, PH_CORE_LEAST_UPDATE_BYTES, 1, &never), hall.core);
+    const struct look begin = look_at(&hall);
+    struct look look = begin;
+    const uint64_t limit = PH_CORE_BYTES_A_ROUND / PH_CORE_LEAST_UPDATE_BYTES + UPDATES_A_TURN;
+    while (look.rounds < begin.rounds + NUM_ROUNDS) {
+        look = look_at(&hall);
+        const uint64_t tiny = look.updates[0] - begin.updates[0];
+        assert_in_range(look.updates[1] - begin.updates[1] + limit, tiny, tiny + 2 * limit);
+    }
     close_hall(&hall);
 }
 
@@ -236,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_share_by_bytes),
+        cmocka_unit_test(tiny_updates_count_as_larger_ones),
         cmocka_unit_test(a_shard_without_work_saves_nothing_for_later),
         cmocka_unit_test(shards_come_and_go_while_others_run),
         cmocka_unit_test(there_is_room_for_so_many_shards_and_links),
