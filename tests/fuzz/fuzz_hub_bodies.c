@@ -239,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t unused, edited_size;
     if (size == 0)
         return 0;
-    const pass_function pass = passes[(data[0] & ~AS_SENT) % (sizeof passes / sizeof *passes)];
+    const pass_function pass = passes[(data[0] & (AS_SENT - 1)) % (sizeof passes / sizeof *passes)];
     if ((data[0] & AS_SENT) == 0) {
         check(pass, data + 1, size - 1);
         return 0;
