@@ -39,17 +39,27 @@ struct pollfd ph__client_polled(const struct ph_control_stream *stream)
         .fd = ph__control_stream_socket(stream), .events = (short)(has_output ? POLLIN | POLLOUT : POLLIN)};
 }
 
+/* Sends what it can, and takes a frame if one has come: also from a hub that has closed the connection, for that says why. */
+static ph_status exchange(
+    struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out)
+{
+    const ph_status sent = ph__control_stream_flush(stream);
+    const ph_status received = ph__control_stream_receive(stream);
+    PH_TRY(ph__control_stream_take(stream, frame_out, is_there_out));
+    if (*is_there_out)
+        return PH_OK;
+    PH_TRY(sent);
+    return received;
+}
+
 static ph_status await_frame(
     struct ph_control_stream *stream, uint64_t deadline_ns, struct ph_control_frame *frame_out)
 {
     for (;;) {
         bool is_there;
-        PH_TRY(ph__control_stream_flush(stream));
-        const ph_status received = ph__control_stream_receive(stream);
-        PH_TRY(ph__control_stream_take(stream, frame_out, &is_there));
+        PH_TRY(exchange(stream, frame_out, &is_there));
         if (is_there)
             return PH_OK;
-        PH_TRY(received);
         if (ph__clock_ns() >= deadline_ns)
             return ph_fail(PH_ERROR_PEER, "the hub does not answer");
         struct pollfd polled = ph__client_polled(stream);
@@ -96,10 +106,8 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
 ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
     struct ph_control_frame *frame_out, bool *is_there_out)
 {
-    PH_TRY(ph__control_stream_flush(stream));
-    const ph_status received = ph__control_stream_receive(stream);
-    PH_TRY(ph__control_stream_take(stream, frame_out, is_there_out));
-    return *is_there_out ? check_answer(frame_out, answer) : received;
+    PH_TRY(exchange(stream, frame_out, is_there_out));
+    return *is_there_out ? check_answer(frame_out, answer) : PH_OK;
 }
 
 /* ---- greeting ---- */

@@ -5,14 +5,19 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "hub/handshake.h"
 #include "hub/server_state.h"
+
+#define GREETING_BYTES 512 /* of a frame before the welcome; more than any has, other versions' included */
 
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
     const int *descriptors, size_t num_descriptors)
 {
     size_t size = 0;
     ph_status status = PH_OK;
+    if (!ph__control_stream_has_output(session->stream))
+        session->moved_ns = ph__clock_ns();
     if (body != NULL)
         status = ph__wire_writer_finish(body, "message", &size);
     if (status == PH_OK)
@@ -62,6 +67,7 @@ static void welcome(struct ph_session *session)
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_welcome(&writer, &welcome);
     session->state = PH_SESSION_READY;
+    ph__control_stream_limit(session->stream, PH_HUB_MAX_BODY);
     ph__session_send(session, PH_FRAME_WELCOME, &writer, NULL, 0);
 }
 
@@ -125,6 +131,7 @@ static ph_status move(struct ph_session *session, uint32_t events)
 {
     if ((events & EPOLLOUT) != 0) {
         PH_TRY(ph__control_stream_flush(session->stream));
+        session->moved_ns = ph__clock_ns();
         if (!ph__control_stream_has_output(session->stream))
             PH_TRY(ph__event_source_change(session->source, EPOLLIN));
     }
@@ -145,6 +152,25 @@ static void happened(void *context, uint32_t events)
         return;
     send_answer(session, status); /* the reason, to whoever still listens */
     session->is_closing = true;
+}
+
+/* ---- strangers ---- */
+
+bool ph__session_is_stranger(const struct ph_session *session)
+{
+    return session->tenant == NULL && session->awaited == NULL;
+}
+
+void ph__session_give_up(struct ph_session *session)
+{
+    ph__server_log_silent(session);
+    send_answer(session, ph_fail(PH_ERROR_PEER, "the hub has heard nothing for too long"));
+    session->is_closing = true;
+}
+
+void ph__session_trust(struct ph_session *session)
+{
+    ph__control_stream_limit(session->stream, PH_HUB_MAX_KEYS_BODY);
 }
 
 /* ---- the other side's process ---- */
@@ -191,9 +217,11 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     session->is_local = is_local;
     session->is_of_host = is_local || ph__socket_is_loopback(socket);
     session->process = -1;
+    session->moved_ns = ph__clock_ns();
     ph_status status = ph__control_stream_create(socket, &session->stream);
     if (status == PH_OK) {
         ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */
+        ph__control_stream_limit(session->stream, GREETING_BYTES);
         status = ph__event_loop_add(server->loop, socket, EPOLLIN, happened, session, &session->source);
     }
     if (status == PH_OK && is_local)

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hub/layout.h"
 #include "hub/spread.h"
 #include "net/authenticate.h"
 #include "net/socket.h"
@@ -159,6 +160,7 @@ ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_
 /* INIT is an array of keys, LAYOUT a layout and an iteration for each key: both are read into what the caller frees. */
 #define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
 #define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */
+#define PH_HUB_MAX_KEYS_BODY (PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES)
 void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
 ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out);
 ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,

@@ -1,4 +1,4 @@
-/* The hub's control thread: it listens, keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
+/* The hub's control thread: it keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
  * the hub is, server_state.h for what belongs to whom. */
 #include <errno.h>
 #include <stdio.h>
@@ -11,12 +11,10 @@
 #include "base/cpu.h"
 #include "base/directory.h"
 #include "base/memory.h"
-#include "base/random_bytes.h"
 #include "base/stop.h"
 #include "hub/server_state.h"
 #include "net/doorbell.h"
 
-#define DEFAULT_ADDRESS "127.0.0.1:0"
 #define DEFAULT_MAX_JOBS 64
 #define TURN_MS 200 /* how often the stop signal is looked at */
 #define SHORT_TURN_MS 20
@@ -90,53 +88,6 @@ static void rung(void *context, uint32_t events)
     ph__server_look_at_checkpoints(server);
 }
 
-/* ---- listening ---- */
-
-static void take_connections(struct ph_hub_server *server, int listening, bool is_local)
-{
-    int connected;
-    while (ph__socket_accept(listening, &connected) == PH_OK && connected >= 0) {
-        if (is_local && !ph__socket_is_same_user(connected))
-            close(connected);
-        else
-            (void)!ph__session_open(
-                server, connected, is_local); /* where it fails the other side sees the end */
-    }
-}
-
-static void knocked(void *context, uint32_t events)
-{
-    (void)events;
-    take_connections(context, ((struct ph_hub_server *)context)->listening, false);
-}
-
-static void knocked_locally(void *context, uint32_t events)
-{
-    (void)events;
-    take_connections(context, ((struct ph_hub_server *)context)->listening_local, true);
-}
-
-static ph_status listen_everywhere(struct ph_hub_server *server)
-{
-    unsigned char drawn[16];
-    const char *address = server->options.address != NULL ? server->options.address : DEFAULT_ADDRESS;
-    PH_TRY(ph__socket_listen(address, &server->listening));
-    PH_TRY(ph__socket_address(server->listening, server->address));
-    if (server->secret == NULL && !ph__socket_is_loopback(server->listening))
-        return ph_fail(
-            PH_ERROR_CONFIG, "'%s' can be reached from other hosts: that needs a secret", server->address);
-    PH_TRY(ph__random_bytes(drawn, sizeof drawn));
-    size_t used = (size_t)snprintf(server->local_socket, sizeof server->local_socket, "phloem-hub-");
-    for (size_t i = 0; i < sizeof drawn; i++)
-        used += (size_t)snprintf(
-            server->local_socket + used, sizeof server->local_socket - used, "%02x", drawn[i]);
-    PH_TRY(ph__socket_listen_local(server->local_socket, &server->listening_local));
-    PH_TRY(
-        ph__event_loop_add(server->loop, server->listening, EPOLLIN, knocked, server, &server->sources[0]));
-    return ph__event_loop_add(
-        server->loop, server->listening_local, EPOLLIN, knocked_locally, server, &server->sources[1]);
-}
-
 /* ---- life ---- */
 
 static ph_status read_secret(struct ph_hub_server *server)
@@ -183,7 +134,7 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__doorbell_create(server->bell));
     PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
     PH_TRY(ph__server_open_checkpoints(server));
-    PH_TRY(listen_everywhere(server));
+    PH_TRY(ph__server_listen(server));
     PH_TRY(ph__server_open_metrics(server));
     PH_TRY(ph__server_open_trace(server));
     return ph__server_start_cores(server);
@@ -214,21 +165,19 @@ const char *ph_hub_server_address(const struct ph_hub_server *server)
     return server->address;
 }
 
-static void sweep_sessions(struct ph_hub_server *server)
+/* The least of two times to wait, of which -1 is none. */
+static int sooner(int left_ms, int right_ms)
 {
-    for (struct ph_session *session = server->sessions, *next; session != NULL; session = next) {
-        next = session->next;
-        if (session->is_closing)
-            ph__session_close(session);
-    }
+    return right_ms < 0 || (left_ms >= 0 && left_ms < right_ms) ? left_ms : right_ms;
 }
 
 ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
 {
-    const int timeout_ms = ph__server_metrics_timeout_ms(server);
-    PH_TRY(ph__event_loop_run(server->loop, timeout_ms >= 0 && timeout_ms < max_ms ? timeout_ms : max_ms));
+    const int timeout_ms =
+        sooner(ph__server_metrics_timeout_ms(server), ph__server_listen_timeout_ms(server));
+    PH_TRY(ph__event_loop_run(server->loop, sooner(max_ms, timeout_ms)));
     PH_TRY(ph__server_run_metrics(server));
-    sweep_sessions(server);
+    ph__server_sweep_sessions(server);
     ph__server_count_crowd(server);
     return PH_OK;
 }

@@ -143,6 +143,7 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     tenant->num_joined++;
     session->tenant = tenant;
     session->rank = join.rank;
+    ph__session_trust(session);
     ph__server_log_joined(session);
     const struct ph_joined joined = {
         .num_workers = service->num_workers, .depth = service->depth, .has_own_parameters = has_own};

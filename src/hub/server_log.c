@@ -54,6 +54,19 @@ void ph__server_log_refused(struct ph_session *session, const char *why)
         TEXT("reason", why));
 }
 
+void ph__server_log_silent(struct ph_session *session)
+{
+    session->server->counts.silent_connections++;
+    PH_LOG(session->server->log, PH_LOG_WARNING, "connection_silent", COUNT("connection", session->number),
+        TEXT("peer", session->peer));
+}
+
+void ph__server_log_deaf(struct ph_hub_server *server, const char *why)
+{
+    server->counts.refusals_to_listen++;
+    PH_LOG(server->log, PH_LOG_WARNING, "connections_wait", TEXT("reason", why));
+}
+
 /* ---- jobs ---- */
 
 static const char *const mode_names[] = {[PH_HUB_SYNCHRONOUS] = "synchronous",

@@ -52,13 +52,18 @@ static void put_failures(struct text *text)
         uint64_t count;
     } failures[] = {
         {"connection_broken", counts->broken_connections},
+        {"connection_silent", counts->silent_connections},
+        {"connections_wait", counts->refusals_to_listen},
         {"request_refused", counts->refused_requests},
         {"worker_ended", counts->ended_workers},
         {"worker_failed", counts->failed_workers},
         {"checkpoint_failed", counts->failed_checkpoints},
     };
     ph__prometheus_begin(&text->prometheus, PH_PROMETHEUS_COUNTER, "phloem_hub_failures_total",
-        "What went wrong: a connection that made no sense, a request that was refused, a worker that ended "
+        "What went wrong: a connection that made no sense, or said nothing for too long, connections that "
+        "had to "
+        "wait because there were too many or no descriptor was left, a request that was refused, a worker "
+        "that ended "
         "without leaving, a worker or link that broke the rules, a checkpoint that was not written or not "
         "used.");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {

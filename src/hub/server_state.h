@@ -1,4 +1,4 @@
-/* The inside of a hub's control thread, for the files that it is made of: server.c (the thread and its life), hub_session.c
+/* The inside of a hub's control thread, for the files that it is made of: server.c (the thread and its life), server_listen.c and hub_session.c
  * (control connections), server_services.c and server_jobs.c (what they ask for) and server_checkpoints.c (how jobs outlive deaths). Everything here
  * belongs to that thread but the failures. */
 #ifndef PH_HUB_SERVER_STATE_H
@@ -30,6 +30,7 @@ struct ph_session { /* a control connection */
     bool is_of_host;               /* so, or over the loopback */
     uint64_t number;               /* among all of this hub's */
     char peer[PH_ADDRESS_BYTES];   /* whose it is, for the log */
+    uint64_t moved_ns;             /* when it last got a step further */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be had */
     struct ph_event_source *process_source;
@@ -52,6 +53,8 @@ struct ph_failure {
 /* Since the hub was started. */
 struct ph_server_counts {
     uint64_t connections, broken_connections, refused_requests;
+    uint64_t silent_connections; /* that were closed because nothing came */
+    uint64_t refusals_to_listen; /* times that connections had to wait to be taken */
     uint64_t ended_workers;      /* whose connection ended before they had left */
     uint64_t failed_workers;     /* that broke the rules, or whose link did */
     uint64_t checkpoints;        /* written */
@@ -71,6 +74,9 @@ struct ph_hub_server {
     const struct ph_kernels *kernels;
     struct ph_autotune tuning; /* of chunks */
     int listening, listening_local;
+    uint32_t num_strangers, max_strangers; /* connections that are no worker's */
+    bool is_deaf;                          /* none is taken, until ... */
+    uint64_t deaf_until_ns;                /* ... then, and until there are fewer strangers */
     char address[PH_ADDRESS_BYTES], local_socket[PH_HUB_MAX_SOCKET_NAME + 1];
     struct ph_event_loop *loop;
     struct ph_event_source *sources[3];
@@ -110,6 +116,20 @@ void ph__session_close(struct ph_session *session); /* frees it */
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
     const int *descriptors, size_t num_descriptors);
 void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
+/* Whether nothing keeps it but what it may yet say: it is no worker's, and waits for no answer. */
+bool ph__session_is_stranger(const struct ph_session *session);
+/* Closes it later, for nothing has come from it. */
+void ph__session_give_up(struct ph_session *session);
+/* It has become a worker's, and may tell keys. */
+void ph__session_trust(struct ph_session *session);
+
+/* ---- server_listen.c ---- */
+
+ph_status ph__server_listen(struct ph_hub_server *server);
+/* Closes sessions that have ended, and strangers that have said nothing for too long; takes connections again when there is
+ * room for them. After each turn. */
+void ph__server_sweep_sessions(struct ph_hub_server *server);
+int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
 
 /* ---- server_jobs.c ---- */
 
@@ -173,6 +193,8 @@ void ph__server_log_opened(struct ph_session *session); /* and numbers it */
 void ph__server_log_closed(const struct ph_session *session);
 void ph__server_log_broken(struct ph_session *session, const char *why);
 void ph__server_log_refused(struct ph_session *session, const char *why);
+void ph__server_log_silent(struct ph_session *session);
+void ph__server_log_deaf(struct ph_hub_server *server, const char *why);
 /* event: "service_created", "service_restored" or "service_destroyed". */
 void ph__server_log_service(
     const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/sizes.h"
 #include "net/wire.h"
 
 #define HEAD_BYTES 8
@@ -30,6 +31,7 @@ struct parcel {
 struct ph_control_stream {
     int socket;
     struct buffer in, out;
+    size_t max_bytes;  /* of a body that comes */
     uint64_t num_sent; /* bytes since the beginning */
     struct parcel *parcels, **last_parcel;
     int received[PH_CONTROL_MAX_DESCRIPTORS];
@@ -46,6 +48,7 @@ ph_status ph__control_stream_create(int socket, struct ph_control_stream **strea
         return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
     }
     stream->socket = socket;
+    stream->max_bytes = PH_CONTROL_MAX_BYTES;
     stream->last_parcel = &stream->parcels;
     *stream_out = stream;
     return PH_OK;
@@ -116,6 +119,11 @@ ph_status ph__control_stream_release(struct ph_control_stream *stream, int *sock
 int ph__control_stream_socket(const struct ph_control_stream *stream)
 {
     return stream->socket;
+}
+
+void ph__control_stream_limit(struct ph_control_stream *stream, size_t max_bytes)
+{
+    stream->max_bytes = max_bytes;
 }
 
 void ph__control_stream_refuse_descriptors(struct ph_control_stream *stream)
@@ -276,11 +284,19 @@ static ph_status keep_descriptors(struct ph_control_stream *stream, struct msghd
     return PH_OK;
 }
 
-static ph_status receive_some(struct ph_control_stream *stream, bool *is_more_out)
+/* How much more may be kept: up to the largest frame that is believed. */
+static size_t room_left(const struct ph_control_stream *stream)
+{
+    const size_t used = stream->in.end - stream->in.begin;
+    const size_t limit = HEAD_BYTES + stream->max_bytes + PH_FRAME_TAG_BYTES;
+    return used < limit ? limit - used : 0;
+}
+
+static ph_status receive_some(struct ph_control_stream *stream, size_t max_bytes, bool *is_more_out)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
-    PH_TRY(make_room(&stream->in, RECEIVE_BYTES));
-    struct iovec bytes = {.iov_base = stream->in.bytes + stream->in.end, .iov_len = RECEIVE_BYTES};
+    PH_TRY(make_room(&stream->in, max_bytes));
+    struct iovec bytes = {.iov_base = stream->in.bytes + stream->in.end, .iov_len = max_bytes};
     struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
     if (!stream->refuses_descriptors) {
         header.msg_control = control;
@@ -301,8 +317,8 @@ static ph_status receive_some(struct ph_control_stream *stream, bool *is_more_ou
 ph_status ph__control_stream_receive(struct ph_control_stream *stream)
 {
     bool is_more = true;
-    while (is_more && stream->in.end - stream->in.begin <= HEAD_BYTES + PH_CONTROL_MAX_BYTES)
-        PH_TRY(receive_some(stream, &is_more));
+    while (is_more && room_left(stream) > 0)
+        PH_TRY(receive_some(stream, ph__min(room_left(stream), RECEIVE_BYTES), &is_more));
     return stream->is_closed ? ph_fail(PH_ERROR_PEER, "the other side has closed the connection") : PH_OK;
 }
 
@@ -337,7 +353,7 @@ ph_status ph__control_stream_take(
     const size_t size = ph__wire_get_u32(&reader);
     frame_out->type = ph__wire_get_u16(&reader);
     frame_out->num_descriptors = ph__wire_get_u16(&reader);
-    if (size > PH_CONTROL_MAX_BYTES)
+    if (size > stream->max_bytes)
         return ph_fail(PH_ERROR_PEER, "a control message of %zu bytes", size);
     const size_t tag_bytes = stream->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     if (available < HEAD_BYTES + size + tag_bytes)

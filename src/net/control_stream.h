@@ -2,7 +2,7 @@
  * attach descriptors. Never blocks.
  *
  * A frame is 8 bytes of head – u32 size of the body, u16 type, u16 number of descriptors – and the body (wire.h). What comes is
- * believed only up to PH_CONTROL_MAX_BYTES and PH_CONTROL_MAX_DESCRIPTORS (of all frames together that wait to be taken). Errors
+ * believed only up to PH_CONTROL_MAX_BYTES, or less where that was asked for, and PH_CONTROL_MAX_DESCRIPTORS (of all frames together that wait to be taken). Errors
  * are PH_ERROR_PEER where nothing else is said. One thread at a time. */
 #ifndef PH_NET_CONTROL_STREAM_H
 #define PH_NET_CONTROL_STREAM_H
@@ -41,6 +41,10 @@ void ph__control_stream_protect(
  * something waits to be sent or taken; the stream is destroyed in any case. */
 ph_status ph__control_stream_release(struct ph_control_stream *stream, int *socket_out,
     struct ph_frame_key **send_key_out, struct ph_frame_key **receive_key_out);
+
+/* From now on a frame that comes with a larger body is an error, and no more is kept of what comes than one such frame takes. At
+ * first max_bytes is PH_CONTROL_MAX_BYTES. */
+void ph__control_stream_limit(struct ph_control_stream *stream, size_t max_bytes);
 
 /* From now on whoever sends descriptors fails, and this process never holds them. */
 void ph__control_stream_refuse_descriptors(struct ph_control_stream *stream);

@@ -1,4 +1,4 @@
-/* What a worker does with descriptors that a hub sends where it has none to send. */
+/* What a client hears over its control connection, and what it does with descriptors that come where none should. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,11 +68,38 @@ static void those_of_a_layout_are_kept(void **state)
     free_pair(&pair);
 }
 
+/* A hub closes connections of jobs that have ended after a while; whoever asks then hears why. */
+static void the_last_words_of_a_hub_that_has_closed_are_heard(void **state)
+{
+    (void)state;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct pair pair = make_pair();
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    bool is_there;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, PH_ERROR_PEER, "worker 1 has died");
+    for (int i = 0; i < 2; i++)
+        assert_ok(ph__control_stream_put(pair.hub, PH_FRAME_FAILED, bytes, writer.used, NULL, 0));
+    assert_ok(ph__control_stream_flush(pair.hub));
+    ph__control_stream_destroy(pair.hub);
+    pair.hub = NULL;
+    assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, 20000, &frame),
+        PH_ERROR_PEER, "worker 1 has died");
+    assert_ok(ph__client_put(pair.worker, PH_FRAME_LEAVE, NULL));
+    assert_fails(
+        ph__client_look_for(pair.worker, PH_FRAME_ANSWER, &frame, &is_there), PH_ERROR_PEER, "has died");
+    assert_fails(
+        ph__client_look_for(pair.worker, PH_FRAME_ANSWER, &frame, &is_there), PH_ERROR_PEER, "connection");
+    free_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptors_that_nobody_wants_are_closed),
         cmocka_unit_test(those_of_a_layout_are_kept),
+        cmocka_unit_test(the_last_words_of_a_hub_that_has_closed_are_heard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,6 +236,8 @@ static void failures_are_told_by_their_reason(void **state)
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"worker_ended\"}") == 1);
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"connection_broken\"}") == 1);
     assert_true(value_of(page, "phloem_hub_failures_total{reason=\"worker_failed\"}") == 0);
+    assert_true(value_of(page, "phloem_hub_failures_total{reason=\"connection_silent\"}") == 0);
+    assert_true(value_of(page, "phloem_hub_failures_total{reason=\"connections_wait\"}") == 0);
     hub_thread_end(&hub);
 }
 

@@ -258,6 +258,35 @@ static void what_is_not_taken_is_received_up_to_a_limit(void **state)
         assert_true(take(&frame)); /* eight zeros are a frame */
 }
 
+static void a_stream_can_be_told_to_believe_less(void **state)
+{
+    (void)state;
+    static const char noise[65536];
+    struct ph_control_frame frame;
+    size_t num_taken = 0;
+    bool is_there;
+    ph__control_stream_limit(receiver, 512);
+    assert_int_equal(send(raw, noise, sizeof noise, 0), sizeof noise);
+    assert_ok(ph__control_stream_receive(receiver));
+    while (take(&frame))
+        num_taken++;
+    assert_int_equal(num_taken, (8 + 512 + 8) / 8); /* as much as a frame with its tag takes was kept */
+    while (num_taken < sizeof noise / 8) {
+        assert_ok(ph__control_stream_receive(receiver));
+        while (take(&frame))
+            num_taken++;
+    }
+    send_raw("\0\2\0\0\1\0\0\0", 8);
+    assert_ok(ph__control_stream_receive(receiver));
+    assert_false(take(&frame)); /* of 512 bytes, which have not come */
+    send_raw(noise, 512);
+    assert_ok(ph__control_stream_receive(receiver));
+    assert_true(take(&frame));
+    send_raw("\1\2\0\0\1\0\0\0", 8);
+    assert_ok(ph__control_stream_receive(receiver));
+    assert_fails(ph__control_stream_take(receiver, &frame, &is_there), PH_ERROR_PEER, "513 bytes");
+}
+
 static void frames_before_the_end_can_be_taken(void **state)
 {
     (void)state;
@@ -490,6 +519,7 @@ int main(void)
         STREAM_TEST(what_waits_to_be_sent_has_a_limit),
         STREAM_TEST(a_frame_that_would_be_too_large_is_refused),
         STREAM_TEST(what_is_not_taken_is_received_up_to_a_limit),
+        STREAM_TEST(a_stream_can_be_told_to_believe_less),
         STREAM_TEST(frames_before_the_end_can_be_taken),
         STREAM_TEST(sending_to_nobody_is_an_error_and_no_signal),
         TCP_TEST(a_reset_is_the_end),

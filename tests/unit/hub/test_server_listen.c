@@ -1,0 +1,265 @@
+/* Whom a hub lets in, how long it listens to strangers, and what becomes of workers when there are many of these. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "hub/server_state.h"
+#include "support/hub_thread.h"
+
+enum { FEW_DESCRIPTORS = 64, NUM_SILENT = 70, TURN_MS = 20, MAX_TURNS = 1000 };
+
+static const struct ph_hub_key a_key = {.num_elements = 5000, .dtype = PH_F32};
+
+/* ---- a hub whose turns the test takes ---------------------------------------------------------------------------- */
+
+static struct ph_hub_server *make_hub(void)
+{
+    const struct ph_hub_server_options options = {.num_threads = 1, .wait = PH_HUB_WAIT_SLEEP};
+    struct ph_hub_server *server;
+    assert_ok(ph_hub_server_create(&options, &server));
+    return server;
+}
+
+static void take_turns(struct ph_hub_server *server)
+{
+    for (int i = 0; i < 3; i++)
+        assert_ok(ph__server_turn(server, 0));
+}
+
+/* Returns the stranger's end of a new connection. */
+static int connect_stranger(struct ph_hub_server *server)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    assert_ok(ph__session_open(server, ends[0], true));
+    return ends[1];
+}
+
+static void say(struct ph_hub_server *server, int socket, uint16_t type, const void *body, size_t size)
+{
+    unsigned char head[8];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, head, sizeof head);
+    ph__wire_put_u32(&writer, (uint32_t)size);
+    ph__wire_put_u16(&writer, type);
+    ph__wire_put_u16(&writer, 0);
+    assert_int_equal(send(socket, head, sizeof head, MSG_NOSIGNAL), sizeof head);
+    if (size > 0)
+        assert_int_equal(send(socket, body, size, MSG_NOSIGNAL), size);
+    take_turns(server);
+}
+
+static void greet(struct ph_hub_server *server, int socket)
+{
+    unsigned char bytes[64];
+    struct ph_wire_writer writer;
+    const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_hello(&writer, &hello);
+    say(server, socket, PH_FRAME_HELLO, bytes, writer.used);
+}
+
+static void join(struct ph_hub_server *server, int socket)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    const struct ph_hub_service service = hub_thread_service("job", 2);
+    const struct ph_hub_share share = {.num_hubs = 1};
+    struct ph_join wish = {.name = "job", .nonce = HUB_THREAD_NONCE, .share = share};
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_service(&writer, &service, &share);
+    say(server, socket, PH_FRAME_CREATE, bytes, writer.used);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_join(&writer, &wish);
+    say(server, socket, PH_FRAME_JOIN, bytes, writer.used);
+}
+
+/* As if so much time had gone by. */
+static void let_pass(struct ph_hub_server *server, uint64_t seconds)
+{
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        session->moved_ns -= seconds * 1000000000u;
+    take_turns(server);
+}
+
+/* What came is dropped; whether the hub has closed the connection. */
+static bool is_closed(int socket)
+{
+    char bytes[4096];
+    ssize_t received;
+    do
+        received = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    while (received > 0);
+    return received == 0 || errno != EAGAIN;
+}
+
+/* ---- silence ----------------------------------------------------------------------------------------------------- */
+
+static void who_says_nothing_is_closed_unless_it_is_a_worker(void **state)
+{
+    (void)state;
+    struct ph_hub_server *server = make_hub();
+    const int mute = connect_stranger(server), slow = connect_stranger(server);
+    const int greeted = connect_stranger(server), worker = connect_stranger(server);
+    assert_int_equal(
+        send(slow, "\x26\0\0\0\x01", 5, MSG_NOSIGNAL), 5); /* a greeting's head, not to its end */
+    greet(server, greeted);
+    greet(server, worker);
+    join(server, worker);
+    let_pass(server, 5);
+    assert_false(is_closed(mute) || is_closed(slow) || is_closed(greeted) || is_closed(worker));
+    assert_int_equal(server->num_strangers, 3);
+    let_pass(server, 6);
+    assert_true(is_closed(mute) && is_closed(slow) && is_closed(greeted));
+    assert_int_equal(server->counts.silent_connections, 3);
+    assert_int_equal(server->num_strangers, 0);
+    let_pass(server, 3600); /* the job's other worker may be long in coming */
+    assert_false(is_closed(worker));
+    assert_non_null(server->sessions->tenant);
+    close(mute);
+    close(slow);
+    close(greeted);
+    close(worker);
+    ph_hub_server_destroy(server);
+}
+
+static void who_goes_on_asking_is_not_closed(void **state)
+{
+    (void)state;
+    struct ph_hub_server *server = make_hub();
+    const int asking = connect_stranger(server);
+    greet(server, asking);
+    for (int i = 0; i < 3; i++) {
+        let_pass(server, 6);
+        assert_false(is_closed(asking));
+        say(server, asking, PH_FRAME_STATUS, "\0\0", 2);
+    }
+    close(asking);
+    ph_hub_server_destroy(server);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+static void a_stranger_is_believed_little(void **state)
+{
+    (void)state;
+    static const char zeros[5000];
+    struct ph_hub_server *server = make_hub();
+    const int early = connect_stranger(server);
+    say(server, early, PH_FRAME_CREATE, zeros, 600);
+    assert_true(is_closed(early));
+    const int greeted = connect_stranger(server);
+    greet(server, greeted);
+    say(server, greeted, PH_FRAME_CREATE, zeros, sizeof zeros);
+    assert_true(is_closed(greeted));
+    const int worker = connect_stranger(server);
+    greet(server, worker);
+    join(server, worker);
+    say(server, worker, PH_FRAME_INIT, zeros, sizeof zeros / PH_HUB_KEY_BYTES * PH_HUB_KEY_BYTES);
+    assert_false(is_closed(worker)); /* it has heard that these are no keys */
+    close(early);
+    close(greeted);
+    close(worker);
+    ph_hub_server_destroy(server);
+}
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+
+static void set_limit(rlim_t num_descriptors)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = num_descriptors;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void without_descriptors_the_hub_rests_and_then_takes_who_waits(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    struct ph_hub_server *server = make_hub();
+    int waiting;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_ok(ph__socket_connect(ph_hub_server_address(server), HUB_THREAD_TIMEOUT_MS, &waiting));
+    const int first_free = dup(waiting);
+    close(first_free);
+    set_limit((rlim_t)first_free);
+    const uint64_t begin_ns = ph__clock_ns();
+    for (int i = 0; i < MAX_TURNS; i++)
+        assert_ok(ph__server_turn(server, 0));
+    const uint64_t num_pauses = (ph__clock_ns() - begin_ns) / 100000000u;
+    assert_null(server->sessions);
+    assert_in_range(server->counts.refusals_to_listen, 1, num_pauses + 1);
+    set_limit(before.rlim_cur);
+    for (int i = 0; i < MAX_TURNS && server->sessions == NULL; i++)
+        assert_ok(ph__server_turn(server, TURN_MS));
+    assert_non_null(server->sessions);
+    close(waiting);
+    ph_hub_server_destroy(server);
+}
+
+/* The hub is a process of its own; its address comes through the pipe. */
+static pid_t fork_hub(struct hub_thread *hub, char address[PH_ADDRESS_BYTES])
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t process = fork();
+    if (process == 0) {
+        const struct ph_hub_server_options options = {.num_threads = 1};
+        set_limit(FEW_DESCRIPTORS);
+        struct ph_hub_server *server;
+        if (ph_hub_server_create(&options, &server) != PH_OK ||
+            write(ends[1], ph_hub_server_address(server), PH_ADDRESS_BYTES) != PH_ADDRESS_BYTES)
+            _exit(1);
+        _exit(ph_hub_server_run(server, NULL) == PH_OK ? 0 : 1);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], address, PH_ADDRESS_BYTES), PH_ADDRESS_BYTES);
+    close(ends[0]);
+    *hub = (struct hub_thread){.options = {.address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS}};
+    return process;
+}
+
+static void silent_strangers_keep_nobody_from_a_hub_with_few_descriptors(void **state)
+{
+    (void)state;
+    char address[PH_ADDRESS_BYTES];
+    int silent[NUM_SILENT];
+    struct hub_thread hub;
+    struct hub_workers first, second;
+    const pid_t process = fork_hub(&hub, address);
+    const struct ph_hub_service services[] = {
+        hub_thread_service("first", 2), hub_thread_service("second", 2)};
+    assert_ok(ph_hub_create_service(&hub.options, &services[0]));
+    hub_workers_begin(&first, &hub, &services[0], &a_key, 1, 3, PH_HUB_TCP);
+    hub_workers_wait(&first);
+    for (size_t i = 0; i < NUM_SILENT; i++)
+        assert_ok(ph__socket_connect(address, HUB_THREAD_TIMEOUT_MS, &silent[i]));
+    assert_ok(ph_hub_create_service(&hub.options, &services[1]));
+    hub_workers_begin(&second, &hub, &services[1], &a_key, 1, 3, PH_HUB_AUTO);
+    hub_workers_wait(&second);
+    hub_workers_end(&second);
+    hub_workers_end(&first);
+    hub_workers_fini(&second);
+    hub_workers_fini(&first);
+    for (size_t i = 0; i < NUM_SILENT; i++)
+        close(silent[i]);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    assert_int_equal(waitpid(process, NULL, 0), process);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(silent_strangers_keep_nobody_from_a_hub_with_few_descriptors), /* forks: the first */
+        cmocka_unit_test(who_says_nothing_is_closed_unless_it_is_a_worker),
+        cmocka_unit_test(who_goes_on_asking_is_not_closed),
+        cmocka_unit_test(a_stranger_is_believed_little),
+        cmocka_unit_test(without_descriptors_the_hub_rests_and_then_takes_who_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
