@@ -60,33 +60,20 @@ static void remove_worker(const struct ph_job_memory *memory, struct ph_worker_m
 
 /* ---- all of it ---- */
 
-static bool is_all_fp32(const struct ph_layout *layout)
-{
-    for (size_t i = 0; i < layout->sizes.num_keys; i++) {
-        if (layout->keys[i].dtype != PH_F32)
-            return false;
-    }
-    return true;
-}
-
 /* How often the arrays of num_weights are there. */
-static size_t count_weight_arrays(const struct ph_job_memory_options *options)
+static size_t count_weight_arrays(
+    const struct ph_job_memory_options *options, const struct ph_layout_sizes *sizes)
 {
-    const size_t weights = is_all_fp32(options->layout) ? 0 : options->num_versions;
+    const size_t weights = sizes->num_narrow_keys == 0 ? 0 : options->num_versions;
     return weights + options->has_m + options->has_s + (options->has_sums ? options->depth : 0);
 }
 
-size_t ph__job_books_bytes(size_t num_chunks, uint32_t num_workers)
+size_t ph__job_memory_bytes(const struct ph_job_memory_options *options, const struct ph_layout_sizes *sizes)
 {
-    return num_chunks * (sizeof(struct ph_chunk_state) + num_workers * sizeof(struct ph_chunk_worker));
-}
-
-size_t ph__job_memory_bytes(const struct ph_job_memory_options *options)
-{
-    const struct ph_layout_sizes *sizes = &options->layout->sizes;
     return sizes->gradient_bytes * options->num_versions +
-           count_weight_arrays(options) * sizes->num_weights * sizeof(float) +
-           ph__job_books_bytes(sizes->num_chunks, options->num_workers);
+           count_weight_arrays(options, sizes) * sizes->num_weights * sizeof(float) +
+           sizes->num_chunks *
+               (sizeof(struct ph_chunk_state) + options->num_workers * sizeof(struct ph_chunk_worker));
 }
 
 static ph_status allocate_weights(const struct ph_job_memory *memory, const char *what, float **array_out)
@@ -99,7 +86,7 @@ static ph_status allocate_weights(const struct ph_job_memory *memory, const char
 
 static ph_status allocate_versions(struct ph_job_memory *memory)
 {
-    const bool is_weights = is_all_fp32(memory->layout);
+    const bool is_weights = memory->layout->sizes.num_narrow_keys == 0;
     PH_TRY(ph__region_create(
         "phloem-hub-parameters", memory->gradient_bytes * memory->num_versions, &memory->region));
     for (uint32_t i = 0; i < memory->num_versions; i++) {

@@ -78,11 +78,8 @@ struct ph_job_memory_options {
     bool has_m, has_s, has_sums;
 };
 
-/* What is known of chunks takes so much, in each hub that has any of them. */
-size_t ph__job_books_bytes(size_t num_chunks, uint32_t num_workers);
-
-/* What it takes, without the workers'. */
-size_t ph__job_memory_bytes(const struct ph_job_memory_options *options);
+/* What it takes, without the workers', where the layout has these sizes. The options need none yet. */
+size_t ph__job_memory_bytes(const struct ph_job_memory_options *options, const struct ph_layout_sizes *sizes);
 
 /* Zeros, without workers. PH_ERROR_MEMORY. */
 ph_status ph__job_memory_create(

@@ -45,6 +45,7 @@ static ph_status place_key(const struct ph_layout_key *key, size_t index, size_t
         .num_chunks = (uint32_t)num_chunks,
         .dtype = key->dtype};
     sizes->num_keys++;
+    sizes->num_narrow_keys += key->dtype != PH_F32;
     sizes->num_chunks += num_chunks;
     sizes->num_here += num_chunks;
     sizes->gradient_bytes += ph__size_align(key->num_elements * ph_dtype_size(key->dtype));
@@ -62,6 +63,12 @@ ph_status ph__layout_measure(
         PH_TRY(place_key(&keys[i], i, chunk_bytes, &sizes, &place));
     *sizes_out = sizes;
     return PH_OK;
+}
+
+size_t ph__layout_bytes(const struct ph_layout_sizes *sizes)
+{
+    return sizeof(struct ph_layout) + sizes->num_keys * sizeof(struct ph_key_place) +
+           sizes->num_chunks * sizeof(struct ph_chunk_place);
 }
 
 static void cut_key(const struct ph_layout *layout, uint32_t index)
@@ -139,8 +146,9 @@ static void keep_key(
 
 void ph__layout_keep(struct ph_layout *layout, const uint16_t *bins)
 {
-    struct ph_layout_sizes sizes = {
-        .num_keys = layout->sizes.num_keys, .num_chunks = layout->sizes.num_chunks};
+    struct ph_layout_sizes sizes = {.num_keys = layout->sizes.num_keys,
+        .num_chunks = layout->sizes.num_chunks,
+        .num_narrow_keys = layout->sizes.num_narrow_keys};
     for (size_t i = 0; i < sizes.num_keys; i++)
         keep_key(layout, i, bins, &sizes);
     sizes.gradient_bytes = ph__max(sizes.gradient_bytes, PH_ALIGNMENT);

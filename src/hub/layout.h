@@ -37,9 +37,10 @@ struct ph_layout_key {
 
 struct ph_layout_sizes {
     size_t num_keys, num_chunks;
-    size_t num_here;       /* chunks that live here: all, but for ph__layout_keep() */
-    size_t gradient_bytes; /* of one worker's region */
-    size_t num_weights;    /* elements of the region of weights, and of each of the optimizer's slots */
+    size_t num_narrow_keys; /* whose gradients are of less than fp32 */
+    size_t num_here;        /* chunks that live here: all, but for ph__layout_keep() */
+    size_t gradient_bytes;  /* of one worker's region */
+    size_t num_weights;     /* elements of the region of weights, and of each of the optimizer's slots */
 };
 
 struct ph_key_place {
@@ -71,6 +72,9 @@ struct ph_layout {
  * 1 .. PH_HUB_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
 ph_status ph__layout_measure(
     const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout_sizes *sizes_out);
+
+/* ... of memory for the layout itself. */
+size_t ph__layout_bytes(const struct ph_layout_sizes *sizes);
 
 /* The same errors, and PH_ERROR_MEMORY. The keys are copied. */
 ph_status ph__layout_create(

@@ -223,9 +223,9 @@ static size_t count_chunks(const struct ph_shard_job *job, uint16_t core)
 
 /* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of their own each
  * worker as many as it may push ahead. */
-static size_t count_works(const struct ph_shard_job *job, bool takes_gradients, size_t num_chunks)
+static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth, size_t num_chunks)
 {
-    const size_t a_chunk = 3 + (takes_gradients ? (size_t)job->num_workers * job->depth : 0);
+    const size_t a_chunk = 3 + (takes_gradients ? num_workers * depth : 0);
     size_t capacity = 1;
     while (capacity < ph__max(num_chunks, 1) * a_chunk)
         capacity *= 2;
@@ -235,7 +235,8 @@ static size_t count_works(const struct ph_shard_job *job, bool takes_gradients, 
 static ph_status allocate(struct ph_shard *shard, size_t num_chunks)
 {
     const size_t num_workers = shard->job->num_workers;
-    const size_t num_works = count_works(shard->job, ph__shard_takes_gradients(shard), num_chunks);
+    const size_t num_works =
+        count_works(ph__shard_takes_gradients(shard), num_workers, shard->job->depth, num_chunks);
     const size_t messages_of_bytes = BYTES_A_TURN / shard->job->memory->layout->chunk_bytes;
     shard->messages_a_turn = ph__min(MESSAGES_A_TURN, ph__max(messages_of_bytes, 1));
     shard->works_mask = num_works - 1;
@@ -250,6 +251,18 @@ static ph_status allocate(struct ph_shard *shard, size_t num_chunks)
         shard->learning_rates == NULL || shard->copies == NULL || shard->results == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a shard of %zu chunks", num_chunks);
     return PH_OK;
+}
+
+size_t ph__shard_bytes(const struct ph_hub_service *service, size_t num_chunks)
+{
+    const bool takes_gradients =
+        service->mode != PH_HUB_SYNCHRONOUS || service->order == PH_HUB_ARRIVAL_ORDER;
+    const size_t num_works = count_works(takes_gradients, service->num_workers, service->depth, num_chunks);
+    const size_t a_chunk = sizeof(uint32_t) + service->num_workers * service->depth * sizeof(char *);
+    const size_t a_worker = sizeof(struct ph_shard_link) + sizeof(void *) + sizeof(void *);
+    return sizeof(struct ph_shard) + ph__max(num_chunks, 1) * a_chunk +
+           num_works * sizeof(struct ph_shard_work) + service->num_workers * a_worker + sizeof(void *) +
+           service->num_optimizers * sizeof(float);
 }
 
 ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,

@@ -82,6 +82,8 @@ struct ph_shard_counters {
     uint64_t waits_for_replies; /* updates that had to wait because a reply was still being sent */
 };
 
+/* What one takes that has so many chunks, without its links. */
+size_t ph__shard_bytes(const struct ph_hub_service *service, size_t num_chunks);
 ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
     const struct ph_shard_callbacks *callbacks, struct ph_shard **shard_out);
 void ph__shard_destroy(struct ph_shard *shard); /* destroys its links */

@@ -59,21 +59,12 @@ static ph_status check_optimizers(const struct ph_tenant *tenant)
     return PH_OK;
 }
 
-static bool sends_parameters(const struct ph_tenant *tenant)
-{
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
-        if (!tenant->members[i].is_shared)
-            return true;
-    }
-    return false;
-}
-
 /* What was chosen for a job stays so when it goes on: bits follow it. */
 static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
-        .path = sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
+        .path = ph__tenant_sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
         .num_cores = tenant->num_cores,
         .needs_default = service->clip_norm > 0 || tenant->settings.share.num_hubs > 1};
     if (tenant->is_restored)
@@ -83,22 +74,19 @@ static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
     return job;
 }
 
-/* Placing chunks takes the control thread's time, so that what cannot be is refused before. */
-static ph_status create_layout(
-    struct ph_tenant *tenant, const struct ph_layout_key *keys, size_t chunk_bytes, uint64_t max_bytes)
+/* Before anything is made of what a worker has said. Which chunks live here is not known yet where there are several hubs: their
+ * bytes are counted later. */
+static ph_status check_measured(struct ph_tenant *tenant, const struct ph_layout_key *keys,
+    size_t chunk_bytes, const struct ph_tenant_options *options)
 {
     struct ph_layout_sizes sizes;
     PH_TRY(ph__layout_measure(keys, tenant->num_keys, chunk_bytes, &sizes));
-    const size_t bytes = ph__job_books_bytes(sizes.num_chunks, tenant->settings.service.num_workers);
-    if (bytes > max_bytes)
-        return ph_fail(PH_ERROR_MEMORY,
-            "service '%s': the books of its %zu chunks alone take %zu bytes on the hub, and %llu are left "
-            "for it",
-            tenant->settings.name, sizes.num_chunks, bytes, (unsigned long long)max_bytes);
-    return ph__layout_create(keys, tenant->num_keys, chunk_bytes, &tenant->layout);
+    if (tenant->settings.share.num_hubs > 1)
+        sizes.num_here = sizes.gradient_bytes = sizes.num_weights = 0;
+    return ph__tenant_check_quota(tenant, options, &sizes, ph__divide_up(sizes.num_here, tenant->num_cores));
 }
 
-static ph_status build_layout(struct ph_tenant *tenant, struct ph_autotune *tuning, uint64_t max_bytes)
+static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     struct ph_layout_key *keys = calloc(tenant->num_keys, sizeof *keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
@@ -112,37 +100,33 @@ static ph_status build_layout(struct ph_tenant *tenant, struct ph_autotune *tuni
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
     }
     tenant->chunks = describe_chunks(tenant);
-    const ph_status status =
-        create_layout(tenant, keys, ph__autotune_chunk_bytes(tuning, &tenant->chunks), max_bytes);
+    const size_t chunk_bytes = ph__autotune_chunk_bytes(options->tuning, &tenant->chunks);
+    ph_status status = check_measured(tenant, keys, chunk_bytes, options);
+    if (status == PH_OK)
+        status = ph__layout_create(keys, tenant->num_keys, chunk_bytes, &tenant->layout);
     free(keys);
     return status;
 }
 
-static size_t count_of_fullest(const struct ph_tenant *tenant)
+static ph_status find_fullest(const struct ph_tenant *tenant, size_t *num_chunks_out)
 {
-    size_t most = 0;
-    for (uint16_t core = 0; core < tenant->num_cores; core++) {
-        size_t count = 0;
-        for (size_t i = 0; i < tenant->layout->sizes.num_chunks; i++)
-            count += tenant->core_of_chunk[i] == core;
-        most = ph__max(most, count);
+    size_t *counts = calloc(tenant->num_cores, sizeof *counts), most = 0;
+    if (counts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %u core threads", tenant->num_cores);
+    for (size_t i = 0; i < tenant->layout->sizes.num_chunks; i++) {
+        const uint16_t core = tenant->core_of_chunk[i];
+        if (core != PH_ELSEWHERE && ++counts[core] > most)
+            most = counts[core];
     }
-    return most;
+    free(counts);
+    *num_chunks_out = most;
+    return PH_OK;
 }
 
-/* Room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
-static size_t ring_capacity(const struct ph_tenant *tenant)
-{
-    const size_t wanted = count_of_fullest(tenant) * (2 * tenant->settings.service.depth + 2) + 64;
-    size_t capacity = 4;
-    while (capacity < wanted)
-        capacity *= 2;
-    return capacity;
-}
-
-static ph_status spread_chunks(struct ph_tenant *tenant)
+static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     const size_t num_chunks = tenant->layout->sizes.num_chunks;
+    size_t num_fullest;
     tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
     if (tenant->core_of_chunk == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
@@ -150,57 +134,16 @@ static ph_status spread_chunks(struct ph_tenant *tenant)
         ph__spread_share(tenant->layout, &tenant->settings.share, tenant->num_cores, tenant->core_of_chunk));
     ph__layout_keep(tenant->layout, tenant->core_of_chunk);
     tenant->cores_sum = ph__checksum(tenant->core_of_chunk, num_chunks * sizeof *tenant->core_of_chunk);
-    tenant->ring_capacity = ring_capacity(tenant);
-    return PH_OK;
-}
-
-struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker)
-{
-    return (struct ph_worker_region_sizes){
-        .num_cores = tenant->num_cores,
-        .ring_capacity = tenant->ring_capacity,
-        .gradient_bytes = tenant->layout->sizes.gradient_bytes,
-        .depth = tenant->settings.service.depth,
-        .has_own_parameters = tenant->members[worker].has_own_parameters,
-    };
-}
-
-static uint64_t worker_bytes(const struct ph_tenant *tenant, uint32_t worker)
-{
-    const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
-    return tenant->members[worker].is_shared ? ph__worker_region(&sizes).size
-                                             : sizes.gradient_bytes * sizes.depth;
-}
-
-static ph_status check_quota(struct ph_tenant *tenant, const struct ph_job_memory_options *memory,
-    const struct ph_tenant_options *options)
-{
-    const uint64_t max_bytes = options->max_bytes;
-    uint64_t bytes = ph__job_memory_bytes(memory);
-    if (options->has_snapshots)
-        bytes += ph__snapshot_bytes(&tenant->settings, &tenant->layout->sizes);
-    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
-        bytes += worker_bytes(tenant, i);
-    if (bytes > max_bytes)
-        return ph_fail(PH_ERROR_MEMORY, "service '%s' takes %llu bytes on the hub, and %llu are left for it",
-            tenant->settings.name, (unsigned long long)bytes, (unsigned long long)max_bytes);
-    tenant->num_bytes = bytes;
-    return PH_OK;
+    PH_TRY(find_fullest(tenant, &num_fullest));
+    tenant->ring_capacity = ph__tenant_ring_capacity(tenant, num_fullest);
+    return ph__tenant_check_quota(tenant, options, &tenant->layout->sizes, num_fullest);
 }
 
 static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_options *job)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    const struct ph_job_memory_options options = {
-        .layout = tenant->layout,
-        .num_workers = service->num_workers,
-        .depth = service->depth,
-        .num_versions = service->depth > 1 || sends_parameters(tenant) ? 2 : 1,
-        .has_m = ph__optimizers_have_m(service->optimizers, service->num_optimizers),
-        .has_s = ph__optimizers_have_s(service->optimizers, service->num_optimizers),
-        .has_sums = job->is_wide || service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
-    };
-    PH_TRY(check_quota(tenant, &options, job));
+    struct ph_job_memory_options options = ph__tenant_memory_options(tenant, job);
+    options.layout = tenant->layout;
     PH_TRY(ph__job_memory_create(&options, &tenant->memory));
     for (uint32_t i = 0; i < service->num_workers; i++) {
         const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, i);
@@ -250,7 +193,7 @@ static bool is_non_temporal(const struct ph_tenant *tenant, enum ph_hub_results 
 {
     if (results != PH_HUB_RESULTS_AUTO)
         return results == PH_HUB_RESULTS_NON_TEMPORAL;
-    return sends_parameters(tenant) &&
+    return ph__tenant_sends_parameters(tenant) &&
            tenant->layout->sizes.gradient_bytes > tenant->num_cores * ph__cpu_own_cache_bytes();
 }
 
@@ -308,8 +251,8 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
 static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     PH_TRY(check_optimizers(tenant));
-    PH_TRY(build_layout(tenant, options->tuning, options->max_bytes));
-    PH_TRY(spread_chunks(tenant));
+    PH_TRY(build_layout(tenant, options));
+    PH_TRY(spread_chunks(tenant, options));
     PH_TRY(build_memory(tenant, options));
     if (tenant->is_restored)
         ph__tenant_restore_books(tenant);

@@ -89,7 +89,7 @@ struct ph_tenant {
     uint32_t *optimizer_of_key; /* (num_keys) */
     uint64_t cores_sum;
     size_t ring_capacity;
-    uint64_t num_bytes; /* of memory, all workers' included */
+    uint64_t num_bytes; /* of memory, all workers' and its books included */
     struct ph_job_memory *memory;
     struct ph_shard_job job;
     struct ph_shard **shards;     /* (num_cores) */
@@ -125,6 +125,19 @@ struct ph_tenant_options {
 /* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. A job that is_restored goes
  * on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
 ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options);
+
+/* ---- what a tenant takes: tenant_quota.c ---- */
+
+bool ph__tenant_sends_parameters(const struct ph_tenant *tenant); /* to one of its workers at least */
+struct ph_job_memory_options ph__tenant_memory_options(
+    const struct ph_tenant *tenant, const struct ph_tenant_options *options); /* without a layout */
+size_t ph__tenant_ring_capacity(const struct ph_tenant *tenant, size_t num_fullest);
+/* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core thread has so many
+ * chunks. PH_ERROR_MEMORY beyond max_bytes. */
+ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
+    const struct ph_layout_sizes *sizes, size_t num_fullest);
+
+/* ---- links ---- */
 
 /* Where a worker of this host finds its things. */
 struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker);

@@ -361,6 +361,11 @@ static const struct ph_link_transport tcp_transport = {
     .events = EPOLLIN | EPOLLOUT,
 };
 
+size_t ph__tcp_link_bytes(size_t capacity)
+{
+    return sizeof(struct tcp_link) + capacity * sizeof(struct out_frame);
+}
+
 ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct ph_link **link_out)
 {
     struct tcp_link *self = calloc(1, sizeof *self);

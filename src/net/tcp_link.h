@@ -25,6 +25,8 @@ struct ph_tcp_link_options {
     struct ph_link_owner owner;
 };
 
+size_t ph__tcp_link_bytes(size_t capacity); /* of memory, without keys */
+
 /* PH_ERROR_MEMORY; socket and keys are then the caller's. */
 ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct ph_link **link_out);
 
