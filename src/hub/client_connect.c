@@ -10,13 +10,16 @@
 
 /* ---- joining ---- */
 
-/* A hub shares memory with its own user's processes alone, and says nothing to others. */
-static ph_status reach_local(const struct ph_welcome *welcome, int *socket_out)
+/* A hub shares memory with its own user's processes alone, and says nothing to others. way_out is also set where it fails. */
+static ph_status reach_local(const struct ph_welcome *welcome, int *socket_out, enum ph_way *way_out)
 {
+    *way_out = PH_WAY_UNREACHED;
     PH_TRY(ph__socket_connect_local(welcome->local_socket, socket_out));
+    *way_out = PH_WAY_SHARED;
     if (ph__socket_is_same_user(*socket_out))
         return PH_OK;
     close(*socket_out);
+    *way_out = PH_WAY_OTHER_USER;
     return ph_fail(PH_ERROR_PEER, "the hub is another user's, and shares no memory with this one");
 }
 
@@ -27,11 +30,12 @@ static ph_status go_local(
     int socket;
     struct ph_control_stream *local;
     if (options->transport == PH_HUB_TCP || client->list.num_hubs > 1) {
+        client->way = client->list.num_hubs > 1 ? PH_WAY_SEVERAL_HUBS : PH_WAY_ASKED_FOR;
         snprintf(client->why, sizeof client->why, "%s",
             client->list.num_hubs > 1 ? "several hubs share the job's keys" : "it was asked for");
         return PH_OK;
     }
-    if (reach_local(welcome, &socket) != PH_OK) {
+    if (reach_local(welcome, &socket, &client->way) != PH_OK) {
         snprintf(client->why, sizeof client->why, "%s", ph_error_text());
         return options->transport == PH_HUB_SHARED_MEMORY ? PH_ERROR_PEER : PH_OK;
     }
@@ -57,7 +61,7 @@ static ph_status join(
     struct ph_control_frame frame;
     struct ph_join wish = {.nonce = job->nonce,
         .rank = client->rank,
-        .is_shared = client->is_shared,
+        .way = client->way,
         .has_own_parameters = job->options->has_own_parameters,
         .share = ph__hub_list_share(&client->list, hub)};
     strcpy(wish.name, job->service);

@@ -49,6 +49,7 @@ struct ph_hub_client {
     uint32_t timeout_ms;
     uint32_t rank;
     bool is_shared;
+    enum ph_way way;
     char why[512]; /* this transport, and not all addresses of the hub */
     struct ph_hub_list list;
     struct ph_secret *secret;   /* NULL: none */

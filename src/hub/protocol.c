@@ -332,7 +332,7 @@ void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join)
     ph__wire_put_text(writer, join->name, PH_HUB_MAX_NAME);
     ph__wire_put_u64(writer, join->nonce);
     ph__wire_put_u32(writer, join->rank);
-    ph__wire_put_u8(writer, join->is_shared);
+    ph__wire_put_u8(writer, (uint8_t)join->way);
     ph__wire_put_u8(writer, join->has_own_parameters);
     put_share(writer, &join->share);
 }
@@ -344,10 +344,14 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, join_out->name);
     join_out->nonce = ph__wire_get_u64(&reader);
     join_out->rank = ph__wire_get_u32(&reader);
-    join_out->is_shared = ph__wire_get_u8(&reader) != 0;
+    const uint8_t way = ph__wire_get_u8(&reader);
     join_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
     join_out->share = get_share(&reader);
-    return finish(&reader, "join");
+    PH_TRY(finish(&reader, "join"));
+    if (way >= PH_WAY_COUNT)
+        return ph_fail(PH_ERROR_PEER, "a worker joins in a way of number %u, which there is not", way);
+    join_out->way = (enum ph_way)way;
+    return PH_OK;
 }
 
 void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined)

@@ -96,11 +96,21 @@ struct ph_service_settings {
     struct ph_hub_share share; /* what this hub has of the job's keys */
 };
 
+/* How a worker is connected and, where it is TCP, why. A worker and its hub tell the same. */
+enum ph_way {
+    PH_WAY_UNREACHED, /* TCP: the hub's local socket is not to be reached from where the worker is */
+    PH_WAY_SHARED,    /* shared memory: joined over the local socket */
+    PH_WAY_ASKED_FOR, /* TCP, as the worker's options say */
+    PH_WAY_OTHER_USER,
+    PH_WAY_SEVERAL_HUBS,
+    PH_WAY_COUNT
+};
+
 struct ph_join {
     char name[PH_HUB_MAX_NAME + 1];
     uint64_t nonce;
     uint32_t rank;
-    bool is_shared; /* over shared memory: asked for on a local socket */
+    enum ph_way way;
     bool has_own_parameters;
     struct ph_hub_share share;
 };

@@ -118,7 +118,7 @@ static ph_status check_join(
         return ph_fail(PH_ERROR_PEER, "service '%s': worker %u is there already", join->name, join->rank);
     if (tenant->state != PH_TENANT_GATHERING)
         return ph_fail(PH_ERROR_PEER, "service '%s' is running, without worker %u", join->name, join->rank);
-    if (join->is_shared && !session->is_local)
+    if (join->way == PH_WAY_SHARED && !session->is_local)
         return ph_fail(PH_ERROR_PEER, "shared memory is handed out over the local socket only");
     *tenant_out = tenant;
     return PH_OK;
@@ -137,9 +137,10 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
         return PH_OK;
     }
     const struct ph_hub_service *service = &tenant->settings.service;
-    const bool has_own = join.is_shared && (join.has_own_parameters || service->mode != PH_HUB_SYNCHRONOUS);
-    tenant->members[join.rank] =
-        (struct ph_member){.session = session, .is_shared = join.is_shared, .has_own_parameters = has_own};
+    const bool is_shared = join.way == PH_WAY_SHARED;
+    const bool has_own = is_shared && (join.has_own_parameters || service->mode != PH_HUB_SYNCHRONOUS);
+    tenant->members[join.rank] = (struct ph_member){
+        .session = session, .is_shared = is_shared, .way = join.way, .has_own_parameters = has_own};
     tenant->num_joined++;
     session->tenant = tenant;
     session->rank = join.rank;

@@ -85,11 +85,22 @@ static const char *state_name(const struct ph_tenant *tenant)
 
 static const char *why_transport(const struct ph_member *member)
 {
-    if (member->is_shared)
+    switch (member->way) {
+    case PH_WAY_SHARED:
         return "its process is on this host";
-    if (member->session->is_of_host)
-        return "its process is on this host, but did not take shared memory";
-    return "its process is on another host";
+    case PH_WAY_ASKED_FOR:
+        return "it was asked for";
+    case PH_WAY_OTHER_USER:
+        return "its process is another user's";
+    case PH_WAY_SEVERAL_HUBS:
+        return "several hubs share the job's keys";
+    case PH_WAY_UNREACHED:
+    case PH_WAY_COUNT:
+        break;
+    }
+    return member->session->is_of_host
+               ? "its process is on this host, but does not reach the hub's local socket"
+               : "its process is on another host";
 }
 
 static void add_worker(struct ph_json *workers, const struct ph_tenant_figures *figures, uint32_t rank)

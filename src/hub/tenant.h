@@ -30,6 +30,7 @@ enum ph_tenant_state {
 struct ph_member {              /* a worker, by rank */
     struct ph_session *session; /* NULL: not there */
     bool is_shared, has_own_parameters;
+    enum ph_way way;
     uint64_t token; /* that connections for its links show */
     bool has_keys, is_linked, is_ready, has_left;
     char addresses[256]; /* of this hub that its links over TCP go to, " " before each, as far as they fit */

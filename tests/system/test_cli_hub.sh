@@ -107,6 +107,9 @@ succeeds hub status "$address" --seconds 0.01
 measures tcp "$both"
 succeeds hub status "$other_address" --seconds 0.01
 contains stdout ': hub 1 of 2, 1 chunks'
+service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
+succeeds hub status "$other_address" --seconds 0.01 --service "$service"
+contains stdout "several hubs share the job's keys"
 succeeds hub status "$address" --seconds 0.01
 contains stdout ': hub 2 of 2, 1 chunks'
 kill -s INT "$process"

@@ -1,6 +1,7 @@
 /* Whom a hub lets in, how long it listens to strangers, and what becomes of workers when there are many of these. */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -31,12 +32,17 @@ static void take_turns(struct ph_hub_server *server)
 }
 
 /* Returns the stranger's end of a new connection. */
-static int connect_stranger(struct ph_hub_server *server)
+static int connect_from(struct ph_hub_server *server, bool is_local)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    assert_ok(ph__session_open(server, ends[0], true));
+    assert_ok(ph__session_open(server, ends[0], is_local));
     return ends[1];
+}
+
+static int connect_stranger(struct ph_hub_server *server)
+{
+    return connect_from(server, true);
 }
 
 static void say(struct ph_hub_server *server, int socket, uint16_t type, const void *body, size_t size)
@@ -139,6 +145,25 @@ static void who_goes_on_asking_is_not_closed(void **state)
         say(server, asking, PH_FRAME_STATUS, "\0\0", 2);
     }
     close(asking);
+    ph_hub_server_destroy(server);
+}
+
+/* ---- from where -------------------------------------------------------------------------------------------------- */
+
+/* A socket that is no TCP socket of the loopback stands for one of another host. */
+static void a_worker_of_another_host_is_told_apart(void **state)
+{
+    (void)state;
+    char answer[4096] = "";
+    struct ph_hub_server *server = make_hub();
+    const int far = connect_from(server, false);
+    greet(server, far);
+    join(server, far);
+    assert_false(is_closed(far));
+    say(server, far, PH_FRAME_STATUS, "\0\0", 2);
+    assert_true(recv(far, answer, sizeof answer - 1, 0) > 8);
+    assert_non_null(strstr(answer + 8, "its process is on another host")); /* behind the frame's head */
+    close(far);
     ph_hub_server_destroy(server);
 }
 
@@ -258,6 +283,7 @@ int main(void)
         cmocka_unit_test(silent_strangers_keep_nobody_from_a_hub_with_few_descriptors), /* forks: the first */
         cmocka_unit_test(who_says_nothing_is_closed_unless_it_is_a_worker),
         cmocka_unit_test(who_goes_on_asking_is_not_closed),
+        cmocka_unit_test(a_worker_of_another_host_is_told_apart),
         cmocka_unit_test(a_stranger_is_believed_little),
         cmocka_unit_test(without_descriptors_the_hub_rests_and_then_takes_who_waits),
     };

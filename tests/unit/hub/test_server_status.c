@@ -1,8 +1,12 @@
 /* What a hub says of itself when it is asked for its status. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cpu.h"
+#include "hub/client_greet.h"
 #include "hub/client_status.h"
 #include "support/hub_thread.h"
 
@@ -60,6 +64,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
     (void)state;
     static const enum ph_hub_transport transports[] = {PH_HUB_SHARED_MEMORY, PH_HUB_TCP};
     static const char *const names[] = {"near", "far"}, *const words[] = {"shared memory", "tcp"};
+    static const char *const reasons[] = {"its process is on this host", "it was asked for"};
     const struct ph_hub_key keys[] = {
         {.num_elements = 40000, .dtype = PH_F32}, {.num_elements = 8, .dtype = PH_BF16}};
     struct hub_thread hub;
@@ -92,7 +97,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
         const struct ph_json *worker = ph__json_at(ph__json_get(job, "workers"), 1);
         assert_int_equal(count(worker, "rank"), 1);
         assert_text(worker, "transport", words[i]);
-        assert_true(strstr(ph__json_as_text(ph__json_get(worker, "why"), ""), "on this host") != NULL);
+        assert_text(worker, "why", reasons[i]);
         assert_int_equal(count(worker, "payload_bytes_received"), i == 0 ? 0 : 6 * (160000 + 16));
         const struct ph_json *key = ph__json_at(ph__json_get(job, "keys"), 1);
         assert_int_equal(count(key, "elements"), 8);
@@ -108,6 +113,124 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
     }
     hub_thread_end(&hub);
 }
+
+/* ---- why a worker is connected as it is -------------------------------------------------------------------------- */
+
+static void assert_why(const struct ph_hub_options *options, const char *service, const char *wanted)
+{
+    struct ph_json *status;
+    assert_ok(ph__hub_status(options, service, &status));
+    const struct ph_json *worker = ph__json_at(ph__json_get(job_of(status, service), "workers"), 0);
+    assert_text(worker, "why", wanted);
+    ph__json_destroy(status);
+}
+
+static struct ph_control_stream *join_so(const struct hub_thread *hub, const char *name, enum ph_way way)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_control_stream *stream;
+    struct ph_join wish = {.nonce = HUB_THREAD_NONCE, .way = way, .share = {.num_hubs = 1}};
+    snprintf(wish.name, sizeof wish.name, "%s", name);
+    assert_ok(ph__client_reach_once(&hub->options, &stream));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_join(&writer, &wish);
+    assert_ok(
+        ph__client_request(stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, HUB_THREAD_TIMEOUT_MS, &frame));
+    return stream;
+}
+
+static void each_reason_for_tcp_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ph_way way;
+        const char *name, *why;
+    } cases[] = {{PH_WAY_ASKED_FOR, "asked", "it was asked for"},
+        {PH_WAY_OTHER_USER, "foreign", "its process is another user's"},
+        {PH_WAY_SEVERAL_HUBS, "part", "several hubs share the job's keys"},
+        {PH_WAY_UNREACHED, "apart",
+            "its process is on this host, but does not reach the hub's local socket"}};
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ph_hub_service service = hub_thread_service(cases[i].name, 2);
+        assert_ok(ph_hub_create_service(&hub.options, &service));
+        struct ph_control_stream *worker = join_so(&hub, cases[i].name, cases[i].way);
+        assert_why(&hub.options, cases[i].name, cases[i].why);
+        ph__control_stream_destroy(worker);
+    }
+    hub_thread_end(&hub);
+}
+
+static void workers_of_several_hubs_say_so(void **state)
+{
+    (void)state;
+    char both[2 * 64];
+    struct hub_thread hubs[2];
+    struct ph_hub_client *client;
+    for (size_t i = 0; i < 2; i++)
+        hub_thread_begin(&hubs[i], (struct ph_hub_server_options){0});
+    snprintf(both, sizeof both, "%s,%s", hubs[0].options.address, hubs[1].options.address);
+    const struct ph_hub_options options = {.address = both, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
+    const struct ph_hub_service service = hub_thread_service("both", 2);
+    assert_ok(ph_hub_create_service(&options, &service));
+    assert_ok(ph_hub_connect(&options, "both", HUB_THREAD_NONCE, 0, &client));
+    for (size_t i = 0; i < 2; i++)
+        assert_why(&hubs[i].options, "both", "several hubs share the job's keys");
+    ph_hub_client_destroy(client);
+    for (size_t i = 0; i < 2; i++)
+        hub_thread_end(&hubs[i]);
+}
+
+/* Waits for the address, becomes somebody else, joins, and stays until the other end closes. */
+static int be_another_user(int socket)
+{
+    char address[64] = "";
+    struct ph_hub_client *client;
+    if (recv(socket, address, sizeof address, 0) <= 0 || setuid(65534) != 0)
+        return 1;
+    const struct ph_hub_options options = {.address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
+    if (ph_hub_connect(&options, "foreign", HUB_THREAD_NONCE, 0, &client) != PH_OK)
+        return 1;
+    struct ph_hub_client_info info;
+    ph_hub_client_describe(client, &info);
+    (void)!send(socket, info.why, strlen(info.why) + 1, MSG_NOSIGNAL);
+    (void)!recv(socket, address, 1, 0);
+    ph_hub_client_destroy(client);
+    return 0;
+}
+
+static void another_users_process_is_told_apart(void **state)
+{
+    (void)state;
+    int ends[2], exit_status;
+    char why[256] = "";
+    struct hub_thread hub;
+    if (geteuid() != 0)
+        skip(); /* only root can become somebody else */
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        _exit(be_another_user(ends[1]));
+    }
+    close(ends[1]);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("foreign", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_true(send(ends[0], hub.options.address, strlen(hub.options.address) + 1, MSG_NOSIGNAL) > 0);
+    assert_true(recv(ends[0], why, sizeof why - 1, 0) > 0);
+    assert_non_null(strstr(why, "another user's"));
+    assert_why(&hub.options, "foreign", "its process is another user's");
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &exit_status, 0), child);
+    assert_int_equal(exit_status, 0);
+    hub_thread_end(&hub);
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 /* How a job of one worker writes its results on a hub with one core thread. */
 static void check_results(
@@ -189,6 +312,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_hub_tells_its_limits_and_core_threads),
         cmocka_unit_test(a_running_job_tells_what_it_does_and_how_workers_are_connected),
+        cmocka_unit_test(each_reason_for_tcp_is_told),
+        cmocka_unit_test(workers_of_several_hubs_say_so),
+        cmocka_unit_test(another_users_process_is_told_apart),
         cmocka_unit_test(results_that_are_sent_and_leave_the_caches_are_written_past_them),
         cmocka_unit_test(one_service_can_be_asked_for_in_full),
         cmocka_unit_test(who_is_no_hub_has_no_status),
