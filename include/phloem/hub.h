@@ -13,7 +13,8 @@
  * On one host this memory is shared with the hub, which reads and writes it in place; elsewhere it travels over TCP.
  *
  * Errors: PH_ERROR_PEER when the hub, another worker of the job or the network failed, or a wait took longer than its
- * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_MEMORY beyond a quota; PH_ERROR_CHECKPOINT for one that is
+ * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_CONFIG for an address that is none, or where one side has a secret
+ * and the other has none; PH_ERROR_MEMORY beyond a quota; PH_ERROR_CHECKPOINT for one that is
  * damaged. After PH_ERROR_PEER a client can only be destroyed.
  *
  * Deaths: a job survives those of its workers and of the hub when its workers connect and initialise again. It then goes on from

@@ -263,7 +263,10 @@ ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimi
 {
     if (client->layout == NULL || client->rank != 0)
         return ph_fail(PH_ERROR_USAGE, "learning rates are set by rank 0, after ph_hub_init");
-    if (optimizer >= PH_HUB_MAX_OPTIMIZERS || !isfinite(learning_rate))
+    if (optimizer >= client->joined.num_optimizers)
+        return ph_fail(PH_ERROR_USAGE, "there is no optimizer %u: the service has %u", optimizer,
+            client->joined.num_optimizers);
+    if (!isfinite(learning_rate))
         return ph_fail(PH_ERROR_USAGE, "optimizer %u cannot have a learning rate of %g", optimizer,
             (double)learning_rate);
     client->learning_rates[optimizer] = learning_rate;

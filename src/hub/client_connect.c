@@ -70,8 +70,10 @@ static ph_status join(
     PH_TRY(ph__client_request(
         client->hubs[hub].stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, client->timeout_ms, &frame));
     PH_TRY(ph__get_joined(frame.body, frame.size, joined_out));
-    if (joined_out->depth < 1 || joined_out->depth > PH_HUB_MAX_DEPTH)
-        return ph_fail(PH_ERROR_PEER, "the hub gives a depth of %u", joined_out->depth);
+    if (joined_out->depth < 1 || joined_out->depth > PH_HUB_MAX_DEPTH || joined_out->num_optimizers < 1 ||
+        joined_out->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
+        return ph_fail(PH_ERROR_PEER, "the hub gives a depth of %u and %u optimizers", joined_out->depth,
+            joined_out->num_optimizers);
     return PH_OK;
 }
 
@@ -89,7 +91,8 @@ static ph_status join_hub(
 static ph_status check_same(const struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub,
     const struct ph_joined *joined)
 {
-    if (joined->num_workers == client->joined.num_workers && joined->depth == client->joined.depth)
+    if (joined->num_workers == client->joined.num_workers && joined->depth == client->joined.depth &&
+        joined->num_optimizers == client->joined.num_optimizers)
         return PH_OK;
     return ph_fail(PH_ERROR_USAGE, "hub %s has other settings of service '%s' than hub %s",
         client->list.addresses[hub], job->service, client->list.addresses[0]);

@@ -358,6 +358,7 @@ void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joine
 {
     ph__wire_put_u32(writer, joined->num_workers);
     ph__wire_put_u32(writer, joined->depth);
+    ph__wire_put_u32(writer, joined->num_optimizers);
     ph__wire_put_u8(writer, joined->has_own_parameters);
 }
 
@@ -367,6 +368,7 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
     ph__wire_reader_init(&reader, body, size);
     joined_out->num_workers = ph__wire_get_u32(&reader);
     joined_out->depth = ph__wire_get_u32(&reader);
+    joined_out->num_optimizers = ph__wire_get_u32(&reader);
     joined_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
     return finish(&reader, "joined");
 }

@@ -116,7 +116,7 @@ struct ph_join {
 };
 
 struct ph_joined {
-    uint32_t num_workers, depth;
+    uint32_t num_workers, depth, num_optimizers;
     bool has_own_parameters; /* also where the mode demands it */
 };
 

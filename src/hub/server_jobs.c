@@ -146,8 +146,10 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     session->rank = join.rank;
     ph__session_trust(session);
     ph__server_log_joined(session);
-    const struct ph_joined joined = {
-        .num_workers = service->num_workers, .depth = service->depth, .has_own_parameters = has_own};
+    const struct ph_joined joined = {.num_workers = service->num_workers,
+        .depth = service->depth,
+        .num_optimizers = (uint32_t)service->num_optimizers,
+        .has_own_parameters = has_own};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_joined(&writer, &joined);
     ph__session_send(session, PH_FRAME_JOINED, &writer, NULL, 0);
@@ -253,8 +255,14 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenan
     return PH_OK;
 }
 
+/* They are the tenant's afterwards, or freed. */
 static ph_status keep_keys(struct ph_tenant *tenant, struct ph_init_key *keys, size_t num_keys)
 {
+    const ph_status status = ph__tenant_check_keys(tenant, keys, num_keys);
+    if (status != PH_OK) {
+        free(keys);
+        return status;
+    }
     if (tenant->keys == NULL) {
         tenant->keys = keys;
         tenant->num_keys = num_keys;

@@ -49,14 +49,31 @@ void ph__tenant_destroy(struct ph_tenant *tenant)
 
 /* ---- building ---- */
 
-static ph_status check_optimizers(const struct ph_tenant *tenant)
+static struct ph_layout_key *layout_keys(const struct ph_init_key *keys, size_t num_keys)
 {
-    for (size_t i = 0; i < tenant->num_keys; i++) {
-        if (tenant->keys[i].optimizer >= tenant->settings.service.num_optimizers)
-            return ph_fail(PH_ERROR_USAGE, "key %zu: optimizer %u of %zu", i, tenant->keys[i].optimizer,
-                tenant->settings.service.num_optimizers);
+    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
+    for (size_t i = 0; wanted != NULL && i < num_keys; i++)
+        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
+    return wanted;
+}
+
+ph_status ph__tenant_check_keys(
+    const struct ph_tenant *tenant, const struct ph_init_key *keys, size_t num_keys)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const size_t chunk_bytes = service->chunk_bytes > 0 ? service->chunk_bytes : PH_HUB_MAX_CHUNK_BYTES;
+    struct ph_layout_sizes sizes;
+    for (size_t i = 0; i < num_keys; i++) {
+        if (keys[i].optimizer >= service->num_optimizers)
+            return ph_fail(PH_ERROR_USAGE, "key %zu: there is no optimizer %u, service '%s' has %zu", i,
+                keys[i].optimizer, service->name, service->num_optimizers);
     }
-    return PH_OK;
+    struct ph_layout_key *wanted = layout_keys(keys, num_keys);
+    if (wanted == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
+    free(wanted);
+    return status;
 }
 
 /* What was chosen for a job stays so when it goes on: bits follow it. */
@@ -88,17 +105,14 @@ static ph_status check_measured(struct ph_tenant *tenant, const struct ph_layout
 
 static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
-    struct ph_layout_key *keys = calloc(tenant->num_keys, sizeof *keys);
+    struct ph_layout_key *keys = layout_keys(tenant->keys, tenant->num_keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
     if (keys == NULL || tenant->optimizer_of_key == NULL) {
         free(keys);
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", tenant->num_keys);
     }
-    for (size_t i = 0; i < tenant->num_keys; i++) {
-        keys[i] = (struct ph_layout_key){
-            .num_elements = tenant->keys[i].num_elements, .dtype = tenant->keys[i].dtype};
+    for (size_t i = 0; i < tenant->num_keys; i++)
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
-    }
     tenant->chunks = describe_chunks(tenant);
     const size_t chunk_bytes = ph__autotune_chunk_bytes(options->tuning, &tenant->chunks);
     ph_status status = check_measured(tenant, keys, chunk_bytes, options);
@@ -250,7 +264,6 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
 
 static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
-    PH_TRY(check_optimizers(tenant));
     PH_TRY(build_layout(tenant, options));
     PH_TRY(spread_chunks(tenant, options));
     PH_TRY(build_memory(tenant, options));

@@ -107,6 +107,10 @@ struct ph_tenant {
 ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out);
 void ph__tenant_destroy(struct ph_tenant *tenant); /* one that is not running */
 
+/* Whether a worker may initialise such keys: PH_ERROR_USAGE naming the one that cannot be. */
+ph_status ph__tenant_check_keys(
+    const struct ph_tenant *tenant, const struct ph_init_key *keys, size_t num_keys);
+
 struct ph_tenant_options {
     struct ph_core *const *cores; /* (num_cores) */
     uint16_t num_cores;

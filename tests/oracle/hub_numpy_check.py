@@ -119,6 +119,17 @@ def fails(hub, status, text, call, *arguments, **options):
     raise AssertionError(f"'{text}' was expected")
 
 
+def check_version(hub):
+    """Another version of the library than the module is for."""
+    version, hub.API_VERSION = hub.API_VERSION, hub.API_VERSION + 1
+    try:
+        hub.Server()
+        raise AssertionError("a library of another version was taken")
+    except ImportError as error:
+        assert f"has version {version} of the hub's interface" in str(error), error
+    hub.API_VERSION = version
+
+
 def check_errors(hub, address):
     hub.create_service(address, "errors", 1, 1)
     hub.create_service(address, "errors", 1, 1)
@@ -233,6 +244,7 @@ def main():
     import phloem_hub
 
     check_example(source)
+    check_version(phloem_hub)
     with phloem_hub.Server() as server:
         check_optimizers(phloem_hub, server.address, phloem_hub.Transport.AUTO, "shared memory")
         check_optimizers(phloem_hub, server.address, phloem_hub.Transport.TCP, "tcp")

@@ -187,12 +187,33 @@ static void tests_in_vain_end_with_the_timeout(void **state)
     hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_TCP, .has_no_thread = true});
 }
 
+/* ---- learning rates ---------------------------------------------------------------------------------------------- */
+
+static void a_rate_of_an_optimizer_that_there_is_not_harms_nobody(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    const struct ph_hub_service service = hub_thread_service("rates", 1);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_client *client = join_alone(&hub, &service, (struct ph_hub_options){0});
+    assert_fails(
+        ph_hub_set_learning_rate(client, 1, 0.5f), PH_ERROR_USAGE, "no optimizer 1: the service has 1");
+    push(client, 1);
+    assert_ok(ph_hub_pull_start(client, 0));
+    assert_ok(ph_hub_wait_all(client));
+    check_parameters(client, 1);
+    assert_ok(ph_hub_leave(client));
+    ph_hub_client_destroy(client);
+    hub_thread_end(&hub);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pull_is_waited_for_before_a_push_may_overwrite_it),
         cmocka_unit_test(keys_that_are_not_there_have_no_memory),
         cmocka_unit_test(tests_in_vain_end_with_the_timeout),
+        cmocka_unit_test(a_rate_of_an_optimizer_that_there_is_not_harms_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hub/client_greet.h"
 #include "hub/client_status.h"
 #include "net/socket.h"
 #include "support/hub_thread.h"
@@ -305,6 +306,32 @@ static void keys_that_cannot_be_are_refused(void **state)
     hub_thread_end(&hub);
 }
 
+/* The other worker goes on waiting, and the one that was wrong may say it right. */
+static void keys_that_cannot_be_are_their_workers_mistake_alone(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    pthread_t thread;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("right", 2);
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    struct initializing other = {.client = connect_worker(&hub, "right", 1), .key = a_key};
+    assert_int_equal(pthread_create(&thread, NULL, initialize, &other), 0);
+    struct ph_hub_client *client = connect_worker(&hub, "right", 0);
+    struct ph_hub_key wrong = a_key;
+    wrong.optimizer = 1;
+    assert_fails(ph_hub_init(client, &wrong, 1, NULL), PH_ERROR_USAGE, "there is no optimizer 1");
+    wrong = (struct ph_hub_key){.num_elements = 1, .dtype = PH_I64};
+    assert_fails(ph_hub_init(client, &wrong, 1, NULL), PH_ERROR_USAGE, "I64");
+    wrong = (struct ph_hub_key){.num_elements = 0, .dtype = PH_F32};
+    assert_fails(ph_hub_init(client, &wrong, 1, NULL), PH_ERROR_USAGE, "no elements");
+    assert_ok(ph_hub_init(client, &a_key, 1, NULL));
+    pthread_join(thread, NULL);
+    assert_int_equal(other.status, PH_OK);
+    ph_hub_client_destroy(client);
+    hub_thread_end(&hub);
+}
+
 static void the_end_of_a_service_ends_its_workers(void **state)
 {
     (void)state;
@@ -383,6 +410,31 @@ static void strangers_do_not_disturb_a_job(void **state)
     hub_thread_end(&hub);
 }
 
+static void another_version_of_the_interface_is_refused(void **state)
+{
+    (void)state;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_control_stream *stream;
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    for (uint16_t version = PH_HUB_API_VERSION; version <= PH_HUB_API_VERSION + 1; version++) {
+        const struct ph_hello hello = {.api_version = version};
+        assert_ok(ph__control_stream_create(connect_stranger(&hub), &stream));
+        ph__wire_writer_init(&writer, bytes, sizeof bytes);
+        ph__put_hello(&writer, &hello);
+        const ph_status status = ph__client_request(
+            stream, PH_FRAME_HELLO, &writer, PH_FRAME_WELCOME, HUB_THREAD_TIMEOUT_MS, &frame);
+        if (version == PH_HUB_API_VERSION)
+            assert_ok(status);
+        else
+            assert_fails(status, PH_ERROR_PEER, "has version 2 of the hub's interface, this one 1");
+        ph__control_stream_destroy(stream);
+    }
+    hub_thread_end(&hub);
+}
+
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 static size_t count_descriptors(void)
@@ -438,8 +490,10 @@ int main(void)
         cmocka_unit_test(a_worker_has_a_rank_of_its_own_in_its_service),
         cmocka_unit_test(all_workers_must_have_the_same_keys),
         cmocka_unit_test(keys_that_cannot_be_are_refused),
+        cmocka_unit_test(keys_that_cannot_be_are_their_workers_mistake_alone),
         cmocka_unit_test(the_end_of_a_service_ends_its_workers),
         cmocka_unit_test(strangers_do_not_disturb_a_job),
+        cmocka_unit_test(another_version_of_the_interface_is_refused),
         cmocka_unit_test(a_hub_that_has_ended_leaves_no_descriptor_open),
         cmocka_unit_test(workers_hear_that_their_hub_ends),
     };
