@@ -119,9 +119,10 @@ static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wir
     const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout_ms, frame_out);
     if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
         return status;
-    return ph_fail(PH_ERROR_CONFIG, has_secret
-                                        ? "the hub does not prove that it knows the secret: it has none"
-                                        : "the hub has a secret: name the file that it is in");
+    return ph_fail(PH_ERROR_CONFIG, has_secret ? "the hub does not prove that it knows the secret of "
+                                                 "secret_file (--secret-file): it has none"
+                                               : "the hub has a secret: name the file that it is in by "
+                                                 "secret_file (--secret-file)");
 }
 
 static ph_status prove(struct ph_control_stream *stream, const struct ph_secret *secret,

@@ -90,6 +90,11 @@ static void rung(void *context, uint32_t events)
 
 /* ---- life ---- */
 
+ph_status ph__server_name_option(const char *option, ph_status status)
+{
+    return status == PH_OK ? PH_OK : ph_fail(status, "%s (hub.%s): %s", option, option, ph_error_text());
+}
+
 static ph_status read_secret(struct ph_hub_server *server)
 {
     if (server->options.secret_file == NULL)
@@ -97,15 +102,17 @@ static ph_status read_secret(struct ph_hub_server *server)
     server->secret = calloc(1, sizeof *server->secret);
     if (server->secret == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a secret");
-    return ph__secret_read(server->options.secret_file, server->secret);
+    return ph__server_name_option(
+        "secret_file", ph__secret_read(server->options.secret_file, server->secret));
 }
 
 static ph_status choose_chunks(struct ph_hub_server *server)
 {
     const uint32_t chunk_bytes = server->options.chunk_bytes;
     if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %u is wanted",
-            chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
+        return ph__server_name_option(
+            "chunk_bytes", ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %u is wanted",
+                               chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
     /* A hub that is wide works with whole keys: their chunks are only sent. */
     const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
     server->tuning = (struct ph_autotune){.kernels = server->kernels,

@@ -139,11 +139,13 @@ ph_status ph__server_listen(struct ph_hub_server *server)
 {
     const char *address = server->options.address != NULL ? server->options.address : DEFAULT_ADDRESS;
     server->max_strangers = choose_max_strangers();
-    PH_TRY(ph__socket_listen(address, &server->listening));
+    PH_TRY(ph__server_name_option("address", ph__socket_listen(address, &server->listening)));
     PH_TRY(ph__socket_address(server->listening, server->address));
     if (server->secret == NULL && !ph__socket_is_loopback(server->listening))
-        return ph_fail(
-            PH_ERROR_CONFIG, "'%s' can be reached from other hosts: that needs a secret", server->address);
+        return ph_fail(PH_ERROR_CONFIG,
+            "address (hub.address): '%s' can be reached from other hosts: that needs a secret_file "
+            "(hub.secret_file)",
+            server->address);
     PH_TRY(choose_local_name(server));
     PH_TRY(ph__socket_listen_local(server->local_socket, &server->listening_local));
     PH_TRY(

@@ -262,7 +262,7 @@ ph_status ph__server_open_metrics(struct ph_hub_server *server)
         .pages = &server->metrics_page,
         .num_pages = 1,
         .log = server->log};
-    PH_TRY(ph__http_server_create(&options, &server->http));
+    PH_TRY(ph__server_name_option("metrics_address", ph__http_server_create(&options, &server->http)));
     return ph__event_loop_add(server->loop, ph__http_server_descriptor(server->http), EPOLLIN, requested,
         server, &server->http_source);
 }

@@ -246,6 +246,9 @@ bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_wor
 
 /* ---- server.c ---- */
 
+/* Returns the status; an error says of which member of the options it is, and which key: "address (hub.address)". */
+ph_status ph__server_name_option(const char *option, ph_status status);
+
 /* Waits for up to max_ms, and does what there is to do. */
 ph_status ph__server_turn(struct ph_hub_server *server, int max_ms);
 

@@ -141,25 +141,32 @@ contains hub.err 'event=checkpoint_written'
 stops TERM 143
 
 (umask 077 && echo 'a secret that both sides know' >secret && echo 'another secret, just as long' >wrong)
+serves
+fails 2 'secret_file (--secret-file): it has none' hub status "$address" --secret-file secret
+stops TERM 143
 serves --secret-file secret --address 0.0.0.0:0
 succeeds hub bench "$address" --sizes 4K --rounds 3 --secret-file secret
 stops TERM 143
 serves --secret-file secret
 succeeds hub bench "$address" --sizes 4K --rounds 3 --secret-file secret
 fails 6 'hub' hub bench "$address" --sizes 4K --rounds 3 --secret-file wrong
-fails 2 'secret' hub status "$address"
+fails 2 '--secret-file' hub status "$address"
 
 # ---- what cannot be (the hub with the secret still runs)
 
-fails 6 'cannot listen' hub --address "$address"
-fails 2 'no address' hub --address nonsense
-fails 2 "no port '99999'" hub --address 127.0.0.1:99999
-fails 2 'secret' hub --address 0.0.0.0:0
+fails 6 "hub.address): cannot listen at '$address'" hub --address "$address"
+fails 2 "hub.address): 'nonsense' is no address" hub --address nonsense
+fails 2 "hub.address): '127.0.0.1:99999': there is no port '99999'" hub --address 127.0.0.1:99999
+fails 2 "hub.metrics_address): 'nonsense' is no address" hub --metrics nonsense
+fails 6 "hub.metrics_address): cannot listen at '$address'" hub --metrics "$address"
+fails 2 'hub.secret_file' hub --address 0.0.0.0:0
+fails 2 'hub.chunk_bytes): chunks of 100 bytes' hub --set hub.chunk_bytes=100
+fails 2 "'nonsense' is no address" hub status nonsense
 fails 2 'hub.threads' hub --threads 1000
 fails 2 "hub.thread" hub --set hub.thread=1
 fails 2 'hub.wait' hub --set hub.wait=often
 fails 2 'absent.yaml' hub --config absent.yaml
-fails 2 'absent' hub --secret-file absent
+fails 2 'hub.secret_file): absent' hub --secret-file absent
 fails 2 'hub.checkpoint_folder' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'hub.aggregation: wide' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'metrics' hub --metrics ''
