@@ -123,8 +123,8 @@ def check_version(hub):
     """Another version of the library than the module is for."""
     version, hub.API_VERSION = hub.API_VERSION, hub.API_VERSION + 1
     try:
-        hub.Server()
-        raise AssertionError("a library of another version was taken")
+        with hub.Server():
+            raise AssertionError("a library of another version was taken")
     except ImportError as error:
         assert f"has version {version} of the hub's interface" in str(error), error
     hub.API_VERSION = version

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -235,6 +236,7 @@ static pid_t fork_hub(struct hub_thread *hub, char address[PH_ADDRESS_BYTES])
     const pid_t process = fork();
     if (process == 0) {
         const struct ph_hub_server_options options = {.num_threads = 1};
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
         set_limit(FEW_DESCRIPTORS);
         struct ph_hub_server *server;
         if (ph_hub_server_create(&options, &server) != PH_OK ||
