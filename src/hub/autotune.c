@@ -11,6 +11,7 @@
 #define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
 #define CLEARLY .95     /* of the default's time, or less */
 #define NEARLY 1.05     /* of the best time, or less */
+#define NEARLY_OVER_TCP 1.15
 #define LEAST_CHUNK_BYTES ((uint32_t)4 << 10)
 #define CHUNKS_A_CORE 8
 
@@ -49,25 +50,30 @@ static bool is_clearly_better(const struct ratios *ratios)
     return ratios->third_quartile <= CLEARLY && ratios->fastest <= CLEARLY;
 }
 
-uint32_t ph__autotune_choose(const struct ph_autotune_times *times, double *ratio_out)
+uint32_t ph__autotune_choose(
+    const struct ph_autotune_times *times, enum ph_autotune_path path, double *ratio_out)
 {
+    uint32_t chosen = PH_AUTOTUNE_DEFAULT_BYTES;
     struct ratios ratios[PH_AUTOTUNE_NUM_SIZES];
+    const double nearly = path == PH_AUTOTUNE_TCP ? NEARLY_OVER_TCP : NEARLY;
     double best = 1;
     *ratio_out = 1;
     if (times->num_rounds < PH_AUTOTUNE_MIN_ROUNDS)
-        return PH_AUTOTUNE_DEFAULT_BYTES;
+        return chosen;
     for (size_t i = 0; i < PH_AUTOTUNE_NUM_SIZES; i++) {
         ratios[i] = find_ratios(times, i);
         if (is_clearly_better(&ratios[i]))
             best = fmin(best, ratios[i].median);
     }
     for (size_t i = 0; i < PH_AUTOTUNE_NUM_SIZES; i++) {
-        if (!is_clearly_better(&ratios[i]) || ratios[i].median > NEARLY * best)
+        if (!is_clearly_better(&ratios[i]) || ratios[i].median > nearly * best)
             continue;
         *ratio_out = ratios[i].median;
-        return ph__autotune_size(i);
+        chosen = ph__autotune_size(i);
+        if (path == PH_AUTOTUNE_SHARED)
+            break;
     }
-    return PH_AUTOTUNE_DEFAULT_BYTES;
+    return chosen;
 }
 
 uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores)
@@ -100,7 +106,7 @@ static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
         snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "%s could not be measured: %s", name, ph_error_text());
         return;
     }
-    const uint32_t chunk_bytes = ph__autotune_choose(&times, &ratio);
+    const uint32_t chunk_bytes = ph__autotune_choose(&times, path, &ratio);
     tuning->paths[path].chunk_bytes = chunk_bytes;
     if (chunk_bytes == PH_AUTOTUNE_DEFAULT_BYTES)
         snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "over %s nothing is clearly better, in %zu rounds", name,

@@ -1,7 +1,7 @@
 /* How large a job's chunks are, where neither the job nor the hub names a size.
  *
  * The first job of a kind – over shared memory alone, or with a worker over TCP – makes the hub measure how long the same
- * gradients take in chunks of 8 KiB to 1 MiB, with its own links, shards and kernels (autotune_measure.h). Other hubs and
+ * gradients take in chunks of 8 KiB to 2 MiB, with its own links, shards and kernels (autotune_measure.h). Other hubs and
  * later jobs are none the wiser: workers learn the size with the layout of their job.
  *
  * Sums and steps are made element by element, so their bits do not follow the size. The norm of clipping does, since its squares
@@ -17,7 +17,7 @@
 #include "phloem/hub.h"
 
 #define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring */
-#define PH_AUTOTUNE_NUM_SIZES 8                        /* 8 KiB, 16 KiB ... 1 MiB */
+#define PH_AUTOTUNE_NUM_SIZES 9                        /* 8 KiB, 16 KiB ... 2 MiB */
 #define PH_AUTOTUNE_MIN_ROUNDS 3                       /* fewer tell nothing */
 #define PH_AUTOTUNE_MAX_ROUNDS 9
 #define PH_AUTOTUNE_TEXT_BYTES 160
@@ -35,10 +35,12 @@ static inline uint32_t ph__autotune_size(size_t index)
     return (uint32_t)8192 << index;
 }
 
-/* The smallest size within 5% of the best, among those that take 5% less time than the default size, in three quarters of the
- * rounds and in the fastest of each; where there is none, and with fewer than PH_AUTOTUNE_MIN_ROUNDS, the default size. ratio_out:
- * its time over the default's, the median of the rounds. */
-uint32_t ph__autotune_choose(const struct ph_autotune_times *times, double *ratio_out);
+/* Among the sizes that take 5% less time than the default size, in three quarters of the rounds and in the fastest of each:
+ * over shared memory the smallest within 5% of the best, over TCP the largest within 15%, for there each piece of a chunk may
+ * cost a thread's waking besides, which a trial in one thread does not measure. Where there is none, and with fewer than
+ * PH_AUTOTUNE_MIN_ROUNDS, the default size. ratio_out: its time over the default's, the median of the rounds. */
+uint32_t ph__autotune_choose(
+    const struct ph_autotune_times *times, enum ph_autotune_path path, double *ratio_out);
 
 /* The same, or less where a job is so small that not each core thread would get 8 chunks; a power of two then, 4 KiB at least. */
 uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores);
