@@ -236,7 +236,7 @@ static void put_join(struct ph_wire_writer *writer, uint32_t rank)
     const struct ph_join join = {.name = "job",
         .nonce = NONCE,
         .rank = rank,
-        .is_shared = (now.choices & IS_LOCAL) != 0,
+        .way = (now.choices & IS_LOCAL) != 0 ? PH_WAY_SHARED : PH_WAY_UNREACHED,
         .share = alone};
     ph__put_join(writer, &join);
 }

@@ -235,12 +235,14 @@ struct initializing {
     char error[1024];
 };
 
+/* Whoever is refused goes. */
 static void *initialize(void *context)
 {
     struct initializing *worker = context;
     worker->status = ph_hub_init(worker->client, &worker->key, 1, NULL);
     snprintf(worker->error, sizeof worker->error, "%s", ph_error_text());
-    ph_hub_client_destroy(worker->client);
+    if (worker->status != PH_OK)
+        ph_hub_client_destroy(worker->client);
     return NULL;
 }
 
@@ -328,6 +330,7 @@ static void keys_that_cannot_be_are_their_workers_mistake_alone(void **state)
     assert_ok(ph_hub_init(client, &a_key, 1, NULL));
     pthread_join(thread, NULL);
     assert_int_equal(other.status, PH_OK);
+    ph_hub_client_destroy(other.client);
     ph_hub_client_destroy(client);
     hub_thread_end(&hub);
 }
