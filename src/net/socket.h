@@ -22,7 +22,7 @@ ph_status ph__socket_listen_local(const char *name, int *socket_out);
 ph_status ph__socket_connect_local(const char *name, int *socket_out);
 
 /* The next connection; -1 in *socket_out: none is waiting. A TCP socket is set up for short messages (TCP_NODELAY), and to
- * notice within five seconds that the other machine is gone (keepalive, TCP_USER_TIMEOUT). */
+ * notice within five seconds that the other machine is gone (keepalive, TCP_USER_TIMEOUT, which links do without). */
 ph_status ph__socket_accept(int listening, int *socket_out);
 
 /* "127.0.0.1:4711" of this end, or of the other one. */

@@ -7,6 +7,9 @@
  * before the other side has answered it – owner.sent says only that the link itself has done with it – and moves the link in
  * threads that block SIGPIPE.
  *
+ * How long the other side leaves what was sent to it is no error of a link: TCP_USER_TIMEOUT is taken off the socket. That its
+ * host is gone, a connection that nobody leaves full has to tell.
+ *
  * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the wire. */
 #ifndef PH_NET_TCP_LINK_H
 #define PH_NET_TCP_LINK_H
