@@ -77,7 +77,7 @@ static const struct ph_option options[] = {
         .max = PH_HUB_MAX_CHUNK_BYTES,
         .help =
             "What is sent, summed and stepped as one, of jobs that name no size: a multiple of 64. 0: what "
-            "is measured to be good when the first such job begins, 8 KiB to 1 MiB and 32 KiB where "
+            "is measured to be good when the first such job begins, 8 KiB to 2 MiB and 32 KiB where "
             "nothing is clearly better; less for jobs too small to keep all core threads busy; 32 KiB for "
             "jobs that clip, for their bits follow it."},
     {.key = "checkpoint_folder",

@@ -3,7 +3,7 @@
 
 #include "pushpull_rows.h"
 
-enum { NUM_WORKERS = 2, NUM_SIZES = 11, LEAST_KIB = 4, CALLS = 3 };
+enum { NUM_WORKERS = 2, NUM_SIZES = 11, LEAST_KIB = 4 };
 
 struct sweep {
     struct row_cluster clusters[NUM_SIZES];
@@ -18,7 +18,7 @@ static void start(const struct rows *rows, struct sweep *sweep, size_t transport
             .chunk_bytes = (uint32_t)LEAST_KIB << (10 + size),
             .jobs = {{.num_workers = NUM_WORKERS, .num_keys = 1, .key_bytes = rows_large_bytes(rows)}},
             .num_jobs = 1}),
-        .calls = CALLS};
+        .calls = ROW_CALLS};
     sweep->contestants[size] = (struct contestant){.measure = row_rounds, .context = of};
 }
 

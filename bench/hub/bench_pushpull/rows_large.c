@@ -7,13 +7,7 @@
 #include "echo.h"
 #include "pushpull_rows.h"
 
-enum {
-    NUM_WORKERS = 2,
-    CALLS = 3 /* a turn */,
-    COUNTED_CALLS = 50,
-    NUM_PEERS = 4,
-    CONTESTANTS = 2 + NUM_PEERS
-};
+enum { NUM_WORKERS = 2, COUNTED_CALLS = 50, NUM_PEERS = 4, CONTESTANTS = 2 + NUM_PEERS };
 
 struct large {
     struct rows *rows;
@@ -38,7 +32,7 @@ static void add_peer(
 {
     struct row_peer *row = &large->peers[index];
     char *name = large->names[index];
-    *row = (struct row_peer){.verb = verb, .calls = CALLS, .numbers = numbers};
+    *row = (struct row_peer){.verb = verb, .calls = ROW_CALLS, .numbers = numbers};
     snprintf(name, ROW_NAME, "%s, %s", peer->version, words);
     for (size_t i = 0; i < ROW_WORD - 1 && words[i] != '\0'; i++)
         large->words[index][i] = words[i] == ' ' ? '_' : words[i];
@@ -162,10 +156,10 @@ static void report_bytes(struct large *large)
 {
     const double before = loopback_bytes();
     char name[ROW_NAME], limit[ROW_LIMIT];
-    cluster_round_seconds(&large->ours.cluster, CALLS);
+    cluster_round_seconds(&large->ours.cluster, ROW_CALLS);
     const double computed = 2.0 * NUM_WORKERS * (double)large->bytes;
     struct bench_figure figure = {
-        .name = name, .unit = "MB", .value = (loopback_bytes() - before) / CALLS * 1e-6, .limit = limit};
+        .name = name, .unit = "MB", .value = (loopback_bytes() - before) / ROW_CALLS * 1e-6, .limit = limit};
     figure.of_limit = computed * 1e-6 / figure.value;
     snprintf(
         limit, sizeof limit, "4 n 2 w: gradients to the hub and parameters back, %.1f MB", computed * 1e-6);
@@ -212,7 +206,7 @@ void rows_large(struct rows *rows, size_t transport)
     const struct cluster_options options = {.transport = row_transports[transport],
         .jobs = {{.num_workers = NUM_WORKERS, .num_keys = 1, .key_bytes = large.bytes}},
         .num_jobs = 1};
-    large.ours = (struct row_cluster){.cluster = cluster_start(&options), .calls = CALLS};
+    large.ours = (struct row_cluster){.cluster = cluster_start(&options), .calls = ROW_CALLS};
     large.contestants[0] = (struct contestant){.measure = measure_copy, .context = rows->limits};
     if (transport == 1) {
         large.echo = echo_start(NUM_WORKERS, large.bytes);

@@ -4,7 +4,7 @@
 
 #include "pushpull_rows.h"
 
-enum { NUM_WORKERS = 2, CALLS = 3, SMALL_BYTES = 4 << 10 };
+enum { NUM_WORKERS = 2, SMALL_BYTES = 4 << 10 };
 
 static const struct variant {
     const char *name;
@@ -38,7 +38,7 @@ static void start(struct choice *choice, size_t variant)
             .results = variants[variant].results,
             .jobs = {{.num_workers = NUM_WORKERS, .num_keys = 1, .key_bytes = choice->key_bytes}},
             .num_jobs = 1}),
-        .calls = CALLS};
+        .calls = ROW_CALLS};
     if (is_small(choice))
         of->calls = row_calibrate_latency(of);
     choice->contestants[variant] = (struct contestant){.name = variants[variant].name,

@@ -4,7 +4,7 @@
 
 #include "pushpull_rows.h"
 
-enum { NUM_WORKERS = 2, NUM_CORES = 2, CHUNK_BYTES = 32 << 10, CALLS = 3 };
+enum { NUM_WORKERS = 2, NUM_CORES = 2, CHUNK_BYTES = 32 << 10 };
 enum { MANY_KEYS = 1024, MANY_BYTES = 4 << 10 };
 enum { TALL, WIDE, NUM_WAYS };
 
@@ -28,7 +28,7 @@ static void start(struct pair *pair, size_t way)
             .is_wide = way == WIDE,
             .jobs = {pair->job},
             .num_jobs = 1}),
-        .calls = CALLS};
+        .calls = ROW_CALLS};
     pair->contestants[way] =
         (struct contestant){.name = way_names[way], .measure = row_rounds, .context = of};
 }

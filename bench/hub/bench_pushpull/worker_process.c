@@ -144,6 +144,8 @@ static void push_all(const struct worker *worker)
     bench_check(ph_hub_wait_all(worker->client));
 }
 
+/* The parameters are compared behind the last one: each step builds on the former, and between two of them a look at
+ * everything would empty the caches. */
 static void play_rounds(struct worker *worker, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -151,9 +153,9 @@ static void play_rounds(struct worker *worker, size_t count)
         const double start = ph__clock_seconds();
         push_all(worker);
         worker->samples[i] = ph__clock_seconds() - start;
-        expect_steps(worker, 1);
-        compare(worker, 0, worker->options.num_keys);
     }
+    expect_steps(worker, count);
+    compare(worker, 0, worker->options.num_keys);
 }
 
 static void measure_latency(struct worker *worker, size_t count)
