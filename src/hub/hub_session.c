@@ -9,6 +9,7 @@
 #include "hub/handshake.h"
 #include "hub/server_state.h"
 
+#define FRAMES_A_TURN 4    /* of a connection */
 #define GREETING_BYTES 512 /* of a frame before the welcome; more than any has, other versions' included */
 
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
@@ -26,7 +27,7 @@ void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const 
     if (status == PH_OK)
         status = ph__control_stream_flush(session->stream);
     if (status == PH_OK && ph__control_stream_has_output(session->stream))
-        status = ph__event_source_change(session->source, EPOLLIN | EPOLLOUT);
+        status = ph__event_source_change(session->source, EPOLLOUT);
     if (status != PH_OK)
         session->is_closing = true;
 }
@@ -114,16 +115,21 @@ static ph_status take_frame(struct ph_session *session, const struct ph_control_
     return ph__server_request(session, frame);
 }
 
+/* Some of what has come, for others wait, too; nothing more while the other side does not read what it was answered. */
 static ph_status take_frames(struct ph_session *session)
 {
     struct ph_control_frame frame;
     bool is_there = true;
-    while (!session->is_closing) {
+    session->has_more = false;
+    for (int i = 0; i < FRAMES_A_TURN; i++) {
+        if (session->is_closing || ph__control_stream_has_output(session->stream))
+            return PH_OK;
         PH_TRY(ph__control_stream_take(session->stream, &frame, &is_there));
         if (!is_there)
             return PH_OK;
         PH_TRY(take_frame(session, &frame));
     }
+    session->has_more = !session->is_closing;
     return PH_OK;
 }
 
@@ -139,7 +145,9 @@ static ph_status move(struct ph_session *session, uint32_t events)
     const ph_status taken = take_frames(session);
     if (taken != PH_OK)
         ph__server_log_broken(session, ph_error_text());
-    return taken != PH_OK ? taken : received;
+    return taken != PH_OK || session->has_more
+               ? taken
+               : received; /* an end is met again behind what came before it */
 }
 
 static void happened(void *context, uint32_t events)
@@ -152,6 +160,21 @@ static void happened(void *context, uint32_t events)
         return;
     send_answer(session, status); /* the reason, to whoever still listens */
     session->is_closing = true;
+}
+
+bool ph__server_has_more(const struct ph_hub_server *server)
+{
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        if (session->has_more)
+            return true;
+    return false;
+}
+
+void ph__server_go_on(struct ph_hub_server *server)
+{
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        if (session->has_more)
+            happened(session, 0);
 }
 
 /* ---- strangers ---- */

@@ -1,7 +1,6 @@
 /* See protocol.h. */
 #include "hub/protocol.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,14 +150,6 @@ static struct ph_hub_share get_share(struct ph_wire_reader *reader)
     return (struct ph_hub_share){.hub = hub, .num_hubs = ph__wire_get_u16(reader)};
 }
 
-static ph_status check_share(const struct ph_hub_share *share)
-{
-    if (share->num_hubs > PH_HUB_MAX_HUBS || share->hub >= share->num_hubs)
-        return ph_fail(PH_ERROR_USAGE, "hub %u of %u hubs; there are 1 to %d", share->hub + 1u,
-            share->num_hubs, PH_HUB_MAX_HUBS);
-    return PH_OK;
-}
-
 static void put_optimizer(struct ph_wire_writer *writer, const struct ph_hub_optimizer *optimizer)
 {
     ph__wire_put_u8(writer, optimizer->is_none);
@@ -239,90 +230,6 @@ ph_status ph__get_service(const void *body, size_t size, struct ph_service_setti
     PH_TRY(ph__service_check_share(service, &share));
     ph__service_copy(service, &share, settings_out);
     return PH_OK;
-}
-
-static ph_status check_optimizer(const struct ph_hub_service *service, size_t index)
-{
-    const struct ph_hub_optimizer *optimizer = &service->optimizers[index];
-    if (optimizer->is_none)
-        return PH_OK;
-    if (optimizer->kind >= PH_OPTIMIZER_COUNT || optimizer->kind == PH_ROWWISE_ADAGRAD)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu is of a kind that the hub does not have",
-            service->name, index);
-    const float numbers[] = {optimizer->learning_rate, optimizer->momentum, optimizer->beta1,
-        optimizer->beta2, optimizer->epsilon, optimizer->l2, optimizer->weight_decay};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (!isfinite(numbers[i]))
-            return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu has a number that is not finite",
-                service->name, index);
-    }
-    return PH_OK;
-}
-
-static ph_status check_words(const struct ph_hub_service *service)
-{
-    if (service->mode > PH_HUB_BOUNDED || service->order > PH_HUB_ARRIVAL_ORDER ||
-        service->on_death > PH_HUB_SHRINK)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': no such mode, order or choice on death", service->name);
-    if (!(service->clip_norm >= 0) || !isfinite(service->clip_norm))
-        return ph_fail(PH_ERROR_USAGE, "service '%s': gradients cannot be clipped to a norm of %g",
-            service->name, (double)service->clip_norm);
-    if (service->clip_norm > 0 && service->mode != PH_HUB_SYNCHRONOUS)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': clipping needs the synchronous mode", service->name);
-    return PH_OK;
-}
-
-ph_status ph__service_check_name(const char *name)
-{
-    if (name == NULL || *name == '\0' || strlen(name) > PH_HUB_MAX_NAME)
-        return ph_fail(PH_ERROR_USAGE, "a service's name has 1 to %d bytes", PH_HUB_MAX_NAME);
-    return PH_OK;
-}
-
-ph_status ph__service_check(const struct ph_hub_service *service)
-{
-    PH_TRY(ph__service_check_name(service->name));
-    if (service->num_workers < 1 || service->num_workers > PH_HUB_MAX_WORKERS)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': %u workers; there are 1 to %d", service->name,
-            service->num_workers, PH_HUB_MAX_WORKERS);
-    if (service->chunk_bytes % PH_ALIGNMENT != 0 || service->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
-        return ph_fail(PH_ERROR_USAGE,
-            "service '%s': chunks of %u bytes; a multiple of %d up to %u, 0: the hub's choice", service->name,
-            service->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
-    if (service->checkpoint_every > PH_HUB_MAX_PERIOD)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': a checkpoint every %llu iterations; up to %llu",
-            service->name, (unsigned long long)service->checkpoint_every, PH_HUB_MAX_PERIOD);
-    if (service->depth > 2)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': a depth of %u; 1 or 2", service->name, service->depth);
-    if (service->num_optimizers < 1 || service->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': %zu optimizers; there are 1 to %d", service->name,
-            service->num_optimizers, PH_HUB_MAX_OPTIMIZERS);
-    for (size_t i = 0; i < service->num_optimizers; i++)
-        PH_TRY(check_optimizer(service, i));
-    return check_words(service);
-}
-
-ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share)
-{
-    PH_TRY(check_share(share));
-    if (share->num_hubs > 1 && service->clip_norm > 0)
-        return ph_fail(PH_ERROR_USAGE,
-            "service '%s': several hubs cannot clip gradients to a norm, which is that of all keys",
-            service->name);
-    return PH_OK;
-}
-
-void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
-    struct ph_service_settings *settings_out)
-{
-    struct ph_service_settings settings = {.service = *service, .share = *share};
-    strcpy(settings.name, service->name); /* its length was checked */
-    memcpy(settings.optimizers, service->optimizers, service->num_optimizers * sizeof *settings.optimizers);
-    *settings_out = settings;
-    settings_out->service.name = settings_out->name;
-    settings_out->service.optimizers = settings_out->optimizers;
-    if (settings_out->service.depth == 0)
-        settings_out->service.depth = 1;
 }
 
 /* ---- joining ---- */

@@ -176,12 +176,15 @@ ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_
 ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,
     uint64_t *iterations_out);
 
+/* ---- service_rules.c ---- */
+
 /* What phloem/hub.h says of a service: PH_ERROR_USAGE naming what is wrong. */
 ph_status ph__service_check(const struct ph_hub_service *service);
 ph_status ph__service_check_name(const char *name); /* of these its name alone */
 /* ... and of one that several hubs share. */
 ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share);
 
+/* Of a service that was checked. What its mode or an optimizer's kind makes no use of becomes 0: services are the same when copies are. */
 void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
     struct ph_service_settings *settings_out);
 

@@ -1,5 +1,6 @@
 /* A hub's core threads: how many, where they run, and how they wait. */
 #include "base/cpu.h"
+#include "base/sizes.h"
 #include "hub/server_state.h"
 
 /* ---- placement ---- */
@@ -33,10 +34,12 @@ static ph_status start_core(struct ph_hub_server *server, uint16_t index)
 ph_status ph__server_start_cores(struct ph_hub_server *server)
 {
     server->num_processors = ph__cpu_count();
-    const size_t wanted =
-        server->options.num_threads > 0 ? server->options.num_threads : server->num_processors;
+    size_t wanted = ph__min(server->num_processors, PH_HUB_MAX_CORES);
+    if (server->options.num_threads > 0)
+        wanted = server->options.num_threads;
     if (wanted > PH_HUB_MAX_CORES)
-        return ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES);
+        return ph__server_name_option("threads",
+            ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES));
     PH_TRY(place_cores(server, wanted));
     server->is_crowded = wanted > server->num_processors;
     for (; server->num_cores < wanted; server->num_cores++)

@@ -387,6 +387,7 @@ void ph__server_begin_touched(struct ph_hub_server *server)
     }
 }
 
+/* All are still there: whoever goes before has ended the run. */
 void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
     if (tenant->num_ready < tenant->settings.service.num_workers || tenant->saves.is_restoring)
@@ -437,7 +438,7 @@ static ph_status request_leave(struct ph_session *session)
     }
     session->tenant = NULL;
     ph__server_log_left(session->server, tenant, session->rank);
-    if (tenant->state != PH_TENANT_RUNNING) {
+    if (!tenant->is_going) {
         end_worker(session->server, tenant, session->rank, "it has left before the job began");
         ph__session_answer(session, PH_OK);
         return PH_OK;

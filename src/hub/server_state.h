@@ -31,6 +31,7 @@ struct ph_session { /* a control connection */
     uint64_t number;               /* among all of this hub's */
     char peer[PH_ADDRESS_BYTES];   /* whose it is, for the log */
     uint64_t moved_ns;             /* when it last got a step further */
+    bool has_more;                 /* frames may have come that are not taken yet */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be had */
     struct ph_event_source *process_source;
@@ -122,6 +123,9 @@ bool ph__session_is_stranger(const struct ph_session *session);
 void ph__session_give_up(struct ph_session *session);
 /* It has become a worker's, and may tell keys. */
 void ph__session_trust(struct ph_session *session);
+/* A turn takes a few frames of each connection: whether there are more, and taking a few more of each. */
+bool ph__server_has_more(const struct ph_hub_server *server);
+void ph__server_go_on(struct ph_hub_server *server);
 
 /* ---- server_listen.c ---- */
 

@@ -165,7 +165,7 @@ static void the_head_has_every_setting(void **state)
     assert_int_equal(service->checkpoint_every, other->checkpoint_every);
     assert_int_equal(service->num_optimizers, NUM_OPTIMIZERS);
     for (size_t i = 0; i < NUM_OPTIMIZERS; i++)
-        assert_same_optimizer(&service->optimizers[i], &optimizers[i]);
+        assert_same_optimizer(&service->optimizers[i], &wanted.service.optimizers[i]);
     assert_ptr_equal(service->optimizers, head.settings.optimizers);
     assert_int_equal(head.iteration, 12);
     assert_int_equal(head.chunk_bytes, CHUNK_BYTES);
