@@ -173,24 +173,13 @@ static ph_status check_key(const struct ph_hub_client *client, size_t key)
     return PH_OK;
 }
 
-static ph_status push_learning_rates(struct ph_hub_client *client)
-{
-    for (uint16_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++) {
-        const struct ph_client_command command = {
-            .kind = PH_HUB_LEARNING_RATE, .optimizer = i, .learning_rate = client->learning_rates[i]};
-        if (isnan(client->learning_rates[i]))
-            continue;
-        PH_TRY(explain(client, ph__client_engine_post(client->engine, &command)));
-        client->learning_rates[i] = NAN;
-    }
-    return PH_OK;
-}
-
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind)
 {
     struct ph_client_key *state = &client->keys[key];
-    const struct ph_client_command command = {
-        .kind = (uint8_t)kind, .key = (uint32_t)key, .iteration = state->pushed};
+    const struct ph_client_command command = {.kind = (uint8_t)kind,
+        .learning_rate = client->learning_rates[state->optimizer],
+        .key = (uint32_t)key,
+        .iteration = state->pushed};
     struct ph_client_operation *operation = operation_at(state, state->num_operations++);
     atomic_store_explicit(&operation->kind, (uint8_t)kind, memory_order_relaxed);
     atomic_store_explicit(&operation->iteration, state->pushed, memory_order_relaxed);
@@ -231,7 +220,6 @@ static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph_hu
             client->joined.depth);
     if (would_overwrite_pull(client, state))
         return ph_fail(PH_ERROR_USAGE, "key %zu: it is pushed again before its pull was waited for", key);
-    PH_TRY(push_learning_rates(client));
     state->pushed++;
     return ph__client_begin(client, key, kind);
 }

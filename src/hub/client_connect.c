@@ -1,4 +1,5 @@
 /* A worker's way into its job, and out again. See phloem/hub.h and protocol.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,8 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     client->rank = rank;
     client->has_no_thread = options->has_no_thread;
     client->region.descriptor = client->results.descriptor = -1;
+    for (size_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++)
+        client->learning_rates[i] = NAN;
     ph__waiter_init(&client->waiter, (enum ph_wait_policy)options->wait, false);
     ph_status status = keep_options(client, options);
     if (status == PH_OK)
@@ -174,7 +177,6 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
     free(client->hubs);
     ph__hub_list_fini(&client->list);
     free(client->links);
-    free(client->learning_rates);
     free(client->link_of_chunk);
     free(client->keys);
     free(client);

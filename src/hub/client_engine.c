@@ -2,6 +2,7 @@
 #include "hub/client_engine.h"
 
 #include <assert.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 
 struct ph_client_engine {
     struct ph_hub_client *client;
+    float *told_rates;      /* (num_links, PH_HUB_MAX_OPTIMIZERS) last learning rates; NAN: none */
     struct pollfd *polled;  /* (num_links + num_hubs + 1) of who moves the links */
     struct pollfd *watched; /* (num_hubs + 1) of the caller, where that is the thread */
     bool has_thread;
@@ -48,37 +50,44 @@ static ph_status name_hub(const struct ph_hub_client *client, uint32_t link, ph_
     return ph__client_name(client, hub, status);
 }
 
-static ph_status send_chunks(struct ph_hub_client *client, const struct ph_client_command *command)
+/* Where the core thread behind the link has another one. So there are no more of them than pushes. */
+static ph_status send_learning_rate(
+    struct ph_client_engine *engine, uint32_t link, uint32_t optimizer, float rate)
 {
-    const struct ph_key_place *key = &client->layout->keys[command->key];
+    float *told = &engine->told_rates[link * PH_HUB_MAX_OPTIMIZERS + optimizer];
+    struct ph_message message = {.kind = PH_HUB_LEARNING_RATE, .count = (uint16_t)optimizer};
+    if (isnan(rate) || rate == *told)
+        return PH_OK;
+    memcpy(&message.chunk, &rate, sizeof message.chunk);
+    *told = rate;
+    return ph__link_send(engine->client->links[link], &message, NULL, 0);
+}
+
+static ph_status send_chunk(
+    struct ph_client_engine *engine, const struct ph_client_command *command, uint32_t chunk)
+{
+    struct ph_hub_client *client = engine->client;
+    const struct ph_chunk_place *place = &client->layout->chunks[chunk];
+    const uint32_t link = client->link_of_chunk[chunk];
+    const struct ph_message message = {
+        .kind = command->kind, .iteration = command->iteration, .chunk = chunk};
+    const bool is_push = command->kind == PH_HUB_PUSH || command->kind == PH_HUB_PUSHPULL;
     const bool has_payload = command->kind != PH_HUB_PULL && !client->is_shared;
     const char *gradients = client->gradients[command->iteration % client->joined.depth];
-    struct ph_message message = {.kind = command->kind, .iteration = command->iteration};
-    for (uint32_t i = 0; i < key->num_chunks; i++) {
-        message.chunk = key->first_chunk + i;
-        const struct ph_chunk_place *chunk = &client->layout->chunks[message.chunk];
-        const uint32_t link = client->link_of_chunk[message.chunk];
-        PH_TRY(name_hub(client, link,
-            ph__link_send(client->links[link], &message,
-                has_payload ? gradients + chunk->gradient_offset : NULL,
-                has_payload ? chunk->gradient_bytes : 0)));
-    }
-    return PH_OK;
+    if (is_push)
+        PH_TRY(
+            send_learning_rate(engine, link, client->keys[command->key].optimizer, command->learning_rate));
+    return ph__link_send(client->links[link], &message,
+        has_payload ? gradients + place->gradient_offset : NULL, has_payload ? place->gradient_bytes : 0);
 }
 
-static ph_status send_learning_rate(struct ph_hub_client *client, const struct ph_client_command *command)
+static ph_status carry_out(struct ph_client_engine *engine, const struct ph_client_command *command)
 {
-    struct ph_message message = {.kind = command->kind, .count = command->optimizer};
-    memcpy(&message.chunk, &command->learning_rate, sizeof message.chunk);
-    for (uint32_t link = 0; link < client->num_links; link++)
-        PH_TRY(name_hub(client, link, ph__link_send(client->links[link], &message, NULL, 0)));
+    struct ph_hub_client *client = engine->client;
+    const struct ph_key_place *key = &client->layout->keys[command->key];
+    for (uint32_t chunk = key->first_chunk; chunk < key->first_chunk + key->num_chunks; chunk++)
+        PH_TRY(name_hub(client, client->link_of_chunk[chunk], send_chunk(engine, command, chunk)));
     return PH_OK;
-}
-
-static ph_status carry_out(struct ph_hub_client *client, const struct ph_client_command *command)
-{
-    return command->kind == PH_HUB_LEARNING_RATE ? send_learning_rate(client, command)
-                                                 : send_chunks(client, command);
 }
 
 static ph_status move_links(struct ph_hub_client *client, size_t *num_moved_out)
@@ -141,7 +150,7 @@ static ph_status take_commands(struct ph_client_engine *engine, size_t *num_take
     const uint64_t num_posted = atomic_load_explicit(&engine->num_posted, memory_order_acquire);
     uint64_t at = atomic_load_explicit(&engine->num_taken, memory_order_relaxed);
     for (; at != num_posted; at++) {
-        PH_TRY(carry_out(engine->client, &engine->commands[at & engine->mask]));
+        PH_TRY(carry_out(engine, &engine->commands[at & engine->mask]));
         atomic_store_explicit(&engine->num_taken, at + 1, memory_order_release);
         (*num_taken)++;
     }
@@ -214,7 +223,7 @@ ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct p
 {
     bool has_moved;
     if (!engine->has_thread) {
-        PH_TRY(carry_out(engine->client, command));
+        PH_TRY(carry_out(engine, command));
         return ph__client_engine_progress(engine, &has_moved);
     }
     PH_TRY(check_thread(engine));
@@ -280,13 +289,31 @@ ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_m
 
 /* ---- life ---- */
 
-/* Each key's operations, and new learning rates before each of them. */
+/* Each key's operations. */
 static size_t count_commands(const struct ph_hub_client *client)
 {
     size_t capacity = 1;
-    while (capacity < client->layout->sizes.num_keys * PH_CLIENT_MAX_OPERATIONS * 2 + PH_HUB_MAX_OPTIMIZERS)
+    while (capacity < client->layout->sizes.num_keys * PH_CLIENT_MAX_OPERATIONS)
         capacity *= 2;
     return capacity;
+}
+
+static ph_status make_arrays(struct ph_client_engine *engine)
+{
+    const struct ph_hub_client *client = engine->client;
+    const size_t num_hubs = client->list.num_hubs, num_commands = count_commands(client);
+    const size_t num_rates = (size_t)client->num_links * PH_HUB_MAX_OPTIMIZERS;
+    engine->mask = num_commands - 1;
+    engine->told_rates = calloc(num_rates, sizeof *engine->told_rates);
+    engine->polled = calloc(client->num_links + num_hubs + 1, sizeof *engine->polled);
+    engine->watched = calloc(num_hubs + 1, sizeof *engine->watched);
+    engine->commands = calloc(num_commands, sizeof *engine->commands);
+    if (engine->told_rates == NULL || engine->polled == NULL || engine->watched == NULL ||
+        engine->commands == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links");
+    for (size_t i = 0; i < num_rates; i++)
+        engine->told_rates[i] = NAN;
+    return PH_OK;
 }
 
 static ph_status make_bells(struct ph_client_engine *engine)
@@ -317,17 +344,9 @@ ph_status ph__client_engine_create(
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links");
     memset(engine, 0, sizeof *engine);
     memset(engine->bells, -1, sizeof engine->bells);
-    const size_t num_commands = count_commands(client);
     engine->client = client;
-    engine->mask = num_commands - 1;
     engine->waiter = client->waiter;
-    const size_t num_hubs = client->list.num_hubs;
-    engine->polled = calloc(client->num_links + num_hubs + 1, sizeof *engine->polled);
-    engine->watched = calloc(num_hubs + 1, sizeof *engine->watched);
-    engine->commands = calloc(num_commands, sizeof *engine->commands);
-    ph_status status = engine->polled == NULL || engine->watched == NULL || engine->commands == NULL
-                           ? ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links")
-                           : PH_OK;
+    ph_status status = make_arrays(engine);
     if (status == PH_OK && has_thread)
         status = make_bells(engine);
     if (status == PH_OK && has_thread)
@@ -353,6 +372,7 @@ void ph__client_engine_destroy(struct ph_client_engine *engine)
         if (engine->bells[i / 2][i % 2] >= 0)
             close(engine->bells[i / 2][i % 2]);
     }
+    free(engine->told_rates);
     free(engine->polled);
     free(engine->watched);
     free(engine->commands);

@@ -9,9 +9,8 @@
 #include "hub/client_state.h"
 
 struct ph_client_command {
-    uint8_t kind;       /* enum ph_hub_message_kind */
-    uint16_t optimizer; /* PH_HUB_LEARNING_RATE */
-    float learning_rate;
+    uint8_t kind;        /* enum ph_hub_message_kind */
+    float learning_rate; /* of the key's optimizer, for a push from here on; NAN: as the hub has it */
     uint32_t key;
     uint64_t iteration;
 };

@@ -155,6 +155,8 @@ ph_status ph_hub_init(
         return ph_fail(PH_ERROR_USAGE, "keys are initialised once");
     PH_TRY(tell_keys(client, keys, num_keys));
     PH_TRY(take_job(client, keys, num_keys));
+    for (size_t i = 0; i < num_keys; i++)
+        client->keys[i].optimizer = keys[i].optimizer;
     PH_TRY(ph__client_engine_create(client, !client->is_shared && !client->has_no_thread, &client->engine));
     PH_TRY(begin(client, keys, num_keys));
     if (iteration_out != NULL) {

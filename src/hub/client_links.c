@@ -1,5 +1,4 @@
 /* A worker's memory, and its links to the core threads of its hubs. See client_state.h. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,11 +214,8 @@ ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_
 {
     const struct ph_control_frame *frame = &client->hubs[0].frame;
     client->links = calloc(client->num_links, sizeof *client->links);
-    client->learning_rates = calloc(PH_HUB_MAX_OPTIMIZERS, sizeof *client->learning_rates);
-    if (client->links == NULL || client->learning_rates == NULL)
+    if (client->links == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for links");
-    for (size_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++)
-        client->learning_rates[i] = NAN;
     if (!client->is_shared)
         return open_connections(client);
     if (frame->num_descriptors != (size_t)client->num_links + 2)

@@ -25,6 +25,7 @@ struct ph_client_operation {
 };
 
 struct ph_client_key {
+    uint32_t optimizer;
     uint64_t pushed; /* iterations */
     uint64_t pulled; /* the iteration that its parameters are of */
     struct ph_client_operation operations[PH_CLIENT_MAX_OPERATIONS];
@@ -71,12 +72,11 @@ struct ph_hub_client {
     struct ph_client_engine *engine;
     bool has_no_thread;
     struct ph_waiter waiter;
-    uint64_t moved_ns;         /* when a test last saw something move */
-    uint64_t looked_ns;        /* when a test last looked at the control connections */
-    uint32_t num_turns;        /* of waiting, since the control connection was looked at */
-    uint32_t num_contributors; /* of the last finished pull */
-    float *
-        learning_rates; /* (PH_HUB_MAX_OPTIMIZERS), those to be told before the next push; NAN: nothing to tell */
+    uint64_t moved_ns;                           /* when a test last saw something move */
+    uint64_t looked_ns;                          /* when a test last looked at the control connections */
+    uint32_t num_turns;                          /* of waiting, since the control connection was looked at */
+    uint32_t num_contributors;                   /* of the last finished pull */
+    float learning_rates[PH_HUB_MAX_OPTIMIZERS]; /* as this worker has set them; NAN: it has not */
     bool has_left;
 };
 

@@ -116,11 +116,11 @@ static void keys_that_are_not_there_have_no_memory(void **state)
 
 enum { SHORT_TIMEOUT_MS = 1500, MAX_TESTS = 60000 }; /* one a millisecond */
 
-static _Noreturn void serve(int address)
+static _Noreturn void serve(int address, uint32_t num_threads)
 {
     struct ph_hub_server *server;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (ph_hub_server_create(&(struct ph_hub_server_options){.num_threads = 1}, &server) != PH_OK)
+    if (ph_hub_server_create(&(struct ph_hub_server_options){.num_threads = num_threads}, &server) != PH_OK)
         _exit(1);
     const char *text = ph_hub_server_address(server);
     const size_t size = strlen(text) + 1;
@@ -129,14 +129,14 @@ static _Noreturn void serve(int address)
     _exit(1);
 }
 
-static pid_t start_hub(char *address_out, size_t capacity)
+static pid_t start_hub(uint32_t num_threads, char *address_out, size_t capacity)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     const pid_t hub = fork();
     assert_true(hub >= 0);
     if (hub == 0)
-        serve(ends[1]);
+        serve(ends[1], num_threads);
     close(ends[1]);
     assert_true(read(ends[0], address_out, capacity) > 0);
     close(ends[0]);
@@ -160,7 +160,7 @@ static ph_status test_until_it_ends(struct ph_hub_client *client)
 static void hears_of_a_hub_that_stands_still(struct ph_hub_options options)
 {
     char address[64];
-    const pid_t process = start_hub(address, sizeof address);
+    const pid_t process = start_hub(1, address, sizeof address);
     const struct hub_thread hub = {.options = {.address = address, .timeout_ms = SHORT_TIMEOUT_MS}};
     struct ph_hub_service service = hub_thread_service("still", 1);
     service.chunk_bytes = 4096; /* not to be measured first */
@@ -207,6 +207,64 @@ static void a_rate_of_an_optimizer_that_there_is_not_harms_nobody(void **state)
     hub_thread_end(&hub);
 }
 
+enum { NUM_RATED = 600, RATED_DEPTH = 2, RATED_CORES = 8 };
+
+/* Key k's step of iteration t is -rate, with a gradient of 1. */
+static float rate_of(size_t key, size_t iteration)
+{
+    return (float)(1 + key + NUM_RATED * (iteration - 1)) / 1024;
+}
+
+static void start_all_with_rates(struct ph_hub_client *client, size_t iteration)
+{
+    for (size_t key = 0; key < NUM_RATED; key++) {
+        *(float *)ph_hub_gradient(client, key) = 1;
+        assert_ok(ph_hub_set_learning_rate(client, 0, rate_of(key, iteration)));
+        assert_ok(ph_hub_pushpull_start(client, key));
+    }
+}
+
+static void each_push_has_its_rate(struct ph_hub_options options)
+{
+    static const struct ph_hub_optimizer sgd = {.kind = PH_SGD, .learning_rate = 1};
+    static struct ph_hub_key keys[NUM_RATED];
+    char address[64];
+    const pid_t process = start_hub(RATED_CORES, address, sizeof address);
+    struct ph_hub_client *client;
+    struct ph_hub_service service = hub_thread_service("rated", 1);
+    service.chunk_bytes = 4096;
+    service.depth = RATED_DEPTH;
+    service.optimizers = &sgd;
+    options.address = address;
+    options.timeout_ms = HUB_THREAD_TIMEOUT_MS;
+    for (size_t key = 0; key < NUM_RATED; key++)
+        keys[key] = (struct ph_hub_key){.num_elements = 1, .dtype = PH_F32};
+    assert_ok(ph_hub_create_service(&options, &service));
+    assert_ok(ph_hub_connect(&options, service.name, service.nonce, 0, &client));
+    assert_ok(ph_hub_init(client, keys, NUM_RATED, NULL));
+    assert_int_equal(kill(process, SIGSTOP), 0);
+    assert_int_equal(waitpid(process, NULL, WUNTRACED), process);
+    for (size_t iteration = 1; iteration <= RATED_DEPTH; iteration++)
+        start_all_with_rates(client, iteration);
+    assert_int_equal(kill(process, SIGCONT), 0);
+    assert_ok(ph_hub_wait_all(client));
+    for (size_t key = 0; key < NUM_RATED; key++)
+        assert_true(*(const float *)ph_hub_parameters(client, key) == -rate_of(key, 1) - rate_of(key, 2));
+    assert_ok(ph_hub_leave(client));
+    ph_hub_client_destroy(client);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    assert_int_equal(waitpid(process, NULL, 0), process);
+}
+
+/* As many as can be under way, while nobody takes them. */
+static void rates_before_every_push_find_room(void **state)
+{
+    (void)state;
+    each_push_has_its_rate((struct ph_hub_options){.transport = PH_HUB_SHARED_MEMORY});
+    each_push_has_its_rate((struct ph_hub_options){.transport = PH_HUB_TCP});
+    each_push_has_its_rate((struct ph_hub_options){.transport = PH_HUB_TCP, .has_no_thread = true});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +272,7 @@ int main(void)
         cmocka_unit_test(keys_that_are_not_there_have_no_memory),
         cmocka_unit_test(tests_in_vain_end_with_the_timeout),
         cmocka_unit_test(a_rate_of_an_optimizer_that_there_is_not_harms_nobody),
+        cmocka_unit_test(rates_before_every_push_find_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
