@@ -81,7 +81,7 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
     const uint64_t ended_before = shard->works_ended;
     if (shard->is_touching)
         return ph__shard_touch(shard, max_bytes, bytes_out);
-    shard->bytes_done = 0;
+    shard->bytes_done = shard->bytes_carried = 0;
     size_t num_moved = move_links(shard, shard->messages_a_turn);
     ph__shard_look_for_steps(shard);
     while (shard->works_ended != shard->works_begun && shard->bytes_done < max_bytes && !shard->is_held) {
@@ -96,7 +96,7 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
         num_moved += move_links(shard, 0); /* the replies */
     if (shard->job->trace != NULL)
         ph__shard_trace_replies_left(shard);
-    *bytes_out = shard->bytes_done;
+    *bytes_out = shard->bytes_done + shard->bytes_carried;
     return num_moved + num_works + (size_t)(shard->works_begun - shard->works_ended);
 }
 

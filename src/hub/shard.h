@@ -108,7 +108,7 @@ void ph__shard_begin_touch(struct ph_shard *shard);
 
 /* Moves all links on, and works until it has gone through about max_bytes: of gradients, and of sums and parameters where these
  * are passes of their own. Returns how much was done or is left, in messages and works; 0: nothing to do until a message comes.
- * bytes_out: gone through. */
+ * bytes_out: gone through, and carried to and from workers elsewhere. */
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
 
 /* Before its thread sleeps: from now on links ring. false: something has come meanwhile, or there is work left. Afterwards end_sleep, always; a link

@@ -148,10 +148,17 @@ static void take_pull(struct ph_shard *shard, uint32_t worker, const struct ph_m
     ph__shard_answer_pull(shard, message->chunk, worker);
 }
 
+static void count_carried(struct ph_shard *shard, uint32_t chunk)
+{
+    shard->bytes_carried += shard->job->memory->layout->chunks[chunk].gradient_bytes;
+}
+
 static ph_status arrived(void *context, const struct ph_message *message)
 {
     const struct ph_shard_link *link = context;
     struct ph_shard *shard = link->shard;
+    if (link->has_payloads && has_gradient(message))
+        count_carried(shard, message->chunk);
     switch (message->kind) {
     case PH_HUB_LEARNING_RATE:
         take_learning_rate(shard, message);
@@ -176,6 +183,7 @@ static void sent(void *context, const struct ph_message *message)
     struct ph_shard *shard = link->shard;
     if (message->kind != PH_HUB_VALUE)
         return;
+    count_carried(shard, message->chunk); /* those without payloads are not told of */
     if (shard->job->trace != NULL)
         ph__shard_trace_reply_left(shard, link->worker, message);
     struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);

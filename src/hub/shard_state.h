@@ -43,9 +43,10 @@ struct ph_shard {
     struct ph_shard_work *works; /* a ring */
     uint64_t works_mask, works_begun, works_ended;
     uint64_t rounds_stepped; /* of clipping */
-    size_t bytes_done;       /* in this run */
+    size_t bytes_done;       /* in this run, by its work */
+    size_t bytes_carried;    /* ... and over a network */
     size_t messages_a_turn;  /* of one link, before the others and the work have their turn */
-    size_t num_touched;      /* chunks, while is_touching */
+    size_t num_touched;      /* steps, while is_touching */
     bool is_touching;
     bool is_held;                 /* no work is done */
     struct ph_snapshot *snapshot; /* that is being filled or read; NULL: none */

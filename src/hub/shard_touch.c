@@ -50,9 +50,8 @@ static size_t touch_worker(
     return size;
 }
 
-static size_t touch_chunk(const struct ph_job_memory *memory, uint32_t chunk, size_t page)
+static size_t touch_job(const struct ph_job_memory *memory, const struct ph_chunk_place *place, size_t page)
 {
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
     size_t size = touch_weights(memory->m, place, page) + touch_weights(memory->s, place, page);
     for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
         size += touch_shared(&memory->region, memory->results[i], place, page) +
@@ -60,9 +59,18 @@ static size_t touch_chunk(const struct ph_job_memory *memory, uint32_t chunk, si
         if ((char *)memory->weights[i] != memory->results[i])
             size += touch_weights(memory->weights[i], place, page);
     }
-    for (uint32_t worker = 0; worker < memory->num_workers; worker++)
-        size += touch_worker(&memory->workers[worker], place, page);
     return size;
+}
+
+/* A step is what the job has of a chunk, or what one of its workers has. */
+static size_t touch_next(struct ph_shard *shard, size_t page)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const size_t steps_a_chunk = memory->num_workers + 1;
+    const size_t chunk = shard->num_touched / steps_a_chunk, step = shard->num_touched % steps_a_chunk;
+    const struct ph_chunk_place *place = &memory->layout->chunks[shard->chunks[chunk]];
+    shard->num_touched++;
+    return step == 0 ? touch_job(memory, place, page) : touch_worker(&memory->workers[step - 1], place, page);
 }
 
 void ph__shard_begin_touch(struct ph_shard *shard)
@@ -74,11 +82,12 @@ void ph__shard_begin_touch(struct ph_shard *shard)
 size_t ph__shard_touch(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = ph__min(max_bytes, BYTES_A_TURN);
+    const size_t all = shard->num_chunks * (shard->job->memory->num_workers + 1);
     size_t size = 0, count = 0;
-    for (; shard->num_touched < shard->num_chunks && size < most; count++)
-        size += touch_chunk(shard->job->memory, shard->chunks[shard->num_touched++], page);
+    for (; shard->num_touched < all && size < most; count++)
+        size += touch_next(shard, page);
     *bytes_out = size;
-    if (shard->num_touched == shard->num_chunks) {
+    if (shard->num_touched == all) {
         shard->is_touching = false;
         shard->callbacks.touched(shard->callbacks.context);
         count++;

@@ -46,10 +46,22 @@ static ph_status spread(const struct ph_layout *layout, const uint16_t *group, u
     return PH_OK;
 }
 
+/* Into the one bin that there is. */
+static void take_all(
+    const struct ph_layout *layout, const uint16_t *group, uint16_t member, uint16_t *bins_out)
+{
+    for (uint32_t chunk = 0; chunk < layout->sizes.num_chunks; chunk++)
+        bins_out[chunk] = group == NULL || group[chunk] == member ? 0 : PH_ELSEWHERE;
+}
+
 ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
     uint16_t num_bins, uint16_t *bins_out)
 {
     struct scratch scratch = {0};
+    if (num_bins == 1) {
+        take_all(layout, group, member, bins_out);
+        return PH_OK;
+    }
     ph_status status = allocate_scratch(layout->sizes.num_chunks, num_bins, &scratch);
     if (status == PH_OK)
         status = spread(layout, group, member, num_bins, &scratch, bins_out);

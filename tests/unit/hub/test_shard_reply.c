@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "support/payload_link.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 
@@ -71,6 +72,43 @@ static void parameters_can_be_pulled_before_all_pushes(void **state)
         assert_int_equal(trial->num_values, 5);
         shard_trial_destroy(trial);
     }
+}
+
+/* Bytes of a run in which one worker's pull is answered, and of one in which its push comes. */
+static void count_bytes(enum trial_transport transport, size_t *pulled_out, size_t *pushed_out)
+{
+    const struct shard_trial_options options = job_of(PH_HUB_ASYNCHRONOUS, 1, 1, transport);
+    struct shard_trial *trial = shard_trial_create(&options);
+    shard_trial_assign(trial, CHUNK);
+    shard_trial_settle(trial);
+    shard_trial_pull(trial, 0, CHUNK);
+    if (transport == TRIAL_PAYLOADS)
+        payload_link_allow(shard_trial_link(trial, 0, CHUNK)->hub_link, 1);
+    shard_trial_run(trial, 0, SIZE_MAX);
+    shard_trial_run(trial, 0, SIZE_MAX); /* what was answered leaves */
+    *pulled_out = trial->num_bytes;
+    push(trial, 0, PH_HUB_PUSH);
+    shard_trial_run(trial, 0, SIZE_MAX);
+    *pushed_out = trial->num_bytes;
+    shard_trial_settle(trial);
+    shard_trial_destroy(trial);
+}
+
+/* So that a job that only sends does not keep others waiting. */
+static void what_a_network_carries_counts_as_work(void **state)
+{
+    (void)state;
+    size_t pulled, pushed, pulled_alike, pushed_alike;
+    const struct shard_trial_options options = job_of(PH_HUB_ASYNCHRONOUS, 1, 1, TRIAL_SHARED);
+    struct shard_trial *trial = shard_trial_create(&options);
+    const size_t chunk_bytes = trial->layout->chunks[CHUNK].gradient_bytes;
+    shard_trial_destroy(trial);
+    count_bytes(TRIAL_SHARED, &pulled, &pushed);
+    count_bytes(TRIAL_PAYLOADS, &pulled_alike, &pushed_alike);
+    assert_int_equal(pulled, 0);
+    assert_int_equal(pulled_alike, chunk_bytes);
+    assert_true(pushed > 0);
+    assert_int_equal(pushed_alike, pushed + chunk_bytes);
 }
 
 static void a_pull_brings_what_was_pushed_before_it(void **state)
@@ -331,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         REPLY_TEST(parameters_can_be_pulled_before_all_pushes),
+        REPLY_TEST(what_a_network_carries_counts_as_work),
         REPLY_TEST(a_pull_brings_what_was_pushed_before_it),
         REPLY_TEST(a_pull_does_not_wait_for_pushes_after_it),
         REPLY_TEST(own_parameters_change_only_when_they_are_pulled),
