@@ -33,6 +33,7 @@ struct trial {
     struct ph_layout *layouts[PH_AUTOTUNE_NUM_SIZES];
     struct ph_job_memory *memory;
     uint16_t *core_of_chunk;
+    struct ph_chunk_lists chunks_of_core;
     struct ph_shard_job job;
     struct ph_shard *shard;
     struct ph_link *links[MAX_WORKERS]; /* the workers' ends */
@@ -215,9 +216,12 @@ static ph_status make_shard(struct trial *trial, const struct ph_kernels *kernel
     trial->core_of_chunk = calloc(trial->layouts[0]->sizes.num_chunks, sizeof *trial->core_of_chunk);
     if (trial->core_of_chunk == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for chunks");
+    PH_TRY(ph__chunk_lists_init(
+        &trial->chunks_of_core, trial->core_of_chunk, trial->layouts[0]->sizes.num_chunks, 1));
     trial->job = (struct ph_shard_job){.kernels = kernels,
         .memory = trial->memory,
         .core_of_chunk = trial->core_of_chunk,
+        .chunks_of_core = &trial->chunks_of_core,
         .num_workers = trial->num_workers,
         .depth = 1,
         .is_non_temporal = is_non_temporal,
@@ -248,6 +252,7 @@ static void end_trial(struct trial *trial)
     for (size_t i = 0; i < PH_AUTOTUNE_NUM_SIZES; i++)
         ph__layout_destroy(trial->layouts[i]);
     free(trial->core_of_chunk);
+    ph__chunk_lists_fini(&trial->chunks_of_core);
 }
 
 /* ---- running it ---- */

@@ -204,23 +204,6 @@ void ph__shard_retire_worker(struct ph_shard *shard, uint32_t worker)
 
 /* ---- making one ---- */
 
-static void find_chunks(struct ph_shard *shard)
-{
-    const size_t num_chunks = shard->job->memory->layout->sizes.num_chunks;
-    for (uint32_t chunk = 0; chunk < num_chunks; chunk++) {
-        if (shard->job->core_of_chunk[chunk] == shard->core)
-            shard->chunks[shard->num_chunks++] = chunk;
-    }
-}
-
-static size_t count_chunks(const struct ph_shard_job *job, uint16_t core)
-{
-    size_t count = 0;
-    for (size_t chunk = 0; chunk < job->memory->layout->sizes.num_chunks; chunk++)
-        count += job->core_of_chunk[chunk] == core;
-    return count;
-}
-
 /* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of their own each
  * worker as many as it may push ahead. */
 static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth, size_t num_chunks)
@@ -232,22 +215,21 @@ static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth
     return capacity;
 }
 
-static ph_status allocate(struct ph_shard *shard, size_t num_chunks)
+static ph_status allocate(struct ph_shard *shard)
 {
-    const size_t num_workers = shard->job->num_workers;
+    const size_t num_workers = shard->job->num_workers, num_chunks = shard->num_chunks;
     const size_t num_works =
         count_works(ph__shard_takes_gradients(shard), num_workers, shard->job->depth, num_chunks);
     const size_t messages_of_bytes = BYTES_A_TURN / shard->job->memory->layout->chunk_bytes;
     shard->messages_a_turn = ph__min(MESSAGES_A_TURN, ph__max(messages_of_bytes, 1));
     shard->works_mask = num_works - 1;
-    shard->chunks = calloc(ph__max(num_chunks, 1), sizeof *shard->chunks);
     shard->links = calloc(num_workers, sizeof *shard->links);
     shard->works = calloc(num_works, sizeof *shard->works);
     shard->places = calloc(ph__max(num_chunks, 1) * num_workers * shard->job->depth, sizeof *shard->places);
     shard->learning_rates = calloc(shard->job->num_optimizers, sizeof *shard->learning_rates);
     shard->copies = calloc(num_workers, sizeof *shard->copies);
     shard->results = calloc(num_workers + 1, sizeof *shard->results);
-    if (shard->chunks == NULL || shard->links == NULL || shard->works == NULL || shard->places == NULL ||
+    if (shard->links == NULL || shard->works == NULL || shard->places == NULL ||
         shard->learning_rates == NULL || shard->copies == NULL || shard->results == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a shard of %zu chunks", num_chunks);
     return PH_OK;
@@ -258,7 +240,7 @@ size_t ph__shard_bytes(const struct ph_hub_service *service, size_t num_chunks)
     const bool takes_gradients =
         service->mode != PH_HUB_SYNCHRONOUS || service->order == PH_HUB_ARRIVAL_ORDER;
     const size_t num_works = count_works(takes_gradients, service->num_workers, service->depth, num_chunks);
-    const size_t a_chunk = sizeof(uint32_t) + service->num_workers * service->depth * sizeof(char *);
+    const size_t a_chunk = service->num_workers * service->depth * sizeof(char *);
     const size_t a_worker = sizeof(struct ph_shard_link) + sizeof(void *) + sizeof(void *);
     return sizeof(struct ph_shard) + ph__max(num_chunks, 1) * a_chunk +
            num_works * sizeof(struct ph_shard_work) + service->num_workers * a_worker + sizeof(void *) +
@@ -274,12 +256,13 @@ ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
     shard->job = job;
     shard->core = core;
     shard->callbacks = *callbacks;
-    const ph_status status = allocate(shard, count_chunks(job, core));
+    shard->chunks = job->chunks_of_core->chunks + job->chunks_of_core->first[core];
+    shard->num_chunks = job->chunks_of_core->first[core + 1] - job->chunks_of_core->first[core];
+    const ph_status status = allocate(shard);
     if (status != PH_OK) {
         ph__shard_destroy(shard);
         return status;
     }
-    find_chunks(shard);
     for (uint32_t worker = 0; worker < job->num_workers; worker++)
         shard->links[worker] = (struct ph_shard_link){.shard = shard, .worker = worker};
     for (uint32_t i = 0; i < job->num_optimizers; i++)
@@ -298,7 +281,6 @@ void ph__shard_destroy(struct ph_shard *shard)
         return;
     for (uint32_t worker = 0; shard->links != NULL && worker < shard->job->num_workers; worker++)
         ph__link_destroy(shard->links[worker].link);
-    free(shard->chunks);
     free(shard->links);
     free(shard->works);
     free(shard->places);

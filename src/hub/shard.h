@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "hub/job_memory.h"
+#include "hub/spread.h"
 #include "kernel/kernel.h"
 #include "net/link.h"
 #include "phloem/hub.h"
@@ -44,6 +45,7 @@ struct ph_shard_job {
     const struct ph_kernels *kernels;
     struct ph_job_memory *memory;  /* its contents are the shards', each chunk's its own shard's */
     const uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: of another hub */
+    const struct ph_chunk_lists *chunks_of_core;
     enum ph_hub_mode mode;
     enum ph_hub_order order;
     uint32_t num_workers, depth, staleness;

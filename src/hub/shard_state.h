@@ -35,9 +35,9 @@ struct ph_shard {
     struct ph_shard_callbacks callbacks;
     struct ph_shard_counters counters;
     uint16_t core;
-    uint32_t num_live; /* workers whose gradients an iteration waits for */
-    uint32_t num_left; /* among them: those that have_left */
-    uint32_t *chunks;  /* (num_chunks) that are its own, ascending */
+    uint32_t num_live;      /* workers whose gradients an iteration waits for */
+    uint32_t num_left;      /* among them: those that have_left */
+    const uint32_t *chunks; /* (num_chunks) that are its own, ascending; the job's */
     size_t num_chunks;
     struct ph_shard_link *links; /* (num_workers) */
     struct ph_shard_work *works; /* a ring */

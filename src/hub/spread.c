@@ -82,3 +82,40 @@ ph_status ph__spread_share(
     free(hubs);
     return status;
 }
+
+/* ---- lists ---- */
+
+/* first[b + 1] is where the next chunk of bin b goes, and so in the end where its list ends. */
+static void fill_lists(struct ph_chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks)
+{
+    for (size_t chunk = 0; chunk < num_chunks; chunk++) {
+        if (bin_of_chunk[chunk] != PH_ELSEWHERE)
+            lists->chunks[lists->first[bin_of_chunk[chunk] + 1]++] = (uint32_t)chunk;
+    }
+}
+
+ph_status ph__chunk_lists_init(
+    struct ph_chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks, uint16_t num_bins)
+{
+    *lists = (struct ph_chunk_lists){.chunks = calloc(num_chunks, sizeof *lists->chunks),
+        .first = calloc((size_t)num_bins + 2, sizeof *lists->first)};
+    if (lists->chunks == NULL || lists->first == NULL) {
+        ph__chunk_lists_fini(lists);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for lists of %zu chunks", num_chunks);
+    }
+    for (size_t chunk = 0; chunk < num_chunks; chunk++) {
+        if (bin_of_chunk[chunk] != PH_ELSEWHERE)
+            lists->first[bin_of_chunk[chunk] + 2]++;
+    }
+    for (size_t bin = 1; bin <= num_bins; bin++)
+        lists->first[bin] += lists->first[bin - 1];
+    fill_lists(lists, bin_of_chunk, num_chunks);
+    return PH_OK;
+}
+
+void ph__chunk_lists_fini(struct ph_chunk_lists *lists)
+{
+    free(lists->chunks);
+    free(lists->first);
+    *lists = (struct ph_chunk_lists){0};
+}

@@ -21,4 +21,15 @@ ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *grou
 ph_status ph__spread_share(
     const struct ph_layout *layout, const struct ph_hub_share *share, uint16_t num_cores, uint16_t *bins_out);
 
+/* The other way round: bin b has the chunks[first[b] .. first[b + 1]), ascending. */
+struct ph_chunk_lists {
+    uint32_t *chunks; /* (first[num_bins]); those elsewhere are in none */
+    size_t *first;    /* (num_bins + 1) */
+};
+
+/* PH_ERROR_MEMORY: nothing is there then. */
+ph_status ph__chunk_lists_init(
+    struct ph_chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks, uint16_t num_bins);
+void ph__chunk_lists_fini(struct ph_chunk_lists *lists); /* zeros are fine */
+
 #endif

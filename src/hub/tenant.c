@@ -122,25 +122,18 @@ static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_o
     return status;
 }
 
-static ph_status find_fullest(const struct ph_tenant *tenant, size_t *num_chunks_out)
+static size_t count_fullest(const struct ph_tenant *tenant)
 {
-    size_t *counts = calloc(tenant->num_cores, sizeof *counts), most = 0;
-    if (counts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %u core threads", tenant->num_cores);
-    for (size_t i = 0; i < tenant->layout->sizes.num_chunks; i++) {
-        const uint16_t core = tenant->core_of_chunk[i];
-        if (core != PH_ELSEWHERE && ++counts[core] > most)
-            most = counts[core];
-    }
-    free(counts);
-    *num_chunks_out = most;
-    return PH_OK;
+    const size_t *first = tenant->chunks_of_core.first;
+    size_t most = 0;
+    for (uint16_t core = 0; core < tenant->num_cores; core++)
+        most = ph__max(most, first[core + 1] - first[core]);
+    return most;
 }
 
 static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
     const size_t num_chunks = tenant->layout->sizes.num_chunks;
-    size_t num_fullest;
     tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
     if (tenant->core_of_chunk == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
@@ -148,7 +141,9 @@ static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_
         ph__spread_share(tenant->layout, &tenant->settings.share, tenant->num_cores, tenant->core_of_chunk));
     ph__layout_keep(tenant->layout, tenant->core_of_chunk);
     tenant->cores_sum = ph__checksum(tenant->core_of_chunk, num_chunks * sizeof *tenant->core_of_chunk);
-    PH_TRY(find_fullest(tenant, &num_fullest));
+    PH_TRY(
+        ph__chunk_lists_init(&tenant->chunks_of_core, tenant->core_of_chunk, num_chunks, tenant->num_cores));
+    const size_t num_fullest = count_fullest(tenant);
     tenant->ring_capacity = ph__tenant_ring_capacity(tenant, num_fullest);
     return ph__tenant_check_quota(tenant, options, &tenant->layout->sizes, num_fullest);
 }
@@ -217,6 +212,7 @@ static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_option
     tenant->job.kernels = options->kernels;
     tenant->job.memory = tenant->memory;
     tenant->job.core_of_chunk = tenant->core_of_chunk;
+    tenant->job.chunks_of_core = &tenant->chunks_of_core;
     tenant->job.mode = service->mode;
     tenant->job.order = service->order;
     tenant->job.num_workers = service->num_workers;
@@ -483,6 +479,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     free(tenant->shards);
     free(tenant->parts);
     free(tenant->core_of_chunk);
+    ph__chunk_lists_fini(&tenant->chunks_of_core);
     free(tenant->optimizer_of_key);
     free(tenant->keys);
     ph__snapshot_destroy(tenant->saves.snapshot);

@@ -86,7 +86,8 @@ struct ph_tenant {
     /* While it is linking or running: */
     bool is_going; /* all workers have been told that they may begin */
     struct ph_layout *layout;
-    uint16_t *core_of_chunk;    /* (num_chunks), PH_ELSEWHERE: of another hub */
+    uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: of another hub */
+    struct ph_chunk_lists chunks_of_core;
     uint32_t *optimizer_of_key; /* (num_keys) */
     uint64_t cores_sum;
     size_t ring_capacity;

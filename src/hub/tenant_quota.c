@@ -74,7 +74,8 @@ static uint64_t book_bytes(const struct ph_tenant *tenant, const struct ph_tenan
     const size_t a_key = sizeof *tenant->keys + sizeof *tenant->optimizer_of_key;
     const size_t traced = options->trace != NULL ? PH_HUB_MAX_DEPTH * sizeof(struct ph_chunk_times) : 0;
     return ph__layout_bytes(sizes) + sizes->num_keys * a_key +
-           sizes->num_chunks * (sizeof *tenant->core_of_chunk + traced) +
+           sizes->num_chunks *
+               (sizeof *tenant->core_of_chunk + sizeof *tenant->chunks_of_core.chunks + traced) +
            tenant->num_cores * ph__shard_bytes(&tenant->settings.service, num_fullest);
 }
 

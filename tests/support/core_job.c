@@ -46,7 +46,10 @@ void core_job_init(
     assert_non_null(job->core_of_chunk);
     job->job.kernels = ph__kernels_for(isa);
     job->job.memory = job->memory;
+    assert_ok(
+        ph__chunk_lists_init(&job->chunks_of_core, job->core_of_chunk, job->layout->sizes.num_chunks, 1));
     job->job.core_of_chunk = job->core_of_chunk;
+    job->job.chunks_of_core = &job->chunks_of_core;
     job->job.num_workers = num_workers;
     job->job.depth = 1;
     job->job.optimizers = &none;
@@ -61,6 +64,7 @@ void core_job_fini(struct core_job *job)
     ph__job_memory_destroy(job->memory);
     ph__layout_destroy(job->layout);
     free(job->core_of_chunk);
+    ph__chunk_lists_fini(&job->chunks_of_core);
 }
 
 struct change {

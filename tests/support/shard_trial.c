@@ -371,6 +371,8 @@ static void make_layout(struct shard_trial *trial)
     trial->core_of_chunk = zeroed(trial->layout->sizes.num_chunks * sizeof *trial->core_of_chunk);
     for (size_t i = 0; i < trial->layout->sizes.num_chunks; i++)
         trial->core_of_chunk[i] = (uint16_t)(i % trial->options.num_shards);
+    trial_require(ph__chunk_lists_init(&trial->chunks_of_core, trial->core_of_chunk,
+                      trial->layout->sizes.num_chunks, trial->options.num_shards) == PH_OK);
 }
 
 static struct ph_shard_job describe_job(struct shard_trial *trial)
@@ -379,6 +381,7 @@ static struct ph_shard_job describe_job(struct shard_trial *trial)
     return (struct ph_shard_job){.kernels = options->job.kernels,
         .memory = &trial->memory,
         .core_of_chunk = trial->core_of_chunk,
+        .chunks_of_core = &trial->chunks_of_core,
         .mode = options->mode,
         .order = options->order,
         .num_workers = options->num_workers,
@@ -491,6 +494,7 @@ void shard_trial_destroy(struct shard_trial *trial)
     free(trial->chunks);
     free(trial->requests);
     free(trial->core_of_chunk);
+    ph__chunk_lists_fini(&trial->chunks_of_core);
     free(trial->optimizer_of_key);
     ph__layout_destroy(trial->layout);
     free(trial);

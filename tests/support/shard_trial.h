@@ -66,6 +66,7 @@ struct shard_trial {
     struct ph_layout *layout;
     struct ph_job_memory memory;
     uint16_t *core_of_chunk;
+    struct ph_chunk_lists chunks_of_core;
     uint32_t *optimizer_of_key;
     struct ph_shard_job job;
     struct ph_shard *shards[TRIAL_MAX_SHARDS];

@@ -17,6 +17,7 @@ struct trial {
     struct ph_shard_job job;
     struct ph_shard *shard;
     uint16_t core_of_chunk[NUM_CHUNKS];
+    struct ph_chunk_lists chunks_of_core;
     uint32_t optimizer_of_key[1];
     struct ph_hub_optimizer optimizer;
     int num_touched; /* calls of the callback */
@@ -46,9 +47,11 @@ static void begin(struct trial *trial)
     assert_ok(ph__job_memory_add_worker(trial->memory, 0, true, &sizes));
     for (uint32_t chunk = 0; chunk < NUM_CHUNKS; chunk++)
         trial->core_of_chunk[chunk] = chunk % 3 == 1;
+    assert_ok(ph__chunk_lists_init(&trial->chunks_of_core, trial->core_of_chunk, NUM_CHUNKS, 2));
     trial->job = (struct ph_shard_job){.kernels = ph__kernels_for(isa),
         .memory = trial->memory,
         .core_of_chunk = trial->core_of_chunk,
+        .chunks_of_core = &trial->chunks_of_core,
         .num_workers = 1,
         .depth = 1,
         .optimizers = &trial->optimizer,
@@ -63,6 +66,7 @@ static void end(struct trial *trial)
     ph__shard_destroy(trial->shard);
     ph__job_memory_destroy(trial->memory);
     ph__layout_destroy(trial->layout);
+    ph__chunk_lists_fini(&trial->chunks_of_core);
 }
 
 static size_t count_runs(struct trial *trial, size_t max_bytes)

@@ -165,12 +165,37 @@ static void a_hub_has_room_for_its_own_chunks_alone(void **state)
     }
 }
 
+static void lists_are_the_other_way_round(void **state)
+{
+    (void)state;
+    enum { NUM_CHUNKS = 500, NUM_BINS = 7 };
+    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    uint16_t bins[NUM_CHUNKS];
+    struct ph_chunk_lists lists;
+    for (size_t trial = 0; trial < NUM_TRIALS; trial++) {
+        const size_t num_chunks = 1 + ph__rng_below(&rng, NUM_CHUNKS);
+        for (size_t i = 0; i < num_chunks; i++) /* some bins may stay empty */
+            bins[i] = ph__rng_below(&rng, 5) == 0 ? PH_ELSEWHERE : (uint16_t)ph__rng_below(&rng, NUM_BINS);
+        assert_ok(ph__chunk_lists_init(&lists, bins, num_chunks, NUM_BINS));
+        for (uint16_t bin = 0; bin < NUM_BINS; bin++) {
+            size_t at = lists.first[bin];
+            for (uint32_t chunk = 0; chunk < num_chunks; chunk++) {
+                if (bins[chunk] == bin)
+                    assert_int_equal(lists.chunks[at++], chunk);
+            }
+            assert_int_equal(at, lists.first[bin + 1]);
+        }
+        ph__chunk_lists_fini(&lists);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_chunk_has_one_hub_and_loads_are_balanced),
         cmocka_unit_test(one_hub_has_its_chunks_as_ever),
         cmocka_unit_test(a_hub_has_room_for_its_own_chunks_alone),
+        cmocka_unit_test(lists_are_the_other_way_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
