@@ -12,72 +12,12 @@
 #define TURNS_A_LOOK 4096     /* at the control connection, while spinning */
 #define LOOK_NS 100000000u    /* ... and while testing, where turns may be far apart */
 
-/* ---- what the hub says ---- */
+/* ---- moving on ---- */
 
 static struct ph_client_operation *operation_at(struct ph_client_key *key, uint32_t index)
 {
     return &key->operations[(key->oldest + index) % PH_CLIENT_MAX_OPERATIONS];
 }
-
-/* In the engine. */
-static struct ph_client_operation *find_operation(struct ph_client_key *key, const struct ph_message *message)
-{
-    const bool is_value = message->kind == PH_HUB_VALUE;
-    for (uint32_t i = 0; i < PH_CLIENT_MAX_OPERATIONS; i++) {
-        struct ph_client_operation *operation = &key->operations[i];
-        if (atomic_load_explicit(&operation->num_missing, memory_order_acquire) == 0)
-            continue;
-        const uint8_t kind = atomic_load_explicit(&operation->kind, memory_order_relaxed);
-        const bool wants_value = kind == PH_HUB_PULL || kind == PH_HUB_PUSHPULL;
-        if (wants_value == is_value &&
-            atomic_load_explicit(&operation->iteration, memory_order_relaxed) == message->iteration)
-            return operation;
-    }
-    return NULL;
-}
-
-static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
-{
-    struct ph_hub_client *client = context;
-    const bool is_value = message->kind == PH_HUB_VALUE;
-    if ((!is_value && message->kind != PH_HUB_TAKEN) || message->chunk >= client->layout->sizes.num_chunks)
-        return ph_fail(PH_ERROR_PEER, "the hub says something that makes no sense: kind %u of chunk %u",
-            message->kind, message->chunk);
-    const struct ph_chunk_place *chunk = &client->layout->chunks[message->chunk];
-    if (find_operation(&client->keys[chunk->key], message) == NULL)
-        return ph_fail(PH_ERROR_PEER, "the hub answers what was not asked: iteration %llu of chunk %u",
-            (unsigned long long)message->iteration, message->chunk);
-    if (payload_bytes != (is_value && !client->is_shared ? chunk->gradient_bytes : 0))
-        return ph_fail(PH_ERROR_PEER, "the hub sends %zu bytes for chunk %u", payload_bytes, message->chunk);
-    *memory_out = client->parameters[message->iteration % client->num_parameters] + chunk->gradient_offset;
-    return PH_OK;
-}
-
-static ph_status arrived(void *context, const struct ph_message *message)
-{
-    struct ph_hub_client *client = context;
-    struct ph_client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
-    struct ph_client_operation *operation = find_operation(key, message);
-    if (message->kind == PH_HUB_VALUE &&
-        message->count < atomic_load_explicit(&operation->num_contributors, memory_order_relaxed))
-        atomic_store_explicit(&operation->num_contributors, message->count, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&operation->num_missing, 1, memory_order_release);
-    return PH_OK;
-}
-
-static void sent(void *context, const struct ph_message *message)
-{
-    (void)context;
-    (void)message;
-}
-
-struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client)
-{
-    return (struct ph_link_owner){.context = client, .place = place, .arrived = arrived, .sent = sent};
-}
-
-/* ---- moving on ---- */
 
 static ph_status take_control_frame(const struct ph_control_frame *frame)
 {
@@ -176,11 +116,13 @@ static ph_status check_key(const struct ph_hub_client *client, size_t key)
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind)
 {
     struct ph_client_key *state = &client->keys[key];
+    const uint32_t slot = (state->oldest + state->num_operations++) % PH_CLIENT_MAX_OPERATIONS;
     const struct ph_client_command command = {.kind = (uint8_t)kind,
+        .slot = (uint8_t)slot,
         .learning_rate = client->learning_rates[state->optimizer],
         .key = (uint32_t)key,
         .iteration = state->pushed};
-    struct ph_client_operation *operation = operation_at(state, state->num_operations++);
+    struct ph_client_operation *operation = &state->operations[slot];
     atomic_store_explicit(&operation->kind, (uint8_t)kind, memory_order_relaxed);
     atomic_store_explicit(&operation->iteration, state->pushed, memory_order_relaxed);
     atomic_store_explicit(&operation->num_contributors, UINT32_MAX, memory_order_relaxed);

@@ -177,7 +177,9 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
     free(client->hubs);
     ph__hub_list_fini(&client->list);
     free(client->links);
+    free(client->ends);
     free(client->link_of_chunk);
+    free(client->asked);
     free(client->keys);
     free(client);
 }

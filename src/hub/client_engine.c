@@ -74,6 +74,7 @@ static ph_status send_chunk(
     const bool is_push = command->kind == PH_HUB_PUSH || command->kind == PH_HUB_PUSHPULL;
     const bool has_payload = command->kind != PH_HUB_PULL && !client->is_shared;
     const char *gradients = client->gradients[command->iteration % client->joined.depth];
+    client->asked[chunk] |= (uint8_t)(1u << command->slot);
     if (is_push)
         PH_TRY(
             send_learning_rate(engine, link, client->keys[command->key].optimizer, command->learning_rate));

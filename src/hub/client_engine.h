@@ -10,6 +10,7 @@
 
 struct ph_client_command {
     uint8_t kind;        /* enum ph_hub_message_kind */
+    uint8_t slot;        /* of the key's operations */
     float learning_rate; /* of the key's optimizer, for a push from here on; NAN: as the hub has it */
     uint32_t key;
     uint64_t iteration;

@@ -52,9 +52,11 @@ ph_status ph__client_find_links(struct ph_hub_client *client)
     uint16_t *hub_of_chunk = calloc(num_chunks, sizeof *hub_of_chunk);
     uint16_t *scratch = calloc(num_chunks, sizeof *scratch);
     client->link_of_chunk = calloc(num_chunks, sizeof *client->link_of_chunk);
-    const ph_status status = hub_of_chunk == NULL || scratch == NULL || client->link_of_chunk == NULL
-                                 ? ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks)
-                                 : find_links(client, hub_of_chunk, scratch);
+    client->asked = calloc(num_chunks, sizeof *client->asked);
+    const ph_status status =
+        hub_of_chunk == NULL || scratch == NULL || client->link_of_chunk == NULL || client->asked == NULL
+            ? ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks)
+            : find_links(client, hub_of_chunk, scratch);
     free(hub_of_chunk);
     free(scratch);
     return status;
@@ -100,7 +102,7 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
             .memory = (char *)client->region.memory + core * region.ring_bytes,
             .capacity = sizes.ring_capacity,
             .doorbell = descriptors[*num_taken],
-            .owner = ph__client_link_owner(client),
+            .owner = ph__client_link_owner(client, core),
         };
         PH_TRY(ph__shared_link_create(&options, &client->links[core]));
         (*num_taken)++;
@@ -181,7 +183,7 @@ static ph_status connect_core(struct ph_hub_client *client, uint16_t index, uint
     struct ph_control_stream *stream;
     struct ph_tcp_link_options options = {.capacity = hub->job.ring_capacity,
         .registered = client->has_no_thread ? NULL : &client->region,
-        .owner = ph__client_link_owner(client)};
+        .owner = ph__client_link_owner(client, hub->first_link + core)};
     PH_TRY(attach_core(client, index, core, &stream));
     PH_TRY(ph__control_stream_release(stream, &options.socket, &options.send_key, &options.receive_key));
     const ph_status status = ph__tcp_link_create(&options, &client->links[hub->first_link + core]);
@@ -214,7 +216,8 @@ ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_
 {
     const struct ph_control_frame *frame = &client->hubs[0].frame;
     client->links = calloc(client->num_links, sizeof *client->links);
-    if (client->links == NULL)
+    client->ends = calloc(client->num_links, sizeof *client->ends);
+    if (client->links == NULL || client->ends == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for links");
     if (!client->is_shared)
         return open_connections(client);

@@ -1,6 +1,6 @@
 /* The inside of a worker's client, for the files that it is made of: client_connect.c (joining and leaving),
- * client_keys.c and client_links.c (keys, links, first parameters), client.c (pushing, pulling, waiting), client_hubs.c and
- * client_greet.c (what is said to hubs). */
+ * client_keys.c and client_links.c (keys, links, first parameters), client.c (pushing, pulling, waiting), client_answers.c (what
+ * comes over links), client_hubs.c and client_greet.c (what is said to hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
@@ -46,6 +46,11 @@ struct ph_client_hub { /* one of those that share the keys */
 
 struct ph_client_engine;
 
+struct ph_client_end { /* of a link, and its owner */
+    struct ph_hub_client *client;
+    uint32_t link;
+};
+
 struct ph_hub_client {
     uint32_t timeout_ms;
     uint32_t rank;
@@ -61,6 +66,7 @@ struct ph_hub_client {
     struct ph_layout *layout;
     struct ph_client_key *keys;
     uint32_t *link_of_chunk;
+    uint8_t *asked; /* (num_chunks) the engine's: a bit for each slot of operations that has no answer yet */
     struct ph_region region;  /* gradients, parameters of its own, and on the hub's host the rings */
     struct ph_region results; /* ... there all workers' */
     char *gradients[PH_HUB_MAX_DEPTH];
@@ -68,6 +74,7 @@ struct ph_hub_client {
         [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */
     uint32_t num_parameters;
     struct ph_link **links; /* (num_links) to the first hub's core threads, the second's ...; the engine's */
+    struct ph_client_end *ends; /* (num_links) */
     uint32_t num_links;
     struct ph_client_engine *engine;
     bool has_no_thread;
@@ -101,9 +108,13 @@ ph_status ph__client_find_links(struct ph_hub_client *client);
 /* Memory and links. num_taken_out: descriptors of the first hub's last frame that are the client's now, also after an error. */
 ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out);
 
+/* ---- client_answers.c ---- */
+
+/* The owner of this link, which can be given to nobody else. */
+struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link);
+
 /* ---- client.c ---- */
 
-struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client);
 /* Begins an operation without checks: init assigns and pulls with it. */
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
 
