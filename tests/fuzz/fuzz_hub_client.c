@@ -4,9 +4,11 @@
  * thread says the next one whenever it is asked something, or is asked nothing for a moment, and after the last one closes
  * everything. A frame AS_HUBS_DO has the body that a hub would send, and the input's bytes are edits of it (fuzz_edit); one with a
  * WRONG_TAG has a wrong tag where it has any, one with ODD_DESCRIPTORS comes without those that go with it, or with some that nobody
- * wants. DATA is a frame of a link (net/tcp_link.h).
+ * wants. VALUE and TAKEN are frames of a link (net/tcp_link.h): as hubs do, those of its core thread's chunk, each VALUE of the next
+ * iteration.
  *
- * Whatever it is, the worker's calls return, with one line that says why, and leave no descriptor behind. */
+ * Whatever it is, the worker's calls return, with one line that says why, and leave no descriptor behind. Before the first input come
+ * whole jobs, which must end well: or inputs that are made of them would get nowhere. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@
 #include "net/tcp_link.h"
 #include "support/fuzz_frames.h"
 
-enum { AS_HUBS_DO = 128, WRONG_TAG = 64, ODD_DESCRIPTORS = 32, TYPES = 31, DATA = 30 };
+enum { AS_HUBS_DO = 128, WRONG_TAG = 64, ODD_DESCRIPTORS = 32, TYPES = 31, VALUE = 30, TAKEN = 29 };
 enum {
     JOINS_TCP = 1,
     CREATES,
@@ -39,15 +41,17 @@ enum {
 enum {
     MAX_CONNECTIONS = 8,
     MAX_HELD = 12,
-    NUM_KEYS = 2,
+    NUM_KEYS = 2, /* of one chunk; each is a core thread's */
+    NUM_CORES = 2,
     KEY_BYTES = 16,
     CHUNK_BYTES = 64,
     RING_CAPACITY = 64
 };
-enum { MOMENT_MS = 5, TIMEOUT_MS = 5000 };
+enum { MOMENT_MS = 5, TIMEOUT_MS = 5000, MAX_TYPES = 32 };
 
 static const struct ph_hub_key keys[NUM_KEYS] = {
-    {.num_elements = KEY_BYTES / sizeof(float)}, {.num_elements = KEY_BYTES / 2, .dtype = PH_BF16}};
+    {.num_elements = KEY_BYTES / sizeof(float), .initial = (const float[KEY_BYTES / sizeof(float)]){1, 2}},
+    {.num_elements = KEY_BYTES / 2, .dtype = PH_BF16}};
 static const char local_name[] = "phloem-fuzz-hub-client";
 
 struct connection {
@@ -55,6 +59,8 @@ struct connection {
     int socket;
     struct ph_frame_key *key; /* of what is said; NULL: no tags */
     struct ph_challenge challenge;
+    uint16_t core;                         /* of a link */
+    uint64_t num_values;                   /* that it said over a link */
     bool has_challenged, is_link, is_deaf; /* deaf: what comes is no frame */
 };
 
@@ -70,6 +76,7 @@ static struct hub {
     size_t num_connections, asked; /* asked: which was asked last */
     int held[MAX_HELD];            /* the hub's ends of what it shares */
     size_t num_held;
+    size_t num_waiting; /* when no more bytes than these are left, it says what nobody has asked for */
 } hub;
 
 /* ---- as hubs do ---- */
@@ -84,11 +91,11 @@ static void make_layout(struct ph_layout **layout_out)
 
 static void put_layout(struct ph_wire_writer *writer)
 {
-    static const uint16_t cores[NUM_KEYS]; /* of chunks, one a key */
+    static const uint16_t cores[NUM_KEYS] = {0, 1}; /* of chunks, one a key */
     const struct ph_job_layout layout = {.chunk_bytes = CHUNK_BYTES,
         .num_versions = 1,
         .ring_capacity = RING_CAPACITY,
-        .num_cores = 1,
+        .num_cores = NUM_CORES,
         .is_restored = true,
         .cores_sum = ph__checksum(cores, sizeof cores)};
     ph__put_layout(writer, &layout);
@@ -109,27 +116,33 @@ static void put_challenge(
 
 static void put_welcome(struct ph_wire_writer *writer)
 {
-    struct ph_welcome welcome = {.num_cores = 1};
+    struct ph_welcome welcome = {.num_cores = NUM_CORES};
     memcpy(welcome.local_socket, hub.local, sizeof welcome.local_socket);
     ph__put_welcome(writer, &welcome);
 }
 
 static void put_joined(struct ph_wire_writer *writer)
 {
-    const struct ph_joined joined = {
-        .num_workers = 2, .depth = 1, .has_own_parameters = (hub.choices & HAS_OWN) != 0};
+    const struct ph_joined joined = {.num_workers = 2,
+        .depth = 1,
+        .num_optimizers = 1,
+        .has_own_parameters = (hub.choices & HAS_OWN) != 0};
     ph__put_joined(writer, &joined);
 }
 
-/* The first key's; both have as many bytes. */
-static void put_value(struct ph_wire_writer *writer)
+/* All chunks have as many bytes. */
+static void put_data(struct ph_wire_writer *writer, struct connection *connection, bool is_value)
 {
     static const char payload[KEY_BYTES];
     unsigned char head[PH_TCP_FRAME_BYTES];
-    const struct ph_message value = {.kind = PH_HUB_VALUE, .count = 1};
-    ph__tcp_frame_encode(&value, sizeof payload, head);
+    const uint32_t payload_bytes = is_value ? sizeof payload : 0;
+    const struct ph_message message = {.kind = is_value ? PH_HUB_VALUE : PH_HUB_TAKEN,
+        .count = is_value,
+        .chunk = connection->core,
+        .iteration = is_value ? connection->num_values++ : 0};
+    ph__tcp_frame_encode(&message, payload_bytes, head);
     ph__wire_put_bytes(writer, head, sizeof head);
-    ph__wire_put_bytes(writer, payload, sizeof payload);
+    ph__wire_put_bytes(writer, payload, payload_bytes);
 }
 
 static void put_body(struct ph_wire_writer *writer, struct connection *connection,
@@ -149,8 +162,8 @@ static void put_body(struct ph_wire_writer *writer, struct connection *connectio
         put_layout(writer);
     else if (type == PH_FRAME_STATUS_TEXT)
         ph__wire_put_bytes(writer, "{}", 2);
-    else if (type == DATA)
-        put_value(writer);
+    else if (type == VALUE || type == TAKEN)
+        put_data(writer, connection, type == VALUE);
 }
 
 static void hold_region(size_t size)
@@ -161,28 +174,29 @@ static void hold_region(size_t size)
     ph__region_close(&region);
 }
 
-/* A worker's memory, the results and a doorbell, as the last of what is held; the other end of the doorbell before. */
+/* A worker's memory, the results and doorbells, as the last of what is held; the other ends of the doorbells before. */
 static size_t share_memory(void)
 {
     struct ph_layout *layout;
-    int bell[2];
+    int bells[NUM_CORES][2];
+    if (hub.num_held + 2 * NUM_CORES + 2 > MAX_HELD)
+        return 0;
     make_layout(&layout);
-    const struct ph_worker_region_sizes sizes = {.num_cores = 1,
+    const struct ph_worker_region_sizes sizes = {.num_cores = NUM_CORES,
         .ring_capacity = RING_CAPACITY,
         .gradient_bytes = layout->sizes.gradient_bytes,
         .depth = 1,
         .has_own_parameters = (hub.choices & HAS_OWN) != 0};
-    if (hub.num_held + 4 > MAX_HELD) {
-        ph__layout_destroy(layout);
-        return 0;
+    for (size_t i = 0; i < NUM_CORES; i++) {
+        fuzz_require(ph__doorbell_create(bells[i]) == PH_OK);
+        hub.held[hub.num_held++] = bells[i][1];
     }
-    fuzz_require(ph__doorbell_create(bell) == PH_OK);
-    hub.held[hub.num_held++] = bell[1];
     hold_region(ph__worker_region(&sizes).size);
     hold_region(layout->sizes.gradient_bytes);
-    hub.held[hub.num_held++] = bell[0];
+    for (size_t i = 0; i < NUM_CORES; i++)
+        hub.held[hub.num_held++] = bells[i][0];
     ph__layout_destroy(layout);
-    return 3;
+    return 2 + NUM_CORES;
 }
 
 /* ---- saying ---- */
@@ -214,7 +228,7 @@ static void say(
         .num_descriptors = is_shared ? share_memory() : 0};
     frame.descriptors = hub.held + hub.num_held - frame.num_descriptors;
     fuzz_control_head(type, size, frame.num_descriptors, head);
-    if (type == DATA) { /* its head is in the body */
+    if (type == VALUE || type == TAKEN) { /* its head is in the body */
         frame.head_bytes = size < PH_TCP_FRAME_BYTES ? size : PH_TCP_FRAME_BYTES;
         frame.head = body;
         frame.body = body + frame.head_bytes;
@@ -260,6 +274,14 @@ static void take_keys(struct connection *connection)
     fuzz_require(ph__frame_key_create(key, &connection->key) == PH_OK);
 }
 
+static void become_link(struct connection *connection, const struct ph_control_frame *frame)
+{
+    struct ph_attach attach;
+    fuzz_require(ph__get_attach(frame->body, frame->size, &attach) == PH_OK);
+    connection->core = attach.core;
+    connection->is_link = true;
+}
+
 /* A worker keeps to the rules as long as the hub does: what it asks can be read. */
 static void hear(struct connection *connection)
 {
@@ -282,7 +304,8 @@ static void hear(struct connection *connection)
             return;
         if (frame.type == PH_FRAME_PROOF)
             take_keys(connection);
-        connection->is_link = frame.type == PH_FRAME_ATTACH;
+        if (frame.type == PH_FRAME_ATTACH)
+            become_link(connection, &frame);
         say_next(connection, &frame);
     }
 }
@@ -309,10 +332,11 @@ static bool turn(void)
     for (size_t i = 0; i < count; i++)
         polled[3 + i] = (struct pollfd){
             .fd = hub.connections[i].is_deaf ? -1 : hub.connections[i].socket, .events = POLLIN};
-    const int num_ready = poll(polled, (nfds_t)(3 + count), count > 0 ? MOMENT_MS : -1);
+    const bool may_speak = count > 0 && hub.size <= hub.num_waiting;
+    const int num_ready = poll(polled, (nfds_t)(3 + count), may_speak ? MOMENT_MS : -1);
     if (polled[0].revents != 0)
         return !ph__doorbell_answer(hub.bell[0]);
-    if (num_ready == 0 && count > 0)
+    if (num_ready == 0 && may_speak)
         say_next(&hub.connections[hub.asked < count ? hub.asked : 0], NULL);
     for (size_t i = 0; i < count && hub.num_connections > 0; i++) {
         if (polled[3 + i].revents != 0)
@@ -398,22 +422,67 @@ static ph_status be_worker(void)
     return wish == ASKS ? ask(&options) : join(&options);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* ---- inputs ---- */
+
+static ph_status run(const uint8_t *data, size_t size, size_t num_waiting)
 {
     pthread_t thread;
-    if (size < 1)
-        return 0;
-    if (hub.address[0] == '\0')
-        start_hub();
     const size_t num_descriptors = fuzz_count_descriptors();
     hub.choices = data[0];
     hub.records = data + 1;
     hub.size = size - 1;
+    hub.num_waiting = num_waiting;
     fuzz_require(pthread_create(&thread, NULL, serve, NULL) == 0);
     const ph_status status = be_worker();
     fuzz_require(status == PH_OK || ph_error_text()[0] != '\0');
     ph__doorbell_ring(hub.bell[1]);
     pthread_join(thread, NULL);
     fuzz_require(fuzz_count_descriptors() == num_descriptors);
+    return status;
+}
+
+/* All as hubs do; types ends with 0. */
+static ph_status run_whole(uint8_t choices, const uint8_t *types, size_t num_unasked)
+{
+    uint8_t data[1 + 3 * MAX_TYPES] = {choices};
+    size_t count = 0;
+    for (; types[count] != 0; count++)
+        data[1 + 3 * count] = AS_HUBS_DO | types[count];
+    return run(data, 1 + 3 * count, 3 * num_unasked);
+}
+
+/* The names are those of the corpus' files that say the same. */
+static void run_whole_jobs(void)
+{
+    static const uint8_t tcp[] = {PH_FRAME_WELCOME, PH_FRAME_JOINED, PH_FRAME_LAYOUT, PH_FRAME_WELCOME,
+        PH_FRAME_ANSWER, PH_FRAME_WELCOME, PH_FRAME_ANSWER, PH_FRAME_BEGIN, PH_FRAME_GO, VALUE, VALUE, VALUE,
+        VALUE, PH_FRAME_ANSWER, 0};
+    static const uint8_t tcp_with_secret[] = {PH_FRAME_CHALLENGE, PH_FRAME_WELCOME, PH_FRAME_JOINED,
+        PH_FRAME_LAYOUT, PH_FRAME_CHALLENGE, PH_FRAME_WELCOME, PH_FRAME_ANSWER, PH_FRAME_CHALLENGE,
+        PH_FRAME_WELCOME, PH_FRAME_ANSWER, PH_FRAME_BEGIN, PH_FRAME_GO, VALUE, VALUE, VALUE, VALUE,
+        PH_FRAME_ANSWER, 0};
+    static const uint8_t shared[] = {PH_FRAME_WELCOME, PH_FRAME_WELCOME, PH_FRAME_JOINED, PH_FRAME_LAYOUT,
+        PH_FRAME_BEGIN, PH_FRAME_GO, PH_FRAME_FAILED, 0};
+    static const uint8_t create[] = {PH_FRAME_WELCOME, PH_FRAME_ANSWER, 0};
+    static const uint8_t status[] = {PH_FRAME_WELCOME, PH_FRAME_STATUS_TEXT, 0};
+    fuzz_require(run_whole(JOINS_TCP, tcp, 0) == PH_OK);
+    fuzz_require(run_whole(JOINS_TCP | HAS_NO_THREAD, tcp, 0) == PH_OK);
+    fuzz_require(run_whole(JOINS_TCP | IS_RANK_1, tcp, 0) == PH_OK);
+    fuzz_require(run_whole(JOINS_TCP | HAS_SECRET, tcp_with_secret, 0) == PH_OK);
+    fuzz_require(run_whole(CREATES, create, 0) == PH_OK);
+    fuzz_require(run_whole(ASKS, status, 0) == PH_OK);
+    /* Nobody reads the rings: up to where parameters are pulled. */
+    fuzz_require(run_whole(0, shared, 1) == PH_ERROR_PEER && strcmp(ph_error_text(), "over") == 0);
+    fuzz_require(run_whole(HAS_OWN, shared, 1) == PH_ERROR_PEER && strcmp(ph_error_text(), "over") == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (hub.address[0] == '\0') {
+        start_hub();
+        run_whole_jobs();
+    }
+    if (size > 0)
+        (void)run(data, size, SIZE_MAX);
     return 0;
 }
