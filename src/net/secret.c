@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/sizes.h"
 
 #define NOT_OWNER (S_IRWXG | S_IRWXO)
+#define MAX_FILE_BYTES ((size_t)PH_SECRET_MAX_BYTES + 3) /* with a line end, and one byte too many */
 
 /* Asked of the open file, so that nobody can put another one in its place. */
 static ph_status check_file(int descriptor, const char *path, size_t *size_out)
@@ -22,8 +24,6 @@ static ph_status check_file(int descriptor, const char *path, size_t *size_out)
         return ph_fail(PH_ERROR_CONFIG,
             "%s: others than its owner may use this secret (mode %03o): chmod 600 it", path,
             (unsigned)status.st_mode & 0777);
-    if (status.st_size > PH_SECRET_MAX_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "%s: a secret of more than %d bytes", path, PH_SECRET_MAX_BYTES);
     *size_out = (size_t)status.st_size;
     return PH_OK;
 }
@@ -37,16 +37,32 @@ static size_t without_line_end(const unsigned char *bytes, size_t size)
     return size;
 }
 
+static ph_status read_bytes(
+    int descriptor, const char *path, unsigned char bytes[MAX_FILE_BYTES], size_t *size_out)
+{
+    size_t size;
+    PH_TRY(check_file(descriptor, path, &size));
+    size = ph__min(size, MAX_FILE_BYTES); /* of one that is longer, enough to see that */
+    if (ph__file_read_at(descriptor, path, 0, bytes, size) != PH_OK)
+        return ph_fail(PH_ERROR_CONFIG, "%s", ph_error_text());
+    size = without_line_end(bytes, size);
+    if (size > PH_SECRET_MAX_BYTES)
+        return ph_fail(PH_ERROR_CONFIG, "%s: a secret of more than %d bytes", path, PH_SECRET_MAX_BYTES);
+    if (size < PH_SECRET_MIN_BYTES)
+        return ph_fail(PH_ERROR_CONFIG, "%s: a secret of %zu bytes: it needs %d or more", path, size,
+            PH_SECRET_MIN_BYTES);
+    *size_out = size;
+    return PH_OK;
+}
+
 static ph_status read_secret(int descriptor, const char *path, struct ph_secret *secret)
 {
-    PH_TRY(check_file(descriptor, path, &secret->size));
-    if (ph__file_read_at(descriptor, path, 0, secret->bytes, secret->size) != PH_OK)
-        return ph_fail(PH_ERROR_CONFIG, "%s", ph_error_text());
-    secret->size = without_line_end(secret->bytes, secret->size);
-    if (secret->size < PH_SECRET_MIN_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "%s: a secret of %zu bytes: it needs %d or more", path, secret->size,
-            PH_SECRET_MIN_BYTES);
-    return PH_OK;
+    unsigned char bytes[MAX_FILE_BYTES];
+    const ph_status status = read_bytes(descriptor, path, bytes, &secret->size);
+    if (status == PH_OK)
+        memcpy(secret->bytes, bytes, secret->size);
+    explicit_bzero(bytes, sizeof bytes);
+    return status;
 }
 
 ph_status ph__secret_read(const char *path, struct ph_secret *secret_out)

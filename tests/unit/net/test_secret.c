@@ -1,5 +1,6 @@
 #include "net/secret.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +36,11 @@ static void a_line_end_does_not_belong_to_a_secret(void **state)
     memset(longest, 'x', PH_SECRET_MAX_BYTES);
     longest[PH_SECRET_MAX_BYTES] = '\0';
     expect(longest, longest);
+    char with_end[PH_SECRET_MAX_BYTES + 3];
+    snprintf(with_end, sizeof with_end, "%s\n", longest);
+    expect(with_end, longest);
+    snprintf(with_end, sizeof with_end, "%s\r\n", longest);
+    expect(with_end, longest);
 }
 
 static void a_secret_that_others_may_use_is_refused(void **state)
@@ -58,6 +64,10 @@ static void a_file_that_holds_no_secret_is_refused(void **state)
     text[PH_SECRET_MAX_BYTES + 1] = '\0';
     assert_fails(ph__secret_read(write_secret("long", text, 0600), &secret), PH_ERROR_CONFIG,
         "long: a secret of more than 1024 bytes");
+    char longer[PH_SECRET_MAX_BYTES + 4];
+    snprintf(longer, sizeof longer, "%.*s\r\nx", PH_SECRET_MAX_BYTES, text); /* its first line would be one */
+    assert_fails(ph__secret_read(write_secret("longer", longer, 0600), &secret), PH_ERROR_CONFIG,
+        "longer: a secret of more than 1024 bytes");
     assert_fails(ph__secret_read(write_secret("short", "0123456789abcde\n", 0600), &secret), PH_ERROR_CONFIG,
         "short: a secret of 15 bytes: it needs 16 or more");
     assert_fails(ph__secret_read(write_secret("empty", "", 0600), &secret), PH_ERROR_CONFIG, "of 0 bytes");
