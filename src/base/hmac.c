@@ -12,11 +12,10 @@ ph_status ph__hmac_sha256(
     const void *key, size_t key_size, const void *bytes, size_t size, unsigned char sum_out[PH_HMAC_BYTES])
 {
     assert(key_size <= INT_MAX);
-    unsigned char sum[EVP_MAX_MD_SIZE];
     unsigned length = 0;
-    if (HMAC(EVP_sha256(), key, (int)key_size, bytes, size, sum, &length) == NULL || length != PH_HMAC_BYTES)
+    if (HMAC(EVP_sha256(), key, (int)key_size, bytes, size, sum_out, &length) == NULL ||
+        length != PH_HMAC_BYTES)
         return ph_fail(PH_ERROR_MEMORY, "cannot make an HMAC-SHA-256");
-    memcpy(sum_out, sum, PH_HMAC_BYTES);
     return PH_OK;
 }
 
