@@ -161,8 +161,12 @@ static ph_status copy_descriptors(const int *descriptors, size_t count, struct p
     return PH_OK;
 }
 
-static ph_status add_parcel(struct ph_control_stream *stream, const int *descriptors, size_t count)
+/* parcel_out: NULL without descriptors. */
+static ph_status make_parcel(const int *descriptors, size_t count, struct parcel **parcel_out)
 {
+    *parcel_out = NULL;
+    if (count == 0)
+        return PH_OK;
     struct parcel *parcel = calloc(1, sizeof *parcel);
     if (parcel == NULL || (parcel->descriptors = calloc(count, sizeof *parcel->descriptors)) == NULL) {
         free(parcel);
@@ -173,17 +177,32 @@ static ph_status add_parcel(struct ph_control_stream *stream, const int *descrip
         free_parcel(parcel);
         return status;
     }
+    *parcel_out = parcel;
+    return PH_OK;
+}
+
+static void add_parcel(struct ph_control_stream *stream, struct parcel *parcel)
+{
     parcel->position = stream->num_sent + (stream->out.end - stream->out.begin);
     *stream->last_parcel = parcel;
     stream->last_parcel = &parcel->next;
-    return PH_OK;
+}
+
+/* tag_out: left alone without a key. */
+static ph_status make_tag(const struct ph_control_stream *stream, const unsigned char head[HEAD_BYTES],
+    const void *body, size_t size, unsigned char tag_out[PH_FRAME_TAG_BYTES])
+{
+    if (stream->send_key == NULL)
+        return PH_OK;
+    return ph__frame_mac(stream->send_key, head, HEAD_BYTES, body, size, tag_out);
 }
 
 ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,
     size_t size, const int *descriptors, size_t num_descriptors)
 {
-    unsigned char head[HEAD_BYTES];
+    unsigned char head[HEAD_BYTES], tag[PH_FRAME_TAG_BYTES];
     struct ph_wire_writer writer;
+    struct parcel *parcel;
     if (size > PH_CONTROL_MAX_BYTES || num_descriptors > PH_CONTROL_MAX_DESCRIPTORS)
         return ph_fail(
             PH_ERROR_USAGE, "a control message of %zu bytes and %zu descriptors", size, num_descriptors);
@@ -195,15 +214,19 @@ ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type
     ph__wire_put_u16(&writer, type);
     ph__wire_put_u16(&writer, (uint16_t)num_descriptors);
     PH_TRY(make_room(&stream->out, HEAD_BYTES + size + PH_FRAME_TAG_BYTES));
-    if (num_descriptors > 0)
-        PH_TRY(add_parcel(stream, descriptors, num_descriptors));
+    PH_TRY(make_parcel(descriptors, num_descriptors, &parcel)); /* before the tag, which counts frames */
+    const ph_status status = make_tag(stream, head, body, size, tag);
+    if (status != PH_OK) {
+        if (parcel != NULL)
+            free_parcel(parcel);
+        return status;
+    }
+    if (parcel != NULL)
+        add_parcel(stream, parcel);
     append(&stream->out, head, sizeof head);
     append(&stream->out, body, size);
-    if (stream->send_key == NULL)
-        return PH_OK;
-    unsigned char tag[PH_FRAME_TAG_BYTES];
-    PH_TRY(ph__frame_mac(stream->send_key, head, sizeof head, body, size, tag));
-    append(&stream->out, tag, sizeof tag);
+    if (stream->send_key != NULL)
+        append(&stream->out, tag, sizeof tag);
     return PH_OK;
 }
 
