@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,7 +14,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/sizes.h"
 #include "net/wire.h"
 
 #define FRAME_MAGIC 0x31425048u /* "HPB1" */
