@@ -1,8 +1,6 @@
 /* A worker's side of the hub: what is started, what has come, and the wait for it. See phloem/hub.h. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "hub/client_engine.h"
@@ -72,11 +70,8 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 /* Spins or sleeps a little, having found nothing to do. */
 static ph_status wait_a_little(struct ph_hub_client *client, uint64_t deadline_ns)
 {
-    if (ph__waiter_should_sleep(&client->waiter)) {
-        const uint64_t now_ns = ph__clock_ns();
-        const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000u + 1 : 0;
-        return sleep_until_rung(client, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-    }
+    if (ph__waiter_should_sleep(&client->waiter))
+        return sleep_until_rung(client, ph__clock_ms_until(deadline_ns));
     return ++client->num_turns >= TURNS_A_LOOK ? look_at_control(client) : PH_OK;
 }
 
@@ -230,7 +225,7 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
     const struct ph_client_key *state = &client->keys[key];
     if (state->num_operations == 0)
         return PH_OK;
-    const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)client->timeout_ms * 1000000u;
+    const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
     ph__waiter_reset(&client->waiter);
     while (!is_oldest_done(state)) {
         bool has_moved;
@@ -328,7 +323,7 @@ static ph_status look_for_checkpoints(
 /* What is under way moves on meanwhile, or the iteration would never become complete. */
 static ph_status await_checkpoint(struct ph_hub_client *client)
 {
-    const uint64_t deadline_ns = ph__client_deadline(client->timeout_ms);
+    const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
     struct ph_answer first_error = {.status = PH_OK};
     for (;;) {
         bool has_moved, has_news, is_answered;

@@ -20,18 +20,6 @@ static uint32_t connect_timeout_of(const struct ph_hub_options *options)
     return options->connect_timeout_ms > 0 ? options->connect_timeout_ms : ph__client_timeout_ms(options);
 }
 
-uint64_t ph__client_deadline(uint32_t timeout_ms)
-{
-    return ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
-}
-
-int ph__client_ms_until(uint64_t deadline_ns)
-{
-    const uint64_t now_ns = ph__clock_ns();
-    const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000u + 1 : 0;
-    return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
-}
-
 struct pollfd ph__client_polled(const struct ph_control_stream *stream)
 {
     const bool has_output = ph__control_stream_has_output(stream);
@@ -63,7 +51,7 @@ static ph_status await_frame(
         if (ph__clock_ns() >= deadline_ns)
             return ph_fail(PH_ERROR_PEER, "the hub does not answer");
         struct pollfd polled = ph__client_polled(stream);
-        poll(&polled, 1, ph__client_ms_until(deadline_ns));
+        poll(&polled, 1, ph__clock_ms_until(deadline_ns));
     }
 }
 
@@ -99,7 +87,7 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
 {
     frame_out->type = 0;
     PH_TRY(ph__client_put(stream, type, body));
-    PH_TRY(await_frame(stream, ph__client_deadline(timeout_ms), frame_out));
+    PH_TRY(await_frame(stream, ph__clock_deadline(timeout_ms), frame_out));
     return check_answer(frame_out, answer);
 }
 
@@ -135,7 +123,7 @@ static ph_status prove(struct ph_control_stream *stream, const struct ph_secret 
     PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
     PH_TRY(ph__control_stream_put(stream, PH_FRAME_PROOF, proof, sizeof proof, NULL, 0));
     PH_TRY(ph__handshake_protect(secret, &challenge, PH_SIDE_CLIENT, stream));
-    PH_TRY(await_frame(stream, ph__client_deadline(timeout_ms), frame));
+    PH_TRY(await_frame(stream, ph__clock_deadline(timeout_ms), frame));
     return check_answer(frame, PH_FRAME_WELCOME);
 }
 

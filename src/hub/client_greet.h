@@ -33,9 +33,6 @@ ph_status ph__client_put(
 ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
     struct ph_control_frame *frame_out, bool *is_there_out);
 
-/* To wait between two looks. */
-struct pollfd ph__client_polled(const struct ph_control_stream *stream);
-uint64_t ph__client_deadline(uint32_t timeout_ms); /* from now on, in ns of base/clock.h */
-int ph__client_ms_until(uint64_t deadline_ns);     /* 0: it is over */
+struct pollfd ph__client_polled(const struct ph_control_stream *stream); /* to wait between two looks */
 
 #endif

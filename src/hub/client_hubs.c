@@ -47,14 +47,14 @@ static ph_status wait_for_any(const struct ph_hub_client *client, uint64_t deadl
             return ph__client_name(client, i, ph_fail(PH_ERROR_PEER, "the hub does not answer"));
         polled[count++] = ph__client_polled(hub->stream);
     }
-    poll(polled, count, ph__client_ms_until(deadline_ns));
+    poll(polled, count, ph__clock_ms_until(deadline_ns));
     return PH_OK;
 }
 
 ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
     const struct ph_wire_writer *body, enum ph_hub_frame answer)
 {
-    const uint64_t deadline_ns = ph__client_deadline(client->timeout_ms);
+    const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
     bool is_answered;
     PH_TRY(ph__client_tell_all(client, type, body));
     for (;;) {

@@ -149,13 +149,6 @@ ph_status ph__socket_listen(const char *address, int *socket_out)
     return PH_OK;
 }
 
-static int milliseconds_until(uint64_t deadline_ns)
-{
-    const uint64_t now_ns = ph__clock_ns();
-    const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns + 999999) / 1000000u : 0;
-    return left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
-}
-
 /* 0, or the error. */
 static int finish_connect(int socket, uint64_t deadline_ns)
 {
@@ -163,7 +156,7 @@ static int finish_connect(int socket, uint64_t deadline_ns)
     int error = 0, count;
     socklen_t size = sizeof error;
     do
-        count = poll(&polled, 1, milliseconds_until(deadline_ns));
+        count = poll(&polled, 1, ph__clock_ms_until(deadline_ns));
     while (count < 0 && errno == EINTR);
     if (count < 0)
         return errno;
@@ -219,7 +212,7 @@ static int connect_to_any(const struct addrinfo *places, uint64_t deadline_ns, i
 
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
 {
-    const uint64_t deadline_ns = ph__clock_ns() + (uint64_t)timeout_ms * 1000000u;
+    const uint64_t deadline_ns = ph__clock_deadline(timeout_ms);
     const struct timespec pause = {.tv_nsec = RETRY_NS};
     struct addrinfo *found;
     int connected = -1, error = 0;
