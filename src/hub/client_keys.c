@@ -11,6 +11,8 @@
 static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys)
 {
     const size_t capacity = num_keys * PH_HUB_KEY_BYTES;
+    if (keys == NULL && num_keys > 0)
+        return ph_fail(PH_ERROR_USAGE, "%zu keys, but keys is NULL", num_keys);
     if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
         return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
     unsigned char *bytes = malloc(capacity);
@@ -24,31 +26,24 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
     return status;
 }
 
-/* iterations: (num_keys), scratch. */
-static ph_status take_layout(
-    struct ph_hub_client *client, uint16_t index, size_t num_keys, uint64_t *iterations)
+static ph_status take_layout(struct ph_hub_client *client, uint16_t index)
 {
     struct ph_client_hub *hub = &client->hubs[index];
-    PH_TRY(ph__client_name(
-        client, index, ph__get_layout(hub->frame.body, hub->frame.size, num_keys, &hub->job, iterations)));
-    hub->iteration = iterations[0];
-    for (size_t i = 0; index == 0 && i < num_keys; i++)
-        client->keys[i].pushed = iterations[i];
+    PH_TRY(ph__client_name(client, index, ph__get_layout(hub->frame.body, hub->frame.size, &hub->job)));
     client->waiter.is_crowded |= hub->job.is_crowded;
     return PH_OK;
 }
 
 static ph_status take_layouts(struct ph_hub_client *client, size_t num_keys)
 {
-    ph_status status = PH_OK;
-    uint64_t *iterations = calloc(num_keys, sizeof *iterations);
     client->keys = calloc(num_keys, sizeof *client->keys);
-    if (iterations == NULL || client->keys == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
-    for (uint16_t hub = 0; status == PH_OK && hub < client->list.num_hubs; hub++)
-        status = take_layout(client, hub, num_keys, iterations);
-    free(iterations);
-    return status;
+    if (client->keys == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
+        PH_TRY(take_layout(client, hub));
+    for (size_t i = 0; i < num_keys; i++)
+        client->keys[i].pushed = client->hubs[0].job.iteration;
+    return PH_OK;
 }
 
 /* Parts of one job ... */
@@ -72,11 +67,11 @@ static ph_status check_moment(const struct ph_hub_client *client, uint16_t index
     const char *first_name = client->list.addresses[0], *name = client->list.addresses[index];
     if (hub->num_chunks == 0)
         return PH_OK;
-    if (hub->iteration != first->iteration)
+    if (hub->job.iteration != first->job.iteration)
         return ph_fail(PH_ERROR_CHECKPOINT,
             "hub %s has parameters of iteration %" PRIu64 " and hub %s of iteration %" PRIu64
             ": these cannot go on together",
-            first_name, first->iteration, name, hub->iteration);
+            first_name, first->job.iteration, name, hub->job.iteration);
     if (hub->job.is_restored != first->job.is_restored)
         return ph_fail(PH_ERROR_CHECKPOINT, "hub %s goes on from a checkpoint and hub %s has none",
             first->job.is_restored ? first_name : name, first->job.is_restored ? name : first_name);
@@ -151,7 +146,7 @@ static ph_status begin(struct ph_hub_client *client, const struct ph_hub_key *ke
 ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out)
 {
-    if (client->layout != NULL)
+    if (client->keys != NULL)
         return ph_fail(PH_ERROR_USAGE, "keys are initialised once");
     PH_TRY(tell_keys(client, keys, num_keys));
     PH_TRY(take_job(client, keys, num_keys));
@@ -159,11 +154,7 @@ ph_status ph_hub_init(
         client->keys[i].optimizer = keys[i].optimizer;
     PH_TRY(ph__client_engine_create(client, !client->is_shared && !client->has_no_thread, &client->engine));
     PH_TRY(begin(client, keys, num_keys));
-    if (iteration_out != NULL) {
-        *iteration_out = client->keys[0].pushed;
-        for (size_t i = 1; i < num_keys; i++)
-            *iteration_out =
-                client->keys[i].pushed < *iteration_out ? client->keys[i].pushed : *iteration_out;
-    }
+    if (iteration_out != NULL)
+        *iteration_out = client->hubs[0].job.iteration;
     return PH_OK;
 }

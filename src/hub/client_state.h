@@ -39,7 +39,6 @@ struct ph_client_hub { /* one of those that share the keys */
     bool is_answered;              /* what it was asked last */
     /* From init on: */
     struct ph_job_layout job;
-    uint64_t iteration;  /* that it goes on from */
     uint32_t first_link; /* of its core threads */
     uint32_t num_chunks; /* that live on it; the first has some at least */
 };

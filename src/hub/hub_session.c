@@ -63,7 +63,7 @@ static void welcome(struct ph_session *session)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
-    struct ph_welcome welcome = {.num_cores = session->server->num_cores};
+    struct ph_welcome welcome;
     memcpy(welcome.local_socket, session->server->local_socket, sizeof welcome.local_socket);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_welcome(&writer, &welcome);

@@ -35,7 +35,7 @@ ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_ou
     if (magic != PH_HUB_MAGIC)
         return ph_fail(PH_ERROR_PEER, "the other side does not speak a parameter hub's language");
     if (hello.api_version != PH_HUB_API_VERSION)
-        return ph_fail(PH_ERROR_PEER, "the other side has version %u of the hub's interface, this one %d",
+        return ph_fail(PH_ERROR_PEER, "the worker has version %u of the hub's interface, the hub %d",
             hello.api_version, PH_HUB_API_VERSION);
     *hello_out = hello;
     return PH_OK;
@@ -81,7 +81,6 @@ ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach
 
 void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome)
 {
-    ph__wire_put_u16(writer, welcome->num_cores);
     ph__wire_put_text(writer, welcome->local_socket, PH_HUB_MAX_SOCKET_NAME);
 }
 
@@ -90,7 +89,6 @@ ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welc
     struct ph_wire_reader reader;
     struct ph_welcome welcome;
     ph__wire_reader_init(&reader, body, size);
-    welcome.num_cores = ph__wire_get_u16(&reader);
     ph__wire_get_text(&reader, PH_HUB_MAX_SOCKET_NAME, welcome.local_socket);
     PH_TRY(finish(&reader, "welcome"));
     *welcome_out = welcome;
@@ -341,6 +339,7 @@ void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *l
     ph__wire_put_u8(writer, layout->is_crowded);
     ph__wire_put_u64(writer, layout->cores_sum);
     ph__wire_put_u64(writer, layout->token);
+    ph__wire_put_u64(writer, layout->iteration);
     for (uint16_t core = 0; core < layout->num_cores; core++)
         ph__wire_put_text(writer, layout->hosts[core], PH_HOST_BYTES - 1);
 }
@@ -359,8 +358,7 @@ static ph_status check_layout(const struct ph_job_layout *layout)
     return PH_OK;
 }
 
-ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,
-    uint64_t *iterations_out)
+ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *layout_out)
 {
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
@@ -372,10 +370,9 @@ ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct 
     layout_out->is_crowded = ph__wire_get_u8(&reader) != 0;
     layout_out->cores_sum = ph__wire_get_u64(&reader);
     layout_out->token = ph__wire_get_u64(&reader);
+    layout_out->iteration = ph__wire_get_u64(&reader);
     for (uint16_t core = 0; core < layout_out->num_cores && core < PH_HUB_MAX_CORES; core++)
         ph__wire_get_text(&reader, PH_HOST_BYTES - 1, layout_out->hosts[core]);
-    for (size_t i = 0; i < num_keys; i++)
-        iterations_out[i] = ph__wire_get_u64(&reader);
     PH_TRY(finish(&reader, "layout"));
     return check_layout(layout_out);
 }

@@ -79,7 +79,6 @@ struct ph_attach {
 };
 
 struct ph_welcome {
-    uint16_t num_cores;
     char local_socket[PH_HUB_MAX_SOCKET_NAME + 1]; /* an abstract name of unix(7) */
 };
 
@@ -133,6 +132,7 @@ struct ph_job_layout {
     bool is_crowded;    /* threads outnumber processors */
     uint64_t cores_sum; /* a checksum of which core thread has which chunk */
     uint64_t token;     /* what data connections show */
+    uint64_t iteration; /* that all keys go on from */
     /* (num_cores) Addresses of the hub, in digits, that data connections go to, at the port of the control connection; "": where
      * that goes. */
     char hosts[PH_HUB_MAX_CORES][PH_HOST_BYTES];
@@ -167,14 +167,13 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
 ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);
 ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
-/* INIT is an array of keys, LAYOUT a layout and an iteration for each key: both are read into what the caller frees. */
+/* INIT is an array of keys, which are read into what the caller frees. */
 #define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
 #define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */
 #define PH_HUB_MAX_KEYS_BODY (PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES)
 void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
 ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out);
-ph_status ph__get_layout(const void *body, size_t size, size_t num_keys, struct ph_job_layout *layout_out,
-    uint64_t *iterations_out);
+ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *layout_out);
 
 /* ---- service_rules.c ---- */
 

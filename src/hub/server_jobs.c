@@ -189,6 +189,7 @@ static struct ph_job_layout layout_for(const struct ph_tenant *tenant, uint32_t 
         .is_restored = tenant->is_restored,
         .cores_sum = tenant->cores_sum,
         .token = tenant->members[rank].token,
+        .iteration = tenant->first_iteration,
     };
     for (uint16_t core = 0; core < layout.num_cores; core++)
         strcpy(layout.hosts[core], ph__server_host_of_core(session, core));
@@ -201,8 +202,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
     size_t num_descriptors = 0;
     struct ph_session *session = tenant->members[rank].session;
     const struct ph_job_layout layout = layout_for(tenant, rank);
-    const size_t capacity =
-        PH_HUB_MAX_BODY + layout.num_cores * PH_HUB_HOST_BYTES + tenant->num_keys * sizeof(uint64_t);
+    const size_t capacity = PH_HUB_MAX_BODY + layout.num_cores * PH_HUB_HOST_BYTES;
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a job's layout");
@@ -219,8 +219,6 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_layout(&writer, &layout);
-    for (size_t i = 0; i < tenant->num_keys; i++)
-        ph__wire_put_u64(&writer, tenant->first_iteration);
     ph__session_send(session, PH_FRAME_LAYOUT, &writer, descriptors, num_descriptors);
     for (size_t i = 2; i < num_descriptors; i++)
         close(descriptors[i]);

@@ -8,7 +8,7 @@
 #include "hub/protocol.h"
 #include "support/fuzz_support.h"
 
-enum { MAX_BODY = 16384, MAX_KEYS = 32, AS_SENT = 128 };
+enum { MAX_BODY = 16384, AS_SENT = 128 };
 
 /* Reads a body, and writes what it was. false: it was refused. */
 typedef bool (*pass_function)(const void *body, size_t size, struct ph_wire_writer *writer);
@@ -117,20 +117,14 @@ static bool pass_keys(const void *body, size_t size, struct ph_wire_writer *writ
     return true;
 }
 
-/* The first byte says how many keys the job has. */
 static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *writer)
 {
     struct ph_job_layout layout;
-    uint64_t iterations[MAX_KEYS];
-    const size_t num_keys = size > 0 ? *(const uint8_t *)body % MAX_KEYS : 0;
-    if (size == 0 || ph__get_layout((const char *)body + 1, size - 1, num_keys, &layout, iterations) != PH_OK)
+    if (ph__get_layout(body, size, &layout) != PH_OK)
         return false;
     fuzz_require(layout.num_cores > 0 && layout.num_versions >= 1 && layout.num_versions <= 2);
     fuzz_require(layout.ring_capacity >= 4 && (layout.ring_capacity & (layout.ring_capacity - 1)) == 0);
-    ph__wire_put_u8(writer, *(const uint8_t *)body);
     ph__put_layout(writer, &layout);
-    for (size_t i = 0; i < num_keys; i++)
-        ph__wire_put_u64(writer, iterations[i]);
     return true;
 }
 
@@ -168,14 +162,12 @@ static void write_layout(struct ph_wire_writer *writer)
 {
     static const struct ph_job_layout layout = {
         .chunk_bytes = 4096, .num_versions = 1, .ring_capacity = 64, .num_cores = 2};
-    ph__wire_put_u8(writer, 1);
     ph__put_layout(writer, &layout);
-    ph__wire_put_u64(writer, 3);
 }
 
 static void write_welcome(struct ph_wire_writer *writer)
 {
-    static const struct ph_welcome welcome = {.num_cores = 2, .local_socket = "phloem-hub-0"};
+    static const struct ph_welcome welcome = {.local_socket = "phloem-hub-0"};
     ph__put_welcome(writer, &welcome);
 }
 

@@ -99,8 +99,6 @@ static void put_layout(struct ph_wire_writer *writer)
         .is_restored = true,
         .cores_sum = ph__checksum(cores, sizeof cores)};
     ph__put_layout(writer, &layout);
-    for (size_t i = 0; i < NUM_KEYS; i++)
-        ph__wire_put_u64(writer, 0);
 }
 
 /* That of a greeting which can be read is one that the worker believes. */
@@ -116,7 +114,7 @@ static void put_challenge(
 
 static void put_welcome(struct ph_wire_writer *writer)
 {
-    struct ph_welcome welcome = {.num_cores = NUM_CORES};
+    struct ph_welcome welcome = {0};
     memcpy(welcome.local_socket, hub.local, sizeof welcome.local_socket);
     ph__put_welcome(writer, &welcome);
 }

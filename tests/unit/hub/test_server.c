@@ -432,7 +432,7 @@ static void another_version_of_the_interface_is_refused(void **state)
         if (version == PH_HUB_API_VERSION)
             assert_ok(status);
         else
-            assert_fails(status, PH_ERROR_PEER, "has version 2 of the hub's interface, this one 1");
+            assert_fails(status, PH_ERROR_PEER, "the worker has version 2 of the hub's interface, the hub 1");
         ph__control_stream_destroy(stream);
     }
     hub_thread_end(&hub);
