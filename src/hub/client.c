@@ -48,8 +48,7 @@ static ph_status look_at_control(struct ph_hub_client *client)
     return PH_OK;
 }
 
-/* A link has failed: a control connection may know why. */
-static ph_status explain(struct ph_hub_client *client, ph_status status)
+ph_status ph__client_explain(struct ph_hub_client *client, ph_status status)
 {
     char text[PH_HUB_MAX_TEXT + 1];
     if (status == PH_OK)
@@ -63,7 +62,7 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 {
     bool has_news;
     client->num_turns = 0;
-    PH_TRY(explain(client, ph__client_engine_sleep(client->engine, timeout_ms, &has_news)));
+    PH_TRY(ph__client_explain(client, ph__client_engine_sleep(client->engine, timeout_ms, &has_news)));
     return has_news ? look_at_control(client) : PH_OK;
 }
 
@@ -91,18 +90,12 @@ static ph_status check_deadline(struct ph_hub_client *client, size_t key, uint64
 /* ---- starting ---- */
 
 /* The engine is what init makes last. */
-static ph_status check_is_there(const struct ph_hub_client *client, size_t key)
+static ph_status check_key(const struct ph_hub_client *client, size_t key)
 {
     if (client->engine == NULL)
         return ph_fail(PH_ERROR_USAGE, "keys are used after ph_hub_init");
     if (key >= client->layout->sizes.num_keys)
         return ph_fail(PH_ERROR_USAGE, "key %zu of %zu", key, client->layout->sizes.num_keys);
-    return PH_OK;
-}
-
-static ph_status check_key(const struct ph_hub_client *client, size_t key)
-{
-    PH_TRY(check_is_there(client, key));
     if (client->has_left)
         return ph_fail(PH_ERROR_USAGE, "this worker has left its job");
     return PH_OK;
@@ -123,7 +116,7 @@ ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub
     atomic_store_explicit(&operation->num_contributors, UINT32_MAX, memory_order_relaxed);
     atomic_store_explicit(
         &operation->num_missing, client->layout->keys[key].num_chunks, memory_order_release);
-    return explain(client, ph__client_engine_post(client->engine, &command));
+    return ph__client_explain(client, ph__client_engine_post(client->engine, &command));
 }
 
 static uint32_t count_pushes(struct ph_client_key *state)
@@ -186,7 +179,7 @@ ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key)
 
 ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimizer, float learning_rate)
 {
-    if (client->layout == NULL || client->rank != 0)
+    if (client->engine == NULL || client->rank != 0)
         return ph_fail(PH_ERROR_USAGE, "learning rates are set by rank 0, after ph_hub_init");
     if (optimizer >= client->joined.num_optimizers)
         return ph_fail(PH_ERROR_USAGE, "there is no optimizer %u: the service has %u", optimizer,
@@ -229,7 +222,7 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
     ph__waiter_reset(&client->waiter);
     while (!is_oldest_done(state)) {
         bool has_moved;
-        PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
+        PH_TRY(ph__client_explain(client, ph__client_engine_progress(client->engine, &has_moved)));
         if (has_moved) {
             ph__waiter_reset(&client->waiter);
             continue;
@@ -244,7 +237,7 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
 
 ph_status ph_hub_wait_all(struct ph_hub_client *client)
 {
-    if (client->layout == NULL)
+    if (client->engine == NULL)
         return PH_OK;
     for (size_t key = 0; key < client->layout->sizes.num_keys; key++) {
         while (client->keys[key].num_operations > 0)
@@ -278,7 +271,7 @@ ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_ou
 {
     bool has_moved;
     PH_TRY(check_key(client, key));
-    PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
+    PH_TRY(ph__client_explain(client, ph__client_engine_progress(client->engine, &has_moved)));
     if (has_moved)
         client->moved_ns = ph__clock_ns();
     const bool is_done = client->keys[key].num_operations == 0 || is_oldest_done(&client->keys[key]);
@@ -327,7 +320,7 @@ static ph_status await_checkpoint(struct ph_hub_client *client)
     struct ph_answer first_error = {.status = PH_OK};
     for (;;) {
         bool has_moved, has_news, is_answered;
-        PH_TRY(explain(client, ph__client_engine_progress(client->engine, &has_moved)));
+        PH_TRY(ph__client_explain(client, ph__client_engine_progress(client->engine, &has_moved)));
         PH_TRY(look_for_checkpoints(client, &first_error, &is_answered));
         if (is_answered)
             break;
@@ -337,14 +330,15 @@ static ph_status await_checkpoint(struct ph_hub_client *client)
             return ph_fail(PH_ERROR_PEER,
                 "no checkpoint within %u ms: does each worker push all keys of the iteration?",
                 client->timeout_ms);
-        PH_TRY(explain(client, ph__client_engine_sleep(client->engine, CHECKPOINT_LOOK_MS, &has_news)));
+        PH_TRY(ph__client_explain(
+            client, ph__client_engine_sleep(client->engine, CHECKPOINT_LOOK_MS, &has_news)));
     }
     return first_error.status == PH_OK ? PH_OK : ph_fail(first_error.status, "%s", first_error.text);
 }
 
 ph_status ph_hub_checkpoint(struct ph_hub_client *client)
 {
-    if (client->layout == NULL || client->has_left)
+    if (client->engine == NULL || client->has_left)
         return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
     PH_TRY(ph__client_tell_all(client, PH_FRAME_CHECKPOINT, NULL));
     return await_checkpoint(client);
@@ -354,7 +348,7 @@ ph_status ph_hub_checkpoint(struct ph_hub_client *client)
 
 void *ph_hub_gradient(struct ph_hub_client *client, size_t key)
 {
-    if (check_is_there(client, key) != PH_OK)
+    if (check_key(client, key) != PH_OK)
         return NULL;
     return client->gradients[(client->keys[key].pushed + 1) % client->joined.depth] +
            client->layout->keys[key].gradient_offset;
@@ -362,7 +356,7 @@ void *ph_hub_gradient(struct ph_hub_client *client, size_t key)
 
 const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key)
 {
-    if (check_is_there(client, key) != PH_OK)
+    if (check_key(client, key) != PH_OK)
         return NULL;
     return client->parameters[client->keys[key].pulled % client->num_parameters] +
            client->layout->keys[key].gradient_offset;
@@ -376,6 +370,7 @@ void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_cl
         .chunk_bytes = client->layout != NULL ? (uint32_t)client->layout->chunk_bytes : 0,
         .num_chunks = client->layout != NULL ? (uint32_t)client->layout->sizes.num_chunks : 0,
         .num_cores = client->num_links,
+        .num_workers = client->joined.num_workers,
         .num_contributors = client->num_contributors,
     };
 }

@@ -207,7 +207,7 @@ static ph_status open_connections(struct ph_hub_client *client)
     client->num_parameters = client->joined.depth;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
         for (uint16_t core = 0; core < client->hubs[hub].job.num_cores; core++)
-            PH_TRY(ph__client_name(client, hub, connect_core(client, hub, core)));
+            PH_TRY(ph__client_explain(client, ph__client_name(client, hub, connect_core(client, hub, core))));
     }
     return PH_OK;
 }

@@ -114,6 +114,8 @@ struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_
 
 /* ---- client.c ---- */
 
+/* Returns the status. Where a link has failed, a control connection may know why, and then says so. */
+ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
 /* Begins an operation without checks: init assigns and pulls with it. */
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
 
