@@ -95,7 +95,8 @@ class ClientInfo(Structure):
     """struct ph_hub_client_info."""
 
     _fields_ = [("transport", ctypes.c_char_p), ("why", ctypes.c_char_p)]
-    _fields_ += [(name, ctypes.c_uint32) for name in ("chunk_bytes", "num_chunks", "num_cores", "num_contributors")]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("chunk_bytes", "num_chunks", "num_cores", "num_workers",
+                                                      "num_contributors")]
 
 
 class ServerOptions(Structure):

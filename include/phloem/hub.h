@@ -178,16 +178,18 @@ struct ph_hub_key {
 
 /* Makes the keys, which are numbered from 0; all workers of the service call it with the same. Returns when all have, and the
  * parameters can be read; `iteration_out` (or NULL) is what was done before: 0, or that of the checkpoint that the hub
- * goes on from, with its parameters. */
+ * goes on from, with its parameters. After an error other than PH_ERROR_USAGE the client can only be destroyed. */
 ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out);
 
 /* Where the next push of the key takes the gradient from: 64-byte aligned, the caller's between a wait and the next start.
- * With depth 2 it alternates, so ask before each push. NULL, with ph_error_text(): before ph_hub_init, or there is no such key. */
+ * With depth 2 it alternates, so ask before each push. NULL, with ph_error_text(): before ph_hub_init, after ph_hub_leave, or
+ * there is no such key. */
 void *ph_hub_gradient(struct ph_hub_client *client, size_t key);
 
 /* What the last finished pull of the key brought. It stays so until the key is pushed again (with depth 2: twice). The
- * memory is shared by all workers of the host and read-only unless the options say otherwise. NULL as of ph_hub_gradient. */
+ * memory is shared by all workers of the host and read-only unless the options say otherwise: those that go on write over it when
+ * this one has left. NULL as of ph_hub_gradient. */
 const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key);
 
 /* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a time, and one
@@ -220,6 +222,7 @@ struct ph_hub_client_info {
     const char *
         why; /* one sentence: why this transport, and which addresses of the hub are not used; borrowed until destroy */
     uint32_t chunk_bytes, num_chunks, num_cores;
+    uint32_t num_workers;      /* of the service, dead ones included */
     uint32_t num_contributors; /* whose gradients the last finished pull held, the fewest of its chunks */
 };
 void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_client_info *info_out);

@@ -7,6 +7,7 @@
 
 #include "hub/client_engine.h"
 #include "hub/client_greet.h"
+#include "hub/wait_policy.h"
 #include "net/socket.h"
 
 /* ---- joining ---- */
@@ -124,11 +125,21 @@ static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_
     return client->secret != NULL ? ph__secret_read(options->secret_file, client->secret) : PH_OK;
 }
 
+static ph_status check_words(const struct ph_hub_options *options)
+{
+    if ((unsigned)options->transport > PH_HUB_TCP)
+        return ph_fail(PH_ERROR_USAGE, "there is no transport %d", (int)options->transport);
+    if ((unsigned)options->wait > PH_HUB_WAIT_SLEEP)
+        return ph_fail(PH_ERROR_USAGE, "there is no wait %d", (int)options->wait);
+    return PH_OK;
+}
+
 ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
     uint32_t rank, struct ph_hub_client **client_out)
 {
     const struct wanted_job job = {.options = options, .service = service, .nonce = nonce};
     PH_TRY(ph__service_check_name(service));
+    PH_TRY(check_words(options));
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
@@ -138,7 +149,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     client->region.descriptor = client->results.descriptor = -1;
     for (size_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++)
         client->learning_rates[i] = NAN;
-    ph__waiter_init(&client->waiter, (enum ph_wait_policy)options->wait, false);
+    ph__waiter_init(&client->waiter, ph__wait_policy(options->wait), false);
     ph_status status = keep_options(client, options);
     if (status == PH_OK)
         status = join_all(client, &job);

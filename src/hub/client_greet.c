@@ -170,7 +170,7 @@ ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_
     struct ph_secret secret;
     struct ph_welcome welcome;
     if (options->address == NULL)
-        return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
+        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
     if (options->secret_file == NULL)
         return ph__client_reach(options, NULL, stream_out, &welcome);
     PH_TRY(ph__secret_read(options->secret_file, &secret));

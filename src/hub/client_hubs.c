@@ -34,8 +34,19 @@ static ph_status look_at_all(struct ph_hub_client *client, enum ph_hub_frame ans
     return PH_OK;
 }
 
+/* What has not come in time: all but an ANSWER comes when all workers have asked for it. */
+static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame answer)
+{
+    if (answer == PH_FRAME_ANSWER)
+        return ph_fail(PH_ERROR_PEER, "the hub does not answer");
+    return ph_fail(PH_ERROR_PEER,
+        "not all %u workers have initialised their keys within %u ms, or the hub stands still",
+        client->joined.num_workers, client->timeout_ms);
+}
+
 /* Until one of them that have not answered has something to say. */
-static ph_status wait_for_any(const struct ph_hub_client *client, uint64_t deadline_ns)
+static ph_status wait_for_any(
+    const struct ph_hub_client *client, enum ph_hub_frame answer, uint64_t deadline_ns)
 {
     struct pollfd polled[PH_HUB_MAX_HUBS];
     nfds_t count = 0;
@@ -44,7 +55,7 @@ static ph_status wait_for_any(const struct ph_hub_client *client, uint64_t deadl
         if (hub->is_answered)
             continue;
         if (ph__clock_ns() >= deadline_ns)
-            return ph__client_name(client, i, ph_fail(PH_ERROR_PEER, "the hub does not answer"));
+            return ph__client_name(client, i, give_up(client, answer));
         polled[count++] = ph__client_polled(hub->stream);
     }
     poll(polled, count, ph__clock_ms_until(deadline_ns));
@@ -61,6 +72,6 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame typ
         PH_TRY(look_at_all(client, answer, &is_answered));
         if (is_answered)
             return PH_OK;
-        PH_TRY(wait_for_any(client, deadline_ns));
+        PH_TRY(wait_for_any(client, answer, deadline_ns));
     }
 }

@@ -11,7 +11,7 @@ static ph_status cut(const char *address, struct ph_hub_list *list)
 {
     for (char *rest = list->text, *one; (one = strsep(&rest, ",")) != NULL;) {
         if (*one == '\0')
-            return ph_fail(PH_ERROR_USAGE, "the hub's address is missing in '%s'", address);
+            return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing in '%s'", address);
         if (list->num_hubs == PH_HUB_MAX_HUBS)
             return ph_fail(PH_ERROR_USAGE, "there are at most %d hubs", PH_HUB_MAX_HUBS);
         list->addresses[list->num_hubs++] = one;
@@ -23,7 +23,7 @@ ph_status ph__hub_list_read(const char *address, struct ph_hub_list *list_out)
 {
     struct ph_hub_list list = {0};
     if (address == NULL)
-        return ph_fail(PH_ERROR_USAGE, "the hub's address is missing");
+        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
     list.text = strdup(address);
     if (list.text == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the addresses of hubs");

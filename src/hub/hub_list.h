@@ -13,7 +13,8 @@ struct ph_hub_list {
     const char *addresses[PH_HUB_MAX_HUBS]; /* in the order of the list, in `text` */
 };
 
-/* "host:port,host:port". PH_ERROR_USAGE for none, an empty one or more than PH_HUB_MAX_HUBS; PH_ERROR_MEMORY. */
+/* "host:port,host:port". PH_ERROR_CONFIG for none or an empty one, PH_ERROR_USAGE for more than PH_HUB_MAX_HUBS;
+ * PH_ERROR_MEMORY. */
 ph_status ph__hub_list_read(const char *address, struct ph_hub_list *list_out);
 void ph__hub_list_fini(struct ph_hub_list *list); /* one of zeros is fine */
 

@@ -2,6 +2,7 @@
 #include "base/cpu.h"
 #include "base/sizes.h"
 #include "hub/server_state.h"
+#include "hub/wait_policy.h"
 
 /* ---- placement ---- */
 
@@ -20,7 +21,7 @@ static ph_status start_core(struct ph_hub_server *server, uint16_t index)
     const struct ph_thread_place *place = &server->placement.threads[index];
     const struct ph_core_options options = {
         .index = index,
-        .wait = (enum ph_wait_policy)server->options.wait,
+        .wait = ph__wait_policy(server->options.wait),
         .is_crowded = server->is_crowded,
         .max_shards = server->options.max_jobs,
         .max_links = PH_HUB_MAX_LINKS,

@@ -371,7 +371,7 @@ static void a_list_of_hubs_is_checked(void **state)
     char many[65 * 2 + 1];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options.address = wrong[i];
-        assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_USAGE, "address is missing");
+        assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "address is missing");
     }
     for (size_t i = 0; i < sizeof many - 1; i++)
         many[i] = i % 2 == 0 ? 'a' : ',';

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hub/client_state.h"
 #include "support/hub_thread.h"
 
 enum { NUM_ELEMENTS = 3000 };
@@ -107,7 +108,75 @@ static void keys_that_are_not_there_have_no_memory(void **state)
     assert_no_memory(client, 1, "key 1 of 1");
     assert_no_memory(client, SIZE_MAX, "of 1");
     assert_ok(ph_hub_leave(client));
-    assert_non_null(ph_hub_parameters(client, 0)); /* until destroy */
+    assert_no_memory(client, 0, "has left its job"); /* others may go on in it */
+    ph_hub_client_destroy(client);
+    hub_thread_end(&hub);
+}
+
+/* ---- what the caller got wrong ---- */
+
+static void what_is_wrong_is_named(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    struct ph_hub_client *client;
+    struct ph_hub_client_info info;
+    const struct ph_hub_service service = hub_thread_service("rules", 1);
+    struct ph_hub_service without = service;
+    without.optimizers = NULL;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_options options = hub.options;
+    assert_fails(ph_hub_create_service(&options, &without), PH_ERROR_USAGE, "optimizers is NULL");
+    assert_ok(ph_hub_create_service(&options, &service));
+    options.wait = (enum ph_hub_wait_policy)7;
+    assert_fails(ph_hub_connect(&options, service.name, service.nonce, 0, &client), PH_ERROR_USAGE, "wait 7");
+    options = hub.options;
+    options.transport = (enum ph_hub_transport)9;
+    assert_fails(
+        ph_hub_connect(&options, service.name, service.nonce, 0, &client), PH_ERROR_USAGE, "transport 9");
+    options = (struct ph_hub_options){0};
+    assert_fails(
+        ph_hub_connect(&options, service.name, service.nonce, 0, &client), PH_ERROR_CONFIG, "is missing");
+    assert_ok(ph_hub_connect(&hub.options, service.name, service.nonce, 0, &client));
+    ph_hub_client_describe(client, &info);
+    assert_int_equal(info.num_workers, 1);
+    assert_fails(ph_hub_init(client, NULL, 1, NULL), PH_ERROR_USAGE, "keys is NULL");
+    assert_ok(ph_hub_init(client, &a_key, 1, NULL)); /* nothing has happened to it */
+    assert_fails(ph_hub_init(client, &a_key, 1, NULL), PH_ERROR_USAGE, "once");
+    assert_ok(ph_hub_leave(client));
+    ph_hub_client_destroy(client);
+    hub_thread_end(&hub);
+}
+
+/* Its layout was there, and its links were not. */
+static void a_client_whose_init_has_failed_refuses(void **state)
+{
+    (void)state;
+    const struct ph_layout_key key = {.num_elements = NUM_ELEMENTS};
+    struct ph_hub_client client = {.joined = {.num_workers = 1, .depth = 1, .num_optimizers = 1}};
+    struct ph_client_key state_of_key = {0};
+    client.keys = &state_of_key;
+    assert_ok(ph__layout_create(&key, 1, 4096, &client.layout));
+    assert_fails(ph_hub_checkpoint(&client), PH_ERROR_USAGE, "between ph_hub_init and ph_hub_leave");
+    assert_fails(ph_hub_set_learning_rate(&client, 0, .5F), PH_ERROR_USAGE, "after ph_hub_init");
+    assert_fails(ph_hub_init(&client, &a_key, 1, NULL), PH_ERROR_USAGE, "once");
+    assert_ok(ph_hub_wait_all(&client));
+    ph__layout_destroy(client.layout);
+}
+
+static void a_worker_that_does_not_come_is_what_init_waits_for(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    struct ph_hub_client *client;
+    const struct ph_hub_service service = hub_thread_service("rules", 3);
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_hub_options options = hub.options;
+    options.timeout_ms = 200;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_ok(ph_hub_connect(&options, service.name, service.nonce, 0, &client));
+    assert_fails(ph_hub_init(client, &a_key, 1, NULL), PH_ERROR_PEER,
+        "not all 3 workers have initialised their keys within 200 ms");
     ph_hub_client_destroy(client);
     hub_thread_end(&hub);
 }
@@ -270,6 +339,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pull_is_waited_for_before_a_push_may_overwrite_it),
         cmocka_unit_test(keys_that_are_not_there_have_no_memory),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(a_client_whose_init_has_failed_refuses),
+        cmocka_unit_test(a_worker_that_does_not_come_is_what_init_waits_for),
         cmocka_unit_test(tests_in_vain_end_with_the_timeout),
         cmocka_unit_test(a_rate_of_an_optimizer_that_there_is_not_harms_nobody),
         cmocka_unit_test(rates_before_every_push_find_room),
