@@ -22,7 +22,8 @@
 #define KEEPALIVE_IDLE_S 1
 #define KEEPALIVE_PROBES 3
 #define USER_TIMEOUT_MS 4000
-#define RETRY_NS 20000000 /* between two looks whether somebody listens */
+#define RETRY_NS 20000000         /* between two looks whether somebody listens */
+#define FIRST_SHARE_NS 250000000u /* of a name's addresses, to answer; twice as much the next time */
 
 /* ---- addresses ---- */
 
@@ -47,13 +48,27 @@ static ph_status split(const char *address, struct host_port *parts_out)
     return PH_OK;
 }
 
-static ph_status look_up(const char *address, bool is_for_listening, struct addrinfo **found_out)
+/* Pauses before another look. false: it is too late for one. */
+static bool may_try_again(uint64_t deadline_ns)
+{
+    const struct timespec pause = {.tv_nsec = RETRY_NS};
+    if (ph__clock_ns() >= deadline_ns)
+        return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+static ph_status look_up(
+    const char *address, bool is_for_listening, uint64_t deadline_ns, struct addrinfo **found_out)
 {
     struct host_port parts;
+    int error;
     PH_TRY(split(address, &parts));
     const struct addrinfo wanted = {
         .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (is_for_listening ? AI_PASSIVE : 0)};
-    const int error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
+    do
+        error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
+    while (error == EAI_AGAIN && may_try_again(deadline_ns));
     if (error != 0)
         return ph_fail(PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
     return PH_OK;
@@ -136,7 +151,7 @@ static int listen_at(const struct addrinfo *place)
 ph_status ph__socket_listen(const char *address, int *socket_out)
 {
     struct addrinfo *found;
-    PH_TRY(look_up(address, true, &found));
+    PH_TRY(look_up(address, true, 0, &found));
     int listening = -1, error = 0;
     for (const struct addrinfo *place = found; place != NULL && listening < 0; place = place->ai_next) {
         listening = listen_at(place);
@@ -197,14 +212,31 @@ static int connect_to(const struct addrinfo *place, uint64_t deadline_ns, int *e
     return -1;
 }
 
-/* The error is that of the first place, or ECONNREFUSED, where any of them answers so: a server may yet come there. */
-static int connect_to_any(const struct addrinfo *places, uint64_t deadline_ns, int *error_out)
+enum { NO_ERROR, LASTING, PASSING, STARTING }; /* what is to be expected of it */
+
+/* Passing is what may be over soon, as when a network is about to start; or what took longer than its share. */
+static int prospect_of(int error)
+{
+    if (error == ECONNREFUSED) /* a server may yet come there */
+        return STARTING;
+    if (error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT)
+        return PASSING;
+    return error != 0 ? LASTING : NO_ERROR;
+}
+
+/* A place that does not answer must not use up the time of those behind it: of several each has share_ns. The error is the one with
+ * the best prospects, of the first place that has it. */
+static int connect_to_any(
+    const struct addrinfo *places, uint64_t share_ns, uint64_t deadline_ns, int *error_out)
 {
     int connected = -1, error = 0;
     *error_out = 0;
     for (const struct addrinfo *place = places; place != NULL && connected < 0; place = place->ai_next) {
-        connected = connect_to(place, deadline_ns, &error);
-        if (connected < 0 && (*error_out == 0 || error == ECONNREFUSED))
+        const uint64_t now_ns = ph__clock_ns();
+        const bool has_share =
+            places->ai_next != NULL && now_ns < deadline_ns && deadline_ns - now_ns > share_ns;
+        connected = connect_to(place, has_share ? now_ns + share_ns : deadline_ns, &error);
+        if (connected < 0 && prospect_of(error) > prospect_of(*error_out))
             *error_out = error;
     }
     return connected;
@@ -213,16 +245,15 @@ static int connect_to_any(const struct addrinfo *places, uint64_t deadline_ns, i
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
 {
     const uint64_t deadline_ns = ph__clock_deadline(timeout_ms);
-    const struct timespec pause = {.tv_nsec = RETRY_NS};
     struct addrinfo *found;
-    int connected = -1, error = 0;
-    PH_TRY(look_up(address, false, &found));
-    for (;;) {
-        connected = connect_to_any(found, deadline_ns, &error);
-        if (connected >= 0 || error != ECONNREFUSED || ph__clock_ns() >= deadline_ns)
-            break;
-        nanosleep(&pause, NULL);
-    }
+    int connected, error;
+    uint64_t share_ns = FIRST_SHARE_NS;
+    PH_TRY(look_up(address, false, deadline_ns, &found));
+    do {
+        connected = connect_to_any(found, share_ns, deadline_ns, &error);
+        if (share_ns < deadline_ns) /* the way may be a long one */
+            share_ns *= 2;
+    } while (connected < 0 && prospect_of(error) > LASTING && may_try_again(deadline_ns));
     freeaddrinfo(found);
     if (connected < 0)
         return ph_fail(PH_ERROR_PEER, "'%s' cannot be reached: %s", address, strerror(error));

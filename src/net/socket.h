@@ -14,8 +14,8 @@
 #define PH_HOST_BYTES 46     /* of an IPv4 or IPv6 address in digits, without a port, with its NUL */
 
 ph_status ph__socket_listen(const char *address, int *socket_out);
-/* Waits for up to timeout_ms, also for somebody to listen there: whoever was told of a server may come before it, or while it is
- * started again. */
+/* Waits for up to timeout_ms, also for somebody to listen there, or for a way there: whoever was told of a server may come before it,
+ * or while it or its network is started again. Of a name's several addresses none keeps the others waiting. */
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
 
 ph_status ph__socket_listen_local(const char *name, int *socket_out);
