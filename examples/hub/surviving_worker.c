@@ -14,7 +14,13 @@
 
 #include "phloem/hub.h"
 
-enum { NUM_ELEMENTS = 1000, CHECKPOINT_EVERY = 20 };
+enum {
+    NUM_ELEMENTS = 1000,
+    CHECKPOINT_EVERY = 20,
+    MAX_TRIES = 20, /* one after the other that come to nothing */
+    FIRST_PAUSE_MS = 100,
+    LONGEST_PAUSE_MS = 10000
+};
 
 static const uint64_t num_iterations = 1000;
 
@@ -66,20 +72,42 @@ static void finish(const struct worker *worker, struct ph_hub_client *client)
         fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker->rank, ph_error_text());
 }
 
+/* Says what has failed, and pauses, longer each time. Not every such error is over with the next try: a name may be one that nobody
+ * knows, the secret another one, the rank taken. */
+static bool may_try_again(const struct worker *worker, int num_tries)
+{
+    long pause_ms = FIRST_PAUSE_MS;
+    fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker->rank, ph_error_text());
+    if (num_tries >= MAX_TRIES)
+        return false;
+    for (int i = 1; i < num_tries && pause_ms < LONGEST_PAUSE_MS; i++)
+        pause_ms *= 2;
+    if (pause_ms > LONGEST_PAUSE_MS)
+        pause_ms = LONGEST_PAUSE_MS;
+    const struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+    return true;
+}
+
 static ph_status work(const struct worker *worker)
 {
     struct ph_hub_client *client;
     uint64_t iteration;
     ph_status status;
+    int num_tries = 0;
     do {
         client = NULL; /* there is none to destroy after an error of connect */
+        num_tries++;
         status = connect_and_init(worker, &client, &iteration);
-        for (; status == PH_OK && iteration < num_iterations; iteration++)
+        while (status == PH_OK && iteration < num_iterations) {
             status = take_step(worker, client);
+            iteration++;
+            num_tries = status == PH_OK ? 0 : num_tries;
+        }
         if (status == PH_OK)
             finish(worker, client);
         ph_hub_client_destroy(client);
-    } while (status == PH_ERROR_PEER);
+    } while (status == PH_ERROR_PEER && may_try_again(worker, num_tries));
     return status;
 }
 
@@ -102,7 +130,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     const ph_status status = work(&worker);
-    if (status != PH_OK)
+    if (status != PH_OK && status != PH_ERROR_PEER) /* which was said */
         fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker.rank, ph_error_text());
     return ph_status_exit_code(status);
 }

@@ -23,13 +23,17 @@
  *
  *     do {
  *         client = NULL;
+ *         num_tries++;
  *         status = ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration), the first that fails;
  *         for (; status == PH_OK && iteration < end; iteration++)
- *             status = an iteration;
+ *             status = an iteration, behind which num_tries is 0;
  *         if (status == PH_OK)
  *             what was learnt is there, and ph_hub_leave(client);
  *         ph_hub_client_destroy(client);
- *     } while (status == PH_ERROR_PEER);
+ *     } while (status == PH_ERROR_PEER && num_tries < most, having printed ph_error_text() and paused, longer each time);
+ *
+ * It needs the pause and an end, for PH_ERROR_PEER is also what lasts: a name that nobody knows, another secret, a rank that is there
+ * already, a job that goes on without this worker.
  *
  * The process that connects is the worker: on the hub's host its end is noticed at once, even if a child that it has forked
  * still holds its sockets. Elsewhere such a child hides it until a wait is over.

@@ -5,8 +5,8 @@
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
-hub='' first='' second=''
-trap 'for process in $hub $first $second; do kill -9 "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+hub='' first='' second='' twin=''
+trap 'for process in $hub $first $second $twin; do kill -9 "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 
 for example in hub_worker surviving_worker; do
     "$PH_CC" -std=c17 -Wall -Wextra -Wpedantic -Wconversion -Werror -I "$PH_SOURCE_DIR/include" \
@@ -29,7 +29,7 @@ done
 # ---- the loop of the page is that of the program
 
 loop() {
-    sed -n '/^ *do {$/,/^ *} while (status == PH_ERROR_PEER);$/s/^ *//p' "$1"
+    sed -n '/^ *do {$/,/^ *} while (status == PH_ERROR_PEER && .*);$/s/^ *//p' "$1"
 }
 loop "$PH_SOURCE_DIR/docs/HUB.md" >page
 loop "$PH_SOURCE_DIR/examples/hub/surviving_worker.c" >program
@@ -92,9 +92,27 @@ ends_well() {
         complain 'the workers end with different sums'
 }
 
+has_joined() {
+    grep -q 'event=worker_joined' hub.err
+}
+
+# is_lost FILE COUNT: that many tries have come to nothing.
+is_lost() {
+    [ "$(grep -c 'worker 0 is there already' "$1")" -ge "$2" ]
+}
+
 folder=undisturbed
 listens_somewhere
 begin_first
+process=$first
+waits_for has_joined
+./surviving_worker "$address" 0 2 77 >/dev/null 2>twin.err & # what lasts is said, with a pause behind it
+twin=$!
+process=$twin
+waits_for is_lost twin.err 3
+dies "$twin"
+twin=''
+[ "$(wc -l <twin.err)" -le 20 ] || complain "a worker tries for ever without a pause: $(wc -l <twin.err) times"
 begin_second
 ends_well
 grep 'ends with' first.out >wanted || complain 'no sum'
