@@ -21,6 +21,7 @@ import functools
 import math
 import os
 import threading
+import weakref
 
 import numpy
 
@@ -192,6 +193,13 @@ def _call(name, *arguments):
     return _function(name)(*arguments)
 
 
+def _end_of(owner, name, made, *kept):
+    """Calls the function once: when it is called itself, or when nobody uses its owner any more."""
+    finalizer = weakref.finalize(owner, lambda _: _call(name, made), kept)
+    finalizer.atexit = False  # the end of the process ends all
+    return finalizer
+
+
 # ---- services --------------------------------------------------------------------------------------------------------
 
 
@@ -218,9 +226,27 @@ DTYPES = {  # of keys
 }
 
 
+def _bfloat16_bits(values):
+    """uint16 of each number: its own bits where it is a bfloat16 (of ml_dtypes, say) or uint16 already, else those of
+    the nearest bfloat16, of two the even one."""
+    if values.dtype == numpy.uint16 or (values.dtype.name == "bfloat16" and values.dtype.itemsize == 2):
+        return values.view(numpy.uint16)
+    if not numpy.issubdtype(values.dtype, numpy.floating):
+        raise TypeError(f"a bfloat16 key begins with bfloat16, its bits in uint16, or floats; not with {values.dtype}")
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        near = values.astype(numpy.float32)
+        lost = numpy.sign(numpy.abs(values) - numpy.abs(near).astype(values.dtype))  # of what float32 cannot hold
+    bits = near.view(numpy.uint32).astype(numpy.int64)
+    is_half_way = numpy.isfinite(near) & (bits & 0xFFFF == 0x8000)
+    bits += numpy.where(is_half_way, lost, 0).astype(numpy.int64)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return numpy.where(numpy.isnan(near), bits >> 16 | 0x40, rounded).astype(numpy.uint16)
+
+
 @dataclasses.dataclass
 class Key:
-    """One of the arrays that a job learns or sums. Rank 0's initial values are the parameters to begin with."""
+    """One of the arrays that a job learns or sums. Rank 0's initial values are the parameters to begin with; those of a
+    bfloat16 key are rounded where they are wider, and uint16 are taken for its bits."""
 
     shape: tuple
     dtype: str = "float32"
@@ -241,21 +267,23 @@ class Key:
         dtype, numpy_type = DTYPES[self.dtype]
         values = None
         if self.initial is not None:
-            values = numpy.ascontiguousarray(self.initial, numpy_type).reshape(self.shape)
+            values = numpy.ascontiguousarray(self.initial)
+            values = _bfloat16_bits(values) if dtype == DType.BF16 else values.astype(numpy_type)
+            values = values.reshape(self.shape)
         return KeyOfC(num_elements=math.prod(self.shape), dtype=dtype, optimizer=self.optimizer,
                       initial=None if values is None else values.ctypes.data), values
 
 
 class Client:
     """Worker `rank` of a service. `options` are members of Options. Behind `with` it has left the job, where all went
-    well, and is closed."""
+    well, and is closed; as it is, like close(), when neither it nor any of its arrays is used any more."""
 
     def __init__(self, address, service, nonce, rank, **options):
         made = ctypes.c_void_p()
         self._made, self._keys = None, []
         self._has_own_parameters = options.get("has_own_parameters", False)
         _call("connect", Options(address=address, **options), service.encode(), nonce, rank, ctypes.byref(made))
-        self._made = made
+        self._made, self._end = made, _end_of(self, "client_destroy", made)
 
     def _handle(self, key=None):
         if self._made is None:
@@ -278,6 +306,7 @@ class Client:
         address, shape = _call(name, self._handle(key), key), self._keys[key].shape
         dtype = numpy.dtype(DTYPES[self._keys[key].dtype][1])
         memory = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
+        memory.client = self  # which whoever has the array keeps
         array = numpy.frombuffer(memory, dtype).reshape(shape)
         array.flags.writeable = is_writeable
         return array
@@ -330,8 +359,8 @@ class Client:
     def close(self):
         """Without leave() before, a death to the hub."""
         if self._made is not None:
-            _call("client_destroy", self._made)
             self._made = None
+            self._end()
 
     def __enter__(self):
         return self
@@ -349,16 +378,18 @@ class Client:
 
 class Server:
     """A hub in a thread of this process, from `with` on to its end or close(); where it has failed, that raises what it
-    has failed with. `options` are members of ServerOptions."""
+    has failed with. `options` are members of ServerOptions. `address` and `metrics_address` (None: without) are where
+    it listens."""
 
     def __init__(self, **options):
         made = ctypes.c_void_p()
-        self._made = self._error = None
+        self._made = self._error = self._thread = None
         self._options = ServerOptions(**options)  # whose texts the hub borrows
         _call("server_create", self._options, ctypes.byref(made))
-        self._made = made
+        self._made, self._end = made, _end_of(self, "server_destroy", made, self._options)
         self.address = _call("server_address", made).decode()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        metrics_address = _call("server_metrics_address", made)
+        self.metrics_address = None if metrics_address is None else metrics_address.decode()
 
     def _run(self):
         try:
@@ -370,17 +401,18 @@ class Server:
         """Ends the hub, entered or not."""
         if self._made is None:
             return
-        if self._thread.ident is not None:
+        if self._thread is not None:
             _call("server_stop", self._made)
             self._thread.join()
-        _call("server_destroy", self._made)
         self._made = None
+        self._end()
         if self._error is not None:
             raise self._error
 
     def __enter__(self):
         if self._made is None:
             raise HubError(Status.ERROR_USAGE, "this hub was closed")
+        self._thread = self._thread or threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self
 

@@ -184,6 +184,60 @@ def check_arrays(hub, address):
         assert not client.parameters(0).flags.writeable
 
 
+def check_bfloat16(hub):
+    """Against the nearest of all numbers that there are; bits as they are; nothing that would lose its value unseen."""
+    def bits_of(values):
+        return hub.Key(values.shape, "bfloat16", values)._to_c()[1].ravel()
+
+    all_bits = np.arange(0x7F80, dtype=np.uint16)  # finite, from 0 on
+    assert np.array_equal(bits_of(all_bits), all_bits)
+    numbers = (all_bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    middles = (numbers[:-1] + numbers[1:]) / 2  # exact in double
+    even = all_bits[:-1] + (all_bits[:-1] & 1)
+    for sign, bit in ((1, 0), (-1, 0x8000)):
+        assert np.array_equal(bits_of(sign * numbers), all_bits | bit)
+        assert np.array_equal(bits_of((sign * numbers).astype(np.float32)), all_bits | bit)
+        assert np.array_equal(bits_of(sign * middles), even | bit)
+        assert np.array_equal(bits_of(sign * np.nextafter(middles, 0)), all_bits[:-1] | bit)
+        assert np.array_equal(bits_of(sign * np.nextafter(middles, np.inf)), all_bits[1:] | bit)
+        infinite = np.array([np.inf, 1e300, 3.4e38 * 1.01]) * sign
+        assert np.all(bits_of(infinite) == 0x7F80 | bit), bits_of(infinite)
+    assert np.all(bits_of(np.array([np.nan, -np.nan], np.float32)) & 0x7FFF > 0x7F80)
+    assert bits_of(np.array([1.5], np.float16)) == 0x3FC0
+    for wrong in (np.arange(3), np.array([True]), np.arange(3, dtype=np.int16)):
+        try:
+            bits_of(wrong)
+        except TypeError:
+            continue
+        raise AssertionError(f"{wrong.dtype} was taken for bfloat16")
+    try:
+        import ml_dtypes
+    except ImportError:
+        print("without ml_dtypes: no array of its bfloat16")
+        return
+    array = numbers.astype(ml_dtypes.bfloat16)
+    key = hub.Key.of(array)
+    assert key.dtype == "bfloat16" and np.array_equal(key._to_c()[1], all_bits)
+
+
+def check_ends(hub, address):
+    """What nobody uses any more is closed: a client when its arrays are gone, too, and a hub that was never entered."""
+    hub.create_service(address, "ends", 1, 1)
+    client = hub.Client(address, "ends", 1, 0)
+    client.init([hub.Key((4,))])
+    end, gradient = client._end, client.gradient(0)
+    assert client.describe()["num_workers"] == 1
+    del client
+    assert end.alive
+    gradient[:] = 1
+    del gradient
+    assert not end.alive
+    server = hub.Server()
+    end = server._end
+    del server
+    assert not end.alive
+
+
 def check_deaths(hub, address):
     """Whoever waits for a worker that has died hears who it was."""
     for nonce in range(50):
@@ -215,6 +269,9 @@ def check_server(hub, folder):
     fails(hub, hub.Status.ERROR_USAGE, "was closed", server.__enter__)
     kept = hub.Server(checkpoint_folder=folder)
     kept.close()
+    with hub.Server(metrics_address="127.0.0.1:0") as server:
+        assert server.metrics_address.startswith("127.0.0.1:") and server.metrics_address != "127.0.0.1:0"
+    assert kept.metrics_address is None
     with hub.Server(checkpoint_folder=folder):  # which the one before has unlocked
         pass
 
@@ -250,6 +307,8 @@ def main():
         check_optimizers(phloem_hub, server.address, phloem_hub.Transport.TCP, "tcp")
         check_errors(phloem_hub, server.address)
         check_arrays(phloem_hub, server.address)
+        check_bfloat16(phloem_hub)
+        check_ends(phloem_hub, server.address)
         check_deaths(phloem_hub, server.address)
     with tempfile.TemporaryDirectory() as folder:
         check_server(phloem_hub, folder)
