@@ -14,6 +14,7 @@
 #include "net/doorbell.h"
 
 #define MESSAGES_A_TURN 1024
+#define TAGS_A_TURN 8         /* before what has them leaves */
 #define LONGEST_SLEEP_MS 1000 /* of the thread, should a ring of the bell ever be lost */
 
 struct ph_client_engine {
@@ -82,24 +83,32 @@ static ph_status send_chunk(
         has_payload ? gradients + place->gradient_offset : NULL, has_payload ? place->gradient_bytes : 0);
 }
 
-static ph_status carry_out(struct ph_client_engine *engine, const struct ph_client_command *command)
-{
-    struct ph_hub_client *client = engine->client;
-    const struct ph_key_place *key = &client->layout->keys[command->key];
-    for (uint32_t chunk = key->first_chunk; chunk < key->first_chunk + key->num_chunks; chunk++)
-        PH_TRY(name_hub(client, client->link_of_chunk[chunk], send_chunk(engine, command, chunk)));
-    return PH_OK;
-}
-
-static ph_status move_links(struct ph_hub_client *client, size_t *num_moved_out)
+/* max_messages: of each link, to be received. */
+static ph_status move_links(struct ph_hub_client *client, size_t max_messages, size_t *num_moved_out)
 {
     size_t num_moved = 0;
     for (uint32_t link = 0; link < client->num_links; link++) {
         size_t moved;
-        PH_TRY(name_hub(client, link, ph__link_progress(client->links[link], MESSAGES_A_TURN, &moved)));
+        PH_TRY(name_hub(client, link, ph__link_progress(client->links[link], max_messages, &moved)));
         num_moved += moved;
     }
     *num_moved_out = num_moved;
+    return PH_OK;
+}
+
+/* With a secret each payload is read for its tag as it is queued: what has its tag leaves meanwhile. */
+static ph_status carry_out(struct ph_client_engine *engine, const struct ph_client_command *command)
+{
+    struct ph_hub_client *client = engine->client;
+    const struct ph_key_place *key = &client->layout->keys[command->key];
+    const bool has_tags = client->secret != NULL && !client->is_shared && command->kind != PH_HUB_PULL;
+    for (uint32_t i = 0; i < key->num_chunks; i++) {
+        const uint32_t chunk = key->first_chunk + i;
+        size_t num_moved;
+        PH_TRY(name_hub(client, client->link_of_chunk[chunk], send_chunk(engine, command, chunk)));
+        if (has_tags && (i + 1) % TAGS_A_TURN == 0)
+            PH_TRY(move_links(client, 0, &num_moved));
+    }
     return PH_OK;
 }
 
@@ -189,7 +198,7 @@ static ph_status turn(struct ph_client_engine *engine)
 {
     size_t num_taken = 0, num_moved;
     PH_TRY(take_commands(engine, &num_taken));
-    PH_TRY(move_links(engine->client, &num_moved));
+    PH_TRY(move_links(engine->client, MESSAGES_A_TURN, &num_moved));
     if (num_moved > 0)
         tell_caller(engine);
     if (num_taken + num_moved > 0)
@@ -242,7 +251,7 @@ ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_
 {
     size_t num_moved;
     if (!engine->has_thread) {
-        PH_TRY(move_links(engine->client, &num_moved));
+        PH_TRY(move_links(engine->client, MESSAGES_A_TURN, &num_moved));
         *has_moved_out = num_moved > 0;
         return PH_OK;
     }

@@ -11,11 +11,12 @@
 
 enum {
     NUM_LINKS = 2,
-    NUM_CHUNKS = 4, /* of one key; they belong to the links in turn */
+    NUM_CHUNKS = 64, /* of one key; they belong to the links in turn */
     CHUNK_BYTES = 64,
     GRADIENT_BYTES = NUM_CHUNKS * CHUNK_BYTES,
     FRAME_BYTES = PH_TCP_FRAME_BYTES + CHUNK_BYTES,
-    CAPACITY = 64,
+    CAPACITY = 64, /* of a link, for all that is sent at once */
+    FEW = 16,
     TIMEOUT_MS = 20000
 };
 
@@ -41,7 +42,7 @@ static int connect_to_test(int *end_out)
     return ends[0];
 }
 
-static void begin_trial(struct trial *trial)
+static void begin_trial(struct trial *trial, size_t capacity)
 {
     const struct ph_layout_key key = {.num_elements = GRADIENT_BYTES / sizeof(float)};
     struct ph_hub_client *client = &trial->client;
@@ -68,7 +69,7 @@ static void begin_trial(struct trial *trial)
         client->learning_rates[i] = NAN;
     for (uint32_t link = 0; link < NUM_LINKS; link++) {
         const struct ph_tcp_link_options options = {.socket = connect_to_test(&trial->sockets[link]),
-            .capacity = CAPACITY,
+            .capacity = capacity,
             .owner = ph__client_link_owner(client, link)};
         assert_ok(ph__tcp_link_create(&options, &trial->links[link]));
     }
@@ -128,7 +129,7 @@ static void each_answer_counts_once(void **state)
 {
     (void)state;
     struct trial trial;
-    begin_trial(&trial);
+    begin_trial(&trial, CAPACITY);
     for (uint64_t iteration = 1; iteration <= 9; iteration++) {
         assert_ok(ph_hub_pushpull_start(&trial.client, 0));
         answer_all_but_last(&trial, iteration, (char)iteration);
@@ -148,7 +149,7 @@ static void another_links_answer_is_refused(void **state)
     (void)state;
     struct trial trial;
     size_t num_moved;
-    begin_trial(&trial);
+    begin_trial(&trial, CAPACITY);
     assert_ok(ph_hub_pushpull_start(&trial.client, 0));
     answer_all_but_last(&trial, 1, 'a');
     say_part(&trial, 1, NUM_CHUNKS - 1, 1, 'a', 0, FRAME_BYTES / 2);
@@ -165,7 +166,7 @@ static void a_second_answer_is_refused(void **state)
 {
     (void)state;
     struct trial trial;
-    begin_trial(&trial);
+    begin_trial(&trial, CAPACITY);
     assert_ok(ph_hub_pushpull_start(&trial.client, 0));
     say(&trial, 0, 0, 1, 'a');
     assert_false(is_done(&trial));
@@ -180,12 +181,26 @@ static void what_was_not_asked_is_refused(void **state)
     (void)state;
     for (uint64_t iteration = 0; iteration <= 2; iteration += 2) {
         struct trial trial;
-        begin_trial(&trial);
+        begin_trial(&trial, CAPACITY);
         assert_ok(ph_hub_pushpull_start(&trial.client, 0));
         say(&trial, 0, 0, iteration, 'a');
         assert_refused(&trial);
         end_trial(&trial);
     }
+}
+
+/* What has its tag leaves while the next ones are made. */
+static void with_a_secret_chunks_leave_before_all_are_queued(void **state)
+{
+    (void)state;
+    struct trial trial;
+    struct ph_secret secret = {0};
+    begin_trial(&trial, FEW);
+    trial.client.secret = &secret;
+    assert_ok(ph_hub_pushpull_start(&trial.client, 0));
+    for (uint32_t link = 0; link < NUM_LINKS; link++)
+        assert_int_equal(trial.links[link]->counters.messages_sent, NUM_CHUNKS / NUM_LINKS);
+    end_trial(&trial);
 }
 
 int main(void)
@@ -195,6 +210,7 @@ int main(void)
         cmocka_unit_test(another_links_answer_is_refused),
         cmocka_unit_test(a_second_answer_is_refused),
         cmocka_unit_test(what_was_not_asked_is_refused),
+        cmocka_unit_test(with_a_secret_chunks_leave_before_all_are_queued),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

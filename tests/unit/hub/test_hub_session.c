@@ -65,11 +65,10 @@ static struct ph_control_frame hear(struct spoken *worker, enum ph_hub_frame wan
 static void make_link(struct spoken *worker, const struct hub_thread *hub)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    uint64_t iteration;
     struct ph_wire_writer writer;
     struct ph_job_layout layout;
     const struct ph_control_frame frame = hear(worker, PH_FRAME_LAYOUT);
-    assert_ok(ph__get_layout(frame.body, frame.size, 1, &layout, &iteration));
+    assert_ok(ph__get_layout(frame.body, frame.size, &layout));
     assert_int_equal(layout.num_cores, 1);
     const struct ph_attach attach = {.token = layout.token};
     assert_ok(ph__client_reach_once(&hub->options, &worker->link));
