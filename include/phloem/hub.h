@@ -211,8 +211,8 @@ ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of al
  * ago; and when it has found the same operation unfinished, and nothing that came from the hub, for the timeout. */
 ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
 
-/* From this worker's next pushes on; only rank 0 may. Between two iterations: a checkpoint has the rates that an iteration was
- * made with. */
+/* From this worker's next pushes on; only rank 0 may, and nobody when a job goes on without it. Between two iterations: a checkpoint has
+ * the rates that an iteration was made with. */
 ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimizer, float learning_rate);
 
 /* Asks for a checkpoint, and returns when it is on the disk. Synchronous: of the newest iteration that any part of the job has come

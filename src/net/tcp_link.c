@@ -381,7 +381,8 @@ ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct 
     self->tag_bytes = options->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     self->mask = options->capacity - 1;
     /* Whoever computes for seconds may leave what was sent to him where it is: he is not dead. Hosts that are, the control
-     * connection notices, which nobody leaves full. */
+     * connection notices, which nobody leaves full. Where the link has a way of its own and that alone has died, keepalive tells
+     * the side that has sent nothing; where both have, a wait ends first. */
     const unsigned none = 0;
     setsockopt(options->socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
     *link_out = &self->link;
