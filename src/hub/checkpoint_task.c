@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "net/doorbell.h"
 
 struct ph_checkpoint_task {
@@ -46,17 +46,6 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Signals are the business of the program's own threads. */
-static int start_thread(struct ph_checkpoint_task *task)
-{
-    sigset_t all, former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    const int error = pthread_create(&task->thread, NULL, run, task);
-    pthread_sigmask(SIG_SETMASK, &former, NULL);
-    return error;
-}
-
 static void destroy(struct ph_checkpoint_task *task)
 {
     free(task->path);
@@ -73,7 +62,7 @@ ph_status ph__checkpoint_task_start(enum ph_checkpoint_work work, const char *pa
     task->snapshot = snapshot;
     task->bell = bell;
     task->path = strdup(path);
-    const int error = task->path != NULL ? start_thread(task) : ENOMEM;
+    const int error = task->path != NULL ? ph__thread_start(&task->thread, run, task) : ENOMEM;
     if (error != 0) {
         destroy(task);
         return ph_fail(PH_ERROR_MEMORY, "%s: no thread for a checkpoint: %s", path, strerror(error));

@@ -1,5 +1,5 @@
-/* One thing that is done with a checkpoint's file, by a thread of its own: neither the hub's control thread nor its core threads
- * ever wait for a disk. */
+/* One thing that is done with a checkpoint's file, by a thread of its own: core threads never wait for a disk, and the control
+ * thread only to look into the folder: when it starts, and when a service is created or joined that it does not know. */
 #ifndef PH_HUB_CHECKPOINT_TASK_H
 #define PH_HUB_CHECKPOINT_TASK_H
 

@@ -5,12 +5,12 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "net/doorbell.h"
 
 #define MESSAGES_A_TURN 1024
@@ -333,14 +333,9 @@ static ph_status make_bells(struct ph_client_engine *engine)
     return PH_OK;
 }
 
-/* Signals are the business of the program's own threads. */
 static ph_status start_thread(struct ph_client_engine *engine)
 {
-    sigset_t all, former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    const int error = pthread_create(&engine->thread, NULL, run, engine);
-    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    const int error = ph__thread_start(&engine->thread, run, engine);
     engine->has_thread = error == 0;
     return error == 0 ? PH_OK
                       : ph_fail(PH_ERROR_MEMORY, "no thread for a worker's links: %s", strerror(error));

@@ -2,8 +2,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/sizes.h"
+#include "base/thread.h"
 #include "hub/core.h"
 #include "hub/placement.h"
 #include "net/doorbell.h"
@@ -211,17 +210,6 @@ struct ph_core_counters ph__core_counters(const struct ph_core *core)
     };
 }
 
-/* Signals are the business of the program's own threads. */
-static int start_thread(struct ph_core *core)
-{
-    sigset_t all, former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    const int error = pthread_create(&core->thread, NULL, run, core);
-    pthread_sigmask(SIG_SETMASK, &former, NULL);
-    return error;
-}
-
 static ph_status watch_bell(struct ph_core *core)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -251,7 +239,7 @@ ph_status ph__core_create(const struct ph_core_options *options, struct ph_core 
         goto close_bell;
     pthread_mutex_init(&core->mutex, NULL);
     pthread_cond_init(&core->done, NULL);
-    const int error = start_thread(core);
+    const int error = ph__thread_start(&core->thread, run, core);
     if (error != 0) {
         status = ph_fail(PH_ERROR_MEMORY, "no core thread: %s", strerror(error));
         goto fini_mutex;

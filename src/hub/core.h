@@ -18,7 +18,6 @@
 struct ph_core;
 
 struct ph_core_options {
-    uint16_t index;
     enum ph_wait_policy wait;
     bool is_crowded;              /* see waiter.h */
     size_t max_shards, max_links; /* of all shards together */

@@ -1,9 +1,7 @@
 /* See job_memory.h. */
 #include "hub/job_memory.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/sizes.h"

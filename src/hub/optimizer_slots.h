@@ -22,19 +22,19 @@ static inline bool ph__optimizer_has_s(const struct ph_hub_optimizer *optimizer)
     return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->kind == PH_ADAGRAD);
 }
 
-static inline bool ph__optimizers_have_m(const struct ph_hub_optimizer *optimizers, size_t num_optimizers)
+static inline bool ph__service_has_m(const struct ph_hub_service *service)
 {
-    for (size_t i = 0; i < num_optimizers; i++) {
-        if (ph__optimizer_has_m(&optimizers[i]))
+    for (size_t i = 0; i < service->num_optimizers; i++) {
+        if (ph__optimizer_has_m(&service->optimizers[i]))
             return true;
     }
     return false;
 }
 
-static inline bool ph__optimizers_have_s(const struct ph_hub_optimizer *optimizers, size_t num_optimizers)
+static inline bool ph__service_has_s(const struct ph_hub_service *service)
 {
-    for (size_t i = 0; i < num_optimizers; i++) {
-        if (ph__optimizer_has_s(&optimizers[i]))
+    for (size_t i = 0; i < service->num_optimizers; i++) {
+        if (ph__optimizer_has_s(&service->optimizers[i]))
             return true;
     }
     return false;

@@ -329,6 +329,14 @@ ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_
     return PH_OK;
 }
 
+struct ph_layout_key *ph__layout_keys(const struct ph_init_key *keys, size_t num_keys)
+{
+    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
+    for (size_t i = 0; wanted != NULL && i < num_keys; i++)
+        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
+    return wanted;
+}
+
 void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout)
 {
     ph__wire_put_u32(writer, layout->chunk_bytes);

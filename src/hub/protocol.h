@@ -173,6 +173,8 @@ ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_
 #define PH_HUB_MAX_KEYS_BODY (PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES)
 void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
 ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out);
+/* What a layout is made of; the caller frees it. NULL: no memory. */
+struct ph_layout_key *ph__layout_keys(const struct ph_init_key *keys, size_t num_keys);
 ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *layout_out);
 
 /* ---- service_rules.c ---- */

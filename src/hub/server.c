@@ -1,9 +1,7 @@
 /* The hub's control thread: it keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
  * the hub is, server_state.h for what belongs to whom. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -27,11 +25,10 @@ int ph_hub_api_version(void)
 
 /* ---- failures of workers, from the core threads ---- */
 
-void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status)
+void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker)
 {
     struct ph_hub_server *server = context;
     struct ph_failure *failure = calloc(1, sizeof *failure);
-    (void)status;
     if (failure == NULL)
         return; /* its connection will end the worker */
     failure->tenant = tenant;

@@ -20,7 +20,6 @@ static ph_status start_core(struct ph_hub_server *server, uint16_t index)
 {
     const struct ph_thread_place *place = &server->placement.threads[index];
     const struct ph_core_options options = {
-        .index = index,
         .wait = ph__wait_policy(server->options.wait),
         .is_crowded = server->is_crowded,
         .max_shards = server->options.max_jobs,

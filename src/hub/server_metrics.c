@@ -1,10 +1,7 @@
 /* A hub's metrics for Prometheus, at http://METRICS_ADDRESS/metrics, served from the control thread's event loop. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 
-#include "base/number.h"
 #include "hub/server_figures.h"
 #include "net/http_server.h"
 #include "net/prometheus.h"

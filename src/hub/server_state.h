@@ -1,6 +1,15 @@
-/* The inside of a hub's control thread, for the files that it is made of: server.c (the thread and its life), server_listen.c and hub_session.c
- * (control connections), server_services.c and server_jobs.c (what they ask for) and server_checkpoints.c (how jobs outlive deaths). Everything here
- * belongs to that thread but the failures. */
+/* The inside of a hub's control thread, for the files that it is made of:
+ *
+ *     server.c                               the thread and its life
+ *     server_listen.c, hub_session.c         control connections
+ *     server_services.c, server_jobs.c       what these ask for
+ *     server_checkpoints.c                   how jobs outlive deaths
+ *     server_cores.c                         core threads, and where they run
+ *     server_figures.c                       what there is to tell, for
+ *     server_status.c, server_metrics.c      `phloem hub status` and Prometheus
+ *     server_log.c, server_trace.c           what is written meanwhile, and at the end
+ *
+ * Everything here belongs to that thread but the failures. */
 #ifndef PH_HUB_SERVER_STATE_H
 #define PH_HUB_SERVER_STATE_H
 
@@ -142,8 +151,15 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
 /* The session is closing: its worker is gone, without having left. */
 void ph__server_session_ends(struct ph_session *session);
 void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text);
+/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
+void ph__server_end_run(
+    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why);
+ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant);
+/* Tells the workers that they may begin, when all of them are ready and the parameters are there. */
+void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant);
 /* Tells the workers of jobs whose memory has been touched that these begin. */
 void ph__server_begin_touched(struct ph_hub_server *server);
+uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 
 /* ---- server_services.c ---- */
 
@@ -213,13 +229,6 @@ void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_ten
 /* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... */
 void ph__server_log_checkpoint_failed(struct ph_hub_server *server, const char *event);
 const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
-/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
-void ph__server_end_run(
-    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why);
-ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant);
-/* Tells the workers that they may begin, when all of them are ready and the parameters are there. */
-void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant);
-uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 
 /* ---- server_checkpoints.c ---- */
 
@@ -257,7 +266,7 @@ ph_status ph__server_name_option(const char *option, ph_status status);
 ph_status ph__server_turn(struct ph_hub_server *server, int max_ms);
 
 /* ph_tenant_failure: called in core threads. */
-void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
+void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker);
 /* ph_tenant_news: the same. */
 void ph__server_note_news(void *context);
 /* Those of a tenant whose run has ended concern nobody any more. */

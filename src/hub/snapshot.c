@@ -7,19 +7,10 @@
 #include "base/memory.h"
 #include "hub/optimizer_slots.h"
 
-static bool has_m(const struct ph_service_settings *settings)
-{
-    return ph__optimizers_have_m(settings->optimizers, settings->service.num_optimizers);
-}
-
-static bool has_s(const struct ph_service_settings *settings)
-{
-    return ph__optimizers_have_s(settings->optimizers, settings->service.num_optimizers);
-}
-
 size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const struct ph_layout_sizes *sizes)
 {
-    const size_t num_arrays = (size_t)1 + has_m(settings) + has_s(settings);
+    const size_t num_arrays =
+        (size_t)1 + ph__service_has_m(&settings->service) + ph__service_has_s(&settings->service);
     return num_arrays * sizes->num_weights * sizeof(float) +
            sizes->num_chunks * (sizeof(struct ph_snapshot_chunk) + sizeof(struct ph_chunk_place));
 }
@@ -27,7 +18,7 @@ size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const stru
 static ph_status copy_keys(
     const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_snapshot *snapshot)
 {
-    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
+    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
     snapshot->keys = calloc(num_keys, sizeof *snapshot->keys);
     if (wanted == NULL || snapshot->keys == NULL) {
         free(wanted);
@@ -35,8 +26,6 @@ static ph_status copy_keys(
     }
     memcpy(snapshot->keys, keys, num_keys * sizeof *keys);
     snapshot->num_keys = num_keys;
-    for (size_t i = 0; i < num_keys; i++)
-        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
     const ph_status status = ph__layout_create(wanted, num_keys, chunk_bytes, &snapshot->layout);
     free(wanted);
     return status;
@@ -77,9 +66,9 @@ static ph_status fill(
     if (snapshot->chunks == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
     PH_TRY(allocate(snapshot, &snapshot->weights));
-    if (has_m(&snapshot->settings))
+    if (ph__service_has_m(&snapshot->settings.service))
         PH_TRY(allocate(snapshot, &snapshot->m));
-    return has_s(&snapshot->settings) ? allocate(snapshot, &snapshot->s) : PH_OK;
+    return ph__service_has_s(&snapshot->settings.service) ? allocate(snapshot, &snapshot->s) : PH_OK;
 }
 
 ph_status ph__snapshot_create(const struct ph_service_settings *settings, const struct ph_init_key *keys,

@@ -2,7 +2,6 @@
 #include "hub/tenant.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
@@ -49,14 +48,6 @@ void ph__tenant_destroy(struct ph_tenant *tenant)
 
 /* ---- building ---- */
 
-static struct ph_layout_key *layout_keys(const struct ph_init_key *keys, size_t num_keys)
-{
-    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
-    for (size_t i = 0; wanted != NULL && i < num_keys; i++)
-        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
-    return wanted;
-}
-
 ph_status ph__tenant_check_keys(
     const struct ph_tenant *tenant, const struct ph_init_key *keys, size_t num_keys)
 {
@@ -68,7 +59,7 @@ ph_status ph__tenant_check_keys(
             return ph_fail(PH_ERROR_USAGE, "key %zu: there is no optimizer %u, service '%s' has %zu", i,
                 keys[i].optimizer, service->name, service->num_optimizers);
     }
-    struct ph_layout_key *wanted = layout_keys(keys, num_keys);
+    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
     if (wanted == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
     const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
@@ -105,7 +96,7 @@ static ph_status check_measured(struct ph_tenant *tenant, const struct ph_layout
 
 static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
-    struct ph_layout_key *keys = layout_keys(tenant->keys, tenant->num_keys);
+    struct ph_layout_key *keys = ph__layout_keys(tenant->keys, tenant->num_keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
     if (keys == NULL || tenant->optimizer_of_key == NULL) {
         free(keys);
@@ -173,7 +164,8 @@ static void wake_others(void *context)
 static void worker_failed(void *context, uint32_t worker, ph_status status)
 {
     const struct ph_tenant_part *part = context;
-    part->failure(part->context, part->tenant, worker, status);
+    (void)status;
+    part->failure(part->context, part->tenant, worker);
 }
 
 static void touched(void *context)

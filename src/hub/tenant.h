@@ -38,8 +38,8 @@ struct ph_member {              /* a worker, by rank */
 
 struct ph_tenant;
 
-/* A worker's end as the shards see it, told to the control thread. Called in a core thread. */
-typedef void (*ph_tenant_failure)(void *context, struct ph_tenant *tenant, uint32_t worker, ph_status status);
+/* A worker's end as the shards see it, told to the control thread: ph_error_text() says why. Called in a core thread. */
+typedef void (*ph_tenant_failure)(void *context, struct ph_tenant *tenant, uint32_t worker);
 /* The memory of a tenant has been touched by all of its core threads (shard.h), or a snapshot of it has got somewhere. Called in one of
  * them. */
 typedef void (*ph_tenant_news)(void *context);

@@ -22,8 +22,8 @@ struct ph_job_memory_options ph__tenant_memory_options(
         .num_workers = service->num_workers,
         .depth = service->depth,
         .num_versions = service->depth > 1 || ph__tenant_sends_parameters(tenant) ? 2 : 1,
-        .has_m = ph__optimizers_have_m(service->optimizers, service->num_optimizers),
-        .has_s = ph__optimizers_have_s(service->optimizers, service->num_optimizers),
+        .has_m = ph__service_has_m(service),
+        .has_s = ph__service_has_s(service),
         .has_sums = options->is_wide || service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
     };
 }
