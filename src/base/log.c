@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -173,31 +176,80 @@ static void finish_line(struct line *line)
     put_end(line, line->is_json ? "}\n" : "\n");
 }
 
-static void write_line(const struct line *line, int descriptor)
+static void build_line(struct line *line, enum ph_log_format format, enum ph_log_level level,
+    const char *event, const struct ph_log_field *fields, size_t num_fields)
 {
-    while (write(descriptor, line->bytes, line->used) < 0 && errno == EINTR)
-        continue;
+    line->used = line->whole = 0;
+    line->is_json = format == PH_LOG_JSON;
+    line->is_cut = false;
+    char time[PH_UTC_BYTES] = "";
+    ph__utc_write(ph__clock_utc_ms(), time);
+    const struct ph_log_field head[] = {
+        ph__log_text("time", time), ph__log_text("level", level_names[level]), ph__log_text("event", event)};
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        put_field(line, &head[i]);
+    for (size_t i = 0; i < num_fields; i++)
+        put_field(line, &fields[i]);
+    finish_line(line);
 }
 
-void ph__log_event(const struct ph_log *log, enum ph_log_level level, const char *event,
+/* ---- writing them ---------------------------------------------------------------------------------------- */
+
+/* A pipe that can be written to takes a whole line. */
+static bool is_writable(int descriptor)
+{
+    struct pollfd polled = {.fd = descriptor, .events = POLLOUT};
+    return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLOUT | POLLERR | POLLNVAL)) == POLLOUT;
+}
+
+/* A SIGPIPE that the write has raised is taken back; one that was there before is left. */
+static bool write_quietly(const struct line *line, int descriptor)
+{
+    static const struct timespec no_time = {0};
+    sigset_t pipe, former, pending;
+    ssize_t written;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &former);
+    do
+        written = write(descriptor, line->bytes, line->used);
+    while (written < 0 && errno == EINTR);
+    if (written < 0 && errno == EPIPE && sigismember(&pending, SIGPIPE) == 0)
+        sigtimedwait(&pipe, NULL, &no_time);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    return written == (ssize_t)line->used;
+}
+
+static bool write_line(const struct line *line, int descriptor)
+{
+    return is_writable(descriptor) && write_quietly(line, descriptor);
+}
+
+/* Whether nothing is left to be told of lines that were dropped. */
+static bool tell_dropped(struct ph_log *log)
+{
+    struct line line;
+    const uint64_t num_dropped = atomic_exchange(&log->num_dropped, 0);
+    if (num_dropped == 0)
+        return true;
+    const struct ph_log_field field = ph__log_count("lines", num_dropped);
+    build_line(&line, log->format, PH_LOG_WARNING, "log_lines_dropped", &field, 1);
+    if (write_line(&line, log->descriptor))
+        return true;
+    atomic_fetch_add(&log->num_dropped, num_dropped);
+    return false;
+}
+
+void ph__log_event(struct ph_log *log, enum ph_log_level level, const char *event,
     const struct ph_log_field *fields, size_t num_fields)
 {
     if (!ph__log_wants(log, level))
         return;
     const int saved_errno = errno;
     struct line line;
-    line.used = line.whole = 0;
-    line.is_json = log->format == PH_LOG_JSON;
-    line.is_cut = false;
-    char time[PH_UTC_BYTES] = "";
-    ph__utc_write(ph__clock_utc_ms(), time);
-    const struct ph_log_field head[] = {
-        ph__log_text("time", time), ph__log_text("level", level_names[level]), ph__log_text("event", event)};
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-        put_field(&line, &head[i]);
-    for (size_t i = 0; i < num_fields; i++)
-        put_field(&line, &fields[i]);
-    finish_line(&line);
-    write_line(&line, log->descriptor);
+    build_line(&line, log->format, level, event, fields, num_fields);
+    if (!tell_dropped(log) || !write_line(&line, log->descriptor))
+        atomic_fetch_add(&log->num_dropped, 1);
     errno = saved_errno;
 }

@@ -4,11 +4,14 @@
  *     {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"joined","job":"click model","workers":4,"seconds":0.25}
  *
  * A line is one write(2), so lines of several threads never mix, nor those of processes that share a pipe. A logger is
- * handed around: no thread has one of its own. It never fails, blocks no longer than its descriptor does, allocates nothing,
- * takes no lock and leaves errno alone; a line that cannot be written is lost. Any thread. */
+ * handed around: no thread has one of its own. It never fails, allocates nothing, takes no lock, raises no SIGPIPE and leaves
+ * errno alone. Nor does it wait for whoever reads: a line that cannot be written at once is dropped, and the next one that can be
+ * comes behind an event log_lines_dropped with their number. (Only when somebody else fills the same pipe between the look at
+ * it and the write does that write wait.) Any thread. */
 #ifndef PH_BASE_LOG_H
 #define PH_BASE_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,11 +25,12 @@ enum ph_log_format { PH_LOG_LOGFMT, PH_LOG_JSON };
 /* Longer lines are cut: a text loses its end, later fields are left out, and a last field says cut=true. */
 #define PH_LOG_LINE_BYTES 4096 /* what a pipe takes in one piece */
 
-/* Not changed while it is in use. */
+/* Settings, which are not changed while it is in use, and a count. */
 struct ph_log {
     int descriptor; /* borrowed */
     enum ph_log_level least_level;
     enum ph_log_format format;
+    _Atomic uint64_t num_dropped; /* lines that nobody has been told of yet */
 };
 
 /* Standard error, from info on, logfmt. */
@@ -66,7 +70,7 @@ static inline bool ph__log_wants(const struct ph_log *log, enum ph_log_level lev
 }
 
 /* Everything is borrowed for the call. */
-void ph__log_event(const struct ph_log *log, enum ph_log_level level, const char *event,
+void ph__log_event(struct ph_log *log, enum ph_log_level level, const char *event,
     const struct ph_log_field *fields, size_t num_fields);
 
 /* PH_LOG(log, PH_LOG_INFO, "joined", ph__log_text("job", name), ph__log_count("workers", n)): with one field or more, which

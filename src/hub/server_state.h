@@ -107,7 +107,7 @@ struct ph_hub_server {
     struct ph_server_counts counts;
     struct ph_traffic past_traffic; /* of services that are no more */
     struct ph_log log_settings;
-    const struct ph_log *log; /* NULL: none */
+    struct ph_log *log; /* NULL: none */
     struct ph_server_trace trace;
     struct ph_http_server *http; /* NULL: no metrics */
     struct ph_http_page metrics_page;

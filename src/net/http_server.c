@@ -22,7 +22,7 @@ struct ph_http_server {
     char address[PH_ADDRESS_BYTES];
     const struct ph_http_page *pages;
     size_t num_pages;
-    const struct ph_log *log;
+    struct ph_log *log;
 };
 
 /* ---- answers --------------------------------------------------------------------------------------------- */

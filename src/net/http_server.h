@@ -27,7 +27,7 @@ struct ph_http_options {
     const char *address;              /* "host:port" as of socket.h; NULL: a free port of 127.0.0.1 */
     const struct ph_http_page *pages; /* (num_pages), borrowed until destroy, as all that they name */
     size_t num_pages;
-    const struct ph_log *log; /* borrowed until destroy; NULL: none */
+    struct ph_log *log; /* borrowed until destroy; NULL: none */
 };
 
 struct ph_http_server;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ static const char *read_line(void)
     return rest + (text[0] == '{' ? 3 : 2);
 }
 
-static void write_all_kinds(const struct ph_log *log)
+static void write_all_kinds(struct ph_log *log)
 {
     PH_LOG(log, PH_LOG_WARNING, "joined", ph__log_text("job", "click"),
         ph__log_text("note", "a \"b\" = c\\\n\x1b[1m"), ph__log_text("city", "z\xc3\xbcrich"),
@@ -60,7 +61,7 @@ static void write_all_kinds(const struct ph_log *log)
 static void a_line_of_logfmt_quotes_what_needs_it(void **state)
 {
     (void)state;
-    const struct ph_log log = make_log(PH_LOG_LOGFMT);
+    struct ph_log log = make_log(PH_LOG_LOGFMT);
     write_all_kinds(&log);
     assert_string_equal(read_line(), "level=warning event=joined job=click note=\"a \\\"b\\\" = "
                                      "c\\\\\\n\\u001b[1m\" city=\"z\xc3\xbcrich\" "
@@ -91,7 +92,7 @@ static const char *text_of(const struct ph_json *json, const char *key)
 static void a_line_of_json_reads_back(void **state)
 {
     (void)state;
-    const struct ph_log log = make_log(PH_LOG_JSON);
+    struct ph_log log = make_log(PH_LOG_JSON);
     write_all_kinds(&log);
     assert_string_equal(read_line(),
         "\"level\":\"warning\",\"event\":\"joined\",\"job\":\"click\","
@@ -115,7 +116,7 @@ static void a_line_of_json_reads_back(void **state)
 static void the_time_is_now_in_utc(void **state)
 {
     (void)state;
-    const struct ph_log log = make_log(PH_LOG_JSON);
+    struct ph_log log = make_log(PH_LOG_JSON);
     const uint64_t before = ph__clock_utc_ms();
     ph__log_event(&log, PH_LOG_INFO, "tick", NULL, 0);
     const uint64_t after = ph__clock_utc_ms();
@@ -137,7 +138,7 @@ static void events_below_the_level_and_of_no_log_are_not_written(void **state)
     struct ph_log log = make_log(PH_LOG_LOGFMT);
     unsigned num_asked = 0;
     PH_LOG(&log, PH_LOG_DEBUG, "hidden", ph__log_count("asked", ++num_asked));
-    PH_LOG((const struct ph_log *)NULL, PH_LOG_ERROR, "hidden", ph__log_count("asked", ++num_asked));
+    PH_LOG((struct ph_log *)NULL, PH_LOG_ERROR, "hidden", ph__log_count("asked", ++num_asked));
     ph__log_event(&log, PH_LOG_DEBUG, "hidden", NULL, 0);
     ph__log_event(NULL, PH_LOG_ERROR, "hidden", NULL, 0);
     assert_string_equal(read_line(), "");
@@ -152,7 +153,7 @@ static void events_below_the_level_and_of_no_log_are_not_written(void **state)
 
 static void expect_cut_or_whole(const char *text, bool is_utf8)
 {
-    const struct ph_log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
+    struct ph_log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
     PH_LOG(&logs[0], PH_LOG_INFO, "long", ph__log_text("text", text), ph__log_count("after", 1));
     struct ph_json *json = read_json();
     const bool is_cut = ph__json_as_bool(ph__json_get(json, "cut"), false);
@@ -191,7 +192,7 @@ static void many_fields_are_left_out_from_where_there_is_no_room(void **state)
 {
     (void)state;
     static struct ph_log_field fields[1000];
-    const struct ph_log log = make_log(PH_LOG_JSON);
+    struct ph_log log = make_log(PH_LOG_JSON);
     for (size_t i = 0; i < 1000; i++)
         fields[i] = i % 2 == 0 ? ph__log_count("count", 123456) : ph__log_number("number", 1e300 / 7);
     for (size_t first = 0; first < 40; first++) {
@@ -214,7 +215,7 @@ enum { NUM_THREADS = 4, NUM_LINES = 500 };
 static void *write_lines(void *log)
 {
     for (uint64_t i = 0; i < NUM_LINES; i++)
-        PH_LOG((const struct ph_log *)log, PH_LOG_INFO, "line", ph__log_count("number", i),
+        PH_LOG((struct ph_log *)log, PH_LOG_INFO, "line", ph__log_count("number", i),
             ph__log_text("text", "some words that take a while to be written"));
     return NULL;
 }
@@ -246,7 +247,7 @@ static void lines_of_threads_do_not_mix(void **state)
     assert_int_equal(num_lines, NUM_THREADS * NUM_LINES);
 }
 
-static void a_line_that_cannot_be_written_is_lost_without_a_word(void **state)
+static void a_line_that_cannot_be_written_is_dropped_without_a_word(void **state)
 {
     (void)state;
     struct ph_log log = make_log(PH_LOG_LOGFMT);
@@ -259,12 +260,66 @@ static void a_line_that_cannot_be_written_is_lost_without_a_word(void **state)
     assert_int_equal(errno, 7);
 }
 
+static uint64_t drain(void)
+{
+    char text[4096];
+    uint64_t num_lines = 0;
+    for (ssize_t size; (size = read(ends[0], text, sizeof text)) > 0;)
+        for (ssize_t i = 0; i < size; i++)
+            num_lines += text[i] == '\n';
+    return num_lines;
+}
+
+/* Nobody reads, and the writing end would wait for that: this test would never end. */
+static void lines_that_nobody_reads_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    enum { NUM_WRITTEN = 2000 };
+    char wanted[64];
+    struct ph_log log = make_log(PH_LOG_LOGFMT);
+    assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+    for (int i = 0; i < NUM_WRITTEN; i++)
+        write_all_kinds(&log);
+    const uint64_t num_read = drain();
+    assert_in_range(num_read, 100, NUM_WRITTEN - 1);
+    ph__log_event(&log, PH_LOG_ERROR, "again", NULL, 0);
+    snprintf(wanted, sizeof wanted, "level=warning event=log_lines_dropped lines=%u\n",
+        NUM_WRITTEN - (unsigned)num_read);
+    const char *text = read_line();
+    assert_memory_equal(text, wanted, strlen(wanted));
+    assert_non_null(strstr(text, "level=error event=again\n"));
+    ph__log_event(&log, PH_LOG_ERROR, "once", NULL, 0);
+    assert_string_equal(read_line(), "level=error event=once\n");
+}
+
+/* SIGPIPE would end this test; who blocks it finds none waiting. A socket's error shows only when it is written to. */
+static void a_reader_that_is_gone_raises_no_signal(void **state)
+{
+    (void)state;
+    sigset_t pending;
+    int pipe_ends[2], sockets[2];
+    signal(SIGPIPE, SIG_DFL);
+    assert_int_equal(pipe(pipe_ends), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    close(pipe_ends[0]);
+    close(sockets[0]);
+    const int descriptors[] = {pipe_ends[1], sockets[1]};
+    for (size_t i = 0; i < 2; i++) {
+        struct ph_log log = {.descriptor = descriptors[i]};
+        ph__log_event(&log, PH_LOG_ERROR, "unheard", NULL, 0);
+        assert_int_equal(log.num_dropped, 1);
+        close(descriptors[i]);
+    }
+    assert_int_equal(sigpending(&pending), 0);
+    assert_false(sigismember(&pending, SIGPIPE));
+}
+
 static void a_line_allocates_nothing(void **state)
 {
     (void)state;
     if (!allocations_are_counted())
         return print_message("a sanitizer owns malloc: not counted\n");
-    const struct ph_log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
+    struct ph_log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
     count_allocations(true);
     for (size_t i = 0; i < 2; i++)
         write_all_kinds(&logs[i]);
@@ -285,7 +340,9 @@ int main(void)
         test_with_pipe(a_line_that_is_too_long_is_cut_and_still_whole),
         test_with_pipe(many_fields_are_left_out_from_where_there_is_no_room),
         cmocka_unit_test(lines_of_threads_do_not_mix),
-        test_with_pipe(a_line_that_cannot_be_written_is_lost_without_a_word),
+        test_with_pipe(a_line_that_cannot_be_written_is_dropped_without_a_word),
+        test_with_pipe(lines_that_nobody_reads_are_dropped_and_counted),
+        cmocka_unit_test(a_reader_that_is_gone_raises_no_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
