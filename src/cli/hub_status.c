@@ -1,5 +1,6 @@
 /* phloem hub status ADDRESS: what a running hub does. It is asked twice, and rates are told from the difference. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,14 +96,14 @@ static ph_status look(const struct request *request, struct sight *sight)
     return PH_OK;
 }
 
-/* What a counter of a job has grown by in a second; 0 for one that was not there before. */
+/* What a counter of a job has grown by in a second; 0 for one that was not there before, or is another of its name by now. */
 static double rate(const struct sight *sight, const struct ph_json *job, const char *key)
 {
     const struct ph_json *jobs = ph__json_get(sight->before, "jobs");
     for (size_t i = 0; i < ph__json_size(jobs); i++) {
         const struct ph_json *former = ph__json_at(jobs, i);
         if (strcmp(text(former, "name"), text(job, "name")) == 0 && sight->seconds > 0)
-            return (number(job, key) - number(former, key)) / sight->seconds;
+            return fmax(number(job, key) - number(former, key), 0) / sight->seconds;
     }
     return 0;
 }
@@ -188,9 +189,16 @@ static ph_status print_keys(const struct ph_json *job)
     return print_table(&table);
 }
 
+/* Of a job among others the hub lists the first ones alone. */
+static void print_rest(const struct ph_json *job, const char *what, uint64_t num_there)
+{
+    const size_t num_shown = ph__json_size(ph__json_get(job, what));
+    if (num_shown < num_there)
+        printf("and %" PRIu64 " more %s: --service %s\n", num_there - num_shown, what, text(job, "name"));
+}
+
 static ph_status print_job(const struct ph_json *job)
 {
-    const size_t num_keys = count(job, "num_keys"), num_shown = ph__json_size(ph__json_get(job, "keys"));
     char share[64] = "";
     if (count(job, "num_hubs") > 1)
         snprintf(share, sizeof share, "hub %" PRIu64 " of %" PRIu64 ", ", count(job, "hub"),
@@ -202,11 +210,11 @@ static ph_status print_job(const struct ph_json *job)
     if (ph__json_get(job, "checkpoint_iteration") != NULL)
         printf("its checkpoint is of iteration %" PRIu64 "\n\n", count(job, "checkpoint_iteration"));
     PH_TRY(print_workers(job));
-    if (num_shown > 0)
+    print_rest(job, "workers", count(job, "workers_there"));
+    if (ph__json_size(ph__json_get(job, "keys")) > 0)
         printf("\n");
     PH_TRY(print_keys(job));
-    if (num_shown < num_keys)
-        printf("and %zu more keys: --service %s\n", num_keys - num_shown, text(job, "name"));
+    print_rest(job, "keys", count(job, "num_keys"));
     return PH_OK;
 }
 

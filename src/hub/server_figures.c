@@ -56,7 +56,7 @@ static ph_status begin_tenant(struct ph_hub_figures *figures, const struct ph_te
     if (entry->workers == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a hub's figures");
     figures->num_tenants++;
-    figures->used_bytes += tenant->num_bytes;
+    figures->used_bytes += ph__tenant_bytes(tenant);
     ph__traffic_merge(&figures->traffic, &tenant->past.traffic);
     return PH_OK;
 }

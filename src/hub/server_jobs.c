@@ -158,20 +158,11 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
 
 /* ---- keys, links, and the beginning ---- */
 
-/* A snapshot whose run has ended is there until it is written. */
-static uint64_t bytes_of(const struct ph_tenant *tenant)
-{
-    const struct ph_tenant_saves *saves = &tenant->saves;
-    const bool is_of_run = tenant->num_bytes > 0 && saves->task_run == saves->num_runs;
-    return tenant->num_bytes +
-           (saves->task != NULL && !is_of_run ? ph__checkpoint_task_bytes(saves->task) : 0);
-}
-
 uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
 {
     uint64_t used = 0;
     for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
-        used += bytes_of(tenant);
+        used += ph__tenant_bytes(tenant);
     const uint64_t left = used < server->max_bytes ? server->max_bytes - used : 0;
     const uint64_t most = server->options.max_job_bytes;
     return most > 0 && most < left ? most : left;

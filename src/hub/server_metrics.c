@@ -148,7 +148,7 @@ static uint64_t workers_there(const struct ph_tenant_figures *figures)
 
 static uint64_t memory_bytes(const struct ph_tenant_figures *figures)
 {
-    return figures->tenant->num_bytes;
+    return ph__tenant_bytes(figures->tenant);
 }
 
 static uint64_t iteration(const struct ph_tenant_figures *figures)

@@ -141,7 +141,7 @@ static void set_service(struct ph_json *job, const struct ph_tenant *tenant)
     ph__json_set_integer(job, "num_hubs", tenant->settings.share.num_hubs);
     ph__json_set_integer(job, "workers_wanted", service->num_workers);
     ph__json_set_integer(job, "workers_there", tenant->num_joined);
-    set_count(job, "bytes", tenant->num_bytes);
+    set_count(job, "bytes", ph__tenant_bytes(tenant));
     set_count(job, "num_keys", tenant->num_keys);
     if (tenant->layout == NULL)
         return;

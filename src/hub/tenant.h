@@ -143,6 +143,9 @@ size_t ph__tenant_ring_capacity(const struct ph_tenant *tenant, size_t num_fulle
 ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
     const struct ph_layout_sizes *sizes, size_t num_fullest);
 
+/* What it takes now: num_bytes, and a snapshot whose run has ended until it is written. */
+uint64_t ph__tenant_bytes(const struct ph_tenant *tenant);
+
 /* ---- links ---- */
 
 /* Where a worker of this host finds its things. */

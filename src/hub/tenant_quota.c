@@ -68,6 +68,14 @@ static uint64_t worker_bytes(
 
 /* ---- all of it ---- */
 
+uint64_t ph__tenant_bytes(const struct ph_tenant *tenant)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_of_run = tenant->num_bytes > 0 && saves->task_run == saves->num_runs;
+    return tenant->num_bytes +
+           (saves->task != NULL && !is_of_run ? ph__checkpoint_task_bytes(saves->task) : 0);
+}
+
 static uint64_t book_bytes(const struct ph_tenant *tenant, const struct ph_tenant_options *options,
     const struct ph_layout_sizes *sizes, size_t num_fullest)
 {

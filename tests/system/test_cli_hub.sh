@@ -28,10 +28,10 @@ stops() {
     contains hub.err 'phloem: error: stopped by a signal'
 }
 
-# measures TRANSPORT [ADDRESSES]: a measurement in the background that lasts, once its service is there.
+# measures TRANSPORT [ADDRESSES [WORKERS WAIT]]: a measurement in the background that lasts, once its service is there.
 measures() {
-    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "${2:-$address}" --transport "$1" --sizes 64K --rounds 10000000 \
-        >bench.out 2>bench.err </dev/null &
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "${2:-$address}" --transport "$1" --workers "${3:-2}" \
+        --wait "${4:-auto}" --sizes 64K --rounds 10000000 >bench.out 2>bench.err </dev/null &
     process=$!
     until "$PH_BINARY_DIR/phloem" hub status "$address" --seconds 0.01 | grep -q running; do
         kill -s 0 "$process" 2>/dev/null || complain "the measurement has ended: $(cat bench.err)"
@@ -80,6 +80,19 @@ contains stdout 'no jobs'
 stops INT 130
 contains hub.err '{"time":"'
 contains trace.json '"name":"sum and step"'
+
+# Of many workers the first are listed, unless theirs is the service that is asked for.
+serves --set hub.log=none
+measures shm "$address" 67 sleep
+succeeds hub status "$address" --seconds 0.01
+service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
+contains stdout "and 3 more workers: --service $service"
+succeeds hub status "$address" --seconds 0.01 --service "$service"
+contains stdout '|     66 | shared memory'
+if grep -q 'more workers' stdout; then complain 'all workers were asked for'; fi
+stops TERM 143
+process=$!
+ends 6
 
 # A hub that ends takes its jobs with it, and says so.
 serves --set hub.log=none
