@@ -264,8 +264,9 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
     bool is_log_json;       /* a JSON object a line instead of key=value */
 };
 
-/* PH_ERROR_CONFIG: what the options say cannot be; PH_ERROR_PEER: the addresses cannot be listened at; PH_ERROR_MEMORY,
- * PH_ERROR_DISK. */
+/* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER: the addresses cannot be
+ * listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for what this machine has not; PH_ERROR_BUG: the
+ * system does not tell its processors or network interfaces. */
 ph_status ph_hub_server_create(
     const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
 
@@ -278,7 +279,7 @@ const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
  * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
  * more seconds, to come to the end of an iteration. Not one that several hubs share: they would not save the same. */
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
-void ph_hub_server_stop(struct ph_hub_server *server);    /* from any thread or a signal handler */
+void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; errno stays */
 void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */
 
 #ifdef __cplusplus

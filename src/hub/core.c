@@ -170,15 +170,16 @@ void ph__core_call(struct ph_core *core, ph_core_function function, void *contex
     pthread_mutex_unlock(&core->mutex);
 }
 
-bool ph__core_has_room(const struct ph_core *core, size_t num_workers)
+const char *ph__core_too_many(const struct ph_core *core, size_t num_workers)
 {
-    return core->num_shares < core->options.max_shards &&
-           core->num_links + num_workers <= core->options.max_links;
+    if (core->num_shares == core->options.max_shards)
+        return "jobs";
+    return core->num_links + num_workers > core->options.max_links ? "links to workers" : NULL;
 }
 
 ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard)
 {
-    assert(ph__core_has_room(core, ph__shard_num_workers(shard)));
+    assert(ph__core_too_many(core, ph__shard_num_workers(shard)) == NULL);
     PH_TRY(ph__shard_watch_links(shard, core->epoll));
     core->shares[core->num_shares++] = (struct share){.shard = shard};
     core->num_links += ph__shard_num_workers(shard);

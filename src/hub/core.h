@@ -36,9 +36,10 @@ typedef void (*ph_core_function)(void *context);
 /* Runs the function in the core thread between two rounds, and returns when it has. One thread at a time. */
 void ph__core_call(struct ph_core *core, ph_core_function function, void *context);
 
-/* In the core thread, that is inside of a call. Whether there is room for the shard of a job; if so, it may be added, with its
- * links: PH_ERROR_MEMORY where these cannot be watched. */
-bool ph__core_has_room(const struct ph_core *core, size_t num_workers);
+/* In the core thread, that is inside of a call. What there would be too many of with the shard of one more job, "jobs" or
+ * "links to workers"; NULL: there is room. Then it may be added, with its links: PH_ERROR_MEMORY where these cannot be
+ * watched. */
+const char *ph__core_too_many(const struct ph_core *core, size_t num_workers);
 ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard);
 void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard);
 void ph__core_set_crowded(struct ph_core *core, bool is_crowded); /* see waiter.h */

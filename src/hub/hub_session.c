@@ -1,4 +1,5 @@
 /* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,25 @@
 #include "hub/handshake.h"
 #include "hub/server_state.h"
 
-#define FRAMES_A_TURN 4    /* of a connection */
+#define PROCESS_ENDED "its process has ended" /* for all that its closed connection tells */
+#define FRAMES_A_TURN 4                       /* of a connection */
 #define GREETING_BYTES 512 /* of a frame before the welcome; more than any has, other versions' included */
+
+/* It is closed at the end of the turn. What happened first is what is told. */
+static void end(struct ph_session *session, const char *why)
+{
+    if (!session->is_closing)
+        snprintf(session->why, sizeof session->why, "%s", why);
+    session->is_closing = true;
+}
+
+/* Nothing can be sent any more. Where the process has ended that is why, whoever finds out first. */
+static void end_sending(struct ph_session *session)
+{
+    struct pollfd process = {.fd = session->process, .events = POLLIN}; /* -1 is passed over */
+    const bool has_ended = poll(&process, 1, 0) == 1;
+    end(session, has_ended ? PROCESS_ENDED : ph_error_text());
+}
 
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
     const int *descriptors, size_t num_descriptors)
@@ -29,7 +47,7 @@ void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const 
     if (status == PH_OK && ph__control_stream_has_output(session->stream))
         status = ph__event_source_change(session->source, EPOLLOUT);
     if (status != PH_OK)
-        session->is_closing = true;
+        end_sending(session);
 }
 
 static void send_answer(struct ph_session *session, ph_status status)
@@ -133,21 +151,30 @@ static ph_status take_frames(struct ph_session *session)
     return PH_OK;
 }
 
-static ph_status move(struct ph_session *session, uint32_t events)
+static ph_status send_rest(struct ph_session *session)
 {
-    if ((events & EPOLLOUT) != 0) {
-        PH_TRY(ph__control_stream_flush(session->stream));
-        session->moved_ns = ph__clock_ns();
-        if (!ph__control_stream_has_output(session->stream))
-            PH_TRY(ph__event_source_change(session->source, EPOLLIN));
-    }
+    PH_TRY(ph__control_stream_flush(session->stream));
+    session->moved_ns = ph__clock_ns();
+    return ph__control_stream_has_output(session->stream) ? PH_OK
+                                                          : ph__event_source_change(session->source, EPOLLIN);
+}
+
+/* What has come before the end is still taken. That the other side has closed is no error. */
+static ph_status receive(struct ph_session *session)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
     const ph_status received = ph__control_stream_receive(session->stream);
-    const ph_status taken = take_frames(session);
-    if (taken != PH_OK)
-        ph__server_log_broken(session, ph_error_text());
-    return taken != PH_OK || session->has_more
-               ? taken
-               : received; /* an end is met again behind what came before it */
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    PH_TRY(take_frames(session));
+    if (received == PH_OK || session->stream == NULL || ph__control_stream_is_closed(session->stream))
+        return PH_OK;
+    return ph_fail(received, "%s", text);
+}
+
+static void break_off(struct ph_session *session, ph_status status)
+{
+    end(session, ph_error_text());
+    send_answer(session, status); /* the reason, to whoever still listens */
 }
 
 static void happened(void *context, uint32_t events)
@@ -155,11 +182,19 @@ static void happened(void *context, uint32_t events)
     struct ph_session *session = context;
     if (session->is_closing)
         return;
-    const ph_status status = move(session, events);
-    if (status == PH_OK || session->stream == NULL)
+    if ((events & EPOLLOUT) != 0 && send_rest(session) != PH_OK) {
+        end_sending(session);
         return;
-    send_answer(session, status); /* the reason, to whoever still listens */
-    session->is_closing = true;
+    }
+    const ph_status status = receive(session);
+    if (status != PH_OK)
+        ph__server_log_broken(session, ph_error_text());
+    if (session->stream == NULL)
+        return; /* it is a link now */
+    if (status != PH_OK)
+        break_off(session, status);
+    else if (ph__control_stream_is_closed(session->stream) && !session->has_more)
+        end(session, PROCESS_ENDED); /* else it is met again, behind what came before it */
 }
 
 bool ph__server_has_more(const struct ph_hub_server *server)
@@ -205,7 +240,7 @@ static void process_ended(void *context, uint32_t events)
     (void)events;
     ph__event_source_remove(session->process_source);
     session->process_source = NULL;
-    session->is_closing = true;
+    end(session, PROCESS_ENDED);
 }
 
 static ph_status watch_process(struct ph_session *session, int socket)

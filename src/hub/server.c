@@ -1,5 +1,6 @@
 /* The hub's control thread: it keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
  * the hub is, server_state.h for what belongs to whom. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -214,8 +215,10 @@ ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *st
 
 void ph_hub_server_stop(struct ph_hub_server *server)
 {
+    const int saved_errno = errno; /* a signal handler's program goes on with it */
     atomic_store(&server->must_stop, true);
     ph__doorbell_ring(server->bell[1]);
+    errno = saved_errno;
 }
 
 static void close_descriptor(int descriptor)

@@ -5,6 +5,7 @@
  * (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the beginning, at each checkpoint_every'th
  * iteration that the disk keeps up with, on demand, and when the hub is stopped in good order. A job that goes on from its
  * file reads it in a task, too, while it is in the state PH_TENANT_LOADING. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,9 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     free(wanted);
     if (!is_there)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);
+    if (server->num_tenants >= server->options.max_jobs)
+        return ph_fail(
+            PH_ERROR_MEMORY, "%s: the hub has %u jobs already, as many as it may", path, server->num_tenants);
     PH_TRY(ph__tenant_create(&head.settings, &tenant));
     tenant->saves.has_file = tenant->saves.is_found = true;
     tenant->saves.has_parameters = head.num_keys > 0;
@@ -51,18 +55,26 @@ static ph_status visit_file(void *argument, const char *name)
     else if (ph__path_ends_in(name, PH_CHECKPOINT_TEMPORARY_ENDING))
         unlink(path);
     else if (ph__path_ends_in(name, PH_CHECKPOINT_ENDING) && restore_file(server, path) != PH_OK)
-        ph__server_log_checkpoint_failed(server, "checkpoint_not_used");
+        ph__server_log_checkpoint_failed(server, NULL, "checkpoint_not_used");
     ph__arena_fini(&arena);
     return status;
+}
+
+static ph_status open_folder(struct ph_hub_server *server, const char *path)
+{
+    PH_TRY(ph__directory_create(path));
+    const ph_status status = ph__directory_lock(path, &server->checkpoint_lock);
+    if (status != PH_OK)
+        return status == PH_ERROR_USAGE ? PH_ERROR_CONFIG : status; /* another hub's: the option cannot be */
+    return ph__directory_visit(path, visit_file, server);
 }
 
 ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
 {
     if (server->options.checkpoint_folder == NULL)
         return PH_OK;
-    PH_TRY(ph__directory_create(server->options.checkpoint_folder));
-    PH_TRY(ph__directory_lock(server->options.checkpoint_folder, &server->checkpoint_lock));
-    return ph__directory_visit(server->options.checkpoint_folder, visit_file, server);
+    return ph__server_name_option(
+        "checkpoint_folder", open_folder(server, server->options.checkpoint_folder));
 }
 
 ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name)
@@ -96,15 +108,19 @@ static ph_status start_task(struct ph_hub_server *server, struct ph_tenant *tena
     return status;
 }
 
-/* Of all that wait for a checkpoint up to this number. */
+/* Of all that wait for a checkpoint up to this number. What an answer that cannot be sent says of itself is for nobody:
+ * ph_error_text() stays. */
 static void answer_waiting(
     struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status)
 {
+    char text[PH_HUB_MAX_TEXT + 1];
+    snprintf(text, sizeof text, "%s", ph_error_text());
     for (struct ph_session *session = server->sessions; session != NULL; session = session->next) {
         if (session->awaited != tenant || session->awaited_number > number)
             continue;
         session->awaited = NULL;
         ph__session_answer(session, status);
+        ph_fail(status, "%s", text);
     }
 }
 
@@ -179,7 +195,7 @@ static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant
         saves->snapshot = NULL;
         return;
     }
-    ph__server_log_checkpoint_failed(server, "checkpoint_not_written");
+    ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     answer_waiting(server, tenant, saves->num_begun, status);
 }
 
@@ -232,7 +248,7 @@ static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant 
 /* The service could not be made durable, so it is none. */
 static void give_up(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
 {
-    ph__server_log_checkpoint_failed(server, "checkpoint_not_written");
+    ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     answer_waiting(server, tenant, UINT64_MAX, status);
     ph__server_end_run(server, tenant, status, ph_error_text());
     ph__server_forget(server, tenant);
@@ -295,7 +311,7 @@ static bool wrote(
         return false;
     }
     if (status != PH_OK)
-        ph__server_log_checkpoint_failed(server, "checkpoint_not_written");
+        ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     else if (saves->has_parameters)
         ph__server_log_checkpoint(server, tenant);
     answer_waiting(server, tenant, saves->task_number, status);
@@ -358,7 +374,7 @@ void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
     if (tenant->saves.task == NULL)
         return;
     if (ph__checkpoint_task_finish(tenant->saves.task, &snapshot) != PH_OK)
-        ph__server_log_checkpoint_failed(server, "checkpoint_not_finished");
+        ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_finished");
     ph__snapshot_destroy(snapshot);
 }
 

@@ -82,7 +82,7 @@ void ph__server_session_ends(struct ph_session *session)
     if (session->tenant == NULL)
         return;
     session->server->counts.ended_workers++;
-    end_worker(session->server, session->tenant, session->rank, "its process has ended");
+    end_worker(session->server, session->tenant, session->rank, session->why);
 }
 
 void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text)

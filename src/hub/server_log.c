@@ -131,8 +131,13 @@ void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_ten
         COUNT("iteration", tenant->saves.iteration));
 }
 
-void ph__server_log_checkpoint_failed(struct ph_hub_server *server, const char *event)
+void ph__server_log_checkpoint_failed(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event)
 {
     server->counts.failed_checkpoints++;
-    PH_LOG(server->log, PH_LOG_ERROR, event, TEXT("reason", ph_error_text()));
+    if (tenant != NULL)
+        PH_LOG(server->log, PH_LOG_ERROR, event, TEXT("job", tenant->settings.name),
+            TEXT("reason", ph_error_text()));
+    else
+        PH_LOG(server->log, PH_LOG_ERROR, event, TEXT("reason", ph_error_text()));
 }

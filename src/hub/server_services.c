@@ -125,6 +125,19 @@ ph_status ph__server_request_create(struct ph_session *session, const struct ph_
     return PH_OK;
 }
 
+/* false: it is gone already. Where it has a file it is gone when that is. */
+static bool end_service(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
+    ph__server_log_service(server, tenant, "service_destroyed");
+    if (server->options.checkpoint_folder == NULL) {
+        ph__server_forget(server, tenant);
+        return false;
+    }
+    tenant->state = PH_TENANT_ENDING;
+    return true;
+}
+
 ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
 {
     struct ph_join which;
@@ -136,14 +149,10 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
             session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
         return PH_OK;
     }
-    ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
-    ph__server_log_service(server, tenant, "service_destroyed");
-    if (server->options.checkpoint_folder == NULL) {
-        ph__server_forget(server, tenant);
+    if (tenant->state != PH_TENANT_ENDING && !end_service(server, tenant)) {
         ph__session_answer(session, PH_OK);
         return PH_OK;
     }
-    tenant->state = PH_TENANT_ENDING;
     ph__server_await_checkpoint(session, tenant, UINT64_MAX);
     ph__server_keep(server, tenant);
     return PH_OK;

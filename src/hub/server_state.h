@@ -42,6 +42,8 @@ struct ph_session { /* a control connection */
     uint64_t moved_ns;             /* when it last got a step further */
     bool has_more;                 /* frames may have come that are not taken yet */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
+    char why[PH_HUB_MAX_TEXT +
+             1]; /* it is closing: what happened first; "": it was asked to, or the hub ends */
     int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be had */
     struct ph_event_source *process_source;
     struct ph_tenant *tenant; /* NULL: it has not joined */
@@ -226,8 +228,10 @@ void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_te
 void ph__server_log_ended(
     const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why);
 void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant);
-/* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... */
-void ph__server_log_checkpoint_failed(struct ph_hub_server *server, const char *event);
+/* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... tenant: NULL: whose it is, is not
+ * known. */
+void ph__server_log_checkpoint_failed(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
 const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 
 /* ---- server_checkpoints.c ---- */

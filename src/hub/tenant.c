@@ -359,17 +359,18 @@ struct core_change {
     struct ph_core *core;
     struct ph_shard *shard;
     uint32_t worker;
-    bool has_room, is_added;
+    const char *too_many; /* that it could not be added for; static, NULL: it was */
 };
 
 static void add_to_core(void *context)
 {
     struct core_change *change = context;
-    change->has_room = ph__core_has_room(change->core, ph__shard_num_workers(change->shard));
-    if (!change->has_room)
+    change->too_many = ph__core_too_many(change->core, ph__shard_num_workers(change->shard));
+    if (change->too_many != NULL)
         return;
     ph__shard_begin_touch(change->shard);
-    change->is_added = ph__core_add_shard(change->core, change->shard) == PH_OK;
+    if (ph__core_add_shard(change->core, change->shard) != PH_OK)
+        change->too_many = "connections to watch";
 }
 
 static void remove_from_core(void *context)
@@ -413,11 +414,11 @@ ph_status ph__tenant_start(struct ph_tenant *tenant)
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
         ph__core_call(tenant->cores[core], add_to_core, &change);
-        if (change.is_added)
+        if (change.too_many == NULL)
             continue;
         stop_cores(tenant, core);
-        return ph_fail(PH_ERROR_MEMORY, "service '%s': the hub has too many %s", tenant->settings.name,
-            change.has_room ? "connections to watch" : "jobs");
+        return ph_fail(
+            PH_ERROR_MEMORY, "service '%s': the hub has too many %s", tenant->settings.name, change.too_many);
     }
     tenant->state = PH_TENANT_RUNNING;
     return PH_OK;

@@ -345,6 +345,11 @@ ph_status ph__control_stream_receive(struct ph_control_stream *stream)
     return stream->is_closed ? ph_fail(PH_ERROR_PEER, "the other side has closed the connection") : PH_OK;
 }
 
+bool ph__control_stream_is_closed(const struct ph_control_stream *stream)
+{
+    return stream->is_closed;
+}
+
 static void take_descriptors(struct ph_control_stream *stream, struct ph_control_frame *frame)
 {
     memcpy(frame->descriptors, stream->received, frame->num_descriptors * sizeof(int));

@@ -62,6 +62,9 @@ bool ph__control_stream_has_output(const struct ph_control_stream *stream);
 /* Receives what has come. PH_ERROR_PEER also when the other side has closed; frames that came before can still be taken. */
 ph_status ph__control_stream_receive(struct ph_control_stream *stream);
 
+bool ph__control_stream_is_closed(
+    const struct ph_control_stream *stream); /* by the other side, as was received */
+
 /* Takes the next whole frame; false: there is none yet. */
 ph_status ph__control_stream_take(
     struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out);

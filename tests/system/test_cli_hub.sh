@@ -151,6 +151,7 @@ serves --set hub.checkpoint_folder=kept
 succeeds hub bench "$address" --sizes 4K,64K --rounds 3
 contains hub.err 'event=checkpoint_written'
 [ -z "$(ls kept)" ] || complain 'a measurement has left its checkpoint'
+fails 2 'checkpoint_folder (hub.checkpoint_folder): kept: somebody else works' hub --set hub.checkpoint_folder=kept
 stops TERM 143
 
 (umask 077 && echo 'a secret that both sides know' >secret && echo 'another secret, just as long' >wrong)
@@ -181,6 +182,7 @@ fails 2 'hub.wait' hub --set hub.wait=often
 fails 2 'absent.yaml' hub --config absent.yaml
 fails 2 'hub.secret_file): absent' hub --secret-file absent
 fails 2 'hub.checkpoint_folder' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
+fails 5 'hub.checkpoint_folder): hub.yaml/kept' hub --set hub.checkpoint_folder=hub.yaml/kept
 fails 2 'hub.aggregation: wide' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'metrics' hub --metrics ''
 fails 5 'absent/trace.json' hub --trace absent/trace.json

@@ -196,15 +196,15 @@ static void shards_come_and_go_while_others_run(void **state)
 
 struct visit {
     const struct hall *hall;
-    bool has_room, has_room_for_many, has_room_for_too_many;
+    const char *too_many, *too_many_with_many, *too_many_with_too_many;
 };
 
 static void ask_for_room(void *context)
 {
     struct visit *visit = context;
-    visit->has_room = ph__core_has_room(visit->hall->core, 1);
-    visit->has_room_for_many = ph__core_has_room(visit->hall->core, MAX_LINKS - 2);
-    visit->has_room_for_too_many = ph__core_has_room(visit->hall->core, MAX_LINKS - 1);
+    visit->too_many = ph__core_too_many(visit->hall->core, 1);
+    visit->too_many_with_many = ph__core_too_many(visit->hall->core, MAX_LINKS - 2);
+    visit->too_many_with_too_many = ph__core_too_many(visit->hall->core, MAX_LINKS - 1);
 }
 
 static void there_is_room_for_so_many_shards_and_links(void **state)
@@ -215,14 +215,17 @@ static void there_is_room_for_so_many_shards_and_links(void **state)
     open_hall(&hall);
     core_job_start(add_job(&hall, 4096, 2, &never), hall.core);
     ph__core_call(hall.core, ask_for_room, &visit);
-    assert_true(visit.has_room && visit.has_room_for_many && !visit.has_room_for_too_many);
+    assert_null(visit.too_many);
+    assert_null(visit.too_many_with_many);
+    assert_string_equal(visit.too_many_with_too_many, "links to workers");
     core_job_start(add_job(&hall, 4096, 1, &never), hall.core);
     core_job_start(add_job(&hall, 4096, 1, &never), hall.core);
     ph__core_call(hall.core, ask_for_room, &visit);
-    assert_false(visit.has_room);
+    assert_string_equal(visit.too_many, "jobs");
     core_job_stop(&hall.jobs[0], hall.core);
     ph__core_call(hall.core, ask_for_room, &visit);
-    assert_true(visit.has_room && visit.has_room_for_many);
+    assert_null(visit.too_many);
+    assert_null(visit.too_many_with_many);
     close_hall(&hall);
 }
 

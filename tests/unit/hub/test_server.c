@@ -1,5 +1,6 @@
 /* What a hub takes and what it refuses: services, quotas, workers, and strangers. */
 #include <dirent.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -479,6 +480,19 @@ static void workers_hear_that_their_hub_ends(void **state)
     hub_workers_fini(&workers);
 }
 
+/* So often that its bell cannot ring any more. */
+static void a_signal_handler_that_stops_a_hub_leaves_errno_alone(void **state)
+{
+    (void)state;
+    struct ph_hub_server *server;
+    assert_ok(ph_hub_server_create(&(struct ph_hub_server_options){.num_threads = 1}, &server));
+    errno = 7;
+    for (int i = 0; i < 100000 && errno == 7; i++)
+        ph_hub_server_stop(server);
+    assert_int_equal(errno, 7);
+    ph_hub_server_destroy(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +513,7 @@ int main(void)
         cmocka_unit_test(another_version_of_the_interface_is_refused),
         cmocka_unit_test(a_hub_that_has_ended_leaves_no_descriptor_open),
         cmocka_unit_test(workers_hear_that_their_hub_ends),
+        cmocka_unit_test(a_signal_handler_that_stops_a_hub_leaves_errno_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,99 +9,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "hub/server_state.h"
-#include "support/hub_thread.h"
+#include "support/hub_turns.h"
 
 enum { FEW_DESCRIPTORS = 64, NUM_SILENT = 70, TURN_MS = 20, MAX_TURNS = 1000 };
 
 static const struct ph_hub_key a_key = {.num_elements = 5000, .dtype = PH_F32};
-
-/* ---- a hub whose turns the test takes ---------------------------------------------------------------------------- */
-
-static struct ph_hub_server *make_hub(void)
-{
-    const struct ph_hub_server_options options = {.num_threads = 1, .wait = PH_HUB_WAIT_SLEEP};
-    struct ph_hub_server *server;
-    assert_ok(ph_hub_server_create(&options, &server));
-    return server;
-}
-
-static void take_turns(struct ph_hub_server *server)
-{
-    for (int i = 0; i < 3; i++)
-        assert_ok(ph__server_turn(server, 0));
-}
-
-/* Returns the stranger's end of a new connection. */
-static int connect_from(struct ph_hub_server *server, bool is_local)
-{
-    int ends[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    assert_ok(ph__session_open(server, ends[0], is_local));
-    return ends[1];
-}
-
-static int connect_stranger(struct ph_hub_server *server)
-{
-    return connect_from(server, true);
-}
-
-static void say(struct ph_hub_server *server, int socket, uint16_t type, const void *body, size_t size)
-{
-    unsigned char head[8];
-    struct ph_wire_writer writer;
-    ph__wire_writer_init(&writer, head, sizeof head);
-    ph__wire_put_u32(&writer, (uint32_t)size);
-    ph__wire_put_u16(&writer, type);
-    ph__wire_put_u16(&writer, 0);
-    assert_int_equal(send(socket, head, sizeof head, MSG_NOSIGNAL), sizeof head);
-    if (size > 0)
-        assert_int_equal(send(socket, body, size, MSG_NOSIGNAL), size);
-    take_turns(server);
-}
-
-static void greet(struct ph_hub_server *server, int socket)
-{
-    unsigned char bytes[64];
-    struct ph_wire_writer writer;
-    const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
-    ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_hello(&writer, &hello);
-    say(server, socket, PH_FRAME_HELLO, bytes, writer.used);
-}
-
-static void join(struct ph_hub_server *server, int socket)
-{
-    unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    const struct ph_hub_service service = hub_thread_service("job", 2);
-    const struct ph_hub_share share = {.num_hubs = 1};
-    struct ph_join wish = {.name = "job", .nonce = HUB_THREAD_NONCE, .share = share};
-    ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_service(&writer, &service, &share);
-    say(server, socket, PH_FRAME_CREATE, bytes, writer.used);
-    ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_join(&writer, &wish);
-    say(server, socket, PH_FRAME_JOIN, bytes, writer.used);
-}
 
 /* As if so much time had gone by. */
 static void let_pass(struct ph_hub_server *server, uint64_t seconds)
 {
     for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
         session->moved_ns -= seconds * 1000000000u;
-    take_turns(server);
-}
-
-/* What came is dropped; whether the hub has closed the connection. */
-static bool is_closed(int socket)
-{
-    char bytes[4096];
-    ssize_t received;
-    do
-        received = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
-    while (received > 0);
-    return received == 0 || errno != EAGAIN;
+    hub_turns_take(server);
 }
 
 /* ---- silence ----------------------------------------------------------------------------------------------------- */
@@ -109,23 +28,23 @@ static bool is_closed(int socket)
 static void who_says_nothing_is_closed_unless_it_is_a_worker(void **state)
 {
     (void)state;
-    struct ph_hub_server *server = make_hub();
-    const int mute = connect_stranger(server), slow = connect_stranger(server);
-    const int greeted = connect_stranger(server), worker = connect_stranger(server);
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const int mute = hub_turns_connect(server, true), slow = hub_turns_connect(server, true);
+    const int greeted = hub_turns_connect(server, true), worker = hub_turns_connect(server, true);
     assert_int_equal(
         send(slow, "\x26\0\0\0\x01", 5, MSG_NOSIGNAL), 5); /* a greeting's head, not to its end */
-    greet(server, greeted);
-    greet(server, worker);
-    join(server, worker);
+    hub_turns_greet(server, greeted);
+    hub_turns_join(server, worker, 0);
     let_pass(server, 5);
-    assert_false(is_closed(mute) || is_closed(slow) || is_closed(greeted) || is_closed(worker));
+    assert_false(hub_turns_is_closed(mute) || hub_turns_is_closed(slow) || hub_turns_is_closed(greeted) ||
+                 hub_turns_is_closed(worker));
     assert_int_equal(server->num_strangers, 3);
     let_pass(server, 6);
-    assert_true(is_closed(mute) && is_closed(slow) && is_closed(greeted));
+    assert_true(hub_turns_is_closed(mute) && hub_turns_is_closed(slow) && hub_turns_is_closed(greeted));
     assert_int_equal(server->counts.silent_connections, 3);
     assert_int_equal(server->num_strangers, 0);
     let_pass(server, 3600); /* the job's other worker may be long in coming */
-    assert_false(is_closed(worker));
+    assert_false(hub_turns_is_closed(worker));
     assert_non_null(server->sessions->tenant);
     close(mute);
     close(slow);
@@ -137,13 +56,13 @@ static void who_says_nothing_is_closed_unless_it_is_a_worker(void **state)
 static void who_goes_on_asking_is_not_closed(void **state)
 {
     (void)state;
-    struct ph_hub_server *server = make_hub();
-    const int asking = connect_stranger(server);
-    greet(server, asking);
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const int asking = hub_turns_connect(server, true);
+    hub_turns_greet(server, asking);
     for (int i = 0; i < 3; i++) {
         let_pass(server, 6);
-        assert_false(is_closed(asking));
-        say(server, asking, PH_FRAME_STATUS, "\0\0", 2);
+        assert_false(hub_turns_is_closed(asking));
+        hub_turns_say(server, asking, PH_FRAME_STATUS, "\0\0", 2);
     }
     close(asking);
     ph_hub_server_destroy(server);
@@ -156,12 +75,11 @@ static void a_worker_of_another_host_is_told_apart(void **state)
 {
     (void)state;
     char answer[4096] = "";
-    struct ph_hub_server *server = make_hub();
-    const int far = connect_from(server, false);
-    greet(server, far);
-    join(server, far);
-    assert_false(is_closed(far));
-    say(server, far, PH_FRAME_STATUS, "\0\0", 2);
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const int far = hub_turns_connect(server, false);
+    hub_turns_join(server, far, 0);
+    assert_false(hub_turns_is_closed(far));
+    hub_turns_say(server, far, PH_FRAME_STATUS, "\0\0", 2);
     assert_true(recv(far, answer, sizeof answer - 1, 0) > 8);
     assert_non_null(strstr(answer + 8, "its process is on another host")); /* behind the frame's head */
     close(far);
@@ -174,21 +92,20 @@ static void a_stranger_is_believed_little(void **state)
 {
     (void)state;
     static const char zeros[5000];
-    struct ph_hub_server *server = make_hub();
-    const int early = connect_stranger(server);
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const int early = hub_turns_connect(server, true);
     assert_int_equal(send(early, "\x58\2\0\0\6\0\0\0", 8, MSG_NOSIGNAL), 8); /* 600 bytes would follow */
-    take_turns(server);
-    assert_true(is_closed(early));
-    const int greeted = connect_stranger(server);
-    greet(server, greeted);
+    hub_turns_take(server);
+    assert_true(hub_turns_is_closed(early));
+    const int greeted = hub_turns_connect(server, true);
+    hub_turns_greet(server, greeted);
     assert_int_equal(send(greeted, "\x88\x13\0\0\6\0\0\0", 8, MSG_NOSIGNAL), 8); /* 5000 bytes */
-    take_turns(server);
-    assert_true(is_closed(greeted));
-    const int worker = connect_stranger(server);
-    greet(server, worker);
-    join(server, worker);
-    say(server, worker, PH_FRAME_INIT, zeros, sizeof zeros / PH_HUB_KEY_BYTES * PH_HUB_KEY_BYTES);
-    assert_false(is_closed(worker)); /* it has heard that these are no keys */
+    hub_turns_take(server);
+    assert_true(hub_turns_is_closed(greeted));
+    const int worker = hub_turns_connect(server, true);
+    hub_turns_join(server, worker, 0);
+    hub_turns_say(server, worker, PH_FRAME_INIT, zeros, sizeof zeros / PH_HUB_KEY_BYTES * PH_HUB_KEY_BYTES);
+    assert_false(hub_turns_is_closed(worker)); /* it has heard that these are no keys */
     close(early);
     close(greeted);
     close(worker);
@@ -209,7 +126,7 @@ static void without_descriptors_the_hub_rests_and_then_takes_who_waits(void **st
 {
     (void)state;
     struct rlimit before;
-    struct ph_hub_server *server = make_hub();
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
     int waiting;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     assert_ok(ph__socket_connect(ph_hub_server_address(server), HUB_THREAD_TIMEOUT_MS, &waiting));

@@ -1,0 +1,32 @@
+/* A hub whose turns the test takes, and connections to it whose other ends the test has: so that what is said, and when, is known
+ * to the byte. */
+#ifndef PH_TEST_HUB_TURNS_H
+#define PH_TEST_HUB_TURNS_H
+
+#include "hub/server_state.h"
+#include "support/hub_thread.h"
+
+/* One core thread where the options do not say. */
+struct ph_hub_server *hub_turns_begin(struct ph_hub_server_options options);
+void hub_turns_take(struct ph_hub_server *server); /* some, without waiting */
+
+/* Returns the stranger's end of a new connection. */
+int hub_turns_connect(struct ph_hub_server *server, bool is_local);
+
+/* Sends a frame; whoever says it takes turns after that. */
+void hub_turns_put(int socket, uint16_t type, const void *body, size_t size);
+void hub_turns_say(struct ph_hub_server *server, int socket, uint16_t type, const void *body, size_t size);
+
+void hub_turns_greet(struct ph_hub_server *server, int socket);
+/* Bodies of a service "job" of two workers, and of what names it. Return their sizes. */
+size_t hub_turns_service(unsigned char body_out[PH_HUB_MAX_BODY]);
+size_t hub_turns_which(uint32_t rank, unsigned char body_out[PH_HUB_MAX_BODY]);
+/* Greets, creates that service and joins it. */
+void hub_turns_join(struct ph_hub_server *server, int socket, uint32_t rank);
+
+/* Takes the next ANSWER or FAILED that has come, and drops what comes before it; false: there is none. */
+bool hub_turns_answer(int socket, struct ph_answer *answer_out);
+/* What came is dropped; whether the hub has closed the connection. */
+bool hub_turns_is_closed(int socket);
+
+#endif
