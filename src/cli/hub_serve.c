@@ -1,5 +1,6 @@
 /* phloem hub [--config FILE]: a parameter hub. */
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/stop.h"
@@ -71,10 +72,21 @@ static ph_status run_until_stopped(struct ph_hub_server *server)
     return ph_fail(ph__stop_status(stop_signal), "stopped by a signal; all jobs were ended before");
 }
 
+/* Workers cost descriptors, and nothing here minds large ones: all that the system lets it have. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)!setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static ph_status serve(const struct request *request)
 {
     const struct ph_hub_server_options options = ph__hub_server_options(&request->settings, STDERR_FILENO);
     struct ph_hub_server *server;
+    raise_descriptor_limit();
     if (options.trace_path != NULL)
         PH_TRY(cli_output_try(options.trace_path));
     PH_TRY(ph_hub_server_create(&options, &server));

@@ -226,9 +226,9 @@ void ph__session_give_up(struct ph_session *session)
     session->is_closing = true;
 }
 
-void ph__session_trust(struct ph_session *session)
+void ph__session_limit(struct ph_session *session, size_t max_bytes)
 {
-    ph__control_stream_limit(session->stream, PH_HUB_MAX_KEYS_BODY);
+    ph__control_stream_limit(session->stream, max_bytes);
 }
 
 /* ---- the other side's process ---- */

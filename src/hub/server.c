@@ -142,7 +142,8 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__server_listen(server));
     PH_TRY(ph__server_open_metrics(server));
     PH_TRY(ph__server_open_trace(server));
-    return ph__server_start_cores(server);
+    PH_TRY(ph__server_start_cores(server));
+    return ph__server_count_descriptors(server);
 }
 
 ph_status ph_hub_server_create(const struct ph_hub_server_options *options, struct ph_hub_server **server_out)

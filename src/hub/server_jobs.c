@@ -6,9 +6,17 @@
 #include <unistd.h>
 
 #include "base/random_bytes.h"
+#include "base/sizes.h"
 #include "hub/server_state.h"
 
 /* ---- the end of a run ---- */
+
+/* It is a worker's no longer, and has nothing long to say. */
+static void part(struct ph_session *session)
+{
+    session->tenant = NULL;
+    ph__session_limit(session, PH_HUB_MAX_BODY);
+}
 
 /* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
 static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_writer *why)
@@ -18,7 +26,8 @@ static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_write
         tenant->members[i] = (struct ph_member){0};
         if (session == NULL)
             continue;
-        session->tenant = session->awaited = NULL; /* what it waits for ends, too */
+        part(session);
+        session->awaited = NULL; /* what it waits for ends, too */
         ph__session_send(session, PH_FRAME_FAILED, why, NULL, 0);
     }
     tenant->num_joined = 0;
@@ -60,7 +69,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
     struct ph_session *session = tenant->members[rank].session;
     ph__server_log_failed(server, tenant, rank, why);
     if (session != NULL)
-        session->tenant = NULL;
+        part(session);
     if (tenant->state == PH_TENANT_GATHERING) {
         forget_member(tenant, rank);
         return;
@@ -120,8 +129,18 @@ static ph_status check_join(
         return ph_fail(PH_ERROR_PEER, "service '%s' is running, without worker %u", join->name, join->rank);
     if (join->way == PH_WAY_SHARED && !session->is_local)
         return ph_fail(PH_ERROR_PEER, "shared memory is handed out over the local socket only");
+    PH_TRY(ph__server_check_descriptors(session, tenant, join->way == PH_WAY_SHARED));
     *tenant_out = tenant;
     return PH_OK;
+}
+
+/* How large a frame may be that tells a worker's keys. Of its job's memory a key takes a cache line for each worker's gradient at
+ * least, four times what it takes in a frame: more keys than that need not be read. */
+static size_t keys_limit(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+{
+    const uint64_t left = ph__server_bytes_left(server);
+    const uint64_t most = left / (4 * (uint64_t)tenant->settings.service.num_workers);
+    return (size_t)ph__min(ph__max(most, PH_HUB_MAX_BODY), PH_HUB_MAX_KEYS_BODY);
 }
 
 static ph_status request_join(struct ph_session *session, const struct ph_control_frame *frame)
@@ -139,12 +158,17 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     const struct ph_hub_service *service = &tenant->settings.service;
     const bool is_shared = join.way == PH_WAY_SHARED;
     const bool has_own = is_shared && (join.has_own_parameters || service->mode != PH_HUB_SYNCHRONOUS);
-    tenant->members[join.rank] = (struct ph_member){
-        .session = session, .is_shared = is_shared, .way = join.way, .has_own_parameters = has_own};
+    if (tenant->num_joined == 0)
+        tenant->max_keys_bytes = keys_limit(session->server, tenant);
+    tenant->members[join.rank] = (struct ph_member){.session = session,
+        .is_shared = is_shared,
+        .way = join.way,
+        .has_own_parameters = has_own,
+        .keys_bytes = 2 * tenant->max_keys_bytes}; /* memory for what comes grows by doubling */
     tenant->num_joined++;
     session->tenant = tenant;
     session->rank = join.rank;
-    ph__session_trust(session);
+    ph__session_limit(session, tenant->max_keys_bytes);
     ph__server_log_joined(session);
     const struct ph_joined joined = {.num_workers = service->num_workers,
         .depth = service->depth,
@@ -283,7 +307,9 @@ static ph_status request_init(struct ph_session *session, const struct ph_contro
         return PH_OK;
     }
     tenant->members[session->rank].has_keys = true;
+    tenant->members[session->rank].keys_bytes = 0;
     tenant->num_with_keys++;
+    ph__session_limit(session, PH_HUB_MAX_BODY);
     if (tenant->num_with_keys < tenant->settings.service.num_workers)
         return PH_OK;
     if (session->server->options.checkpoint_folder != NULL) {

@@ -6,7 +6,6 @@
  * what comes waits in their queues, and the control thread has its time for the jobs. */
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,7 +17,7 @@
 #define SHORT_PATIENCE_NS 1000000000u /* ... while others wait */
 #define DEAF_NS 100000000u            /* when no descriptor can be had */
 #define DEAF_TURN_MS 100              /* at most, to look again whether there is room */
-#define STRANGERS_PART 4              /* of the descriptors */
+#define STRANGERS_PART 8              /* of the descriptors: each may take two */
 #define LEAST_STRANGERS 8u
 #define MOST_STRANGERS 1024u
 
@@ -113,12 +112,9 @@ int ph__server_listen_timeout_ms(const struct ph_hub_server *server)
 
 /* ---- listening ---- */
 
-static uint32_t choose_max_strangers(void)
+static uint32_t choose_max_strangers(uint64_t max_descriptors)
 {
-    struct rlimit descriptors;
-    if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0)
-        return LEAST_STRANGERS;
-    const rlim_t part = descriptors.rlim_cur / STRANGERS_PART;
+    const uint64_t part = max_descriptors / STRANGERS_PART;
     if (part > MOST_STRANGERS)
         return MOST_STRANGERS;
     return part > LEAST_STRANGERS ? (uint32_t)part : LEAST_STRANGERS;
@@ -138,7 +134,8 @@ static ph_status choose_local_name(struct ph_hub_server *server)
 ph_status ph__server_listen(struct ph_hub_server *server)
 {
     const char *address = server->options.address != NULL ? server->options.address : DEFAULT_ADDRESS;
-    server->max_strangers = choose_max_strangers();
+    server->max_descriptors = ph__server_max_descriptors();
+    server->max_strangers = choose_max_strangers(server->max_descriptors);
     PH_TRY(ph__server_name_option("address", ph__socket_listen(address, &server->listening)));
     PH_TRY(ph__socket_address(server->listening, server->address));
     if (server->secret == NULL && !ph__socket_is_loopback(server->listening))

@@ -2,6 +2,7 @@
  *
  *     server.c                               the thread and its life
  *     server_listen.c, hub_session.c         control connections
+ *     server_descriptors.c                   how many more there may be
  *     server_services.c, server_jobs.c       what these ask for
  *     server_checkpoints.c                   how jobs outlive deaths
  *     server_cores.c                         core threads, and where they run
@@ -87,6 +88,8 @@ struct ph_hub_server {
     struct ph_autotune tuning; /* of chunks */
     int listening, listening_local;
     uint32_t num_strangers, max_strangers; /* connections that are no worker's */
+    uint64_t max_descriptors;              /* of the process */
+    uint64_t num_own_descriptors;          /* that were open when the hub had started */
     bool is_deaf;                          /* none is taken, until ... */
     uint64_t deaf_until_ns;                /* ... then, and until there are fewer strangers */
     char address[PH_ADDRESS_BYTES], local_socket[PH_HUB_MAX_SOCKET_NAME + 1];
@@ -132,8 +135,8 @@ void ph__session_answer(struct ph_session *session, ph_status status); /* with p
 bool ph__session_is_stranger(const struct ph_session *session);
 /* Closes it later, for nothing has come from it. */
 void ph__session_give_up(struct ph_session *session);
-/* It has become a worker's, and may tell keys. */
-void ph__session_trust(struct ph_session *session);
+/* How large a frame of it may be from now on. What was kept for larger ones is given back. */
+void ph__session_limit(struct ph_session *session, size_t max_bytes);
 /* A turn takes a few frames of each connection: whether there are more, and taking a few more of each. */
 bool ph__server_has_more(const struct ph_hub_server *server);
 void ph__server_go_on(struct ph_hub_server *server);
@@ -145,6 +148,14 @@ ph_status ph__server_listen(struct ph_hub_server *server);
  * room for them. After each turn. */
 void ph__server_sweep_sessions(struct ph_hub_server *server);
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
+
+/* ---- server_descriptors.c ---- */
+
+uint64_t ph__server_max_descriptors(void);
+ph_status ph__server_count_descriptors(struct ph_hub_server *server); /* when it has started */
+/* PH_ERROR_MEMORY where there would be none for the links of one more worker. */
+ph_status ph__server_check_descriptors(
+    const struct ph_session *session, const struct ph_tenant *tenant, bool is_shared);
 
 /* ---- server_jobs.c ---- */
 

@@ -31,7 +31,8 @@ struct ph_member {              /* a worker, by rank */
     struct ph_session *session; /* NULL: not there */
     bool is_shared, has_own_parameters;
     enum ph_way way;
-    uint64_t token; /* that connections for its links show */
+    uint64_t token;    /* that connections for its links show */
+    size_t keys_bytes; /* of memory that its keys may take on the way, until it has told them */
     bool has_keys, is_linked, is_ready, has_left;
     char addresses[256]; /* of this hub that its links over TCP go to, " " before each, as far as they fit */
 };
@@ -78,6 +79,7 @@ struct ph_tenant {
     struct ph_tenant_saves saves;
     struct ph_member *members; /* (num_workers) */
     uint32_t num_joined, num_with_keys, num_linked, num_ready;
+    size_t max_keys_bytes;    /* of a frame that tells them, since the first worker joined */
     struct ph_init_key *keys; /* (num_keys), from the first worker that told them; NULL while none has */
     size_t num_keys;
     struct ph_tenant_past past;
@@ -143,7 +145,8 @@ size_t ph__tenant_ring_capacity(const struct ph_tenant *tenant, size_t num_fulle
 ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
     const struct ph_layout_sizes *sizes, size_t num_fullest);
 
-/* What it takes now: num_bytes, and a snapshot whose run has ended until it is written. */
+/* What it takes now: num_bytes; a snapshot whose run has ended, until it is written; what its workers may say until they have told
+ * their keys. */
 uint64_t ph__tenant_bytes(const struct ph_tenant *tenant);
 
 /* ---- links ---- */

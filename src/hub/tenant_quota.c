@@ -72,8 +72,12 @@ uint64_t ph__tenant_bytes(const struct ph_tenant *tenant)
 {
     const struct ph_tenant_saves *saves = &tenant->saves;
     const bool is_of_run = tenant->num_bytes > 0 && saves->task_run == saves->num_runs;
-    return tenant->num_bytes +
-           (saves->task != NULL && !is_of_run ? ph__checkpoint_task_bytes(saves->task) : 0);
+    uint64_t bytes = tenant->num_bytes;
+    if (saves->task != NULL && !is_of_run)
+        bytes += ph__checkpoint_task_bytes(saves->task);
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        bytes += tenant->members[i].keys_bytes;
+    return bytes;
 }
 
 static uint64_t book_bytes(const struct ph_tenant *tenant, const struct ph_tenant_options *options,

@@ -121,11 +121,6 @@ int ph__control_stream_socket(const struct ph_control_stream *stream)
     return stream->socket;
 }
 
-void ph__control_stream_limit(struct ph_control_stream *stream, size_t max_bytes)
-{
-    stream->max_bytes = max_bytes;
-}
-
 void ph__control_stream_refuse_descriptors(struct ph_control_stream *stream)
 {
     stream->refuses_descriptors = true;
@@ -140,6 +135,28 @@ static ph_status make_room(struct buffer *buffer, size_t size)
         buffer->begin = 0;
     }
     return ph__array_reserve((void **)&buffer->bytes, &buffer->capacity, buffer->end + size, 1);
+}
+
+/* All but what is used. */
+static void give_back(struct buffer *buffer)
+{
+    memmove(buffer->bytes, buffer->bytes + buffer->begin, buffer->end - buffer->begin);
+    buffer->end -= buffer->begin;
+    buffer->begin = 0;
+    void *bytes = buffer->end > 0 ? realloc(buffer->bytes, buffer->end) : NULL;
+    if (buffer->end > 0 && bytes == NULL)
+        return; /* it stays as it is */
+    if (buffer->end == 0)
+        free(buffer->bytes);
+    buffer->bytes = bytes;
+    buffer->capacity = buffer->end;
+}
+
+void ph__control_stream_limit(struct ph_control_stream *stream, size_t max_bytes)
+{
+    stream->max_bytes = max_bytes;
+    if (stream->in.capacity > HEAD_BYTES + max_bytes + PH_FRAME_TAG_BYTES)
+        give_back(&stream->in);
 }
 
 static void append(struct buffer *buffer, const void *bytes, size_t size)

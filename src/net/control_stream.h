@@ -43,7 +43,7 @@ ph_status ph__control_stream_release(struct ph_control_stream *stream, int *sock
     struct ph_frame_key **send_key_out, struct ph_frame_key **receive_key_out);
 
 /* From now on a frame that comes with a larger body is an error, and no more is kept of what comes than one such frame takes. At
- * first max_bytes is PH_CONTROL_MAX_BYTES. */
+ * first max_bytes is PH_CONTROL_MAX_BYTES. Memory that was taken for larger frames is given back. */
 void ph__control_stream_limit(struct ph_control_stream *stream, size_t max_bytes);
 
 /* From now on whoever sends descriptors fails, and this process never holds them. */

@@ -11,7 +11,6 @@
 
 #include "net/socket.h"
 
-#define MAX_CONNECTIONS 32
 #define MAX_HEAD_BYTES ((size_t)16 << 10) /* and what a connection needs beside its head */
 #define IDLE_SECONDS 10
 #define DEFAULT_ADDRESS "127.0.0.1:0"
@@ -105,8 +104,9 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 static ph_status start_daemon(struct ph_http_server *server, int listener)
 {
     server->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, server, MHD_OPTION_LISTEN_SOCKET,
-        listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        MAX_HEAD_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+        listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PH_HTTP_MAX_CONNECTIONS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_SECONDS, MHD_OPTION_END);
     if (server->daemon == NULL)
         return ph_fail(PH_ERROR_MEMORY, "cannot begin to serve HTTP at %s", server->address);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);

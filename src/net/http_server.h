@@ -14,6 +14,7 @@
 #include "phloem/status.h"
 
 #define PH_HTTP_MAX_PAGE_BYTES ((size_t)4 << 20)
+#define PH_HTTP_MAX_CONNECTIONS 32 /* at a time */
 
 struct ph_http_page {
     const char *path; /* "/metrics"; what follows a '?' in a request does not count */

@@ -81,6 +81,14 @@ stops INT 130
 contains hub.err '{"time":"'
 contains trace.json '"name":"sum and step"'
 
+# It takes the descriptors that it may have.
+ulimit -S -n 50
+serves --set hub.log=none
+ulimit -S -n "$(ulimit -H -n)"
+limits=$(sed -n 's/^Max open files  *\([^ ]*\)  *\([^ ]*\) .*/\1 \2/p' "/proc/$hub/limits")
+[ "${limits% *}" = "${limits#* }" ] || complain "the hub may have $limits descriptors"
+stops TERM 143
+
 # Of many workers the first are listed, unless theirs is the service that is asked for.
 serves --set hub.log=none
 measures shm "$address" 67 sleep

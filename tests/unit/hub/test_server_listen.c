@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "support/hub_turns.h"
 
-enum { FEW_DESCRIPTORS = 64, NUM_SILENT = 70, TURN_MS = 20, MAX_TURNS = 1000 };
+enum { FEW_DESCRIPTORS = 96, NUM_SILENT = 110, TURN_MS = 20, MAX_TURNS = 1000 };
 
 static const struct ph_hub_key a_key = {.num_elements = 5000, .dtype = PH_F32};
 
@@ -198,10 +198,61 @@ static void silent_strangers_keep_nobody_from_a_hub_with_few_descriptors(void **
     assert_int_equal(waitpid(process, NULL, 0), process);
 }
 
+struct first_worker {
+    struct ph_hub_client *client;
+    pthread_t thread;
+    ph_status status;
+};
+
+static void *init(void *context)
+{
+    struct first_worker *worker = context;
+    worker->status = ph_hub_init(worker->client, &a_key, 1, NULL);
+    return NULL;
+}
+
+/* One client joins with as many workers as it is let, and no word after that: who has joined before still gets its links, and
+ * whoever asks an answer. */
+static void silent_workers_take_no_descriptor_that_was_promised(void **state)
+{
+    (void)state;
+    enum { NUM_FIRST = 2, NUM_GREEDY = FEW_DESCRIPTORS };
+    char address[PH_ADDRESS_BYTES];
+    struct hub_thread hub;
+    struct first_worker first[NUM_FIRST];
+    struct ph_hub_client *greedy[NUM_GREEDY] = {NULL};
+    const pid_t process = fork_hub(&hub, address);
+    const struct ph_hub_service services[] = {
+        hub_thread_service("first", NUM_FIRST), hub_thread_service("greedy", NUM_GREEDY)};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(ph_hub_create_service(&hub.options, &services[i]));
+    for (uint32_t i = 0; i < NUM_FIRST; i++)
+        assert_ok(ph_hub_connect(&hub.options, "first", HUB_THREAD_NONCE, i, &first[i].client));
+    for (uint32_t i = 0; i < NUM_GREEDY && status == PH_OK; i++)
+        status = ph_hub_connect(&hub.options, "greedy", HUB_THREAD_NONCE, i, &greedy[i]);
+    assert_int_equal(status, PH_ERROR_MEMORY);
+    assert_non_null(strstr(ph_error_text(), "descriptors of the hub"));
+    assert_ok(ph_hub_create_service(&hub.options, &services[0])); /* who only asks is answered */
+    for (uint32_t i = 0; i < NUM_FIRST; i++)
+        assert_int_equal(pthread_create(&first[i].thread, NULL, init, &first[i]), 0);
+    for (uint32_t i = 0; i < NUM_FIRST; i++) {
+        pthread_join(first[i].thread, NULL);
+        assert_int_equal(first[i].status, PH_OK);
+    }
+    for (uint32_t i = 0; i < NUM_FIRST; i++)
+        ph_hub_client_destroy(first[i].client);
+    for (uint32_t i = 0; i < NUM_GREEDY; i++)
+        ph_hub_client_destroy(greedy[i]);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    assert_int_equal(waitpid(process, NULL, 0), process);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silent_strangers_keep_nobody_from_a_hub_with_few_descriptors), /* forks: the first */
+        cmocka_unit_test(silent_workers_take_no_descriptor_that_was_promised),
         cmocka_unit_test(who_says_nothing_is_closed_unless_it_is_a_worker),
         cmocka_unit_test(who_goes_on_asking_is_not_closed),
         cmocka_unit_test(a_worker_of_another_host_is_told_apart),

@@ -2,6 +2,7 @@
 #include "net/control_stream.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "support/is_sanitized.h"
 #include "support/test_support.h"
 
 static struct ph_control_stream *sender, *receiver;
@@ -384,6 +386,30 @@ static void descriptors_come_with_their_frames(void **state)
     assert_int_equal(count_descriptors(), before);
 }
 
+/* By the allocator's own count. */
+static void what_large_frames_took_is_given_back(void **state)
+{
+    (void)state;
+    enum { LARGE = 4 << 20, SMALL = 512 };
+    static char body[LARGE];
+    struct ph_control_frame frame;
+    if (PH_IS_SANITIZED)
+        return print_message("a sanitizer owns malloc: not counted\n");
+    assert_ok(ph__control_stream_put(sender, 1, body, LARGE, NULL, 0));
+    assert_ok(ph__control_stream_put(sender, 2, "next", 4, NULL, 0));
+    while (ph__control_stream_has_output(sender)) {
+        assert_ok(ph__control_stream_flush(sender));
+        assert_ok(ph__control_stream_receive(receiver));
+    }
+    assert_true(take(&frame) && frame.size == LARGE);
+    const struct mallinfo2 before = mallinfo2();
+    ph__control_stream_limit(receiver, SMALL);
+    const struct mallinfo2 after = mallinfo2();
+    assert_true(after.uordblks + after.hblkhd + LARGE / 2 < before.uordblks + before.hblkhd);
+    assert_true(take(&frame) && frame.type == 2);
+    assert_memory_equal(frame.body, "next", 4);
+}
+
 static void as_many_come_as_the_limit_says(void **state)
 {
     (void)state;
@@ -524,6 +550,7 @@ int main(void)
         STREAM_TEST(sending_to_nobody_is_an_error_and_no_signal),
         TCP_TEST(a_reset_is_the_end),
         STREAM_TEST(descriptors_come_with_their_frames),
+        STREAM_TEST(what_large_frames_took_is_given_back),
         STREAM_TEST(as_many_come_as_the_limit_says),
         STREAM_TEST(descriptors_that_nobody_takes_are_closed),
         STREAM_TEST(more_descriptors_than_a_message_has_are_refused),
