@@ -83,7 +83,9 @@ static ph_status work(const struct worker *worker)
     PH_TRY(ph_hub_connect(&options, service.name, service.nonce, worker->rank, &client));
     const ph_status status = train(worker, client);
     ph_hub_client_destroy(client);
-    return status;
+    if (status != PH_OK || worker->rank != 0)
+        return status;
+    return ph_hub_destroy_service(&options, service.name, service.nonce); /* when all have left */
 }
 
 /* The text of an error belongs to the thread that had it. */

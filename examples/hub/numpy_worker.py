@@ -45,6 +45,8 @@ def work(address, rank, num_workers, nonce):
                 assert numpy.array_equal(client.parameters(key), wanted), f"exchange {exchange}: key {key} is wrong"
         transport = client.describe()["transport"]
         sys.stdout.write(f"rank {rank} of {num_workers}: {NUM_EXCHANGES} exchanges over {transport}, sums are right\n")
+    if rank == 0:
+        phloem_hub.destroy_service(address, "sums", nonce)  # when all have left
 
 
 def run_all_here(num_workers):

@@ -23,6 +23,7 @@ enum {
 };
 
 static const uint64_t num_iterations = 1000;
+static const char service_name[] = "survivors";
 
 struct worker {
     const char *address;
@@ -34,7 +35,7 @@ static ph_status connect_and_init(
 {
     const struct ph_hub_options options = {.address = worker->address};
     const struct ph_hub_optimizer optimizer = {.kind = PH_MOMENTUM, .learning_rate = 0.01f, .momentum = 0.9f};
-    const struct ph_hub_service service = {.name = "survivors",
+    const struct ph_hub_service service = {.name = service_name,
         .nonce = worker->nonce,
         .num_workers = (uint32_t)worker->num_workers,
         .is_mean = true,
@@ -61,14 +62,18 @@ static ph_status take_step(const struct worker *worker, struct ph_hub_client *cl
     return ph_hub_wait(client, 0);
 }
 
-/* What was learnt stays learnt, should the hub die now. */
+/* What was learnt stays learnt, should the hub die now. The service ends, with its checkpoint, when all have left. */
 static void finish(const struct worker *worker, struct ph_hub_client *client)
 {
+    const struct ph_hub_options options = {.address = worker->address};
     double sum = 0;
     for (uint32_t i = 0; i < NUM_ELEMENTS; i++)
         sum += (double)((const float *)ph_hub_parameters(client, 0))[i];
     printf("rank %u ends with a sum of %a\n", (unsigned int)worker->rank, sum);
-    if (ph_hub_leave(client) != PH_OK)
+    ph_status status = ph_hub_leave(client);
+    if (status == PH_OK && worker->rank == 0)
+        status = ph_hub_destroy_service(&options, service_name, worker->nonce);
+    if (status != PH_OK)
         fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker->rank, ph_error_text());
 }
 

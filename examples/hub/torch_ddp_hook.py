@@ -126,6 +126,8 @@ def train_through_hub(rank, ddp, address):
         finally:
             gradients.close()
         transport = client.describe()["transport"]
+    if rank == 0:
+        phloem_hub.destroy_service(address, "ddp", 1)  # when all have left
     sys.stdout.write(f"rank {rank} had {gradients.num_buckets} buckets a step, over {transport}\n")
     return losses
 

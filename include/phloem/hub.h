@@ -28,7 +28,7 @@
  *         for (; status == PH_OK && iteration < end; iteration++)
  *             status = an iteration, behind which num_tries is 0;
  *         if (status == PH_OK)
- *             what was learnt is there, and ph_hub_leave(client);
+ *             what was learnt is there; ph_hub_leave(client), and one of the workers ph_hub_destroy_service(...);
  *         ph_hub_client_destroy(client);
  *     } while (status == PH_ERROR_PEER && num_tries < most, having printed ph_error_text() and paused, longer each time);
  *
@@ -164,7 +164,9 @@ struct ph_hub_options { /* zero-initialised but for address: the defaults */
  * nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it cannot use, or the part of another hub. */
 ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service);
 
-/* Ends the service for all its workers and forgets it, checkpoint included. Asks every hub, and returns the first error. */
+/* Ends the service for all its workers and forgets it, checkpoint included; a synchronous one without PH_HUB_SHRINK whose first worker
+ * has left, when the others have left, too. So one worker leaves and then calls this. Asks every hub, and returns the first
+ * error. Nothing else ends a service but `phloem hub destroy`. */
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
 /* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with

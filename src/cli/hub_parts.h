@@ -7,6 +7,7 @@
 ph_status cli_hub_serve(int argc, char **argv);
 ph_status cli_hub_status(int argc, char **argv);
 ph_status cli_hub_bench(int argc, char **argv);
+ph_status cli_hub_destroy(int argc, char **argv);
 
 #define CLI_HUB_CONNECT_MS \
     1000 /* somebody who asks at the prompt does not wait long for a hub that is not there */

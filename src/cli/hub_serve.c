@@ -39,7 +39,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     };
     const struct cli_command command = {"hub",
         "Starts a parameter hub and prints where it listens; a signal ends it.\n"
-        "phloem hub status shows what a hub does, phloem hub bench measures it.",
+        "phloem hub status shows what a hub does, phloem hub bench measures it, phloem hub destroy\n"
+        "ends a service that nobody else does.",
         "", 0, 0, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

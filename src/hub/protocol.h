@@ -8,6 +8,7 @@
  *                     <-          WELCOME; with a secret all frames have tags from here on (net/control_stream.h)
  *     CREATE, DESTROY ->          ANSWER
  *     STATUS          ->          STATUS_TEXT: JSON (server_status.c)
+ *     END_SERVICE     ->          ANSWER; of a service's name alone, over the local socket
  *     JOIN            ->          JOINED
  *     INIT            ->          LAYOUT, when all workers have said the same INIT
  *     LINKED          ->          BEGIN, when all have
@@ -55,7 +56,8 @@ enum ph_hub_frame {
     PH_FRAME_LEAVE,
     PH_FRAME_FAILED,
     PH_FRAME_STATUS,
-    PH_FRAME_STATUS_TEXT
+    PH_FRAME_STATUS_TEXT,
+    PH_FRAME_END_SERVICE
 };
 
 #define PH_HUB_MAGIC 0x42554850u /* "PHUB" */
@@ -150,7 +152,8 @@ void ph__put_service(
 void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join);
 void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined);
 void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout);
-void ph__put_status(struct ph_wire_writer *writer, const char *service); /* "": all services */
+/* Of STATUS and END_SERVICE. "": all services. */
+void ph__put_status(struct ph_wire_writer *writer, const char *service);
 
 /* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
 ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out);

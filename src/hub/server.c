@@ -185,6 +185,7 @@ ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
     ph__server_go_on(server);
     PH_TRY(ph__server_run_metrics(server));
     ph__server_sweep_sessions(server);
+    ph__server_end_services(server);
     ph__server_count_crowd(server);
     return PH_OK;
 }

@@ -108,9 +108,8 @@ static ph_status start_task(struct ph_hub_server *server, struct ph_tenant *tena
     return status;
 }
 
-/* Of all that wait for a checkpoint up to this number. What an answer that cannot be sent says of itself is for nobody:
- * ph_error_text() stays. */
-static void answer_waiting(
+/* What an answer that cannot be sent says of itself is for nobody. */
+void ph__server_answer_waiting(
     struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -159,7 +158,7 @@ static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uin
         return;
     }
     ph__tenant_release(tenant);
-    answer_waiting(server, tenant, saves->num_begun, PH_OK);
+    ph__server_answer_waiting(server, tenant, saves->num_begun, PH_OK);
 }
 
 /* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
@@ -196,7 +195,7 @@ static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant
         return;
     }
     ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
-    answer_waiting(server, tenant, saves->num_begun, status);
+    ph__server_answer_waiting(server, tenant, saves->num_begun, status);
 }
 
 static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenant)
@@ -249,14 +248,14 @@ static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant 
 static void give_up(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
 {
     ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
-    answer_waiting(server, tenant, UINT64_MAX, status);
+    ph__server_answer_waiting(server, tenant, UINT64_MAX, status);
     ph__server_end_run(server, tenant, status, ph_error_text());
     ph__server_forget(server, tenant);
 }
 
 static void removed(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
 {
-    answer_waiting(server, tenant, UINT64_MAX, status);
+    ph__server_answer_waiting(server, tenant, UINT64_MAX, status);
     ph__server_forget(server, tenant);
 }
 
@@ -314,7 +313,7 @@ static bool wrote(
         ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     else if (saves->has_parameters)
         ph__server_log_checkpoint(server, tenant);
-    answer_waiting(server, tenant, saves->task_number, status);
+    ph__server_answer_waiting(server, tenant, saves->task_number, status);
     return true;
 }
 

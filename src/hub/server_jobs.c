@@ -476,6 +476,8 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
         return ph__server_request_create(session, frame);
     case PH_FRAME_DESTROY:
         return ph__server_request_destroy(session, frame);
+    case PH_FRAME_END_SERVICE:
+        return ph__server_request_end(session, frame);
     case PH_FRAME_JOIN:
         return request_join(session, frame);
     case PH_FRAME_INIT:

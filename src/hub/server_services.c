@@ -125,17 +125,27 @@ ph_status ph__server_request_create(struct ph_session *session, const struct ph_
     return PH_OK;
 }
 
-/* false: it is gone already. Where it has a file it is gone when that is. */
-static bool end_service(struct ph_hub_server *server, struct ph_tenant *tenant)
+/* Where it has a file it is gone when that is. */
+static void end_service(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
+    tenant->must_end = false;
     ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
     ph__server_log_service(server, tenant, "service_destroyed");
-    if (server->options.checkpoint_folder == NULL) {
-        ph__server_forget(server, tenant);
-        return false;
+    if (server->options.checkpoint_folder != NULL) {
+        tenant->state = PH_TENANT_ENDING;
+        ph__server_keep(server, tenant);
+        return;
     }
-    tenant->state = PH_TENANT_ENDING;
-    return true;
+    ph__server_answer_waiting(server, tenant, UINT64_MAX, PH_OK);
+    ph__server_forget(server, tenant);
+}
+
+/* A synchronous job has ended when its first worker has left, and its others may still have to take what that one has pushed. */
+static bool is_being_left(const struct ph_tenant *tenant)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    return tenant->state == PH_TENANT_RUNNING && tenant->num_joined < service->num_workers &&
+           service->mode == PH_HUB_SYNCHRONOUS && service->on_death == PH_HUB_ABORT;
 }
 
 ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
@@ -149,13 +159,46 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
             session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
         return PH_OK;
     }
-    if (tenant->state != PH_TENANT_ENDING && !end_service(server, tenant)) {
-        ph__session_answer(session, PH_OK);
+    ph__server_await_checkpoint(session, tenant, UINT64_MAX);
+    if (is_being_left(tenant))
+        tenant->must_end = true;
+    else if (tenant->state != PH_TENANT_ENDING)
+        end_service(server, tenant);
+    return PH_OK;
+}
+
+static ph_status check_operator(
+    const struct ph_session *session, const char *name, const struct ph_tenant *tenant)
+{
+    if (!session->is_local)
+        return ph_fail(PH_ERROR_USAGE, "a service is ended without its nonce over the local socket only");
+    return tenant != NULL ? PH_OK : ph_fail(PH_ERROR_USAGE, "there is no service '%s'", name);
+}
+
+/* The hub's own user asks, who could as well end the hub: nobody else is let in over the local socket. */
+ph_status ph__server_request_end(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    char name[PH_HUB_MAX_NAME + 1];
+    PH_TRY(ph__get_status(frame->body, frame->size, name));
+    struct ph_tenant *tenant = find_tenant(session->server, name);
+    const ph_status status = check_operator(session, name, tenant);
+    if (status != PH_OK) {
+        ph__session_answer(session, status);
         return PH_OK;
     }
     ph__server_await_checkpoint(session, tenant, UINT64_MAX);
-    ph__server_keep(server, tenant);
+    if (tenant->state != PH_TENANT_ENDING)
+        end_service(session->server, tenant);
     return PH_OK;
+}
+
+void ph__server_end_services(struct ph_hub_server *server)
+{
+    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+        next = tenant->next;
+        if (tenant->must_end && tenant->state == PH_TENANT_GATHERING)
+            end_service(server, tenant);
+    }
 }
 
 void ph__server_end_tenants(struct ph_hub_server *server)

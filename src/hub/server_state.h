@@ -178,6 +178,9 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 
 ph_status ph__server_request_create(struct ph_session *session, const struct ph_control_frame *frame);
 ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_end(struct ph_session *session, const struct ph_control_frame *frame);
+/* Destroys services that were to be when their last worker has left. After each turn. */
+void ph__server_end_services(struct ph_hub_server *server);
 /* The service of this name, also one that only a checkpoint knows of; NULL: there is none. PH_ERROR_CHECKPOINT where its file
  * cannot be used. */
 ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out);
@@ -260,6 +263,10 @@ bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant);
 
 /* The session is answered when the tenant's checkpoint of this number, or a later one, is there. */
 void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *tenant, uint64_t number);
+
+/* Answers all that wait for one of up to this number. ph_error_text() stays. */
+void ph__server_answer_waiting(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status);
 
 /* The bell was rung: perhaps shards or a task are done. */
 void ph__server_look_at_checkpoints(struct ph_hub_server *server);

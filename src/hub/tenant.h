@@ -86,6 +86,8 @@ struct ph_tenant {
     bool is_restored; /* goes on from a checkpoint, at first_iteration */
     uint64_t first_iteration;
     /* While it is linking or running: */
+    bool
+        must_end; /* it is to be destroyed when the run is over, for which its last workers are just leaving */
     bool is_going; /* all workers have been told that they may begin */
     struct ph_layout *layout;
     uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: of another hub */

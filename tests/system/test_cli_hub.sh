@@ -28,12 +28,14 @@ stops() {
     contains hub.err 'phloem: error: stopped by a signal'
 }
 
-# measures TRANSPORT [ADDRESSES [WORKERS WAIT]]: a measurement in the background that lasts, once its service is there.
+# measures TRANSPORT [ADDRESSES [WORKERS WAIT [FLAGS...]]]: a measurement in the background that lasts, once its service is there.
 measures() {
-    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "${2:-$address}" --transport "$1" --workers "${3:-2}" \
-        --wait "${4:-auto}" --sizes 64K --rounds 10000000 >bench.out 2>bench.err </dev/null &
+    transport=$1 addresses=${2:-$address} workers=${3:-2} wait=${4:-auto}
+    shift "$(($# < 4 ? $# : 4))"
+    env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "$addresses" --transport "$transport" --workers "$workers" \
+        --wait "$wait" --sizes 64K --rounds 10000000 "$@" >bench.out 2>bench.err </dev/null &
     process=$!
-    until "$PH_BINARY_DIR/phloem" hub status "$address" --seconds 0.01 | grep -q running; do
+    until "$PH_BINARY_DIR/phloem" hub status "$address" --seconds 0.01 "$@" | grep -q running; do
         kill -s 0 "$process" 2>/dev/null || complain "the measurement has ended: $(cat bench.err)"
     done
 }
@@ -102,6 +104,24 @@ stops TERM 143
 process=$!
 ends 6
 
+# A service whose nonce nobody knows is ended by the hub's user.
+(umask 077 && echo 'a secret that both sides know' >secret && echo 'another secret, just as long' >wrong)
+serves --set hub.checkpoint_folder=kept --secret-file secret
+measures shm "$address" 2 auto --secret-file secret
+succeeds hub status "$address" --seconds 0.01 --secret-file secret
+service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
+fails 2 '--secret-file' hub destroy "$address" "$service"
+fails 6 'secret' hub destroy "$address" "$service" --secret-file wrong
+fails 2 "there is no service 'absent'" hub destroy "$address" absent --secret-file secret
+[ -n "$(ls kept)" ] || complain 'the service has no checkpoint'
+succeeds hub destroy "$address" "$service" --secret-file secret
+[ -z "$(ls kept)" ] || complain 'a service has ended and left its checkpoint'
+ends 6
+contains bench.err 'the service was destroyed'
+succeeds hub status "$address" --seconds 0.01 --secret-file secret
+contains stdout 'no jobs'
+stops TERM 143
+
 # A hub that ends takes its jobs with it, and says so.
 serves --set hub.log=none
 measures shm
@@ -162,7 +182,6 @@ contains hub.err 'event=checkpoint_written'
 fails 2 'checkpoint_folder (hub.checkpoint_folder): kept: somebody else works' hub --set hub.checkpoint_folder=kept
 stops TERM 143
 
-(umask 077 && echo 'a secret that both sides know' >secret && echo 'another secret, just as long' >wrong)
 serves
 fails 2 'secret_file (--secret-file): it has none' hub status "$address" --secret-file secret
 stops TERM 143
@@ -197,6 +216,8 @@ fails 5 'absent/trace.json' hub --trace absent/trace.json
 fails 2 'one argument too many' hub serve
 fails 2 'ADDRESS' hub status
 fails 2 'ADDRESS' hub bench
+fails 2 'SERVICE' hub destroy 127.0.0.1:1
+fails 6 '127.0.0.1:1' hub destroy 127.0.0.1:1 job
 fails 6 '127.0.0.1:1' hub status 127.0.0.1:1
 fails 6 '127.0.0.1:1' hub bench 127.0.0.1:1
 fails 2 '--seconds' hub status "$address" --seconds 0

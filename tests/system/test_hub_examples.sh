@@ -88,6 +88,7 @@ ends_well() {
     wait "$first" || complain 'worker 0 failed'
     wait "$second" || complain 'worker 1 failed'
     first='' second=''
+    [ -z "$(ls "$folder")" ] || complain 'the workers have left their service behind'
     [ "$(tail -n 1 first.out | cut -d ' ' -f 3-)" = "$(tail -n 1 second.out | cut -d ' ' -f 3-)" ] ||
         complain 'the workers end with different sums'
 }

@@ -137,6 +137,59 @@ static void who_leaves_before_the_job_goes_ends_it(void **state)
     leaves_before_the_job_goes(true, PH_HUB_SHRINK);
 }
 
+static void destroy(struct ph_control_stream *stream, const char *service)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_join which = {.nonce = HUB_THREAD_NONCE, .share = {.num_hubs = 1}};
+    strcpy(which.name, service);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_join(&writer, &which);
+    say(stream, PH_FRAME_DESTROY, &writer);
+}
+
+/* Worker 0 leaves, and the service is destroyed: worker 1 can still leave where the job has ended by that. */
+static void leaves_and_destroys(enum ph_hub_on_death on_death, bool is_waited_for)
+{
+    struct hub_thread hub;
+    struct spoken workers[NUM_WORKERS];
+    struct ph_control_frame frame;
+    struct ph_control_stream *stream;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
+    struct ph_hub_service service = hub_thread_service("left", NUM_WORKERS);
+    service.on_death = on_death;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_ok(ph__client_reach_once(&hub.options, &stream));
+    begin(workers, &hub, service.name);
+    for (uint32_t rank = 0; rank < NUM_WORKERS; rank++)
+        say(workers[rank].control, PH_FRAME_ASSIGNED, NULL);
+    for (uint32_t rank = 0; rank < NUM_WORKERS; rank++)
+        hear(&workers[rank], PH_FRAME_GO);
+    ask(workers[0].control, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER);
+    destroy(stream, service.name);
+    struct spoken destroyer = {.control = stream};
+    if (!is_waited_for)
+        hear(&destroyer, PH_FRAME_ANSWER);
+    const ph_status status = ph__client_request(
+        workers[1].control, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, HUB_THREAD_TIMEOUT_MS, &frame);
+    if (is_waited_for)
+        hear(&destroyer, PH_FRAME_ANSWER);
+    assert_int_equal(status, is_waited_for ? PH_OK : PH_ERROR_PEER);
+    service.nonce++; /* the name is free */
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    for (uint32_t rank = 0; rank < NUM_WORKERS; rank++)
+        end(&workers[rank]);
+    end(&destroyer);
+    hub_thread_end(&hub);
+}
+
+static void who_destroys_having_left_waits_for_the_others(void **state)
+{
+    (void)state;
+    leaves_and_destroys(PH_HUB_ABORT, true);
+    leaves_and_destroys(PH_HUB_SHRINK, false); /* they would go on */
+}
+
 /* Many requests at once, and no word after them: all are answered, in their order. */
 static void each_frame_of_many_is_answered(void **state)
 {
@@ -172,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_leaves_before_the_job_goes_ends_it),
+        cmocka_unit_test(who_destroys_having_left_waits_for_the_others),
         cmocka_unit_test(each_frame_of_many_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Whom a hub with a folder answers and what it says: when the folder fails, when a service is destroyed twice, and when there are
+/* Whom a hub with a folder answers and what it says: when the folder fails, when services are destroyed, and when there are
  * more files than jobs that it may have. */
 #include <fcntl.h>
 #include <string.h>
@@ -106,6 +106,46 @@ static void a_service_that_is_destroyed_twice_ends_once(void **state)
     assert_int_equal(count_events("event=service_destroyed"), 1);
 }
 
+static void end_by_name(struct ph_hub_server *server, int socket, const char *name)
+{
+    unsigned char body[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, body, sizeof body);
+    ph__put_status(&writer, name);
+    hub_turns_say(server, socket, PH_FRAME_END_SERVICE, body, writer.used);
+}
+
+/* A connection over TCP could be anybody's. */
+static void without_its_nonce_a_service_is_ended_over_the_local_socket_alone(void **state)
+{
+    (void)state;
+    unsigned char body[PH_HUB_MAX_BODY];
+    struct ph_answer answer;
+    int log[2];
+    struct ph_hub_server *server = begin(fresh_folder("named"), log);
+    const int far = hub_turns_connect(server, false), near = hub_turns_connect(server, true);
+    hub_turns_greet(server, far);
+    const size_t size = hub_turns_service(body);
+    hub_turns_put(far, PH_FRAME_CREATE, body, size);
+    wait_for_answer(server, far, &answer);
+    end_by_name(server, far, "job");
+    assert_true(hub_turns_answer(far, &answer));
+    assert_int_equal(answer.status, PH_ERROR_USAGE);
+    assert_non_null(strstr(answer.text, "local socket"));
+    hub_turns_greet(server, near);
+    end_by_name(server, near, "jo");
+    assert_true(hub_turns_answer(near, &answer));
+    assert_non_null(strstr(answer.text, "there is no service 'jo'"));
+    end_by_name(server, near, "job");
+    wait_for_answer(server, near, &answer);
+    assert_int_equal(answer.status, PH_OK);
+    assert_null(server->tenants);
+    close(far);
+    close(near);
+    end(server, log);
+    assert_int_equal(count_events("event=service_destroyed job=job"), 1);
+}
+
 static void no_more_files_are_taken_up_than_there_may_be_jobs(void **state)
 {
     (void)state;
@@ -139,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_who_wait_hear_the_same_reason),
         cmocka_unit_test(a_service_that_is_destroyed_twice_ends_once),
+        cmocka_unit_test(without_its_nonce_a_service_is_ended_over_the_local_socket_alone),
         cmocka_unit_test(no_more_files_are_taken_up_than_there_may_be_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,22 @@
+/* phloem hub destroy ADDRESS SERVICE: ends a service that nobody else does. */
+#include "cli/arguments.h"
+#include "cli/hub_parts.h"
+#include "hub/client_operator.h"
+
+ph_status cli_hub_destroy(int argc, char **argv)
+{
+    struct ph_hub_options options = {.connect_timeout_ms = CLI_HUB_CONNECT_MS};
+    const struct cli_flag flags[] = {
+        {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "the hub's secret"},
+    };
+    const struct cli_command command = {"hub destroy",
+        "Ends SERVICE at the hub at ADDRESS, for all its workers, and removes its checkpoint.\n"
+        "The hub's own user may, on the hub's host.",
+        "ADDRESS SERVICE", 2, 2, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    options.address = arguments.positional[0];
+    return ph__hub_end_service(&options, arguments.positional[1]);
+}
