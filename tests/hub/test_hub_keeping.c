@@ -175,7 +175,7 @@ static void what_a_killed_hub_left_half_is_removed(void **state)
     kept_job_begin_hub(&hub, folder);
     assert_false(ph__file_exists(kept_job_path(folder, "x.safetensors.tmp")));
     assert_true(ph__file_exists(kept_job_path(folder, "notes.txt")));
-    assert_fails(ph_hub_server_create(&options, &second), PH_ERROR_USAGE, "somebody else");
+    assert_fails(ph_hub_server_create(&options, &second), PH_ERROR_CONFIG, "(hub.checkpoint_folder): ");
     test_hub_end(&hub);
 }
 
