@@ -70,6 +70,7 @@ void bench_record(struct ph_json *figures, const struct bench_figure *figure)
     ph__json_set_text(entry, "label", "measured");
     set_if_told(entry, "spread", figure->spread);
     set_text_if_told(entry, "placement", figure->placement);
+    set_text_if_told(entry, "congestion", figure->congestion);
     if (figure->of_rounds > 0) {
         ph__json_set_integer(entry, "rounds", (int64_t)figure->rounds);
         ph__json_set_integer(entry, "of_rounds", (int64_t)figure->of_rounds);

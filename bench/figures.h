@@ -26,7 +26,8 @@ struct bench_figure {
     double peer_value, ratio;
     const char *limit; /* formula, with the machine's figure that it takes */
     double of_limit;
-    const char *placement; /* of two threads: see limits.h */
+    const char *placement;  /* of two threads: see limits.h */
+    const char *congestion; /* TCP's, of sockets that name none, as a peer's */
     size_t rounds,
         of_rounds; /* so many of the rounds taken stand behind it: those of that placement; of_rounds 0: not told */
     const char *sweep, *series;   /* what is varied, and the line of the plot that this is a point of */

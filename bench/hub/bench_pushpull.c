@@ -4,7 +4,8 @@
  * (bench/peers/). In each round all contestants of a row take turns, and the latency between two processors before and after
  * each turn says what may be compared with what (bench/turns.h). Every parameter that is pulled is compared, bit by
  * bit, with what one period of the gradients must come to, outside of what is timed. Seconds are those of the slowest
- * worker, from its leaving a meeting.
+ * worker, from its leaving a meeting. All of it runs in a network namespace of its own where that may be had, so that TCP is the
+ * same for all (own_network.h).
  *
  *   shm, tcp   64 MiB from 2 workers beside peers; over shared memory also the share of copying bandwidth
  *   small      4 KiB to and fro, 50th and 99th percentile; rate: as many as go, in a second
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "bench_pushpull/own_network.h"
 #include "bench_pushpull/pushpull_rows.h"
 #include "flags.h"
 
@@ -57,6 +59,8 @@ int main(int argc, char **argv)
         {.name = "--counters", .is_set = &rows.are_counted}};
     struct bench_run told = {.rounds = DEFAULT_ROUNDS, .most_rounds = TURN_MOST_ROUNDS};
     bench_read_flags(argc, argv, &told, flags, sizeof flags / sizeof *flags);
+    own_network_enter();
+    own_network_congestion(rows.congestion);
     rows.rounds = told.rounds;
     rows.is_quick = told.is_quick;
     bench_check(ph__team_create(0, &team));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The peer of the hub's benchmarks that has no server: Open MPI's AllReduce of fp32 sums, alone or with a momentum pass.
 
-    case allreduce bytes=N [ranks=2] [transport=shm|tcp] [segment=BYTES] [yield=0|1]
+    case allreduce bytes=N [ranks=2] [transport=shm|tcp] [segment=BYTES] [yield=0|1] [path=ob1|ucx]
     allreduce COUNT  seconds of each of so many AllReduces
     training COUNT   two numbers each: seconds of the AllReduce, and of momentum over the whole model, in each rank
     latency COUNT    microseconds of AllReduces in a row, as rank 0 sees them: 50th and 99th percentile
@@ -18,7 +18,8 @@ It needs mpicc and mpirun (Debian: libopenmpi-dev, openmpi-bin). What was tuned,
   ms instead of 36 over shared memory, 36 instead of 60 over TCP. The default is what was best, 256 KiB and 1 MiB; segment=0
   leaves the choice of the algorithm to Open MPI, as do buffers of one segment;
 - shared memory is vader with cross-memory attach, its eager limit raised, so that a message of 4 KiB is one: its round trip
-  takes 2.9 us instead of 3.8. UCX was no faster, but for those, 2.6;
+  takes 2.9 us instead of 3.8. path=ucx is UCX instead, over either transport: no
+  faster, but for those, 2.6, so the benchmark tries both;
 - TCP: more links, larger buffers and a thread for progress made it no faster; only loopback is used;
 - ranks are bound to processors, as Open MPI does by itself, but not when they are more than these; yield=1 (or 0) says
   whether an idle rank yields its processor, which otherwise Open MPI decides by their number;
@@ -35,6 +36,10 @@ WARM_UP_ROUNDS = 2
 TRANSPORTS = {
     "shm": ["--mca", "btl", "self,vader", "--mca", "btl_vader_eager_limit", "8192"],
     "tcp": ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"],
+}
+UCX = {  # its transports by UCX's names
+    "shm": ["-x", "UCX_TLS=self,sm"],
+    "tcp": ["-x", "UCX_TLS=self,tcp", "-x", "UCX_NET_DEVICES=lo"],
 }
 SEGMENT_BYTES = {"shm": 256 << 10, "tcp": 1 << 20}
 SEGMENTED_RING = "5"
@@ -65,6 +70,16 @@ def allreduce_options(num_bytes, segment):
     ]
 
 
+def path_options(transport, path):
+    if path == "ob1":
+        return ["--mca", "pml", "ob1", *TRANSPORTS[transport]]
+    if path == "ucx":
+        # By itself it takes UCX for network cards alone.
+        anyhow = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
+        return ["--mca", "pml", "ucx", *anyhow, *UCX[transport]]
+    raise protocol.Skipped(f"there is no path {path}")
+
+
 def launch_options(options, ranks):
     launch = ["-n", str(ranks), "--oversubscribe"]
     if os.geteuid() == 0:
@@ -89,7 +104,7 @@ class AllReduce:
             [
                 mpirun,
                 *launch_options(options, self.ranks),
-                *("--mca", "pml", "ob1", *TRANSPORTS[transport]),
+                *path_options(transport, options.get("path", "ob1")),
                 *allreduce_options(self.num_bytes, segment),
                 *(driver.path, str(self.num_bytes)),
             ]

@@ -8,6 +8,7 @@
  *     training COUNT   two numbers each: seconds of the AllReduce, and of the momentum pass over the rank's whole model
  *     latency COUNT    50th and 99th percentile, in microseconds, of AllReduces in a row, as rank 0 sees them
  *     pingpong COUNT   the same of BYTES that go from rank 0 to rank 1 and back
+ * In these two what is sent is written each time, and what has come is read: a number of each cache line.
  * The seconds are those of the slowest rank, from its leaving a barrier. A last word "wrong" says that a sum or a weight
  * was. Between orders nobody spins: rank 0 is blocked reading, the others look for a message every 20 milliseconds. */
 #include <mpi.h>
@@ -142,7 +143,7 @@ static int is_above(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A tenth as many are made first, to settle, and not timed. */
+/* A tenth as many are made first, to settle, and not timed. What is sent is written before, and what came is read. */
 static void measure_latency(struct world *world, int calls, bool is_pingpong)
 {
     const int settling = calls / SETTLING_SHARE;
@@ -152,10 +153,12 @@ static void measure_latency(struct world *world, int calls, bool is_pingpong)
     memset(world->sum, 0, (size_t)world->count * sizeof(float));
     for (int i = -settling; i < calls; i++) {
         const double start = MPI_Wtime();
+        peer_rewrite(world->gradient, (size_t)world->count, (float)(world->rank + 1));
         if (is_pingpong)
             throw_ball(world);
         else
             reduce(world);
+        peer_look_at(world->sum, (size_t)world->count);
         if (i >= 0)
             seconds[i] = MPI_Wtime() - start;
     }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PEER_PERIOD = 128, PEER_HUGE_PAGE_BYTES = 2 << 20 };
+enum { PEER_PERIOD = 128, PEER_LINE = 16 /* numbers of a cache line */, PEER_HUGE_PAGE_BYTES = 2 << 20 };
 
 /* One period of what a run must have come to. Zero-initialised: before the first step. */
 struct peer_expected {
@@ -35,6 +35,23 @@ static inline void peer_gradient(float *gradient, size_t count, int worker)
 {
     for (size_t i = 0; i < count; i++)
         gradient[i] = (float)(worker + 1) * (float)(i % PEER_PERIOD + 1);
+}
+
+/* What a worker does between two steps, as far as caches see it: a number of each line of its gradient, (count), which is `unit`
+ * times that of worker 0, is written, as it is, so that the line is this processor's alone. */
+static inline void peer_rewrite(float *gradient, size_t count, float unit)
+{
+    volatile float *numbers = gradient;
+    for (size_t i = 0; i < count; i += PEER_LINE)
+        numbers[i] = unit * (float)(i % PEER_PERIOD + 1);
+}
+
+/* ... and a number of each line of what it has received is read. */
+static inline void peer_look_at(const float *received, size_t count)
+{
+    const volatile float *numbers = received;
+    for (size_t i = 0; i < count; i += PEER_LINE)
+        (void)numbers[i];
 }
 
 /* One period of the workers' sum. */

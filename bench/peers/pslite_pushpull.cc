@@ -10,7 +10,8 @@
  *
  * A worker reads orders, a line each, from standard input, and answers each with one line; all get the same ones:
  *     pushpull COUNT  seconds of each round, from its leaving a barrier of the workers until all its weights are there
- *     latency COUNT   50th and 99th percentile of rounds in a row without a barrier, in microseconds
+ *     latency COUNT   50th and 99th percentile of rounds in a row without a barrier, in microseconds, with the writing of
+ *                     the gradients and the reading of the weights: a number of each cache line
  * A last word "wrong" says that a weight was. Between orders all threads are blocked. */
 #include <chrono>
 #include <condition_variable>
@@ -158,7 +159,7 @@ class Worker
         std::vector<double> seconds(rounds + rounds / SETTLING_SHARE);
         ps::Postoffice::Get()->Barrier(CUSTOMER, ps::kWorkerGroup);
         for (double &one : seconds)
-            one = play_round();
+            one = play_step();
         seconds.erase(seconds.begin(), seconds.end() - static_cast<std::ptrdiff_t>(rounds));
         std::sort(seconds.begin(), seconds.end());
         std::ostringstream answer;
@@ -167,6 +168,16 @@ class Worker
     }
 
   private:
+    /* A round, its gradients being written before and its weights read: a number of each cache line. */
+    double play_step()
+    {
+        const Clock::time_point start = Clock::now();
+        peer_rewrite(gradient_, sizes_.count, static_cast<float>(ps::MyRank() + 1));
+        play_round();
+        peer_look_at(weights_, sizes_.count);
+        return std::chrono::duration<double>(Clock::now() - start).count();
+    }
+
     /* One wait for all: of each key's own, every answer would wake this thread. */
     double play_round()
     {

@@ -12,6 +12,8 @@
 #include "cli/stop_signal.h"
 
 #define WARM_UP_ROUNDS 3
+#define MOST_TOUCHED_BYTES ((size_t)64 << 10) /* of a key that would stay in the hub's caches */
+#define LINE_ELEMENTS 16                      /* of a cache line */
 
 /* ---- the service ---- */
 
@@ -47,6 +49,7 @@ struct worker {
     enum ph_hub_transport transport;
     uint32_t rank;
     size_t num_elements, num_rounds;
+    size_t num_touched;              /* elements that are written and read in each round; 0: too many */
     double *seconds;                 /* (num_rounds) the first worker's, NULL else */
     struct cli_bench_result *result; /* the first worker's */
     bool was_reached;
@@ -55,12 +58,31 @@ struct worker {
     pthread_t thread;
 };
 
+/* As training does between two steps, of a small key's gradient a number of each cache line is written, as it is: otherwise
+ * nothing but messages would change hands. */
+static void write_gradient(const struct worker *worker, struct ph_hub_client *client)
+{
+    volatile float *gradient = ph_hub_gradient(client, 0);
+    for (size_t i = 0; i < worker->num_touched; i += LINE_ELEMENTS)
+        gradient[i] = 1;
+}
+
+static void read_parameters(const struct worker *worker, struct ph_hub_client *client)
+{
+    const volatile float *parameters = ph_hub_parameters(client, 0);
+    for (size_t i = 0; i < worker->num_touched; i += LINE_ELEMENTS)
+        (void)parameters[i];
+}
+
 static ph_status run_round(const struct worker *worker, struct ph_hub_client *client)
 {
     if (ph__is_stopped(worker->service->stop_signal))
         return ph_fail(ph__stop_status(worker->service->stop_signal), "stopped by a signal");
+    write_gradient(worker, client);
     PH_TRY(ph_hub_pushpull_start(client, 0));
-    return ph_hub_wait(client, 0);
+    PH_TRY(ph_hub_wait(client, 0));
+    read_parameters(worker, client);
+    return PH_OK;
 }
 
 static ph_status run_rounds(struct worker *worker, struct ph_hub_client *client)
@@ -184,6 +206,7 @@ ph_status cli_bench_measure(const struct cli_bench_service *service, enum ph_hub
             .rank = i,
             .num_elements = num_elements,
             .num_rounds = num_rounds,
+            .num_touched = num_elements * sizeof(float) <= MOST_TOUCHED_BYTES ? num_elements : 0,
             .seconds = i == 0 ? seconds : NULL,
             .result = i == 0 ? result_out : NULL};
     if (status == PH_OK)

@@ -6,10 +6,11 @@
 
 #include "cluster.h"
 #include "limits.h"
+#include "own_network.h"
 #include "peer.h"
 #include "turns.h"
 
-enum { ROW_NAME = 192, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24 };
+enum { ROW_NAME = 192, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24, ROW_CASE = 128, ROW_WORDS = 56 };
 
 /* Of large keys, a turn. Its first finds in the caches what another contestant left there: the median is of those behind it, as in
  * what they are compared with, the machine's copying again and again. */
@@ -17,10 +18,11 @@ enum { ROW_CALLS = 7 };
 
 struct rows {
     size_t rounds;
-    bool is_quick;               /* small sizes, to see that all of it runs */
-    bool are_counted;            /* counters are printed besides */
-    const char *transport;       /* "shm" or "tcp": that alone; NULL: both */
-    struct bench_limits *limits; /* of as many threads as there are processors */
+    bool is_quick;                    /* small sizes, to see that all of it runs */
+    bool are_counted;                 /* counters are printed besides */
+    const char *transport;            /* "shm" or "tcp": that alone; NULL: both */
+    struct bench_limits *limits;      /* of as many threads as there are processors */
+    char congestion[CONGESTION_NAME]; /* of TCP, as peers have it */
     struct peer pslite[2], openmpi[2];
     struct ph_json *figures;
 };
@@ -61,5 +63,15 @@ struct row_peer {
     size_t numbers; /* of a call's answer */
 };
 turn_measure row_peer_rounds, row_peer_latency; /* context: struct row_peer */
+
+/* What a peer may be told to do, "case ...", and how that is called in reports. */
+struct row_case {
+    char line[ROW_CASE], words[ROW_WORDS];
+};
+
+/* Makes `peer` that of the row, with the case that is best: each is measured for a short while, and a line says what came of it.
+ * Returns its index; num_cases: the peer is not there or accepts none, and the row has none. */
+size_t row_peer_choose(struct row_peer *of, struct peer *peer, turn_measure *measure,
+    const struct row_case *cases, size_t num_cases);
 
 #endif

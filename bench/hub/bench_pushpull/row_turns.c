@@ -6,7 +6,7 @@
 
 #include "pushpull_rows.h"
 
-enum { MAX_ANSWERED = 64, LEAST_TRIPS = 50, TRIED_TRIPS = 20 };
+enum { MAX_ANSWERED = 64, LEAST_TRIPS = 50, TRIED_TRIPS = 20, TRIED_TURNS = 3 };
 static const double sample_seconds = 0.1; /* of round trips */
 
 bool rows_want(const struct rows *rows, size_t transport)
@@ -98,4 +98,40 @@ void row_peer_latency(void *context, double values_out[TURN_VALUES])
     const size_t count = ask_numbers(context, numbers);
     for (size_t value = 0; value < TURN_VALUES; value++)
         values_out[value] = count >= TURN_VALUES ? 1e-6 * numbers[value] : (double)NAN;
+}
+
+/* The least of some turns; NAN where the peer refuses. */
+static double try_case(struct row_peer *of, struct peer *peer, turn_measure *measure, const char *line)
+{
+    double least = (double)NAN, values[TURN_VALUES];
+    if (!peer_accepts(peer, "%s", line))
+        return least;
+    of->peer = peer;
+    for (size_t i = 0; i < TRIED_TURNS; i++) {
+        measure(of, values);
+        least = fmin(least, values[0]);
+    }
+    of->peer = NULL;
+    return least;
+}
+
+size_t row_peer_choose(struct row_peer *of, struct peer *peer, turn_measure *measure,
+    const struct row_case *cases, size_t num_cases)
+{
+    size_t best = num_cases;
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < num_cases && peer_is_there(peer); i++) {
+        const double seconds = try_case(of, peer, measure, cases[i].line);
+        if (isnan(seconds))
+            continue;
+        printf("tried: %s, %s: %.4f ms\n", peer->version, cases[i].words, 1e3 * seconds);
+        if (seconds < least) {
+            least = seconds;
+            best = i;
+        }
+    }
+    if (best == num_cases || (best + 1 < num_cases && !peer_accepts(peer, "%s", cases[best].line)))
+        return num_cases;
+    of->peer = peer;
+    return best;
 }

@@ -8,6 +8,7 @@
 #include "pushpull_rows.h"
 
 enum { NUM_WORKERS = 2, COUNTED_CALLS = 50, NUM_PEERS = 4, CONTESTANTS = 2 + NUM_PEERS };
+enum { TRIED_SIZES = 3, TRIED_STEP = 4 }; /* of a peer's pieces */
 
 struct large {
     struct rows *rows;
@@ -27,46 +28,65 @@ static void measure_copy(void *context, double values_out[TURN_VALUES])
 
 /* ---- peers --------------------------------------------------------------------------------------------------------- */
 
-static void add_peer(
-    struct large *large, size_t index, struct peer *peer, const char *verb, size_t numbers, const char *words)
+/* word: what it is in figures. */
+static void add_peer(struct large *large, size_t index, struct peer *peer, const char *word,
+    const struct row_peer *wanted, const struct row_case *cases, size_t num_cases)
 {
     struct row_peer *row = &large->peers[index];
-    char *name = large->names[index];
-    *row = (struct row_peer){.verb = verb, .calls = ROW_CALLS, .numbers = numbers};
-    snprintf(name, ROW_NAME, "%s, %s", peer->version, words);
-    for (size_t i = 0; i < ROW_WORD - 1 && words[i] != '\0'; i++)
-        large->words[index][i] = words[i] == ' ' ? '_' : words[i];
-    if (peer_is_there(peer))
-        row->peer = peer;
+    *row = *wanted;
+    const size_t chosen = row_peer_choose(row, peer, row_peer_rounds, cases, num_cases);
+    snprintf(large->words[index], ROW_WORD, "%s", word);
+    snprintf(large->names[index], ROW_NAME, "%s, %s", peer->version,
+        chosen < num_cases ? cases[chosen].words : "");
     large->contestants[2 + index] =
-        (struct contestant){.name = name, .measure = row_peer_rounds, .context = row};
+        (struct contestant){.name = large->names[index], .measure = row_peer_rounds, .context = row};
+}
+
+/* Sizes about the one that was best where it was tuned. */
+static size_t tried_size(size_t usual, size_t index)
+{
+    return usual / TRIED_STEP * (index == 0 ? 1 : index == 1 ? TRIED_STEP : TRIED_STEP * TRIED_STEP);
 }
 
 static void add_pslite(struct large *large, size_t index, const char *transport)
 {
-    struct peer *peer = &large->rows->pslite[index];
-    char words[ROW_WORD];
-    snprintf(words, sizeof words, "pslite %s", transport);
-    const bool is_ready = peer_is_there(peer) &&
-                          peer_accepts(peer, "case pushpull bytes=%zu workers=%d chunk=1048576 transport=%s",
-                              large->bytes, NUM_WORKERS, transport);
-    add_peer(large, index, peer, "pushpull", 1, words);
-    if (!is_ready)
-        large->peers[index].peer = NULL;
+    struct row_case cases[TRIED_SIZES];
+    char word[ROW_WORD], size[ROW_SIZE];
+    for (size_t i = 0; i < TRIED_SIZES; i++) {
+        const size_t chunk = tried_size((size_t)1 << 20, i);
+        snprintf(cases[i].line, ROW_CASE, "case pushpull bytes=%zu workers=%d chunk=%zu transport=%s",
+            large->bytes, NUM_WORKERS, chunk, transport);
+        snprintf(
+            cases[i].words, ROW_WORDS, "pslite %s, chunks of %s", transport, rows_size_name(chunk, size));
+    }
+    snprintf(word, sizeof word, "pslite_%s", transport);
+    add_peer(large, index, &large->rows->pslite[index], word,
+        &(struct row_peer){.verb = "pushpull", .calls = ROW_CALLS, .numbers = 1}, cases, TRIED_SIZES);
 }
 
-/* At its own choice of an algorithm, and in segments: what is best for each transport. */
-static void add_openmpi(struct large *large, size_t which)
+/* segment 0: the algorithm that it chooses itself. */
+static struct row_case openmpi_case(const struct large *large, size_t segment)
 {
-    struct peer *peer = &large->rows->openmpi[which];
-    const char *transport = row_transport_names[large->transport];
-    const int segment = which == 0 ? 0 : large->transport == 0 ? 256 << 10 : 1 << 20;
-    const bool is_ready =
-        peer_is_there(peer) && peer_accepts(peer, "case allreduce bytes=%zu ranks=%d transport=%s segment=%d",
-                                   large->bytes, NUM_WORKERS, transport, segment);
-    add_peer(large, 2 + which, peer, "training", 2, which == 0 ? "openmpi" : "openmpi in segments");
-    if (!is_ready)
-        large->peers[2 + which].peer = NULL;
+    struct row_case made = {.words = "openmpi"};
+    char size[ROW_SIZE];
+    snprintf(made.line, ROW_CASE, "case allreduce bytes=%zu ranks=%d transport=%s segment=%zu", large->bytes,
+        NUM_WORKERS, row_transport_names[large->transport], segment);
+    if (segment > 0)
+        snprintf(made.words, ROW_WORDS, "openmpi in segments of %s", rows_size_name(segment, size));
+    return made;
+}
+
+/* At its own choice of an algorithm, and in segments. */
+static void add_openmpi(struct large *large)
+{
+    const struct row_peer wanted = {.verb = "training", .calls = ROW_CALLS, .numbers = 2};
+    const size_t usual = (size_t)(large->transport == 0 ? 256 : 1024) << 10;
+    const struct row_case own = openmpi_case(large, 0);
+    struct row_case cases[TRIED_SIZES];
+    for (size_t i = 0; i < TRIED_SIZES; i++)
+        cases[i] = openmpi_case(large, tried_size(usual, i));
+    add_peer(large, 2, &large->rows->openmpi[0], "openmpi", &wanted, &own, 1);
+    add_peer(large, 3, &large->rows->openmpi[1], "openmpi_in_segments", &wanted, cases, TRIED_SIZES);
 }
 
 static void end_peers(struct large *large)
@@ -130,10 +150,11 @@ static void report_beside(const struct large *large, size_t peer)
         return;
     snprintf(word, sizeof word, "beside_%s", large->words[peer]);
     name_figure(large, word, name);
-    turn_record(large->rows->figures, &(struct turn_figure){.figure = {.name = name, .unit = "ms"},
-                                          .ours = &large->contestants[1],
-                                          .peer = &large->contestants[2 + peer],
-                                          .scale = 1e3});
+    turn_record(large->rows->figures,
+        &(struct turn_figure){.figure = {.name = name, .unit = "ms", .congestion = large->rows->congestion},
+            .ours = &large->contestants[1],
+            .peer = &large->contestants[2 + peer],
+            .scale = 1e3});
 }
 
 /* ---- bytes over the loopback interface ------------------------------------------------------------------------------ */
@@ -215,8 +236,7 @@ void rows_large(struct rows *rows, size_t transport)
     large.contestants[1] = (struct contestant){.measure = row_rounds, .context = &large.ours};
     add_pslite(&large, 0, "ipc");
     add_pslite(&large, 1, "tcp");
-    add_openmpi(&large, 0);
-    add_openmpi(&large, 1);
+    add_openmpi(&large);
     take_turns(large.contestants, CONTESTANTS, rows->rounds);
     print_joined(&large.ours.cluster.joined);
     report_share(&large);

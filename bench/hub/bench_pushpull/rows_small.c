@@ -19,6 +19,10 @@ enum { NUM_WAYS = sizeof ways / sizeof *ways, CONTESTANTS = MAX_WORKERS * (NUM_W
 static const char *const peer_verbs[MAX_WORKERS] = {"pingpong", "latency"};
 static const char *const peer_words[MAX_WORKERS] = {"to and fro", "AllReduce of 2"};
 
+/* Its ways through either transport: the better one is taken. */
+static const char *const peer_paths[] = {"ob1", "ucx"};
+enum { NUM_PATHS = sizeof peer_paths / sizeof *peer_paths };
+
 struct small {
     struct rows *rows;
     size_t transport;
@@ -45,15 +49,18 @@ static void start_ours(struct small *small, size_t workers, size_t way)
 
 static void start_peer(struct small *small, size_t workers)
 {
-    struct peer *peer = &small->rows->openmpi[0];
+    struct peer *peer = &small->rows->openmpi[workers];
     struct row_peer *row = &small->peers[workers];
+    struct row_case cases[NUM_PATHS];
+    for (size_t i = 0; i < NUM_PATHS; i++) {
+        snprintf(cases[i].line, ROW_CASE, "case allreduce bytes=%d ranks=2 transport=%s segment=0 path=%s",
+            KEY_BYTES, row_transport_names[small->transport], peer_paths[i]);
+        snprintf(cases[i].words, ROW_WORDS, "%s by %s", peer_words[workers], peer_paths[i]);
+    }
     *row = (struct row_peer){.verb = peer_verbs[workers], .calls = CALLS};
-    if (peer_is_there(peer) &&
-        (workers > 0 ? small->peers[0].peer != NULL
-                     : peer_accepts(peer, "case allreduce bytes=%d ranks=2 transport=%s segment=0", KEY_BYTES,
-                           row_transport_names[small->transport])))
-        row->peer = peer;
-    snprintf(small->names[workers], ROW_NAME, "%s, %s", peer->version, peer_words[workers]);
+    const size_t chosen = row_peer_choose(row, peer, row_peer_latency, cases, NUM_PATHS);
+    snprintf(small->names[workers], ROW_NAME, "%s, %s", peer->version,
+        chosen < NUM_PATHS ? cases[chosen].words : "");
     small->contestants[workers][NUM_WAYS] =
         (struct contestant){.name = small->names[workers], .measure = row_peer_latency, .context = row};
 }
@@ -62,17 +69,18 @@ static void report_way(const struct small *small, size_t workers, size_t way)
 {
     static const char *const percentiles[TURN_VALUES] = {"p50", "p99"};
     const bool has_peer = small->peers[workers].peer != NULL;
+    const char *over_tcp = has_peer && small->transport == 1 ? small->rows->congestion : NULL;
     char name[ROW_NAME], size[ROW_SIZE];
     for (size_t value = 0; value < TURN_VALUES; value++) {
         snprintf(name, sizeof name, "hub.roundtrip.%s.%s.workers%zu.%s.%s",
             row_transport_names[small->transport], rows_size_name(KEY_BYTES, size), workers + 1,
             ways[way].name, percentiles[value]);
-        turn_record(
-            small->rows->figures, &(struct turn_figure){.figure = {.name = name, .unit = "us"},
-                                      .ours = &small->contestants[workers][way],
-                                      .peer = has_peer ? &small->contestants[workers][NUM_WAYS] : NULL,
-                                      .value = value,
-                                      .scale = 1e6});
+        turn_record(small->rows->figures,
+            &(struct turn_figure){.figure = {.name = name, .unit = "us", .congestion = over_tcp},
+                .ours = &small->contestants[workers][way],
+                .peer = has_peer ? &small->contestants[workers][NUM_WAYS] : NULL,
+                .value = value,
+                .scale = 1e6});
     }
 }
 
@@ -91,8 +99,9 @@ static void measure_trips(struct rows *rows, size_t transport)
             report_way(&small, workers, way);
             cluster_end(&small.ours[workers][way].cluster);
         }
-    if (small.peers[0].peer != NULL)
-        peer_ask(small.peers[0].peer, "end");
+    for (size_t workers = 0; workers < MAX_WORKERS; workers++)
+        if (small.peers[workers].peer != NULL)
+            peer_ask(small.peers[workers].peer, "end");
 }
 
 void rows_small(struct rows *rows)

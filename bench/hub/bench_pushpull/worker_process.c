@@ -158,12 +158,26 @@ static void play_rounds(struct worker *worker, size_t count)
     compare(worker, 0, worker->options.num_keys);
 }
 
+/* Otherwise a small key would stay in the hub's caches, and nothing but messages would change hands. */
+static void write_and_push(const struct worker *worker, size_t key)
+{
+    const float unit = worker->options.scale * (float)(worker->options.rank + 1);
+    peer_rewrite(ph_hub_gradient(worker->client, key), count_of(worker, key), unit);
+    bench_check(ph_hub_pushpull_start(worker->client, key));
+}
+
+static void wait_and_read(const struct worker *worker, size_t key)
+{
+    bench_check(ph_hub_wait(worker->client, key));
+    peer_look_at(ph_hub_parameters(worker->client, key), count_of(worker, key));
+}
+
 static void measure_latency(struct worker *worker, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const double start = ph__clock_seconds();
-        bench_check(ph_hub_pushpull_start(worker->client, 0));
-        bench_check(ph_hub_wait(worker->client, 0));
+        write_and_push(worker, 0);
+        wait_and_read(worker, 0);
         worker->samples[i] = ph__clock_seconds() - start;
     }
     expect_steps(worker, count);
@@ -178,12 +192,12 @@ static void stream(struct worker *worker, size_t count, size_t wanted)
     for (size_t i = 0; i < all + in_flight; i++) {
         if (i >= in_flight) {
             const size_t done = i - in_flight;
-            bench_check(ph_hub_wait(worker->client, done % num_keys));
+            wait_and_read(worker, done % num_keys);
             if (done % num_keys == num_keys - 1)
                 worker->samples[done / num_keys + 1] = ph__clock_seconds();
         }
         if (i < all)
-            bench_check(ph_hub_pushpull_start(worker->client, i % num_keys));
+            write_and_push(worker, i % num_keys);
     }
     expect_steps(worker, count);
     compare(worker, 0, num_keys);

@@ -36,9 +36,10 @@ struct worker_options {
 enum verb {
     /* count times all keys are started, and waited for. Answers the seconds of each, from leaving a meeting. */
     VERB_ROUNDS,
-    /* count times key 0, without meetings. Answers the seconds of each. */
+    /* count times key 0, without meetings; in each cache line of its gradient a number is written before, and in each of its
+     * parameters one is read. Answers the seconds of each. */
     VERB_LATENCY,
-    /* count times all keys in turn, without meetings, in_flight of them at a time (0: as many as may be). Answers count + 1
+    /* count times all keys in turn, written and read likewise, without meetings, in_flight of them at a time (0: as many as may be). Answers count + 1
      * moments: when it began, and when each count-th part was done. */
     VERB_STREAM,
     /* Answers struct worker_counters instead. */

@@ -1,0 +1,15 @@
+/* A network namespace of the benchmark's own, so that all contestants send through the same: the machine's congestion control may
+ * be one that paces the loopback interface, which a hub avoids for its own sockets and peers do not. */
+#ifndef PH_BENCH_OWN_NETWORK_H
+#define PH_BENCH_OWN_NETWORK_H
+
+enum { CONGESTION_NAME = 32 };
+
+/* Moves the process, and those that it starts from now on, into a namespace with nothing but a loopback interface, where TCP is
+ * cubic. Who may not stays where it is. One thread so far. */
+void own_network_enter(void);
+
+/* TCP's congestion control of sockets that name none; "?" where it cannot be told. */
+void own_network_congestion(char name_out[CONGESTION_NAME]);
+
+#endif
