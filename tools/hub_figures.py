@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures the parameter hub, and writes docs/HUB_FIGURES.md with its plots.
 
-    tools/hub_figures.py [--rounds 11] [--quick] [--from FOLDER] [--write docs/HUB_FIGURES.md] [--plots PLOTS]
+    tools/hub_figures.py [--rounds 11] [--quick] [--force] [--from FOLDER] [--write docs/HUB_FIGURES.md] [--plots PLOTS]
 
-Runs ./run bench hub, which builds, and whose programs leave their figures in build/bench/hub; what they were measured on goes
-to about.json there. --from FOLDER measures nothing and makes the page of such a folder. --quick: small sizes and one round, to
+Builds, waits until the machine has nothing else to do, for some minutes, and runs ./run bench hub, whose programs leave their
+figures in build/bench/hub; what they were measured on goes to about.json there. Where the load was higher than half a
+processor's all the same, no page is written in docs/. --force: neither waits nor refuses. --from FOLDER measures nothing and makes the page of such a folder. --quick: small sizes and one round, to
 see that all of it runs; such a page is written where --write says, never over docs/HUB_FIGURES.md unasked. What a peer has
 to be there for is left out where it is not: $PHLOEM_BENCH_PSLITE names a built ps-lite (bench/peers/pslite.py).
 """
@@ -17,12 +18,15 @@ import platform
 import re
 import subprocess
 import sys
+import time
 
 import hub_page
 from comparisons import ROOT
 
 PAGE = ROOT / "docs" / "HUB_FIGURES.md"
 RESULTS = ROOT / "build" / "bench" / "hub"
+MOST_LOAD = 0.5  # of each processor, the machine's average over a minute
+PATIENCE_SECONDS = 300
 PROGRAMS = ("bench_aggregate", "bench_frame_key", "bench_partition", "bench_pushpull")
 
 
@@ -35,6 +39,7 @@ def arguments():
     parser.error = lambda message: parser.exit(2, f"hub_figures: {message}\n")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--force", action="store_true", help="whatever else the machine does")
     parser.add_argument("--from", dest="folder", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--plots", type=pathlib.Path, help="without it plots/ beside the page, where that looks for them")
@@ -92,15 +97,44 @@ def about(options):
     }
 
 
-def measure(options):
+def run(*words):
+    return subprocess.run(["sh", "run", *words], cwd=ROOT, check=False).returncode
+
+
+def is_busy(told):
+    return told["load"] >= MOST_LOAD * told["processors"]
+
+
+def wait_for_quiet(options):
+    """What is known of the machine as soon as it is quiet, or when patience has ended."""
+    deadline = time.monotonic() + (0 if options.force or options.quick else PATIENCE_SECONDS)
     told = about(options)
+    while is_busy(told) and time.monotonic() < deadline:
+        print(f"hub_figures: the load is {told['load']:.2f}; waiting", flush=True)
+        time.sleep(min(10, max(0, deadline - time.monotonic())))
+        told = about(options)
+    return told
+
+
+def refuse_busy(options, told):
+    """Before minutes are spent on figures that are worth little, and when these are only to be written."""
+    if told and is_busy(told) and not options.force and options.write.resolve().parent == PAGE.parent:
+        fail(f"the load of the machine was {told['load']:.2f}: no page for docs/ comes of that; --force writes one all the same")
+
+
+def measure(options):
+    status = run("build")
+    if status != 0:
+        fail(f"the build ended with {status}")
+    told = wait_for_quiet(options)
+    refuse_busy(options, told)
     words = ["--rounds", str(told["rounds"])] + (["--quick"] if options.quick else [])
     RESULTS.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
         (RESULTS / f"{program}.json").unlink(missing_ok=True)
-    result = subprocess.run(["sh", "run", "bench", "hub", *words], cwd=ROOT, check=False)
-    if result.returncode != 0:
-        fail(f"the benchmarks ended with {result.returncode}")
+    status = run("bench", "hub", *words)
+    if status != 0:
+        fail(f"the benchmarks ended with {status}")
     (RESULTS / "about.json").write_text(json.dumps(told, indent=2) + "\n")
     return RESULTS
 
@@ -127,7 +161,9 @@ def read_figures(folder):
 def main():
     options = arguments()
     folder = options.folder or measure(options)
-    page = hub_page.Page(read_figures(folder), read(folder / "about.json", {}))
+    told = read(folder / "about.json", {})
+    refuse_busy(options, told)
+    page = hub_page.Page(read_figures(folder), told)
     options.write.parent.mkdir(parents=True, exist_ok=True)
     options.plots.mkdir(parents=True, exist_ok=True)
     text = page.text()

@@ -22,6 +22,12 @@ TRANSPORTS = {"shm": "shared memory", "tcp": "TCP"}
 WORKERS = (1, 2, 4, 8)
 TRIP_THREADS = 3  # of a round trip: two workers and a core thread
 
+BY_BYTES = (
+    "*By bytes alone*: what wide moves between threads and memory over what tall does ([as it is"
+    " counted](HUB.md#performance)), if no cache keeps anything between two passes. The machine's largest cache, named above,"
+    " may keep a sum, a part of the gradients or all of it, so what is measured need not follow."
+)
+
 HEADER = """# The parameter hub in figures
 
 Written by `tools/hub_figures.py` from what `./run bench hub` has measured; [HUB.md](HUB.md#performance) says what was
@@ -65,16 +71,18 @@ def counted(chosen):
 
 
 def twice(rows):
-    """In which rows (words, workers, ratio, what bytes alone give) tall is twice as fast, and in which bytes do not allow it."""
+    """In which rows (words, workers, ratio, what bytes alone give or None) tall is twice as fast, and what bytes say to it."""
     holds = [row for row in rows if row[2] >= TWICE]
-    cannot = [row for row in rows if row[2] < TWICE and row[3] < TWICE]
-    fails = [row for row in rows if row[2] < TWICE <= row[3]]
+    others = [row for row in rows if row[2] < TWICE]
     told = [f"{TWICE} × holds for {counted(holds)}." if holds else f"{TWICE} × holds nowhere."]
-    if cannot:
-        by_bytes = span([row[3] for row in cannot])
-        told.append(f"It does not hold, for bytes alone give {by_bytes}, for {counted(cannot)}.")
-    if fails:
-        told.append(f"It does not hold, though bytes alone would give it, for {counted(fails)}.")
+    for text, chosen in (
+        (", and would not by bytes alone either ({})", [row for row in others if row[3] is not None and row[3] < TWICE]),
+        (", but would by bytes alone ({})", [row for row in others if row[3] is not None and row[3] >= TWICE]),
+        ("", [row for row in others if row[3] is None]),
+    ):
+        if chosen:
+            by_bytes = span([row[3] for row in chosen], times) if text else ""
+            told.append(f"It does not hold for {counted(chosen)}{text.format(by_bytes)}.")
     return " ".join(told) + "\n\n"
 
 
@@ -121,6 +129,11 @@ class Page:
         if counts:
             told += f" Rounds in which they stood alike: {span(counts, str)}."
         return told + self.few_rounds(found) + "\n\n"
+
+    def congestion(self, pattern):
+        """A sentence on what peers had over TCP; "" where it is not told."""
+        found = sorted({figure["congestion"] for _, figure in self.find(pattern) if figure.get("congestion")})
+        return f"TCP's congestion control was {', '.join(found)} for peers; the hub chooses cubic.\n\n" if found else ""
 
     @staticmethod
     def few_rounds(figures):
@@ -208,13 +221,14 @@ class Page:
         lines.append(("this hub", digits(ours["value"]), "", f"{sent:,.0f}" if sent else ""))
         for (peer,), figure in self.find(re.escape(name) + r"\.beside_(.*)"):
             sent = self.get(f"{name}.bytes_sent.beside_{peer}", "peer_value")
-            told = figure["peer"].partition(", ")[2].replace("openmpi", "Open MPI").replace("pslite", "ps-lite")
+            told = spaced(figure["peer"].partition(", ")[2]).replace("openmpi", "Open MPI").replace("pslite", "ps-lite")
             lines.append((told, digits(figure["peer_value"]), times(figure["ratio"]), f"{sent:,.0f}" if sent else ""))
             bars.append((told, figure["peer_value"], f"{digits(figure['peer_value'])} ms, {times(figure['ratio'])} the hub's"))
         title = f"{spaced(size)} of gradients from two workers over {words}"
         self.plots[f"hub-pushpull-{transport}"] = bench_plots.bars(title, bars, "ms; less is better")
         text = image(f"hub-pushpull-{transport}", title)
         text += table(("who", "ms", "over the hub's time", "MB over the loopback interface"), lines)
+        text += self.congestion(re.escape(name) + r"\.beside_.*")
         what = "copying as many bytes" if transport == "shm" else "sending as many bytes over plain TCP"
         text += f"The rate is {ours['of_limit']:.0%} of that of {what}: {ours['limit']}.\n\n"
         return text + self.placement(re.escape(name) + ".*")
@@ -232,10 +246,12 @@ class Page:
         columns = ("transport", "key", "workers", "waits", "p50, µs", "p99, µs", "Open MPI p50", "p99", "ratio of p50")
         told = (
             "One core thread. Of one worker: its key to the hub and back, beside a message of Open MPI's to and fro; of two:"
-            " summed, beside an AllReduce of two ranks. `default` has the client's thread over TCP, the others have none. Where"
-            " more threads spin than there are processors, they wait for the scheduler.\n\n"
+            " summed, beside an AllReduce of two ranks. Of what is sent a number of each cache line is written before, and of what"
+            " has come one is read; Open MPI has the better of its own path and UCX's. `default` has the client's thread over TCP,"
+            " the others have none. Where more threads spin than there are processors, they wait for the scheduler.\n\n"
         )
-        return "## Small keys: round trips\n\n" + told + table(columns, lines) + self.placement(r"hub\.roundtrip\..*")
+        text = "## Small keys: round trips\n\n" + told + table(columns, lines)
+        return text + self.congestion(r"hub\.roundtrip\..*") + self.placement(r"hub\.roundtrip\..*")
 
     def sweep(self, pattern, name, title, labels):
         """A plot of the lines of a sweep."""
@@ -264,7 +280,7 @@ class Page:
             r"hub\.aggregate\.chunk\d+KiB\..*",
             "hub-chunks-kernel",
             "Sums of four workers and their step, by the size of chunks: arithmetic alone",
-            ("chunk, KiB", "GB/s"),
+            ("chunk, KiB", "ms"),
         )
         return "## The size of chunks\n\n" + text if text else ""
 
@@ -287,7 +303,7 @@ class Page:
         lines, rows = [], []
         for (transport, keys), tall in self.find(r"hub\.aggregation\.(\w+)\.(\w+)\.tall"):
             wide = self.figures[tall["name"].replace(".tall", ".wide")]
-            words, by_bytes = keys_in_words(keys), wide["bytes"] / tall["bytes"]
+            words, by_bytes = keys_in_words(keys), wide["bytes"] / tall["bytes"] if transport == "shm" else None
             cells = digits(tall["value"]), digits(tall["peer_value"]), times(tall["ratio"]), times(by_bytes)
             lines.append((TRANSPORTS[transport], words, *cells))
             rows.append((f"{words} over {TRANSPORTS[transport]}", 2, tall["ratio"], by_bytes))
@@ -295,7 +311,7 @@ class Page:
             return ""
         told = (
             "Pushpull of two workers from end to end, a hub of two core threads, chunks of 32 KiB: `hub.aggregation: wide` beside"
-            " the default.\n\n"
+            " the default. " + BY_BYTES + " Over TCP they are not told: there the network's part is the larger one.\n\n"
         )
         columns = ("transport", "keys", "tall, ms", "wide, ms", "wide over tall", "by bytes alone")
         text = "## Tall and wide, the hub's own\n\n" + told + table(columns, lines) + twice(rows)
@@ -329,7 +345,7 @@ class Page:
         names = {"tall": "tall", "wide": "wide, its threads spinning", "wide_asleep": "wide, its threads asleep"}
         plotted = {name: self.over_workers(self.large_key, way) for way, name in names.items()}
         text = "## Tall and wide, arithmetic alone\n\n"
-        text += "Sums of all workers' copies and a step of momentum, two threads: no transport.\n\n"
+        text += f"Sums of all workers' copies and a step of momentum, two threads: no transport. {BY_BYTES}\n\n"
         text += self.curves("hub-tall-wide", f"One key of {spaced(self.large_key)}: tall and wide", "ms", plotted)
         asleep = {name: points for name, points in ratios.items() if name.endswith(WIDE["wide_asleep"])}
         spinning = {name: points for name, points in ratios.items() if name.endswith(WIDE["wide"])}
@@ -354,7 +370,9 @@ class Page:
         plotted = {words: self.over_workers(key, way) for way, (words, _) in ways.items()}
         told = f"One key of {spaced(key)}, two threads, tall. {told}"
         title = f"One key of {spaced(key)}: {title}"
-        return f"## {heading}\n\n{told}\n\n" + self.curves(name, title, "ms", plotted) + table(columns, lines)
+        text = f"## {heading}\n\n{told}\n\n" + self.curves(name, title, "ms", plotted) + table(columns, lines)
+        of_ways = {way for way, (_, beside) in ways.items()} | {beside for _, beside in ways.values() if beside is not None}
+        return text + self.placement(rf"hub\.aggregate\.{key}\.workers\d+\.({'|'.join(sorted(of_ways))})")
 
     def fused(self):
         ways = {"fused": ("fused", None), "separate": ("separate", "fused"), "chunkwise": ("chunk by chunk", "fused_in_cache")}

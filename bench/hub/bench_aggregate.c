@@ -8,17 +8,19 @@
  * - replies: the new weights are written once for every worker besides; cached beside stores past the caches.
  * - chunks of 4 KiB to 4 MiB.
  *
- * Two threads of one team, each on a processor of its own. In each round copying (of BENCH_MAX_COPIED bytes) is measured and
- * the ways take turns; medians are told, the ratios' and the shares' too. Bytes are those that a way hands between threads and
- * memory, whatever a cache saves of them or costs; n numbers from w workers are
+ * Two threads of one team, each on a processor of its own. Copying (of BENCH_MAX_COPIED bytes) and the ways take turns
+ * (bench/turns.h). Bytes are those that a way hands between threads and memory, whatever a cache saves of them or costs. A line
+ * that is written without having been read comes from memory first, and so counts twice, but for stores past the caches. n
+ * numbers from w workers are
  *
- *   tall, chunkwise   4 n (w + 4)      copies read; weight and momentum read and written
- *   wide              4 n (3 w + 4)    the first copy moved to the sum, each other one added to it; the sum read again
- *   separate          4 n (w + 6)      the sum written and read besides
- *   replies           4 n (2 w + 4)
+ *   tall, chunkwise        4 n (w + 4)      copies read; weight and momentum read and written
+ *   wide                   4 n (3 w + 5)    the first copy moved to the sum, each other one added to it; the sum read again
+ *   separate               4 n (w + 7)      the sum written and read besides
+ *   replies                4 n (3 w + 4)
+ *   replies, non-temporal  4 n (2 w + 4)
  *
- * bench_aggregate [--rounds N] [--quick] [--json FILE]      --quick: one
- * round, a small key instead of the large one, and no more than two workers, to see that all of it runs. */
+ * bench_aggregate [--rounds N] [--quick] [--json FILE]
+ * --quick: one round, a small key instead of the large one, and no more than two workers, to see that all of it runs. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +31,9 @@
 #include "figures.h"
 #include "flags.h"
 #include "limits.h"
+#include "turns.h"
 
-enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, DEFAULT_ROUNDS = 11, NAME = 96 };
+enum { DEFAULT_ROUNDS = 11, NAME = 96 };
 enum { KEY_MIB = 64, QUICK_KEY_MIB = 1, CHUNK_NUMBERS = (32 << 10) / sizeof(float) };
 enum { LEAST_CHUNK_BYTES = 4 << 10, NUM_CHUNK_SIZES = 11 /* each twice the former */, SWEPT_WORKERS = 4 };
 
@@ -47,58 +50,55 @@ struct bench {
     struct ph_json *figures;
 };
 
-/* What one way took, round by round, and the rate of copying in the same rounds. */
-struct timing {
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
+
+/* One way of one job, as a contestant. */
+struct turn {
+    struct job job;
+    enum way way;
     double bytes;
-    double seconds[MAX_ROUNDS], copy_rate[MAX_ROUNDS];
 };
 
-/* ---- rounds ------------------------------------------------------------------------------------------------------ */
-
-static struct job job_of(const struct bench *bench, const struct model_keys *keys, size_t num_workers)
+static void measure_way(void *context, double values_out[TURN_VALUES])
 {
-    return (struct job){.kernels = bench->kernels,
-        .team = bench->team,
-        .memory = &bench->memory,
-        .keys = keys,
-        .num_workers = num_workers};
+    const struct turn *turn = context;
+    values_out[0] = way_seconds(&turn->job, turn->way);
 }
 
-/* Every way moves more than what copying is measured with. */
-static double copy_rate(const struct bench *bench)
+/* Seconds a byte. Every way moves more than what copying is measured with. */
+static void measure_copy(void *context, double values_out[TURN_VALUES])
 {
-    return bench_copy(bench->limits, BENCH_MAX_COPIED);
+    values_out[0] = 1 / bench_copy(context, BENCH_MAX_COPIED);
 }
 
-static void measure(const struct job *job, enum way way, double rate, size_t round, struct timing *timing)
+static struct turn turn_of(const struct bench *bench, const struct model_keys *keys,
+    const struct chunks *chunks, size_t num_workers, enum way way)
 {
-    timing->bytes = way_bytes_a_number(way, job->num_workers) * (double)job->keys->numbers;
-    timing->copy_rate[round] = rate;
-    timing->seconds[round] = way_seconds(job, way);
+    return (struct turn){.job = {.kernels = bench->kernels,
+                             .team = bench->team,
+                             .memory = &bench->memory,
+                             .keys = keys,
+                             .chunks = chunks,
+                             .num_workers = num_workers},
+        .way = way,
+        .bytes = way_bytes_a_number(way, num_workers) * (double)keys->numbers};
 }
 
-/* Where the processors stood in all rounds so far, of which the latest is one. */
-static const char *joined_placement(const struct bench *bench, const char *former, double latency_before_ns)
-{
-    const size_t threads = ph__team_num_threads(bench->team);
-    const char *latest = bench_placement(threads, latency_before_ns, bench_core_latency());
-    return former == NULL || strcmp(former, latest) == 0 ? latest : "moved";
-}
-
-static double share_of_copy(const struct timing *timing, size_t rounds)
-{
-    double shares[MAX_ROUNDS];
-    for (size_t round = 0; round < rounds; round++)
-        shares[round] = timing->bytes / timing->copy_rate[round] / timing->seconds[round];
-    return bench_median(shares, rounds);
-}
-
-static void describe_limit(enum way way, const struct timing *timing, size_t rounds, char limit[NAME])
+/* The bytes of the figure, and the share of copying as many; `text` (NAME) is borrowed as its limit. */
+static void add_limit(
+    const struct contestant *copy, const struct contestant *ours, char *text, struct bench_figure *figure)
 {
     static const char *const formulas[NUM_WAYS] = {
-        "w + 4", "3 w + 4", "3 w + 4", "w + 6", "w + 4", "2 w + 4", "2 w + 4"};
-    snprintf(limit, NAME, "4 n (%s) = %.0f MB at %.1f GB/s of copying", formulas[way], timing->bytes * 1e-6,
-        bench_median(timing->copy_rate, rounds) * 1e-9);
+        "w + 4", "3 w + 5", "3 w + 5", "w + 7", "w + 4", "3 w + 4", "2 w + 4"};
+    const struct turn *turn = ours->context;
+    const struct turn_ratio share = turn_ratio(copy, ours, 0);
+    snprintf(text, NAME, "4 n (%s) = %.0f MB at %.1f GB/s of copying", formulas[turn->way],
+        turn->bytes * 1e-6, 1e-9 / turn_summary(copy, 0).median);
+    figure->limit = text;
+    figure->of_limit = share.median * turn->bytes;
+    figure->rounds = share.rounds;
+    figure->bytes = turn->bytes;
+    figure->seconds = turn_summary(ours, 0).median;
 }
 
 /* ---- ways beside each other -------------------------------------------------------------------------------------- */
@@ -107,41 +107,28 @@ static void describe_limit(enum way way, const struct timing *timing, size_t rou
 struct comparison {
     const struct model_keys *keys;
     size_t num_workers;
-    const char *placement;
-    struct timing timings[NUM_WAYS];
+    struct turn turns[NUM_WAYS];
+    struct contestant contestants[1 + NUM_WAYS]; /* copying, and the ways */
 };
+
+static const struct contestant *of_way(const struct comparison *comparison, enum way way)
+{
+    return &comparison->contestants[1 + way];
+}
 
 /* peer: a way, or NUM_WAYS where there is none to tell. */
 static void report(const struct bench *bench, const struct comparison *comparison, const char *word,
     enum way way, enum way peer)
 {
-    const struct timing *ours = &comparison->timings[way], *theirs = &comparison->timings[peer % NUM_WAYS];
-    double ratios[MAX_ROUNDS];
     char name[NAME], limit[NAME];
-    for (size_t round = 0; round < bench->rounds; round++)
-        ratios[round] = theirs->seconds[round] / ours->seconds[round];
+    struct turn_figure told = {.figure = {.name = name, .unit = "ms"},
+        .ours = of_way(comparison, way),
+        .peer = peer < NUM_WAYS ? of_way(comparison, peer) : NULL,
+        .scale = 1e3};
     snprintf(
         name, NAME, "hub.aggregate.%s.workers%zu.%s", comparison->keys->name, comparison->num_workers, word);
-    describe_limit(way, ours, bench->rounds, limit);
-    const double seconds = bench_median(ours->seconds, bench->rounds);
-    const struct bench_figure figure = {.name = name,
-        .unit = "ms",
-        .value = seconds * 1e3,
-        .spread = bench_spread(ours->seconds, bench->rounds),
-        .peer = peer < NUM_WAYS ? way_names[peer] : NULL,
-        .peer_value = bench_median(theirs->seconds, bench->rounds) * 1e3,
-        .ratio = bench_median(ratios, bench->rounds),
-        .limit = limit,
-        .of_limit = share_of_copy(ours, bench->rounds),
-        .placement = comparison->placement,
-        .bytes = ours->bytes,
-        .seconds = seconds};
-    bench_record(bench->figures, &figure);
-    printf("%-56s %8.2f ms %6.1f GB/s %4.0f%%", name, figure.value, ours->bytes / seconds * 1e-9,
-        100 * figure.of_limit);
-    if (figure.peer != NULL)
-        printf("  %5.2fx %s", figure.ratio, figure.peer);
-    printf("\n");
+    add_limit(&comparison->contestants[0], told.ours, limit, &told.figure);
+    turn_record(bench->figures, &told);
 }
 
 static void report_all(const struct bench *bench, const struct comparison *comparison, size_t num_ways)
@@ -150,16 +137,14 @@ static void report_all(const struct bench *bench, const struct comparison *compa
     report(bench, comparison, "tall_beside_asleep", WAY_TALL, WAY_WIDE_ASLEEP);
     report(bench, comparison, "wide", WAY_WIDE, NUM_WAYS);
     report(bench, comparison, "wide_asleep", WAY_WIDE_ASLEEP, NUM_WAYS);
-    if (num_ways == NUM_WAYS) {
-        report(bench, comparison, "fused", WAY_TALL, WAY_SEPARATE);
-        report(bench, comparison, "fused_in_cache", WAY_TALL, WAY_CHUNKWISE);
-        report(bench, comparison, "separate", WAY_SEPARATE, NUM_WAYS);
-        report(bench, comparison, "chunkwise", WAY_CHUNKWISE, NUM_WAYS);
-        report(bench, comparison, "replies", WAY_REPLIES, WAY_REPLIES_NT);
-        report(bench, comparison, "replies_non_temporal", WAY_REPLIES_NT, NUM_WAYS);
-    }
-    printf("%s\n\n", comparison->placement);
-    fflush(stdout);
+    if (num_ways < NUM_WAYS)
+        return;
+    report(bench, comparison, "fused", WAY_TALL, WAY_SEPARATE);
+    report(bench, comparison, "fused_in_cache", WAY_TALL, WAY_CHUNKWISE);
+    report(bench, comparison, "separate", WAY_SEPARATE, NUM_WAYS);
+    report(bench, comparison, "chunkwise", WAY_CHUNKWISE, NUM_WAYS);
+    report(bench, comparison, "replies", WAY_REPLIES, WAY_REPLIES_NT);
+    report(bench, comparison, "replies_non_temporal", WAY_REPLIES_NT, NUM_WAYS);
 }
 
 /* The first num_ways ways. */
@@ -168,19 +153,15 @@ static void compare(
 {
     static struct comparison comparison;
     struct chunks chunks = chunks_create(keys, CHUNK_NUMBERS, ph__team_num_threads(bench->team));
-    struct job job = job_of(bench, keys, num_workers);
-    job.chunks = &chunks;
     comparison = (struct comparison){.keys = keys, .num_workers = num_workers};
-    for (size_t way = 0; way < num_ways; way++)
-        way_check(&job, (enum way)way);
-    for (size_t round = 0; round < bench->rounds; round++) {
-        const double before = bench_core_latency(), rate = copy_rate(bench);
-        for (size_t i = 0; i < num_ways; i++) { /* which goes first alternates */
-            const size_t way = (round + i) % num_ways;
-            measure(&job, (enum way)way, rate, round, &comparison.timings[way]);
-        }
-        comparison.placement = joined_placement(bench, comparison.placement, before);
+    comparison.contestants[0] = (struct contestant){.measure = measure_copy, .context = bench->limits};
+    for (size_t way = 0; way < num_ways; way++) {
+        comparison.turns[way] = turn_of(bench, keys, &chunks, num_workers, (enum way)way);
+        comparison.contestants[1 + way] = (struct contestant){
+            .name = way_names[way], .measure = measure_way, .context = &comparison.turns[way]};
+        way_check(&comparison.turns[way].job, (enum way)way);
     }
+    take_turns(comparison.contestants, 1 + num_ways, bench->rounds);
     report_all(bench, &comparison, num_ways);
     chunks_destroy(&chunks);
 }
@@ -195,9 +176,9 @@ static const struct swept_way {
 enum { NUM_SWEPT = sizeof swept_ways / sizeof *swept_ways };
 
 struct chunk_sweep {
-    const char *placement;
     struct chunks chunks[NUM_CHUNK_SIZES];
-    struct timing timings[NUM_CHUNK_SIZES][NUM_SWEPT];
+    struct turn turns[NUM_CHUNK_SIZES][NUM_SWEPT];
+    struct contestant contestants[1 + NUM_CHUNK_SIZES * NUM_SWEPT]; /* copying, and the ways of each size */
 };
 
 static size_t chunk_bytes(size_t size)
@@ -205,60 +186,51 @@ static size_t chunk_bytes(size_t size)
     return (size_t)LEAST_CHUNK_BYTES << size;
 }
 
-static void report_chunk(const struct bench *bench, const struct chunk_sweep *sweep, size_t size, size_t line)
+static struct contestant *of_size(struct chunk_sweep *sweep, size_t size, size_t line)
 {
-    const struct timing *timing = &sweep->timings[size][line];
-    double rates[MAX_ROUNDS];
-    char name[NAME], limit[NAME];
-    for (size_t round = 0; round < bench->rounds; round++)
-        rates[round] = timing->bytes / timing->seconds[round];
-    snprintf(name, NAME, "hub.aggregate.chunk%zuKiB.workers%d.%s", chunk_bytes(size) >> 10, SWEPT_WORKERS,
-        way_names[swept_ways[line].way]);
-    describe_limit(swept_ways[line].way, timing, bench->rounds, limit);
-    const struct bench_figure figure = {.name = name,
-        .unit = "GB/s",
-        .value = bench_median(rates, bench->rounds) * 1e-9,
-        .spread = bench_spread(rates, bench->rounds),
-        .limit = limit,
-        .of_limit = share_of_copy(timing, bench->rounds),
-        .placement = sweep->placement,
-        .sweep = "chunk size in KiB",
-        .series = swept_ways[line].series,
-        .at = (double)(chunk_bytes(size) >> 10),
-        .bytes = timing->bytes,
-        .seconds = bench_median(timing->seconds, bench->rounds)};
-    bench_record(bench->figures, &figure);
-    printf("%-56s %18.1f GB/s %4.0f%%\n", name, figure.value, 100 * figure.of_limit);
+    return &sweep->contestants[1 + size * NUM_SWEPT + line];
 }
 
-static void sweep_round(
-    const struct bench *bench, const struct model_keys *keys, size_t round, struct chunk_sweep *sweep)
+static void report_chunk(const struct bench *bench, struct chunk_sweep *sweep, size_t size, size_t line)
 {
-    const double before = bench_core_latency(), rate = copy_rate(bench);
-    for (size_t i = 0; i < NUM_CHUNK_SIZES; i++) {
-        const size_t size = (round + i) % NUM_CHUNK_SIZES;
-        struct job job = job_of(bench, keys, SWEPT_WORKERS);
-        job.chunks = &sweep->chunks[size];
-        for (size_t line = 0; line < NUM_SWEPT; line++)
-            measure(&job, swept_ways[line].way, rate, round, &sweep->timings[size][line]);
+    char name[NAME], limit[NAME];
+    struct turn_figure told = {.figure = {.name = name,
+                                   .unit = "ms",
+                                   .sweep = "chunk size in KiB",
+                                   .series = swept_ways[line].series,
+                                   .at = (double)(chunk_bytes(size) >> 10)},
+        .ours = of_size(sweep, size, line),
+        .scale = 1e3};
+    snprintf(name, NAME, "hub.aggregate.chunk%zuKiB.workers%d.%s", chunk_bytes(size) >> 10, SWEPT_WORKERS,
+        way_names[swept_ways[line].way]);
+    add_limit(&sweep->contestants[0], told.ours, limit, &told.figure);
+    turn_record(bench->figures, &told);
+}
+
+static void start_size(
+    const struct bench *bench, const struct model_keys *keys, struct chunk_sweep *sweep, size_t size)
+{
+    sweep->chunks[size] =
+        chunks_create(keys, chunk_bytes(size) / sizeof(float), ph__team_num_threads(bench->team));
+    for (size_t line = 0; line < NUM_SWEPT; line++) {
+        struct turn *turn = &sweep->turns[size][line];
+        *turn = turn_of(bench, keys, &sweep->chunks[size], SWEPT_WORKERS, swept_ways[line].way);
+        *of_size(sweep, size, line) = (struct contestant){.measure = measure_way, .context = turn};
     }
-    sweep->placement = joined_placement(bench, sweep->placement, before);
 }
 
 static void sweep_chunks(const struct bench *bench, const struct model_keys *keys)
 {
     static struct chunk_sweep sweep;
+    sweep.contestants[0] = (struct contestant){.measure = measure_copy, .context = bench->limits};
     for (size_t size = 0; size < NUM_CHUNK_SIZES; size++)
-        sweep.chunks[size] =
-            chunks_create(keys, chunk_bytes(size) / sizeof(float), ph__team_num_threads(bench->team));
-    for (size_t round = 0; round < bench->rounds; round++)
-        sweep_round(bench, keys, round, &sweep);
+        start_size(bench, keys, &sweep, size);
+    take_turns(sweep.contestants, 1 + NUM_CHUNK_SIZES * NUM_SWEPT, bench->rounds);
     for (size_t line = 0; line < NUM_SWEPT; line++)
         for (size_t size = 0; size < NUM_CHUNK_SIZES; size++)
             report_chunk(bench, &sweep, size, line);
     for (size_t size = 0; size < NUM_CHUNK_SIZES; size++)
         chunks_destroy(&sweep.chunks[size]);
-    printf("%s\n", sweep.placement);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -292,7 +264,7 @@ static void compare_and_sweep(struct bench *bench)
 int main(int argc, char **argv)
 {
     static struct bench bench;
-    struct bench_run run = {.rounds = DEFAULT_ROUNDS};
+    struct bench_run run = {.rounds = DEFAULT_ROUNDS, .most_rounds = TURN_MOST_ROUNDS};
     bench_read_flags(argc, argv, &run, NULL, 0);
     bench.rounds = run.rounds;
     bench.is_quick = run.is_quick;

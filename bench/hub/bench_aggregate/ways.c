@@ -187,13 +187,16 @@ double way_seconds(const struct job *job, enum way way)
 double way_bytes_a_number(enum way way, size_t num_workers)
 {
     const double workers = (double)num_workers, state = 4; /* weight and momentum, read and written */
+    const double written = 2;                              /* its line is read before */
     double numbers = workers + state;
     if (way == WAY_WIDE || way == WAY_WIDE_ASLEEP)
-        numbers = 2 + 3 * (workers - 1) + 1 + state;
+        numbers = 1 + written + 3 * (workers - 1) + 1 + state;
     else if (way == WAY_SEPARATE)
-        numbers = workers + 2 + state;
-    else if (way == WAY_REPLIES || way == WAY_REPLIES_NT)
-        numbers = 2 * workers + state;
+        numbers = workers + written + 1 + state;
+    else if (way == WAY_REPLIES)
+        numbers = workers + written * workers + state;
+    else if (way == WAY_REPLIES_NT)
+        numbers = workers + workers + state;
     return numbers * sizeof(float);
 }
 

@@ -45,8 +45,8 @@ void cluster_end(struct cluster *cluster); /* all zeros: nothing */
  * parameter is wrong. */
 struct job_samples {
     size_t count;
-    double *
-        samples; /* (count) of rounds and latencies: the slowest worker's; of streams: the moments of rank 0 */
+    /* (count) of rounds the slowest worker's, of latencies rank 0's, of streams the moments of rank 0 */
+    double *samples;
     uint64_t checksum;
 };
 void cluster_order(struct cluster *cluster, enum verb verb, const uint32_t *counts, uint32_t in_flight,

@@ -38,7 +38,7 @@ static double bytes_of(const struct job_options *job, size_t way)
 {
     const size_t equal = job->num_keys * job->key_bytes;
     const size_t bytes = job->shapes != NULL ? model_shapes_total(job->shapes) * sizeof(float) : equal;
-    return (double)bytes * (way == WIDE ? 3 * NUM_WORKERS + 4 : NUM_WORKERS + 4);
+    return (double)bytes * (way == WIDE ? 3 * NUM_WORKERS + 5 : NUM_WORKERS + 4);
 }
 
 static void report(const struct rows *rows, const struct pair *pair, size_t way)
