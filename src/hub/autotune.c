@@ -15,6 +15,8 @@
 #define LEAST_CHUNK_BYTES ((uint32_t)4 << 10)
 #define CHUNKS_A_CORE 8
 
+static const struct ph_autotune_patience patience = {.thread_seconds = .1, .seconds = 1};
+
 /* ---- the choice ---- */
 
 static int compare_numbers(const void *a, const void *b)
@@ -102,7 +104,8 @@ static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
     char *why = tuning->paths[path].why;
     tuning->paths[path].is_measured = true;
     tuning->paths[path].chunk_bytes = PH_AUTOTUNE_DEFAULT_BYTES;
-    if (ph__autotune_measure(path, tuning->kernels, is_non_temporal(tuning, path), &times) != PH_OK) {
+    if (ph__autotune_measure(path, tuning->kernels, is_non_temporal(tuning, path), &patience, &times) !=
+        PH_OK) {
         snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "%s could not be measured: %s", name, ph_error_text());
         return;
     }

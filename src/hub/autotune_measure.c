@@ -24,8 +24,6 @@
 #define BYTES_A_TURN ((size_t)256 << 10)
 #define MESSAGES_A_TURN 512
 #define CONNECT_MS 1000
-#define BUDGET_SECONDS .1   /* of this thread */
-#define PATIENCE_SECONDS 1. /* of everybody */
 
 struct trial {
     uint32_t num_workers;
@@ -316,12 +314,12 @@ static ph_status run(struct trial *trial, size_t size, double *seconds_out)
     return PH_OK;
 }
 
-static ph_status run_rounds(struct trial *trial, struct ph_autotune_times *times)
+static ph_status run_rounds(struct trial *trial, double thread_seconds, struct ph_autotune_times *times)
 {
     double warming;
     times->num_rounds = 0;
     PH_TRY(run(trial, 0, &warming)); /* pages are touched, the connection finds its speed */
-    const double end = processor_seconds() + BUDGET_SECONDS;
+    const double end = processor_seconds() + thread_seconds;
     while (times->num_rounds < PH_AUTOTUNE_MAX_ROUNDS &&
            (times->num_rounds < PH_AUTOTUNE_MIN_ROUNDS || processor_seconds() < end)) {
         for (size_t size = 0; size < PH_AUTOTUNE_NUM_SIZES; size++)
@@ -332,17 +330,17 @@ static ph_status run_rounds(struct trial *trial, struct ph_autotune_times *times
 }
 
 ph_status ph__autotune_measure(enum ph_autotune_path path, const struct ph_kernels *kernels,
-    bool is_non_temporal, struct ph_autotune_times *times_out)
+    bool is_non_temporal, const struct ph_autotune_patience *patience, struct ph_autotune_times *times_out)
 {
     fenv_t former;
     struct trial trial = {.num_workers = path == PH_AUTOTUNE_TCP ? 1 : MAX_WORKERS,
         .has_payloads = path == PH_AUTOTUNE_TCP,
-        .deadline_seconds = ph__clock_seconds() + PATIENCE_SECONDS,
+        .deadline_seconds = ph__clock_seconds() + patience->seconds,
         .region.descriptor = -1};
     ph__cpu_float_enter(true, &former); /* as core threads do */
     ph_status status = make_trial(&trial, kernels, is_non_temporal);
     if (status == PH_OK)
-        status = run_rounds(&trial, times_out);
+        status = run_rounds(&trial, patience->thread_seconds, times_out);
     end_trial(&trial);
     ph__cpu_float_leave(&former);
     return status;

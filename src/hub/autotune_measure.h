@@ -6,9 +6,14 @@
 #include "hub/autotune.h"
 #include "phloem/status.h"
 
-/* Rounds of all sizes, for about 0.1 s of the thread's time, PH_AUTOTUNE_MIN_ROUNDS at least; times are of the thread alone.
- * PH_ERROR_MEMORY; PH_ERROR_PEER when links cannot be had, or when it takes more than a second. */
+/* How long it may take: of the thread's own time, about, and of everybody's. */
+struct ph_autotune_patience {
+    double thread_seconds, seconds;
+};
+
+/* Rounds of all sizes, PH_AUTOTUNE_MIN_ROUNDS at least, until the thread's time is over; times are of the thread alone.
+ * PH_ERROR_MEMORY; PH_ERROR_PEER when links cannot be had, or when everybody's time is over before. */
 ph_status ph__autotune_measure(enum ph_autotune_path path, const struct ph_kernels *kernels,
-    bool is_non_temporal, struct ph_autotune_times *times_out);
+    bool is_non_temporal, const struct ph_autotune_patience *patience, struct ph_autotune_times *times_out);
 
 #endif

@@ -1,3 +1,5 @@
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "hub/hub_options.h"
@@ -30,13 +32,29 @@ static void defaults_bind_to_the_loopback_and_log(void **state)
     ph__arena_fini(&arena);
 }
 
+/* A key that comes to the table has to come here, too. */
+static void assert_names_each_key(const char *const *sets, size_t num_sets)
+{
+    for (size_t i = 0; i < ph__hub_options.num_options; i++) {
+        char begin[64];
+        size_t count = 0;
+        const int length = snprintf(begin, sizeof begin, "hub.%s=", ph__hub_options.options[i].key);
+        for (size_t k = 0; k < num_sets; k++)
+            count += strncmp(sets[k], begin, (size_t)length) == 0;
+        if (count != 1)
+            fail_msg("%s is set %zu times", begin, count);
+    }
+    assert_int_equal(num_sets, ph__hub_options.num_options);
+}
+
 static void each_key_reaches_the_server(void **state)
 {
     (void)state;
     static const char *const sets[] = {"hub.address=0.0.0.0:7", "hub.secret_file=s", "hub.threads=3",
         "hub.wait=spin_then_sleep", "hub.aggregation=wide", "hub.results=non_temporal",
-        "hub.max_bytes=9000000000", "hub.max_job_bytes=8", "hub.max_jobs=5", "hub.checkpoint_folder=c",
-        "hub.metrics_address=h:1", "hub.trace=t", "hub.log=json"};
+        "hub.max_bytes=9000000000", "hub.max_job_bytes=8", "hub.max_jobs=5", "hub.chunk_bytes=640",
+        "hub.checkpoint_folder=c", "hub.metrics_address=h:1", "hub.trace=t", "hub.log=json"};
+    assert_names_each_key(sets, sizeof sets / sizeof *sets);
     struct ph_arena arena = {0};
     const struct ph_hub_server_options options = read_options(&arena, sets, sizeof sets / sizeof *sets);
     assert_string_equal(options.address, "0.0.0.0:7");
@@ -47,6 +65,7 @@ static void each_key_reaches_the_server(void **state)
     assert_true(options.max_bytes == 9000000000u);
     assert_int_equal(options.max_job_bytes, 8);
     assert_int_equal(options.max_jobs, 5);
+    assert_int_equal(options.chunk_bytes, 640);
     assert_string_equal(options.checkpoint_folder, "c");
     assert_string_equal(options.metrics_address, "h:1");
     assert_string_equal(options.trace_path, "t");

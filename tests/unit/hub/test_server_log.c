@@ -108,7 +108,20 @@ static void lines_are_text_unless_asked_otherwise(void **state)
 static void without_a_descriptor_nothing_is_written(void **state)
 {
     (void)state;
-    make_history(0, false); /* into standard input: it would fail */
+    int ends[2];
+    char byte;
+    const int input = dup(STDIN_FILENO); /* -1: there is none */
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[1], 0), 0);
+    make_history(0, false); /* 0 is no log: what it names would take a line */
+    if (input >= 0)
+        assert_int_equal(dup2(input, 0), 0);
+    else
+        close(0);
+    close(input);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
 }
 
 int main(void)
