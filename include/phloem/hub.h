@@ -251,7 +251,7 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
     const char *secret_file;   /* needed when the address is not loopback */
     uint32_t num_threads;      /* core threads; 0: one a processor */
     enum ph_hub_wait_policy wait;
-    bool is_wide; /* all core threads work on each chunk together, to compare; no checkpoint_folder */
+    bool is_wide; /* all core threads work on each key together, to compare; no checkpoint_folder */
     enum ph_hub_results results;
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
     uint64_t max_job_bytes; /* of one job; 0: no other limit */

@@ -107,7 +107,7 @@ static bool is_loopback(const struct sockaddr *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-/* Within a host there is no bandwidth to be found out: BBR, where it is the default, would pace what is sent by timers. To be
+/* Over the loopback there is no bandwidth to be found out: BBR, where it is the default, would pace what is sent by timers. To be
  * called before the socket connects or listens, for the pacing would stay. */
 static void set_up_congestion(int socket, const struct sockaddr *address)
 {
