@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/directory.h"
+#include "support/dtype_numbers.h"
 #include "support/test_support.h"
-#include "tensor/float16.h"
 
 #define MAX_ELEMENTS 3000
 
@@ -38,27 +38,10 @@ float kept_job_learning_rate(const struct kept_job *trial, uint64_t iteration)
     return trial->optimizer.learning_rate / (float)(1 + num_changes);
 }
 
-static void set_number(void *numbers, enum ph_dtype dtype, size_t i, float number)
-{
-    if (dtype == PH_F32)
-        ((float *)numbers)[i] = number;
-    else
-        ((uint16_t *)numbers)[i] =
-            dtype == PH_F16 ? ph__half_from_float(number) : ph__bfloat_from_float(number);
-}
-
-static float number_at(const void *numbers, enum ph_dtype dtype, size_t i)
-{
-    if (dtype == PH_F32)
-        return ((const float *)numbers)[i];
-    const uint16_t word = ((const uint16_t *)numbers)[i];
-    return dtype == PH_F16 ? ph__float_from_half(word) : ph__float_from_bfloat(word);
-}
-
 static void record(const struct ph_hub_client *client, size_t key, enum ph_dtype dtype, float *numbers_out)
 {
     for (size_t i = 0; i < trial_key_elements[key]; i++)
-        numbers_out[trial_first_number[key] + i] = number_at(ph_hub_parameters(client, key), dtype, i);
+        numbers_out[trial_first_number[key] + i] = dtype_number(ph_hub_parameters(client, key), dtype, i);
 }
 
 static ph_status push(struct test_worker *worker, uint64_t iteration)
@@ -69,7 +52,7 @@ static ph_status push(struct test_worker *worker, uint64_t iteration)
     for (size_t key = 0; key < TRIAL_KEYS; key++) {
         void *gradient = ph_hub_gradient(worker->client, key);
         for (size_t i = 0; i < trial_key_elements[key]; i++)
-            set_number(gradient, trial->dtype, i,
+            dtype_number_set(gradient, trial->dtype, i,
                 kept_job_gradient(worker->rank, iteration, trial_first_number[key] + i));
         PH_TRY(ph_hub_pushpull_start(worker->client, key));
     }
@@ -94,7 +77,7 @@ static ph_status join(struct test_worker *worker, uint64_t *iteration_out)
     float initial[MAX_ELEMENTS];
     struct ph_hub_key keys[TRIAL_KEYS];
     for (size_t i = 0; i < MAX_ELEMENTS; i++)
-        set_number(initial, trial->dtype, i, (float)(i % 17) * .25F);
+        dtype_number_set(initial, trial->dtype, i, (float)(i % 17) * .25F);
     for (size_t key = 0; key < TRIAL_KEYS; key++)
         keys[key] = (struct ph_hub_key){
             .num_elements = trial_key_elements[key], .dtype = trial->dtype, .initial = initial};
@@ -162,9 +145,9 @@ const char *kept_job_file(const char *folder)
     return kept_job_path(folder, "job.safetensors");
 }
 
-void kept_job_begin_hub(struct test_hub *hub, const char *folder)
+void kept_job_begin_hub(struct hub_thread *hub, const char *folder)
 {
-    test_hub_begin(hub, (struct ph_hub_server_options){.checkpoint_folder = folder});
+    hub_thread_begin(hub, (struct ph_hub_server_options){.checkpoint_folder = folder});
 }
 
 struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char *path)
@@ -194,7 +177,7 @@ uint64_t kept_job_iteration_of_file(const char *folder)
 
 void kept_job_run_until(struct kept_job *trial, const char *folder, uint64_t iteration)
 {
-    struct test_hub hub;
+    struct hub_thread hub;
     kept_job_begin_hub(&hub, folder);
     hub.options.transport = trial->transport;
     hub.options.has_own_parameters = trial->has_own_parameters;
@@ -202,5 +185,5 @@ void kept_job_run_until(struct kept_job *trial, const char *folder, uint64_t ite
     trial->stop_at = iteration;
     trial->is_saved = folder != NULL;
     assert_ok(kept_job_run(trial));
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }

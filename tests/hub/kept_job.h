@@ -3,8 +3,9 @@
 #ifndef PH_TEST_KEPT_JOB_H
 #define PH_TEST_KEPT_JOB_H
 
-#include "hub/hub_in_process.h"
 #include "hub/job_checkpoint.h"
+#include "hub/worker_thread.h"
+#include "support/hub_thread.h"
 
 enum { TRIAL_NONCE = 4711, TRIAL_WORKERS = 2, TRIAL_KEYS = 3, TRIAL_NUMBERS = 4301 };
 
@@ -13,7 +14,7 @@ extern const size_t trial_first_number[TRIAL_KEYS]; /* of a key among all number
 extern const struct ph_hub_optimizer trial_momentum;
 
 struct kept_job {
-    struct test_hub *hub;
+    struct hub_thread *hub;
     struct ph_hub_service service; /* named "job" */
     struct ph_hub_optimizer optimizer;
     enum ph_dtype dtype;
@@ -42,7 +43,7 @@ void kept_job_run_until(struct kept_job *trial, const char *folder, uint64_t ite
 
 /* ---- folders and files ---- */
 
-void kept_job_begin_hub(struct test_hub *hub, const char *folder); /* NULL: no checkpoints */
+void kept_job_begin_hub(struct hub_thread *hub, const char *folder); /* NULL: no checkpoints */
 const char *kept_job_fresh_folder(void);
 const char *kept_job_path(const char *folder, const char *name); /* until the next call */
 const char *kept_job_file(const char *folder);                   /* of the service "job": the same */

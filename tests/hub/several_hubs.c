@@ -21,12 +21,12 @@ void several_hubs_begin(
 {
     *hubs = (struct several_hubs){.count = count, .all.options.timeout_ms = 20000};
     for (uint32_t i = 0; i < count; i++)
-        test_hub_begin(&hubs->hubs[i], options[i]);
+        hub_thread_begin(&hubs->hubs[i], options[i]);
     join_addresses(hubs);
 }
 
 void several_hubs_end(struct several_hubs *hubs)
 {
     for (uint32_t i = 0; i < hubs->count; i++)
-        test_hub_end(&hubs->hubs[i]);
+        hub_thread_end(&hubs->hubs[i]);
 }

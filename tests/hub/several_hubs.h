@@ -2,14 +2,15 @@
 #ifndef PH_TEST_SEVERAL_HUBS_H
 #define PH_TEST_SEVERAL_HUBS_H
 
-#include "hub/hub_in_process.h"
+#include "hub/worker_thread.h"
+#include "support/hub_thread.h"
 
 enum { MAX_SEVERAL_HUBS = 3 };
 
 struct several_hubs {
     uint32_t count;
-    struct test_hub hubs[MAX_SEVERAL_HUBS];
-    struct test_hub all; /* only its options are used: they reach all of them */
+    struct hub_thread hubs[MAX_SEVERAL_HUBS];
+    struct hub_thread all; /* only its options are used: they reach all of them */
 };
 
 /* options: (count). With two core threads where they do not say. */

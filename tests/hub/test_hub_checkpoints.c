@@ -72,7 +72,7 @@ static void check_file(const struct kept_job *trial, const char *path)
 static void files_are_of_one_iteration(struct kept_job *trial)
 {
     char paths[MAX_FILES][64];
-    struct test_hub hub;
+    struct hub_thread hub;
     struct test_worker workers[TRIAL_WORKERS];
     const char *folder = kept_job_fresh_folder();
     size_t num_files = 0;
@@ -98,7 +98,7 @@ static void files_are_of_one_iteration(struct kept_job *trial)
     assert_true(num_files > 1);
     for (size_t i = 0; i < num_files; i++)
         check_file(trial, paths[i]);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
     free(trial->pulled);
 }
 
@@ -217,7 +217,7 @@ static void a_worker_that_dies_sends_its_job_back(void **state)
 {
     (void)state;
     static float undisturbed[TRIAL_NUMBERS];
-    struct test_hub hub;
+    struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
     kept_job_run_until(&trial, NULL, 16);
     memcpy(undisturbed, trial.last, sizeof undisturbed);
@@ -234,7 +234,7 @@ static void a_worker_that_dies_sends_its_job_back(void **state)
     assert_ok(kept_job_run(&trial));
     assert_in_range(trial.first_iteration, 8, 11);
     assert_memory_equal(trial.last, undisturbed, sizeof undisturbed);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- asynchronous ---- */
@@ -261,7 +261,7 @@ static void an_asynchronous_job_goes_on_from_about_where_it_was(void **state)
 static void an_asynchronous_job_is_saved_now_and_then(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
     const char *folder = kept_job_fresh_folder();
     kept_job_begin_hub(&hub, folder);
@@ -270,7 +270,7 @@ static void an_asynchronous_job_is_saved_now_and_then(void **state)
     trial.service.checkpoint_every = 5;
     trial.stop_at = 400;
     assert_ok(kept_job_run(&trial));
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
     assert_true(kept_job_iteration_of_file(folder) >= 5);
     struct ph_snapshot *snapshot = kept_job_read_file(&trial, kept_job_file(folder));
     ph__snapshot_destroy(snapshot);

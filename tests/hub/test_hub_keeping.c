@@ -11,7 +11,7 @@
 
 /* ---- services ---- */
 
-static ph_status create(const struct test_hub *hub, const char *name, uint64_t nonce, uint32_t num_workers)
+static ph_status create(const struct hub_thread *hub, const char *name, uint64_t nonce, uint32_t num_workers)
 {
     const struct ph_hub_service service = {.name = name,
         .nonce = nonce,
@@ -24,7 +24,7 @@ static ph_status create(const struct test_hub *hub, const char *name, uint64_t n
 static void a_service_survives_the_hub_before_it_begins(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct ph_hub_client *client;
     const char *folder = kept_job_fresh_folder();
     char same_folder[300];
@@ -34,7 +34,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(ph_hub_destroy_service(&hub.options, "b", 2));
     assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
     snprintf(same_folder, sizeof same_folder, "%s/", folder);
     kept_job_begin_hub(&hub, same_folder);
     assert_ok(ph_hub_connect(&hub.options, "a", 1, 0, &client));
@@ -46,13 +46,13 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(ph_hub_destroy_service(&hub.options, "a", 1));
     assert_false(ph__file_exists(kept_job_path(folder, "a.safetensors")));
     assert_ok(create(&hub, "a", 7, 2));
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void a_period_has_a_limit(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
     kept_job_begin_hub(&hub, kept_job_fresh_folder());
     trial.hub = &hub;
@@ -62,13 +62,13 @@ static void a_period_has_a_limit(void **state)
     assert_ok(kept_job_run(&trial));
     trial.service.checkpoint_every = PH_HUB_MAX_PERIOD + 1;
     assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "a checkpoint every");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void a_destroyed_job_begins_anew(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
     const char *folder = kept_job_fresh_folder();
     kept_job_begin_hub(&hub, folder);
@@ -80,34 +80,34 @@ static void a_destroyed_job_begins_anew(void **state)
     assert_false(ph__file_exists(kept_job_file(folder)));
     assert_ok(kept_job_run(&trial));
     assert_int_equal(trial.first_iteration, 0);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void other_keys_cannot_go_on(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct test_hub hub;
+    struct hub_thread hub;
     const char *folder = kept_job_fresh_folder();
     kept_job_run_until(&trial, folder, 3);
     kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.dtype = PH_F16;
     assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "other keys");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void without_a_folder_there_are_no_checkpoints(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct test_hub hub;
+    struct hub_thread hub;
     kept_job_begin_hub(&hub, NULL);
     trial.hub = &hub;
     trial.stop_at = 3;
     trial.is_saved = true;
     assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "no checkpoints");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- damage ---- */
@@ -126,7 +126,7 @@ static void damaged_settings_are_told_and_left_alone(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct test_hub hub;
+    struct hub_thread hub;
     struct ph_hub_client *client;
     const char *folder = kept_job_fresh_folder();
     kept_job_run_until(&trial, folder, 3);
@@ -140,14 +140,14 @@ static void damaged_settings_are_told_and_left_alone(void **state)
     unlink(kept_job_file(folder));
     assert_ok(kept_job_run(&trial));
     assert_int_equal(trial.first_iteration, 0);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void damaged_parameters_are_never_used(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct test_hub hub;
+    struct hub_thread hub;
     const char *folder = kept_job_fresh_folder();
     uint64_t size;
     kept_job_run_until(&trial, folder, 3);
@@ -160,13 +160,13 @@ static void damaged_parameters_are_never_used(void **state)
     assert_ok(ph_hub_destroy_service(&hub.options, "job", TRIAL_NONCE));
     assert_ok(kept_job_run(&trial));
     assert_int_equal(trial.first_iteration, 0);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void what_a_killed_hub_left_half_is_removed(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct ph_hub_server *second;
     const char *folder = kept_job_fresh_folder();
     const struct ph_hub_server_options options = {.checkpoint_folder = folder, .num_threads = 1};
@@ -176,14 +176,14 @@ static void what_a_killed_hub_left_half_is_removed(void **state)
     assert_false(ph__file_exists(kept_job_path(folder, "x.safetensors.tmp")));
     assert_true(ph__file_exists(kept_job_path(folder, "notes.txt")));
     assert_fails(ph_hub_server_create(&options, &second), PH_ERROR_CONFIG, "(hub.checkpoint_folder): ");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* The job goes on; whoever has asked hears why there is no file. */
 static void a_disk_that_fails_is_told(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
     const char *folder = kept_job_fresh_folder();
     kept_job_begin_hub(&hub, folder);
@@ -195,38 +195,38 @@ static void a_disk_that_fails_is_told(void **state)
     assert_int_equal(rmdir(folder), 0);
     assert_fails(create(&hub, "another", 1, 1), PH_ERROR_DISK, "cannot write");
     assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "cannot open"); /* its own is gone, too */
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static void snapshots_count_for_the_quota(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct test_hub hub;
+    struct hub_thread hub;
     uint64_t enough = 1 << 20;
     trial.service.chunk_bytes = 1 << 15;
     trial.stop_at = 2;
     for (uint64_t step = enough / 2; step >= 1024;
          step /= 2) { /* the least that a job without checkpoints needs */
-        test_hub_begin(&hub, (struct ph_hub_server_options){.max_bytes = enough - step});
+        hub_thread_begin(&hub, (struct ph_hub_server_options){.max_bytes = enough - step});
         trial.hub = &hub;
         const ph_status status = kept_job_run(&trial);
         assert_true(status == PH_OK || status == PH_ERROR_MEMORY);
         enough -= status == PH_OK ? step : 0;
-        test_hub_end(&hub);
+        hub_thread_end(&hub);
     }
     const struct ph_hub_server_options options = {
         .max_bytes = enough + TRIAL_NUMBERS * sizeof(float), .checkpoint_folder = kept_job_fresh_folder()};
-    test_hub_begin(&hub, options);
+    hub_thread_begin(&hub, options);
     assert_fails(kept_job_run(&trial), PH_ERROR_MEMORY, "are left for it");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- coming back ---- */
 
 static ph_status connect_twice(struct test_worker *worker)
 {
-    const struct test_hub *hub = worker->context;
+    const struct hub_thread *hub = worker->context;
     for (int i = 0; i < 50; i++) {
         struct ph_hub_client *client;
         PH_TRY(ph_hub_connect(&hub->options, "job", TRIAL_NONCE, 0, &client));
@@ -238,7 +238,7 @@ static ph_status connect_twice(struct test_worker *worker)
 static void a_worker_that_comes_again_replaces_its_dead_self(void **state)
 {
     (void)state;
-    struct test_hub hub;
+    struct hub_thread hub;
     struct test_worker worker = {.function = connect_twice, .context = &hub};
     struct ph_hub_client *client, *second;
     kept_job_begin_hub(&hub, NULL);
@@ -248,12 +248,12 @@ static void a_worker_that_comes_again_replaces_its_dead_self(void **state)
     assert_fails(
         ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &second), PH_ERROR_PEER, "is there already");
     ph_hub_client_destroy(client);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 static ph_status connect_early(struct test_worker *worker)
 {
-    const struct test_hub *hub = worker->context;
+    const struct hub_thread *hub = worker->context;
     return ph_hub_connect(&hub->options, "job", TRIAL_NONCE, 0, &worker->client);
 }
 
@@ -261,18 +261,18 @@ static void a_worker_waits_for_a_hub_that_is_started_again(void **state)
 {
     (void)state;
     const struct timespec pause = {.tv_nsec = 200000000};
-    struct test_hub hub, again;
+    struct hub_thread hub, again;
     struct test_worker worker = {.function = connect_early, .context = &hub};
     const char *folder = kept_job_fresh_folder();
     kept_job_begin_hub(&hub, folder);
     assert_ok(create(&hub, "job", TRIAL_NONCE, 1));
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
     test_worker_begin(&worker);
     nanosleep(&pause, NULL);
-    test_hub_begin(
+    hub_thread_begin(
         &again, (struct ph_hub_server_options){.address = hub.address, .checkpoint_folder = folder});
     assert_ok(test_worker_end(&worker));
-    test_hub_end(&again);
+    hub_thread_end(&again);
     hub.options.timeout_ms = 100;
     assert_fails(create(&hub, "job", TRIAL_NONCE, 1), PH_ERROR_PEER, "refused");
 }

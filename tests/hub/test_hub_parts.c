@@ -219,13 +219,13 @@ static void a_part_is_no_whole_job(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct test_hub hub;
+    struct hub_thread hub;
     const struct folders folders = fresh_folders();
     run_until(&trial, &folders, 5);
     kept_job_begin_hub(&hub, folders.paths[0]);
     trial.hub = &hub;
     assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "of hub 1 of 2, not hub 1 of 1");
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
 }
 
 /* ---- hubs that stop ---- */

@@ -99,7 +99,7 @@ static void bounded_jobs_run_too(void **state)
 enum { KEY_ELEMENTS = 1 << 20 };
 
 struct large_job {
-    struct test_hub *hub;
+    struct hub_thread *hub;
     pthread_barrier_t gate; /* all workers have begun, and wait */
     struct ph_hub_client_info info;
     size_t num_elements;
@@ -120,7 +120,7 @@ static ph_status hold_job(struct test_worker *worker)
     return status == PH_OK ? ph_hub_leave(worker->client) : status;
 }
 
-static void begin_large(struct large_job *job, struct test_hub *hub, struct test_worker *workers)
+static void begin_large(struct large_job *job, struct hub_thread *hub, struct test_worker *workers)
 {
     const struct ph_hub_service service = {.name = "large",
         .nonce = TRIAL_NONCE,
@@ -151,13 +151,13 @@ static ph_status end_large(struct large_job *job, struct test_worker *workers)
     return first;
 }
 
-static struct ph_json *job_of(const struct test_hub *hub, struct ph_json **status_out)
+static struct ph_json *job_of(const struct hub_thread *hub, struct ph_json **status_out)
 {
     assert_ok(ph__hub_status(&hub->options, "large", status_out));
     return (struct ph_json *)ph__json_at(ph__json_get(*status_out, "jobs"), 0);
 }
 
-static uint64_t count_of(const struct test_hub *hub, const char *name)
+static uint64_t count_of(const struct hub_thread *hub, const char *name)
 {
     struct ph_json *status;
     const uint64_t count = (uint64_t)ph__json_as_integer(ph__json_get(job_of(hub, &status), name), 0);
@@ -216,13 +216,13 @@ static void a_quota_is_of_the_part(void **state)
 
 static void *stop_hub(void *context)
 {
-    struct test_hub *hub = context;
+    struct hub_thread *hub = context;
     ph_hub_server_stop(hub->server);
     return NULL;
 }
 
 /* Begins a job that would go on for ever, and ends a hub when both workers are in it. */
-static void a_hub_ends(struct test_hub *all, void *(*end)(void *), void *context, const char *name)
+static void a_hub_ends(struct hub_thread *all, void *(*end)(void *), void *context, const char *name)
 {
     struct test_worker workers[TRIAL_WORKERS];
     struct kept_job trial = kept_job_make(trial_momentum);
@@ -274,19 +274,19 @@ static void the_kill_of_one_hub_is_an_error_for_all_workers(void **state)
 {
     (void)state;
     struct hub_job process = {.num_workers = 0};
-    struct test_hub hub;
+    struct hub_thread hub;
     hub_job_begin(&process);
     hub_job_start_hub(&process);
-    test_hub_begin(&hub, no_options[0]);
-    struct test_hub both = {.options.timeout_ms = 20000};
+    hub_thread_begin(&hub, no_options[0]);
+    struct hub_thread both = {.options.timeout_ms = 20000};
     snprintf(both.address, sizeof both.address, "%s,%s", hub.options.address, process.address);
     both.options.address = both.address;
     a_hub_ends(&both, kill_hub, &process.hub, process.address);
-    test_hub_end(&hub);
+    hub_thread_end(&hub);
     hub_job_end(&process);
 }
 
-static uint64_t count_workers(const struct test_hub *hub)
+static uint64_t count_workers(const struct hub_thread *hub)
 {
     struct ph_json *status;
     assert_ok(ph__hub_status(&hub->options, NULL, &status));
@@ -414,7 +414,7 @@ static void jobs_of_other_hubs_are_not_mixed_up(void **state)
     several_hubs_end(&hubs);
 }
 
-static void create_part(const struct test_hub *hub, uint32_t depth)
+static void create_part(const struct hub_thread *hub, uint32_t depth)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;

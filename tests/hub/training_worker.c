@@ -14,7 +14,7 @@
 
 #include "base/checksum.h"
 #include "phloem/hub.h"
-#include "tensor/float16.h"
+#include "support/dtype_numbers.h"
 
 enum { NUM_KEYS = 4, MAX_ELEMENTS = 9000 };
 
@@ -47,23 +47,6 @@ static float chance(uint64_t key, uint64_t element, uint64_t iteration, uint64_t
     return (float)(x >> 40) / (float)(1 << 24) - .5F;
 }
 
-static float number_at(const void *numbers, enum ph_dtype dtype, size_t i)
-{
-    if (dtype == PH_F32)
-        return ((const float *)numbers)[i];
-    const uint16_t word = ((const uint16_t *)numbers)[i];
-    return dtype == PH_F16 ? ph__float_from_half(word) : ph__float_from_bfloat(word);
-}
-
-static void set_number(void *numbers, enum ph_dtype dtype, size_t i, float number)
-{
-    if (dtype == PH_F32)
-        ((float *)numbers)[i] = number;
-    else
-        ((uint16_t *)numbers)[i] =
-            dtype == PH_F16 ? ph__half_from_float(number) : ph__bfloat_from_float(number);
-}
-
 /* Towards a target of the element's own, with noise of the worker's own. */
 static void make_gradient(struct worker *worker, size_t key, uint64_t iteration)
 {
@@ -71,8 +54,8 @@ static void make_gradient(struct worker *worker, size_t key, uint64_t iteration)
     const void *parameters = ph_hub_parameters(worker->client, key);
     void *gradient = ph_hub_gradient(worker->client, key);
     for (size_t i = 0; i < keys_of_model[key].num_elements; i++) {
-        const float distance = number_at(parameters, dtype, i) - chance(key, i, 0, UINT32_MAX);
-        set_number(gradient, dtype, i, .1F * distance + .05F * chance(key, i, iteration, worker->rank));
+        const float distance = dtype_number(parameters, dtype, i) - chance(key, i, 0, UINT32_MAX);
+        dtype_number_set(gradient, dtype, i, .1F * distance + .05F * chance(key, i, iteration, worker->rank));
     }
 }
 
@@ -96,7 +79,7 @@ static ph_status join(struct worker *worker)
         keys[key] = (struct ph_hub_key){
             .num_elements = keys_of_model[key].num_elements, .dtype = dtype, .initial = initial[key]};
         for (size_t i = 0; i < keys[key].num_elements; i++)
-            set_number(initial[key], dtype, i, chance(key, i, 0, 0));
+            dtype_number_set(initial[key], dtype, i, chance(key, i, 0, 0));
     }
     PH_TRY(ph_hub_create_service(&worker->options, &worker->service));
     PH_TRY(ph_hub_connect(

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/float16.h"
+#include "support/dtype_numbers.h"
 
 static void *serve(void *context)
 {
@@ -19,8 +19,9 @@ void hub_thread_begin(struct hub_thread *hub, struct ph_hub_server_options optio
         options.num_threads = 2;
     *hub = (struct hub_thread){0};
     assert_ok(ph_hub_server_create(&options, &hub->server));
+    snprintf(hub->address, sizeof hub->address, "%s", ph_hub_server_address(hub->server));
     hub->options = (struct ph_hub_options){
-        .address = ph_hub_server_address(hub->server), .timeout_ms = HUB_THREAD_TIMEOUT_MS};
+        .address = hub->address, .secret_file = options.secret_file, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
     assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
 }
 
@@ -51,22 +52,12 @@ float hub_thread_gradient(uint32_t rank, size_t key, uint64_t iteration, size_t 
     return (float)(int32_t)mixed * 0x1p-31F;
 }
 
-static void set_element(void *array, enum ph_dtype dtype, size_t i, float value)
-{
-    if (dtype == PH_F32)
-        ((float *)array)[i] = value;
-    else if (dtype == PH_F16)
-        ((uint16_t *)array)[i] = ph__half_from_float(value);
-    else
-        ((uint16_t *)array)[i] = ph__bfloat_from_float(value);
-}
-
 static ph_status start_key(
     const struct hub_worker *worker, struct ph_hub_client *client, size_t key, uint64_t iteration)
 {
     void *gradient = ph_hub_gradient(client, key);
     for (size_t i = 0; i < worker->keys[key].num_elements; i++)
-        set_element(
+        dtype_number_set(
             gradient, worker->keys[key].dtype, i, hub_thread_gradient(worker->rank, key, iteration, i));
     return ph_hub_pushpull_start(client, key);
 }

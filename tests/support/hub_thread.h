@@ -9,11 +9,13 @@
 #include "support/test_support.h"
 
 #define HUB_THREAD_NONCE 4711u
+#define HUB_THREAD_ADDRESS 300 /* bytes, as of any socket */
 #define HUB_THREAD_TIMEOUT_MS 20000u
 
 struct hub_thread {
     struct ph_hub_server *server;
-    struct ph_hub_options options; /* to reach it */
+    struct ph_hub_options options; /* to reach it, with its secret; may be changed */
+    char address[HUB_THREAD_ADDRESS];
     pthread_t thread;
     ph_status status; /* what it ended with */
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/float16.h"
+#include "support/dtype_numbers.h"
 
 struct version {
     void *numbers; /* in the chunk's dtype */
@@ -38,23 +38,6 @@ _Noreturn void trial__broken(const char *condition, const char *file, int line)
 
 /* ---- numbers ---- */
 
-static float number_of(const void *array, enum ph_dtype dtype, size_t i)
-{
-    const uint16_t *words = array;
-    if (dtype == PH_F32)
-        return ((const float *)array)[i];
-    return dtype == PH_F16 ? ph__float_from_half(words[i]) : ph__float_from_bfloat(words[i]);
-}
-
-static void set_number(void *array, enum ph_dtype dtype, size_t i, float x)
-{
-    uint16_t *words = array;
-    if (dtype == PH_F32)
-        ((float *)array)[i] = x;
-    else
-        words[i] = dtype == PH_F16 ? ph__half_from_float(x) : ph__bfloat_from_float(x);
-}
-
 static uint64_t mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -75,7 +58,7 @@ void shard_oracle_gradient(
 {
     const struct ph_chunk_place *place = &oracle->layout->chunks[chunk];
     for (size_t i = 0; i < place->num_elements; i++)
-        set_number(numbers_out, place->dtype, i,
+        dtype_number_set(numbers_out, place->dtype, i,
             drawn_number(oracle->job.seed, worker, place->first_weight + i, iteration));
 }
 
@@ -90,7 +73,7 @@ static void keep_version(struct chunk *chunk)
         .numbers = malloc(chunk->place->gradient_bytes), .num_contributors = chunk->num_contributors};
     trial_require(version->numbers != NULL);
     for (size_t i = 0; i < chunk->place->num_elements; i++)
-        set_number(version->numbers, chunk->place->dtype, i, chunk->weights[i]);
+        dtype_number_set(version->numbers, chunk->place->dtype, i, chunk->weights[i]);
 }
 
 uint64_t shard_oracle_version(const struct shard_oracle *oracle, uint32_t chunk)
@@ -122,7 +105,7 @@ void shard_oracle_assign(struct shard_oracle *oracle, uint32_t chunk)
     trial_require(of->version == 0);
     shard_oracle_gradient(oracle, ORACLE_INITIAL, chunk, 0, of->versions[0].numbers);
     for (size_t i = 0; i < of->place->num_elements; i++)
-        of->weights[i] = number_of(of->versions[0].numbers, of->place->dtype, i);
+        of->weights[i] = dtype_number(of->versions[0].numbers, of->place->dtype, i);
 }
 
 /* ---- sums and steps ---- */
@@ -147,7 +130,7 @@ void shard_oracle_sum(
     for (size_t p = 0; p < num_pushes; p++) {
         shard_oracle_gradient(oracle, pushes[p].worker, chunk, pushes[p].iteration, gradient);
         for (size_t i = 0; i < n; i++) {
-            const float number = number_of(gradient, of->place->dtype, i);
+            const float number = dtype_number(gradient, of->place->dtype, i);
             of->sums[i] = p == 0 ? number : of->sums[i] + number;
         }
     }

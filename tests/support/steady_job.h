@@ -11,6 +11,7 @@
 
 #include "hub/server_state.h"
 #include "phloem/hub.h"
+#include "support/hub_thread.h"
 #include "support/test_support.h"
 #include "tensor/float16.h"
 
@@ -38,10 +39,7 @@ struct steady_job {
     bool is_wide;
     /* Made by steady_job_begin(). */
     const char *secret_file;
-    struct steady_hub {
-        struct ph_hub_server *server;
-        pthread_t thread;
-    } hubs[STEADY_MAX_HUBS];
+    struct hub_thread hubs[STEADY_MAX_HUBS];
     char addresses[STEADY_MAX_HUBS * PH_ADDRESS_BYTES];
     struct steady_worker {
         struct steady_job *job;
@@ -164,12 +162,6 @@ static inline void *steady_work(void *context)
 
 /* ---- the job ---- */
 
-static inline void *steady_serve(void *context)
-{
-    assert_ok(ph_hub_server_run(context, NULL));
-    return NULL;
-}
-
 static inline void steady_start_hubs(struct steady_job *job)
 {
     if (job->has_secret) {
@@ -180,11 +172,9 @@ static inline void steady_start_hubs(struct steady_job *job)
         .num_threads = 2, .wait = job->wait, .secret_file = job->secret_file, .is_wide = job->is_wide};
     size_t used = 0;
     for (uint32_t i = 0; i < steady_num_hubs(job); i++) {
-        struct steady_hub *hub = &job->hubs[i];
-        assert_ok(ph_hub_server_create(&options, &hub->server));
-        assert_int_equal(pthread_create(&hub->thread, NULL, steady_serve, hub->server), 0);
+        hub_thread_begin(&job->hubs[i], options);
         used += (size_t)snprintf(job->addresses + used, sizeof job->addresses - used, "%s%s",
-            i > 0 ? "," : "", ph_hub_server_address(hub->server));
+            i > 0 ? "," : "", job->hubs[i].address);
     }
 }
 
@@ -232,11 +222,8 @@ static inline void steady_job_end(struct steady_job *job)
     atomic_store(&job->phase, 2);
     for (uint32_t rank = 0; rank < STEADY_WORKERS; rank++)
         pthread_join(job->workers[rank].thread, NULL);
-    for (uint32_t i = 0; i < steady_num_hubs(job); i++) {
-        ph_hub_server_stop(job->hubs[i].server);
-        pthread_join(job->hubs[i].thread, NULL);
-        ph_hub_server_destroy(job->hubs[i].server);
-    }
+    for (uint32_t i = 0; i < steady_num_hubs(job); i++)
+        hub_thread_end(&job->hubs[i]);
 }
 
 #endif

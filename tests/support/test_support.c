@@ -1,5 +1,6 @@
 #include "support/test_support.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <math.h>
@@ -120,6 +121,17 @@ const char *test_data(const char *relative_path)
         return path;
     free(path);
     return NULL;
+}
+
+size_t test_count_descriptors(void)
+{
+    DIR *opened = opendir("/proc/self/fd");
+    size_t count = 0;
+    assert_non_null(opened);
+    while (readdir(opened) != NULL)
+        count++;
+    closedir(opened);
+    return count;
 }
 
 void test_skip(const char *reason)

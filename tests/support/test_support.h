@@ -36,6 +36,9 @@ void test_write_text(const char *path, const char *text);        /* into what is
 /* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is missing. */
 const char *test_data(const char *relative_path);
 
+/* Descriptors of this process, and one more while they are counted. */
+size_t test_count_descriptors(void);
+
 /* Ends the whole program as skipped (exit 77), saying why. */
 _Noreturn void test_skip(const char *reason);
 

@@ -1,12 +1,12 @@
 /* Which size of chunks is chosen from which times, what small jobs get, and what a job's workers are told. */
 #include "hub/autotune.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/cpu.h"
 #include "base/rng.h"
 #include "phloem/hub.h"
+#include "support/hub_thread.h"
 #include "support/test_support.h"
 
 enum { NUM_SIZES = PH_AUTOTUNE_NUM_SIZES, KIB = 1024 };
@@ -202,12 +202,6 @@ static void only_a_job_that_names_no_size_is_measured(void **state)
     assert_non_null(strstr(text, "by the job"));
 }
 
-static void *serve(void *context)
-{
-    assert_ok(ph_hub_server_run(context, NULL));
-    return NULL;
-}
-
 struct trial {
     struct ph_hub_server_options server;
     enum ph_hub_transport transport;
@@ -238,19 +232,15 @@ static struct ph_hub_client *join(const struct trial *trial, const char *address
 /* What a worker alone in its job is told. */
 static uint32_t told_chunk_bytes(const struct trial *trial)
 {
-    struct ph_hub_server *server;
-    pthread_t thread;
+    struct hub_thread hub;
     struct ph_hub_client_info info;
-    assert_ok(ph_hub_server_create(&trial->server, &server));
-    assert_int_equal(pthread_create(&thread, NULL, serve, server), 0);
-    struct ph_hub_client *client = join(trial, ph_hub_server_address(server));
+    hub_thread_begin(&hub, trial->server);
+    struct ph_hub_client *client = join(trial, hub.address);
     ph_hub_client_describe(client, &info);
     if (trial->is_kept)
         assert_ok(ph_hub_checkpoint(client));
     ph_hub_client_destroy(client);
-    ph_hub_server_stop(server);
-    pthread_join(thread, NULL);
-    ph_hub_server_destroy(server);
+    hub_thread_end(&hub);
     return info.chunk_bytes;
 }
 

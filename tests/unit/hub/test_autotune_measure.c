@@ -1,7 +1,6 @@
 /* Measuring ends with times of all sizes: how long it takes is not looked at here. Whatever it took is given back. */
 #include "support/count_allocations.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 #include "base/cpu.h"
@@ -18,17 +17,6 @@ static const struct ph_kernels *kernels(void)
     return ph__kernels_for(isa);
 }
 
-static size_t count_descriptors(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
-}
-
 static void check_times(const struct ph_autotune_times *times)
 {
     assert_in_range(times->num_rounds, PH_AUTOTUNE_MIN_ROUNDS, PH_AUTOTUNE_MAX_ROUNDS);
@@ -41,10 +29,10 @@ static void check_times(const struct ph_autotune_times *times)
 static void check_path(enum ph_autotune_path path, bool is_non_temporal)
 {
     struct ph_autotune_times times;
-    const size_t num_descriptors = count_descriptors();
+    const size_t num_descriptors = test_count_descriptors();
     assert_ok(ph__autotune_measure(path, kernels(), is_non_temporal, &patience, &times));
     check_times(&times);
-    assert_int_equal(count_descriptors(), num_descriptors);
+    assert_int_equal(test_count_descriptors(), num_descriptors);
 }
 
 static void both_paths_can_be_measured(void **state)
@@ -60,10 +48,10 @@ static void it_ends_when_patience_does(void **state)
     (void)state;
     const struct ph_autotune_patience none = {0};
     struct ph_autotune_times times;
-    const size_t num_descriptors = count_descriptors();
+    const size_t num_descriptors = test_count_descriptors();
     for (enum ph_autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++)
         assert_fails(ph__autotune_measure(path, kernels(), false, &none, &times), PH_ERROR_PEER, "too long");
-    assert_int_equal(count_descriptors(), num_descriptors);
+    assert_int_equal(test_count_descriptors(), num_descriptors);
 }
 
 static void a_path_is_measured_once(void **state)
@@ -106,7 +94,7 @@ static void without_descriptors_it_is_the_default(void **state)
 /* Those of the C library, while it looks for an address, end in errors of another kind or in none. */
 static void each_allocation_may_fail(void **state)
 {
-    const size_t num_descriptors = count_descriptors();
+    const size_t num_descriptors = test_count_descriptors();
     struct ph_autotune_times times;
     (void)state;
     for (enum ph_autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++) {
@@ -116,7 +104,7 @@ static void each_allocation_may_fail(void **state)
             const ph_status status = ph__autotune_measure(path, kernels(), false, &patience, &times);
             has_failed = allocation_has_failed();
             fail_allocation(0);
-            assert_int_equal(count_descriptors(), num_descriptors);
+            assert_int_equal(test_count_descriptors(), num_descriptors);
             if (status == PH_OK)
                 check_times(&times);
             else

@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "kernel/kernel.h"
 #include "phloem/hub.h"
+#include "support/hub_thread.h"
 
 #define NUM_KEYS 4
 #define NUM_ITERATIONS 12
@@ -17,41 +18,17 @@
 
 static const size_t key_elements[NUM_KEYS] = {1, 1000, 20000, 8193};
 
-/* ---- a hub in a thread ---- */
-
-struct hub {
-    struct ph_hub_server *server;
-    pthread_t thread;
-    const char *secret_file;
-};
-
-static void *serve(void *context)
-{
-    struct hub *hub = context;
-    assert_int_equal(ph_hub_server_run(hub->server, NULL), PH_OK);
-    return NULL;
-}
-
 /* address: NULL for one of the loopback. */
-static void start_hub_at(struct hub *hub, const char *address, const char *secret_file)
+static void start_hub_at(struct hub_thread *hub, const char *address, const char *secret_file)
 {
     const struct ph_hub_server_options options = {
         .address = address, .num_threads = 3, .secret_file = secret_file};
-    hub->secret_file = secret_file;
-    assert_ok(ph_hub_server_create(&options, &hub->server));
-    assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
+    hub_thread_begin(hub, options);
 }
 
-static void start_hub(struct hub *hub, const char *secret_file)
+static void start_hub(struct hub_thread *hub, const char *secret_file)
 {
     start_hub_at(hub, NULL, secret_file);
-}
-
-static void stop_hub(struct hub *hub)
-{
-    ph_hub_server_stop(hub->server);
-    pthread_join(hub->thread, NULL);
-    ph_hub_server_destroy(hub->server);
 }
 
 static const char *write_secret(void)
@@ -80,7 +57,7 @@ struct trial {
     uint32_t num_workers, depth;
     bool is_mean, has_own_parameters;
     struct ph_hub_optimizer optimizer;
-    struct hub *hub;
+    struct hub_thread *hub;
     float *wanted[NUM_KEYS][NUM_ITERATIONS + 1]; /* parameters after each iteration */
 };
 
@@ -142,11 +119,10 @@ struct worker {
 
 static struct ph_hub_options options_of(const struct trial *trial)
 {
-    return (struct ph_hub_options){.address = ph_hub_server_address(trial->hub->server),
-        .secret_file = trial->hub->secret_file,
-        .transport = trial->transport,
-        .timeout_ms = 20000,
-        .has_own_parameters = trial->has_own_parameters};
+    struct ph_hub_options options = trial->hub->options;
+    options.transport = trial->transport;
+    options.has_own_parameters = trial->has_own_parameters;
+    return options;
 }
 
 static void check_parameters(
@@ -223,7 +199,7 @@ static void *work(void *context)
 
 static void run_trial(struct trial *trial, const char *secret_file)
 {
-    struct hub hub;
+    struct hub_thread hub;
     struct worker workers[MAX_WORKERS];
     start_hub(&hub, secret_file);
     trial->hub = &hub;
@@ -245,7 +221,7 @@ static void run_trial(struct trial *trial, const char *secret_file)
     for (uint32_t rank = 0; rank < trial->num_workers; rank++)
         pthread_join(workers[rank].thread, NULL);
     assert_ok(ph_hub_destroy_service(&options, "trial", 4711));
-    stop_hub(&hub);
+    hub_thread_end(&hub);
     free_oracle(trial);
 }
 
@@ -305,30 +281,30 @@ static void a_secret_protects_both_transports(void **state)
 static void who_does_not_know_the_secret_stays_outside(void **state)
 {
     (void)state;
-    struct hub hub;
+    struct hub_thread hub;
     const char *wrong = test_write_file("wrong", "another secret, as long as it must be\n");
     assert_int_equal(chmod(wrong, 0600), 0);
     start_hub(&hub, write_secret());
     const struct ph_hub_service service = {
         .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
-    struct ph_hub_options options = {.address = ph_hub_server_address(hub.server), .timeout_ms = 5000};
+    struct ph_hub_options options = {.address = hub.address, .timeout_ms = 5000};
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
     options.secret_file = wrong;
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_PEER, "hub");
-    stop_hub(&hub);
+    hub_thread_end(&hub);
 }
 
 static void a_hub_without_the_secret_is_not_believed(void **state)
 {
     (void)state;
-    struct hub hub;
+    struct hub_thread hub;
     start_hub(&hub, NULL);
     const struct ph_hub_service service = {
         .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
     const struct ph_hub_options options = {
-        .address = ph_hub_server_address(hub.server), .timeout_ms = 5000, .secret_file = write_secret()};
+        .address = hub.address, .timeout_ms = 5000, .secret_file = write_secret()};
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
-    stop_hub(&hub);
+    hub_thread_end(&hub);
 }
 
 static void beyond_loopback_a_hub_needs_a_secret(void **state)
@@ -343,22 +319,22 @@ static void beyond_loopback_a_hub_needs_a_secret(void **state)
 static void beyond_loopback_a_hub_with_a_secret_serves(void **state)
 {
     (void)state;
-    struct hub hub;
+    struct hub_thread hub;
     start_hub_at(&hub, "0.0.0.0:0", write_secret());
     const struct ph_hub_service service = {
         .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
-    struct ph_hub_options options = {.address = ph_hub_server_address(hub.server), .timeout_ms = 5000};
+    struct ph_hub_options options = {.address = hub.address, .timeout_ms = 5000};
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
-    options.secret_file = hub.secret_file;
+    options.secret_file = hub.options.secret_file;
     assert_ok(ph_hub_create_service(&options, &service));
-    stop_hub(&hub);
+    hub_thread_end(&hub);
 }
 
 /* Of the hub's local socket a worker sees the user that has made it. */
 static void a_worker_of_another_user_goes_over_tcp(void **state)
 {
     (void)state;
-    struct hub hub;
+    struct hub_thread hub;
     struct ph_hub_client *client;
     const uid_t self = geteuid();
     if (self != 0)
@@ -366,7 +342,7 @@ static void a_worker_of_another_user_goes_over_tcp(void **state)
     start_hub(&hub, NULL);
     const struct ph_hub_service service = {
         .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
-    struct ph_hub_options options = {.address = ph_hub_server_address(hub.server), .timeout_ms = 5000};
+    struct ph_hub_options options = {.address = hub.address, .timeout_ms = 5000};
     assert_ok(ph_hub_create_service(&options, &service));
     assert_int_equal(seteuid(65534), 0);
     const ph_status status = ph_hub_connect(&options, "trial", 1, 0, &client);
@@ -381,7 +357,7 @@ static void a_worker_of_another_user_goes_over_tcp(void **state)
     assert_string_equal(info.transport, "tcp");
     assert_non_null(strstr(info.why, "another user"));
     ph_hub_client_destroy(client);
-    stop_hub(&hub);
+    hub_thread_end(&hub);
 }
 
 int main(void)

@@ -1,5 +1,4 @@
 /* What a hub takes and what it refuses: services, quotas, workers, and strangers. */
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -441,24 +440,13 @@ static void another_version_of_the_interface_is_refused(void **state)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-static size_t count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
-}
-
 static void a_hub_that_has_ended_leaves_no_descriptor_open(void **state)
 {
     (void)state;
-    const size_t num_before = count_descriptors();
+    const size_t num_before = test_count_descriptors();
     two_services_are_served_side_by_side(NULL);
     strangers_do_not_disturb_a_job(NULL);
-    assert_int_equal(count_descriptors(), num_before);
+    assert_int_equal(test_count_descriptors(), num_before);
 }
 
 static void workers_hear_that_their_hub_ends(void **state)

@@ -1,8 +1,7 @@
 /* Sums of copies with the optimizer's step: on every ISA the bits of a serial loop, then of that ISA's optimizer_update, then of
  * tensor/float16.h. */
 #include "kernel_test.h"
-
-#include "tensor/float16.h"
+#include "support/dtype_numbers.h"
 
 enum { MAX_COPIES = 9, MAX_RESULTS = 3, MARK = 0x5a };
 
@@ -11,23 +10,6 @@ enum { NUM_DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* ---- what must come out ---------------------------------------------------------------------------------------- */
 
-static float number_of(const void *array, enum ph_dtype dtype, size_t i)
-{
-    const uint16_t *words = array;
-    if (dtype == PH_F32)
-        return ((const float *)array)[i];
-    return dtype == PH_F16 ? ph__float_from_half(words[i]) : ph__float_from_bfloat(words[i]);
-}
-
-static void set_number(void *array, enum ph_dtype dtype, size_t i, float x)
-{
-    uint16_t *words = array;
-    if (dtype == PH_F32)
-        ((float *)array)[i] = x;
-    else
-        words[i] = dtype == PH_F16 ? ph__half_from_float(x) : ph__bfloat_from_float(x);
-}
-
 /* The sum that optimizer_update is given, by the serial loop. */
 static float *serial_sums(const struct ph_aggregate_args *args)
 {
@@ -35,7 +17,7 @@ static float *serial_sums(const struct ph_aggregate_args *args)
     for (size_t i = 0; i < args->n; i++) {
         float sum = args->sum_so_far != NULL ? args->sum_so_far[i] : 0;
         for (size_t c = 0; c < args->num_copies; c++) {
-            const float number = number_of(args->copies[c], args->dtype, i);
+            const float number = dtype_number(args->copies[c], args->dtype, i);
             sum = c == 0 && args->sum_so_far == NULL ? number : sum + number;
         }
         sums[i] = sum * args->sum_scale;
@@ -55,7 +37,8 @@ struct trial {
 static void fill(void *array, enum ph_dtype dtype, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        set_number(array, dtype, i, (float)random_between(-1, 1) * ldexpf(1, (int)(random_word() % 12) - 6));
+        dtype_number_set(
+            array, dtype, i, (float)random_between(-1, 1) * ldexpf(1, (int)(random_word() % 12) - 6));
 }
 
 static void *filled(enum ph_dtype dtype, size_t n)
@@ -94,7 +77,7 @@ static void assert_results(const struct trial *trial, const float *weights)
     const size_t n = trial->args.n, size = ph_dtype_size(trial->args.dtype);
     void *wanted = marked(trial->args.dtype, n);
     for (size_t i = 0; i < n; i++)
-        set_number(wanted, trial->args.dtype, i, weights[i]);
+        dtype_number_set(wanted, trial->args.dtype, i, weights[i]);
     for (size_t r = 0; r < trial->args.num_results; r++)
         assert_memory_equal(trial->results[r], wanted, n * size);
 }
@@ -337,11 +320,11 @@ static void check_nan(const struct ph_kernels *kernels)
             trial.args.new_weight = marked(PH_F32, N);
             trial.results[0] = filled(dtypes[d], N);
             trial.copies[0] = trial.results[0];
-            set_number(trial.results[0], dtypes[d], at, NAN);
+            dtype_number_set(trial.results[0], dtypes[d], at, NAN);
             kernels->aggregate(&trial.args);
             for (size_t i = 0; i < N; i++) {
                 assert_int_equal(isnan(trial.args.new_weight[i]), i == at);
-                assert_int_equal(isnan(number_of(trial.results[0], dtypes[d], i)), i == at);
+                assert_int_equal(isnan(dtype_number(trial.results[0], dtypes[d], i)), i == at);
             }
         }
 }

@@ -100,14 +100,6 @@ static void send_raw(const void *bytes, size_t size)
     assert_int_equal(send(raw, bytes, size, 0), size);
 }
 
-static size_t count_descriptors(void)
-{
-    size_t count = 0;
-    for (int i = 0; i < 1024; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
-}
-
 /* ---- frames ---- */
 
 static void frames_come_as_they_were_put(void **state)
@@ -364,7 +356,7 @@ static void descriptors_come_with_their_frames(void **state)
     static char body[300000]; /* so that frames are cut */
     int descriptors[6];
     ino_t files[6];
-    const size_t before = count_descriptors();
+    const size_t before = test_count_descriptors();
     open_files(descriptors, 6);
     for (size_t i = 0; i < 6; i++)
         files[i] = number_of_file(descriptors[i]);
@@ -383,7 +375,7 @@ static void descriptors_come_with_their_frames(void **state)
     check_descriptors(3, files + 3, 1);
     check_frame(4, body, 5);
     check_descriptors(5, files + 4, 2);
-    assert_int_equal(count_descriptors(), before);
+    assert_int_equal(test_count_descriptors(), before);
 }
 
 /* By the allocator's own count. */
@@ -429,7 +421,7 @@ static void descriptors_that_nobody_takes_are_closed(void **state)
 {
     (void)state;
     int descriptors[5];
-    const size_t before = count_descriptors();
+    const size_t before = test_count_descriptors();
     open_files(descriptors, 5);
     assert_ok(ph__control_stream_put(sender, 1, "one", 3, descriptors, 3));
     assert_ok(ph__control_stream_flush(sender));
@@ -437,7 +429,7 @@ static void descriptors_that_nobody_takes_are_closed(void **state)
     close_files(descriptors, 5);
     assert_ok(ph__control_stream_receive(receiver));
     tear_down(NULL);
-    assert_int_equal(count_descriptors(), before - 3);
+    assert_int_equal(test_count_descriptors(), before - 3);
     set_up(NULL);
 }
 
@@ -462,7 +454,7 @@ static void more_descriptors_than_a_message_has_are_refused(void **state)
 {
     (void)state;
     static const size_t counts[][2] = {{253, 0}, {200, 51}};
-    const size_t before = count_descriptors();
+    const size_t before = test_count_descriptors();
     int descriptors[253];
     for (size_t i = 0; i < 253; i++)
         descriptors[i] = 0;
@@ -472,7 +464,7 @@ static void more_descriptors_than_a_message_has_are_refused(void **state)
             send_descriptors("\0\0\0\0\0\0\0\0", 8, descriptors, counts[i][1]);
         assert_fails(ph__control_stream_receive(receiver), PH_ERROR_PEER, "descriptors");
         tear_down(NULL);
-        assert_int_equal(count_descriptors(), before - 3);
+        assert_int_equal(test_count_descriptors(), before - 3);
         set_up(NULL);
     }
 }
@@ -480,7 +472,7 @@ static void more_descriptors_than_a_message_has_are_refused(void **state)
 static void descriptors_can_be_refused(void **state)
 {
     (void)state;
-    const size_t before = count_descriptors();
+    const size_t before = test_count_descriptors();
     const int descriptor = 0;
     ph__control_stream_refuse_descriptors(receiver);
     send_raw("\0\0\0\0\1\0\0\0", 8);
@@ -488,7 +480,7 @@ static void descriptors_can_be_refused(void **state)
     check_frame(1, NULL, 0);
     send_descriptors("\0\0\0\0\1\0\1\0", 8, &descriptor, 1);
     assert_fails(ph__control_stream_receive(receiver), PH_ERROR_PEER, "descriptors came that nobody wants");
-    assert_int_equal(count_descriptors(), before);
+    assert_int_equal(test_count_descriptors(), before);
 }
 
 static void a_frame_without_its_descriptors_is_refused(void **state)

@@ -2,7 +2,6 @@
 #include "net/http_server.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -357,21 +356,10 @@ static void clients_beyond_the_limit_harm_nobody_for_long(void **state)
 
 /* ---- the server itself ----------------------------------------------------------------------------------- */
 
-static size_t count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
-}
-
 static void nothing_is_left_of_a_server_and_its_connections(void **state)
 {
     (void)state;
-    const size_t before = count_descriptors();
+    const size_t before = test_count_descriptors();
     struct ph_http_server *main_server = server;
     const struct ph_http_options options = make_options();
     int clients[3];
@@ -385,7 +373,7 @@ static void nothing_is_left_of_a_server_and_its_connections(void **state)
     server = main_server;
     for (size_t c = 0; c < 3; c++)
         close(clients[c]);
-    assert_int_equal(count_descriptors(), before);
+    assert_int_equal(test_count_descriptors(), before);
     ph__http_server_destroy(NULL);
 }
 

@@ -1,23 +1,11 @@
-/* A hub and its workers as threads of a test. What a worker's thread met is told when it is joined: cmocka's checks belong to the
- * thread that runs the test. */
-#ifndef PH_TEST_HUB_IN_PROCESS_H
-#define PH_TEST_HUB_IN_PROCESS_H
+/* Workers as threads of a test, beside the hubs of support/hub_thread.h. What one met is told when it is joined: cmocka's checks
+ * belong to the thread that runs the test. */
+#ifndef PH_TEST_WORKER_THREAD_H
+#define PH_TEST_WORKER_THREAD_H
 
 #include <pthread.h>
 
 #include "phloem/hub.h"
-
-struct test_hub {
-    struct ph_hub_server *server;
-    struct ph_hub_options options; /* to reach it by; may be changed */
-    char address[128];
-    pthread_t thread;
-    ph_status status;
-};
-
-/* With two core threads where the options do not say. */
-void test_hub_begin(struct test_hub *hub, struct ph_hub_server_options options);
-void test_hub_end(struct test_hub *hub); /* in good order */
 
 struct test_worker;
 typedef ph_status (*test_worker_function)(struct test_worker *worker);

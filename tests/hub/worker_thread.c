@@ -1,36 +1,9 @@
-/* See hub_in_process.h. */
-#include "hub/hub_in_process.h"
+/* See worker_thread.h. */
+#include "hub/worker_thread.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "support/test_support.h"
-
-static void *serve(void *context)
-{
-    struct test_hub *hub = context;
-    hub->status = ph_hub_server_run(hub->server, NULL);
-    return NULL;
-}
-
-void test_hub_begin(struct test_hub *hub, struct ph_hub_server_options options)
-{
-    if (options.num_threads == 0)
-        options.num_threads = 2;
-    *hub = (struct test_hub){.options = {.timeout_ms = 20000}};
-    assert_ok(ph_hub_server_create(&options, &hub->server));
-    snprintf(hub->address, sizeof hub->address, "%s", ph_hub_server_address(hub->server));
-    hub->options.address = hub->address;
-    assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
-}
-
-void test_hub_end(struct test_hub *hub)
-{
-    ph_hub_server_stop(hub->server);
-    pthread_join(hub->thread, NULL);
-    ph_hub_server_destroy(hub->server);
-    assert_int_equal(hub->status, PH_OK);
-}
 
 static void *work(void *context)
 {
