@@ -330,36 +330,6 @@ static void beyond_loopback_a_hub_with_a_secret_serves(void **state)
     hub_thread_end(&hub);
 }
 
-/* Of the hub's local socket a worker sees the user that has made it. */
-static void a_worker_of_another_user_goes_over_tcp(void **state)
-{
-    (void)state;
-    struct hub_thread hub;
-    struct ph_hub_client *client;
-    const uid_t self = geteuid();
-    if (self != 0)
-        skip(); /* who is not root stays who he is */
-    start_hub(&hub, NULL);
-    const struct ph_hub_service service = {
-        .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
-    struct ph_hub_options options = {.address = hub.address, .timeout_ms = 5000};
-    assert_ok(ph_hub_create_service(&options, &service));
-    assert_int_equal(seteuid(65534), 0);
-    const ph_status status = ph_hub_connect(&options, "trial", 1, 0, &client);
-    options.transport = PH_HUB_SHARED_MEMORY;
-    struct ph_hub_client *refused;
-    const ph_status without_tcp = ph_hub_connect(&options, "trial", 1, 0, &refused);
-    assert_int_equal(seteuid(self), 0);
-    assert_int_equal(without_tcp, PH_ERROR_PEER);
-    assert_ok(status);
-    struct ph_hub_client_info info;
-    ph_hub_client_describe(client, &info);
-    assert_string_equal(info.transport, "tcp");
-    assert_non_null(strstr(info.why, "another user"));
-    ph_hub_client_destroy(client);
-    hub_thread_end(&hub);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,7 +342,6 @@ int main(void)
         cmocka_unit_test(a_hub_without_the_secret_is_not_believed),
         cmocka_unit_test(beyond_loopback_a_hub_needs_a_secret),
         cmocka_unit_test(beyond_loopback_a_hub_with_a_secret_serves),
-        cmocka_unit_test(a_worker_of_another_user_goes_over_tcp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

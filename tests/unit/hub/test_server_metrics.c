@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "net/socket.h"
 #include "support/hub_thread.h"
 
@@ -131,6 +132,112 @@ static void counters_count_what_a_job_does(void **state)
     hub_thread_end(&hub);
 }
 
+/* ---- every family ------------------------------------------------------------------------------------------------ */
+
+enum { NUM_ITERATIONS = 40, NUM_CHUNKS = 4, NUM_UPDATES = NUM_ITERATIONS * NUM_CHUNKS };
+enum {
+    NUM_MESSAGES = 2 * (NUM_CHUNKS + NUM_UPDATES)
+}; /* pulls of the beginning, and pushes, of two workers */
+#define MEMORY_LIMIT (512u << 20)
+
+/* What each sample may be, so that none could stand in another's place unseen: the job has two workers and four chunks, over shared
+ * memory, and keeps no checkpoints; another one waits for five workers, of whom none comes. least and most: inclusive. */
+static const struct {
+    const char *sample;
+    double least, most;
+} wanted[] = {
+    {"phloem_hub_jobs", 2, 2},
+    {"phloem_hub_jobs_limit", 9, 9},
+    {"phloem_hub_memory_bytes", 3 * 160000, MEMORY_LIMIT / 2},
+    {"phloem_hub_memory_limit_bytes", MEMORY_LIMIT, MEMORY_LIMIT},
+    {"phloem_hub_connections", 2, 3}, /* of one that has ended the hub may not have heard */
+    /* Of who made the services, and of the workers, who came to the local socket next. */
+    {"phloem_hub_connections_total", 2 + 2 * 2, 2 + 2 * 2},
+    {"phloem_hub_checkpoints_total", 0, 0},
+    {"phloem_hub_failures_total{reason=\"connection_broken\"}", 0, 0},
+    {"phloem_hub_core_rounds_total{core=\"0\"}", NUM_ITERATIONS, 1e12},
+    {"phloem_hub_core_idle_rounds_total{core=\"0\"}", 1, 1e12},
+    {"phloem_hub_core_sleeps_total{core=\"0\"}", 1, 1e12},
+    {"phloem_hub_link_messages_total{transport=\"shared memory\",direction=\"sent\"}", NUM_MESSAGES,
+        NUM_MESSAGES},
+    {"phloem_hub_link_payload_bytes_total{transport=\"shared memory\",direction=\"sent\"}", 0, 0},
+    {"phloem_hub_link_system_calls_total{transport=\"shared memory\"}", 0, 0},
+    {"phloem_hub_link_doorbells_total{transport=\"shared memory\"}", 1, NUM_MESSAGES - 1},
+    {"phloem_hub_job_running{job=\"job\"}", 1, 1},
+    {"phloem_hub_job_running{job=\"idle\"}", 0, 0},
+    {"phloem_hub_job_workers{job=\"job\"}", 2, 2},
+    {"phloem_hub_job_workers{job=\"idle\"}", 0, 0},
+    {"phloem_hub_job_workers_wanted{job=\"idle\"}", 5, 5},
+    {"phloem_hub_job_memory_bytes{job=\"job\"}", 3 * 160000, MEMORY_LIMIT / 2},
+    {"phloem_hub_job_iteration{job=\"job\"}", NUM_ITERATIONS, NUM_ITERATIONS},
+    {"phloem_hub_job_checkpoint_iteration{job=\"job\"}", 0, 0},
+    {"phloem_hub_job_updates_total{job=\"job\"}", NUM_UPDATES, NUM_UPDATES},
+    {"phloem_hub_job_gradient_bytes_total{job=\"job\"}", NUM_ITERATIONS * 160000 * 2,
+        NUM_ITERATIONS * 160000 * 2},
+    {"phloem_hub_job_pushes_total{job=\"job\"}", 2 * NUM_UPDATES, 2 * NUM_UPDATES},
+    {"phloem_hub_job_pulls_total{job=\"job\"}", NUM_CHUNKS * 2, NUM_CHUNKS * 2},
+    {"phloem_hub_job_reply_waits_total{job=\"job\"}", 0, 0},
+};
+enum { NUM_WANTED = sizeof wanted / sizeof *wanted };
+
+static void assert_is_wanted(const char *family, size_t length)
+{
+    for (size_t i = 0; i < NUM_WANTED; i++) {
+        const size_t name = strcspn(wanted[i].sample, "{");
+        if (name == length && strncmp(wanted[i].sample, family, length) == 0)
+            return;
+    }
+    if (strncmp(family, "phloem_hub_crowded", length) != 0)
+        fail_msg("nobody looks at %.*s", (int)length, family);
+}
+
+static void assert_each_family_is_wanted(const char *page)
+{
+    static const char type[] = "\n# TYPE ";
+    for (const char *line = page; (line = strstr(line, type)) != NULL;) {
+        line += sizeof type - 1;
+        assert_is_wanted(line, strcspn(line, " "));
+    }
+}
+
+static void check_families(const char *page)
+{
+    assert_each_family_is_wanted(page);
+    for (size_t i = 0; i < NUM_WANTED; i++) {
+        const double value = value_of(page, wanted[i].sample);
+        if (value < wanted[i].least || value > wanted[i].most)
+            fail_msg(
+                "%s is %.0f; wanted %.0f to %.0f", wanted[i].sample, value, wanted[i].least, wanted[i].most);
+    }
+    const double idle = value_of(page, "phloem_hub_core_idle_rounds_total{core=\"0\"}");
+    assert_true(value_of(page, "phloem_hub_core_rounds_total{core=\"0\"}") > idle);
+    assert_true(value_of(page, "phloem_hub_core_sleeps_total{core=\"0\"}") <= idle);
+    assert_true(value_of(page, "phloem_hub_memory_bytes") >=
+                value_of(page, "phloem_hub_job_memory_bytes{job=\"job\"}"));
+    assert_true(value_of(page, "phloem_hub_crowded") == (2 + 2 > ph__cpu_count()));
+}
+
+static void each_family_says_what_its_name_says(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    struct hub_workers workers;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){
+                               .metrics_address = "127.0.0.1:0", .max_bytes = MEMORY_LIMIT, .max_jobs = 9});
+    struct ph_hub_service service = hub_thread_service("job", 2);
+    const struct ph_hub_service idle = hub_thread_service("idle", 5);
+    service.chunk_bytes = 160000 / NUM_CHUNKS;
+    assert_ok(ph_hub_create_service(&hub.options, &service));
+    assert_ok(ph_hub_create_service(&hub.options, &idle));
+    hub.options.wait = PH_HUB_WAIT_SLEEP; /* so that doorbells ring */
+    hub_workers_begin(&workers, &hub, &service, &a_key, 1, NUM_ITERATIONS, PH_HUB_SHARED_MEMORY);
+    hub_workers_wait(&workers);
+    check_families(scrape(&hub));
+    hub_workers_end(&workers);
+    hub_workers_fini(&workers);
+    hub_thread_end(&hub);
+}
+
 static void run_job(
     const struct hub_thread *hub, const struct ph_hub_service *service, enum ph_hub_transport transport)
 {
@@ -172,7 +279,7 @@ static void tcp_is_told_apart_and_has_payloads(void **state)
 {
     (void)state;
     struct hub_thread hub;
-    hub_thread_begin(&hub, (struct ph_hub_server_options){.metrics_address = "[::1]:0"});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.metrics_address = "127.0.0.1:0"});
     const struct ph_hub_service service = hub_thread_service("job", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     run_job(&hub, &service, PH_HUB_TCP);
@@ -265,6 +372,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_count_what_a_job_does),
+        cmocka_unit_test(each_family_says_what_its_name_says),
         cmocka_unit_test(counters_never_fall),
         cmocka_unit_test(tcp_is_told_apart_and_has_payloads),
         cmocka_unit_test(checkpoints_are_counted),

@@ -184,52 +184,6 @@ static void workers_of_several_hubs_say_so(void **state)
         hub_thread_end(&hubs[i]);
 }
 
-/* Waits for the address, becomes somebody else, joins, and stays until the other end closes. */
-static int be_another_user(int socket)
-{
-    char address[64] = "";
-    struct ph_hub_client *client;
-    if (recv(socket, address, sizeof address, 0) <= 0 || setuid(65534) != 0)
-        return 1;
-    const struct ph_hub_options options = {.address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
-    if (ph_hub_connect(&options, "foreign", HUB_THREAD_NONCE, 0, &client) != PH_OK)
-        return 1;
-    struct ph_hub_client_info info;
-    ph_hub_client_describe(client, &info);
-    (void)!send(socket, info.why, strlen(info.why) + 1, MSG_NOSIGNAL);
-    (void)!recv(socket, address, 1, 0);
-    ph_hub_client_destroy(client);
-    return 0;
-}
-
-static void another_users_process_is_told_apart(void **state)
-{
-    (void)state;
-    int ends[2], exit_status;
-    char why[256] = "";
-    struct hub_thread hub;
-    if (geteuid() != 0)
-        skip(); /* only root can become somebody else */
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        _exit(be_another_user(ends[1]));
-    }
-    close(ends[1]);
-    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
-    const struct ph_hub_service service = hub_thread_service("foreign", 2);
-    assert_ok(ph_hub_create_service(&hub.options, &service));
-    assert_true(send(ends[0], hub.options.address, strlen(hub.options.address) + 1, MSG_NOSIGNAL) > 0);
-    assert_true(recv(ends[0], why, sizeof why - 1, 0) > 0);
-    assert_non_null(strstr(why, "another user's"));
-    assert_why(&hub.options, "foreign", "its process is another user's");
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &exit_status, 0), child);
-    assert_int_equal(exit_status, 0);
-    hub_thread_end(&hub);
-}
-
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
 /* How a job of one worker writes its results on a hub with one core thread. */
@@ -314,7 +268,6 @@ int main(void)
         cmocka_unit_test(a_running_job_tells_what_it_does_and_how_workers_are_connected),
         cmocka_unit_test(each_reason_for_tcp_is_told),
         cmocka_unit_test(workers_of_several_hubs_say_so),
-        cmocka_unit_test(another_users_process_is_told_apart),
         cmocka_unit_test(results_that_are_sent_and_leave_the_caches_are_written_past_them),
         cmocka_unit_test(one_service_can_be_asked_for_in_full),
         cmocka_unit_test(who_is_no_hub_has_no_status),

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "support/count_allocations.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 
@@ -331,32 +330,6 @@ static void of_large_chunks_few_messages_are_taken_a_turn(void **state)
     shard_trial_destroy(trial);
 }
 
-static void a_run_allocates_nothing(void **state)
-{
-    (void)state;
-    if (!allocations_are_counted())
-        return print_message("a sanitizer owns malloc: not counted\n");
-    for (int mode = PH_HUB_SYNCHRONOUS; mode <= PH_HUB_BOUNDED; mode++) {
-        struct shard_trial_options options = job_of(3, 2, 2);
-        options.mode = (enum ph_hub_mode)mode;
-        options.job.clip_norm = mode == PH_HUB_SYNCHRONOUS ? 1 : 0;
-        options.is_lawless = true; /* so that the trial allocates nothing either */
-        for (uint32_t worker = 0; worker < 3; worker++)
-            options.transports[worker] = TRIAL_OWN;
-        struct shard_trial *trial = shard_trial_create(&options);
-        for (uint64_t iteration = 0; iteration < 4; iteration++) {
-            for (uint32_t worker = 0; worker < 3; worker++)
-                push_all(trial, worker);
-            count_allocations(true);
-            shard_trial_run_all(trial);
-            count_allocations(false);
-            assert_int_equal(version_of(trial, 0), (iteration + 1) * (mode == PH_HUB_SYNCHRONOUS ? 1 : 3));
-        }
-        assert_int_equal(num_allocations(ALLOCATOR_OURS), 0);
-        shard_trial_destroy(trial);
-    }
-}
-
 /* ---- what is told ---- */
 
 static void versions_and_counters_are_those_of_its_chunks(void **state)
@@ -426,7 +399,6 @@ int main(void)
         SHARD_TEST(a_run_works_about_as_much_as_it_may),
         SHARD_TEST(a_run_that_may_do_nothing_tells_that_there_is_work),
         SHARD_TEST(of_large_chunks_few_messages_are_taken_a_turn),
-        SHARD_TEST(a_run_allocates_nothing),
         SHARD_TEST(versions_and_counters_are_those_of_its_chunks),
         SHARD_TEST(a_shard_may_have_no_chunks),
     };

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "support/count_allocations.h"
 #include "support/test_support.h"
 
 enum { HEADER_BYTES = 16, PAYLOAD_BYTES = 32768 };
@@ -156,26 +155,6 @@ static void after_one_wrong_tag_no_other_is_right(void **state)
     ph__frame_key_destroy(receiver);
 }
 
-static void a_frame_allocates_nothing(void **state)
-{
-    (void)state;
-    if (!allocations_are_counted())
-        return print_message("a sanitizer owns malloc: not counted\n");
-    struct ph_frame_key *sender = make_key(8), *receiver = make_key(8);
-    for (int frame = 0; frame < 20; frame++) {
-        unsigned char tag[PH_FRAME_TAG_BYTES];
-        count_allocations(true);
-        const ph_status made = ph__frame_mac(sender, header, HEADER_BYTES, payload, PAYLOAD_BYTES, tag);
-        const ph_status checked = check(receiver, header, HEADER_BYTES, payload, PAYLOAD_BYTES, tag);
-        count_allocations(false);
-        assert_ok(made);
-        assert_ok(checked);
-    }
-    assert_int_equal(num_allocations(ALLOCATOR_OURS), 0);
-    ph__frame_key_destroy(sender);
-    ph__frame_key_destroy(receiver);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,7 +165,6 @@ int main(void)
         cmocka_unit_test(a_frame_sent_again_left_out_or_out_of_order_is_refused),
         cmocka_unit_test(a_frame_sent_back_is_refused),
         cmocka_unit_test(after_one_wrong_tag_no_other_is_right),
-        cmocka_unit_test(a_frame_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -380,16 +380,13 @@ static void nothing_is_left_of_a_server_and_its_connections(void **state)
 static void only_loopback_hears_unless_told_otherwise(void **state)
 {
     (void)state;
-    char address[100];
     struct ph_http_options options = make_options();
     struct ph_http_server *other = NULL;
-    snprintf(address, sizeof address, "127.0.0.2:%u", port_of(server));
     assert_memory_equal(ph__http_server_address(server), "127.0.0.1:", 10);
     assert_int_equal(try_connect("127.0.0.2", port_of(server)), -1);
-    options.address = address;
-    if (ph__http_server_create(&options, &other) != PH_OK)
-        return print_message("the port is taken there: %s\n", ph_error_text());
-    assert_string_equal(ph__http_server_address(other), address);
+    options.address = "127.0.0.2:0";
+    assert_ok(ph__http_server_create(&options, &other));
+    assert_memory_equal(ph__http_server_address(other), "127.0.0.2:", 10);
     const int client = try_connect("127.0.0.2", port_of(other));
     assert_true(client >= 0);
     close(client);
@@ -410,22 +407,6 @@ static void an_address_that_cannot_be_listened_at_is_named(void **state)
     assert_null(other);
 }
 
-static void an_address_of_ipv6_is_listened_at(void **state)
-{
-    (void)state;
-    struct ph_http_options options = make_options();
-    struct ph_http_server *other = NULL;
-    options.address = "[::1]:0";
-    if (ph__http_server_create(&options, &other) != PH_OK)
-        return print_message("no IPv6 here: %s\n", ph_error_text());
-    struct sockaddr_in6 to = {
-        .sin6_family = AF_INET6, .sin6_port = htons(port_of(other)), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    const int client = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(client, (const struct sockaddr *)&to, sizeof to), 0);
-    close(client);
-    ph__http_server_destroy(other);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,7 +422,6 @@ int main(void)
         cmocka_unit_test(nothing_is_left_of_a_server_and_its_connections),
         cmocka_unit_test(only_loopback_hears_unless_told_otherwise),
         cmocka_unit_test(an_address_that_cannot_be_listened_at_is_named),
-        cmocka_unit_test(an_address_of_ipv6_is_listened_at),
     };
     return cmocka_run_group_tests(tests, start_server, stop_server);
 }
