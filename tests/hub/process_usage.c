@@ -72,7 +72,14 @@ void process_usage_read(pid_t id, struct process_usage *usage_out)
 
 void usage_history_add(struct usage_history *history, const struct usage_sample *sample)
 {
-    assert_true(history->count < MAX_USAGE_SAMPLES);
+    if (history->num_added++ % (1ull << history->num_thinnings) != 0)
+        return;
+    if (history->count == MAX_USAGE_SAMPLES) {
+        history->count /= 2;
+        for (size_t i = 0; i < history->count; i++)
+            history->samples[i] = history->samples[2 * i];
+        history->num_thinnings++;
+    }
     history->samples[history->count++] = *sample;
 }
 

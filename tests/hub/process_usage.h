@@ -18,9 +18,12 @@ void process_usage_read(pid_t id, struct process_usage *usage_out);
 
 enum { MAX_USAGE_SAMPLES = 1 << 16, MIN_USAGE_SAMPLES = 32 };
 
-/* Samples of moments at which nothing is under way, with the number of jobs that there have been. */
-struct usage_history {
+/* Samples of moments at which nothing is under way, with the number of jobs that there have been. When there is room for no more,
+ * every other one is dropped, and from then on half as many are taken. */
+struct usage_history { /* zero-initialised: there are none */
     size_t count;
+    uint64_t num_added;
+    unsigned num_thinnings;
     struct usage_sample {
         uint64_t num_jobs, num_mappings, bytes;
     } samples[MAX_USAGE_SAMPLES];

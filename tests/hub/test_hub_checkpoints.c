@@ -68,10 +68,18 @@ static void check_file(const struct kept_job *trial, const char *path)
     ph__snapshot_destroy(snapshot);
 }
 
+static bool has_any_failed(const struct test_worker workers[TRIAL_WORKERS])
+{
+    bool has_failed = false;
+    for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)
+        has_failed |= test_worker_has_failed(&workers[rank]);
+    return has_failed;
+}
+
 /* The workers run as fast as they can, while files are collected; what they must hold is known afterwards. */
 static void files_are_of_one_iteration(struct kept_job *trial)
 {
-    char paths[MAX_FILES][64];
+    const char *paths[MAX_FILES];
     struct hub_thread hub;
     struct test_worker workers[TRIAL_WORKERS];
     const char *folder = kept_job_fresh_folder();
@@ -86,11 +94,13 @@ static void files_are_of_one_iteration(struct kept_job *trial)
         workers[rank] = (struct test_worker){.rank = rank, .function = kept_job_train, .context = trial};
         test_worker_begin(&workers[rank]);
     }
-    while (num_files < MAX_FILES && last_iteration != NUM_ITERATIONS) {
-        snprintf(paths[num_files], sizeof paths[num_files], "%s", test_path("collected"));
-        char *path = paths[num_files];
-        snprintf(path + strlen(path), sizeof paths[num_files] - strlen(path), "-%zu", num_files);
-        num_files += collect(folder, &last_iteration, path);
+    while (num_files < MAX_FILES && last_iteration != NUM_ITERATIONS && !has_any_failed(workers)) {
+        char name[32];
+        snprintf(name, sizeof name, "collected-%zu", num_files);
+        paths[num_files] = test_path(name);
+        while (!collect(folder, &last_iteration, paths[num_files]) && !has_any_failed(workers))
+            continue;
+        num_files++;
     }
     for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)
         assert_ok(test_worker_end(&workers[rank]));

@@ -7,6 +7,7 @@
  * at which nothing is under way. */
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -199,10 +200,17 @@ static void rest(struct soak *soak)
 
 /* ---- the soak ---- */
 
-static double num_seconds(void)
+static double num_seconds = 300;
+
+/* False where what the environment says is no number of seconds. */
+static bool read_num_seconds(void)
 {
+    char *end;
     const char *text = getenv("PH_TEST_SOAK_SECONDS");
-    return text != NULL ? strtod(text, NULL) : 300;
+    if (text == NULL)
+        return true;
+    num_seconds = strtod(text, &end);
+    return end != text && *end == '\0' && num_seconds >= 0 && isfinite(num_seconds);
 }
 
 static void *do_nothing(void *unused)
@@ -263,14 +271,14 @@ static void stop_hub(struct soak *soak)
 
 static bool goes_on(uint64_t round, double end)
 {
-    return round < MIN_USAGE_SAMPLES || (round < MAX_USAGE_SAMPLES && ph__clock_seconds() < end);
+    return round < MIN_USAGE_SAMPLES || ph__clock_seconds() < end;
 }
 
 static void a_hub_stays_as_it_is_while_jobs_come_and_go(void **state)
 {
     (void)state;
     struct soak soak = {0};
-    const double end = ph__clock_seconds() + num_seconds();
+    const double end = ph__clock_seconds() + num_seconds;
     start_hub(&soak);
     for (uint64_t round = 0; goes_on(round, end); round++) {
         run_round(&soak, round);
@@ -307,6 +315,10 @@ static void plain_malloc(char **arguments)
 int main(int argc, char **argv)
 {
     (void)argc;
+    if (!read_num_seconds()) {
+        fprintf(stderr, "PH_TEST_SOAK_SECONDS is no number of seconds\n");
+        return 2;
+    }
     plain_malloc(argv);
     (void)test_seed();
     const struct CMUnitTest tests[] = {

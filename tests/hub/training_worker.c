@@ -143,7 +143,9 @@ static ph_status train(struct worker *worker)
 {
     PH_TRY(join(worker));
     if (worker->has_child && fork() == 0) {
-        close(STDOUT_FILENO); /* all but this */
+        for (int i = STDIN_FILENO; i <= STDERR_FILENO;
+             i++) /* all but these, whose other ends wait for the test's end */
+            close(i);
         sleep(10);
         _exit(0);
     }

@@ -12,6 +12,7 @@ static void *work(void *context)
     snprintf(worker->text, sizeof worker->text, "%s", ph_error_text());
     ph_hub_client_destroy(worker->client);
     worker->client = NULL;
+    atomic_store(&worker->has_ended, true);
     return NULL;
 }
 
@@ -24,6 +25,11 @@ ph_status test_worker_end(struct test_worker *worker)
 {
     pthread_join(worker->thread, NULL);
     return worker->status == PH_OK ? PH_OK : ph_fail(worker->status, "%s", worker->text);
+}
+
+bool test_worker_has_failed(const struct test_worker *worker)
+{
+    return atomic_load(&worker->has_ended) && worker->status != PH_OK;
 }
 
 ph_status test_workers_run(struct test_worker *workers, uint32_t num_workers)

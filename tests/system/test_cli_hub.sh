@@ -69,6 +69,9 @@ measures shm
 succeeds hub status "$address" --seconds 0.1
 contains stdout 'synchronous |  2 of 2'
 contains stdout 'its process is on this host'
+grep -q '^| *0 | *16384 | F32 *| *0 | *2 |$' stdout || complain 'the row of key 0 is missing'
+updates=$(sed -n 's/^| bench-.* | *\([0-9]*\) | *[0-9.]* |$/\1/p' stdout)
+[ "${updates:-0}" -gt 0 ] || complain 'a job that runs has no rate'
 service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
 succeeds hub status "$address" --seconds 0.1 --service "$service" --json
 [ "$(value stdout name | head -n 1)" = "$service" ] || complain 'the service is missing'
