@@ -15,13 +15,6 @@
 
 enum { MOST_SERVERS = 16, MOST_CORES = 32, DEFAULT_CHUNK_KIB = 32 };
 
-/* The worst of several, that of cores. */
-static void keep_worst(struct chunk_balance *worst, const struct chunk_balance *balance)
-{
-    if (balance->cores > worst->cores)
-        *worst = *balance;
-}
-
 static void record(struct ph_json *figures, const struct model_shapes *shapes, size_t num_servers,
     const struct chunk_balance *ours, const struct chunk_balance *wrong)
 {
@@ -37,7 +30,7 @@ static void record(struct ph_json *figures, const struct model_shapes *shapes, s
                               .of_limit = 1 / ours->cores});
 }
 
-/* One line of the table, and one figure: the worst of the numbers of cores that have enough chunks. */
+/* One line of the table, and one figure: of the numbers of cores that have enough chunks that which is the worst for us. */
 static void report_servers(struct ph_json *figures, const struct model_shapes *shapes, const size_t *sizes,
     size_t num_chunks, size_t num_servers)
 {
@@ -48,9 +41,9 @@ static void report_servers(struct ph_json *figures, const struct model_shapes *s
         bench_check(chunk_balance(sizes, num_chunks, num_servers, cores, unsorted_greedy, &wrong));
         const bool has_enough = ours.chunks_per_core >= BALANCE_CHUNKS_PER_CORE;
         printf(" %6.3f %6.3f%c", ours.cores, wrong.cores, has_enough ? ' ' : '*');
-        if (has_enough) {
-            keep_worst(&worst, &ours);
-            keep_worst(&worst_wrong, &wrong);
+        if (has_enough && ours.cores > worst.cores) {
+            worst = ours;
+            worst_wrong = wrong;
         }
     }
     printf("\n");
