@@ -2,8 +2,10 @@
 #include "own_network.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,14 +26,13 @@ static void bring_up_loopback(void)
     close(any);
 }
 
-/* Where it is not to be had, what the machine has stays: the figures tell which. */
-static void choose_cubic(void)
+static bool is_chosen(const char *name)
 {
-    FILE *file = fopen(setting, "w");
-    if (file == NULL)
-        return;
-    fputs("cubic", file);
-    fclose(file);
+    const int file = open(setting, O_WRONLY | O_CLOEXEC);
+    const bool is_so = file >= 0 && write(file, name, strlen(name)) == (ssize_t)strlen(name);
+    if (file >= 0)
+        close(file);
+    return is_so;
 }
 
 void own_network_enter(void)
@@ -39,7 +40,8 @@ void own_network_enter(void)
     if (unshare(CLONE_NEWNET) != 0)
         return;
     bring_up_loopback();
-    choose_cubic();
+    if (!is_chosen("cubic")) /* it has to be among net.ipv4.tcp_allowed_congestion_control */
+        (void)is_chosen("reno");
 }
 
 void own_network_congestion(char name_out[CONGESTION_NAME])

@@ -6,7 +6,7 @@
 enum { CONGESTION_NAME = 32 };
 
 /* Moves the process, and those that it starts from now on, into a namespace with nothing but a loopback interface, where TCP is
- * cubic. Who may not stays where it is. One thread so far. */
+ * cubic, or reno where the system allows that alone: neither paces. Who may not stays where it is. One thread so far. */
 void own_network_enter(void);
 
 /* TCP's congestion control of sockets that name none; "?" where it cannot be told. */
