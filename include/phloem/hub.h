@@ -155,9 +155,12 @@ struct ph_hub_options { /* zero-initialised but for address: the defaults */
  * PH_ERROR_USAGE, for the norm is that of all keys. The end of one hub is PH_ERROR_PEER for all workers. After an error of
  * ph_hub_init a client can only be destroyed.
  *
- * Each hub keeps the checkpoints of its own chunks, in a folder of its own. ph_hub_checkpoint between two iterations makes parts of
- * one iteration, and so does checkpoint_every in synchronous jobs, where all hubs have written it. Parts of different iterations
- * do not fit together: then ph_hub_init says PH_ERROR_CHECKPOINT, naming two of them, until the service is destroyed. */
+ * Each hub keeps the parts of checkpoints that are of its own chunks, in a folder of its own. ph_hub_checkpoint between two iterations
+ * makes parts of one iteration, and so does checkpoint_every in synchronous jobs; of other jobs they rarely are. Whoever is killed, and
+ * when: the job goes on from the newest iteration of which all hubs have a part, and a part is removed only when a newer one is on the
+ * disks of all, or when that can never become whole. The worker of the lowest rank that is there relays what hubs have to agree
+ * upon, when it starts a push or waits. A hub that has lost what was whole, with its disk, makes ph_hub_init PH_ERROR_CHECKPOINT
+ * for all workers, naming two hubs and their parts, until the service is destroyed. */
 
 /* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call this.
  * A hub with a folder for checkpoints keeps it from here on, until it is destroyed. PH_ERROR_USAGE: other settings, or another
@@ -220,7 +223,8 @@ ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimi
 /* Asks for a checkpoint, and returns when it is on the disk. Synchronous: of the newest iteration that any part of the job has come
  * to, once all parts have; so call it between two iterations, and let the others finish theirs. Where a key is never pushed,
  * there are none but of the beginning. PH_ERROR_USAGE when the hub has no folder for them; PH_ERROR_DISK or PH_ERROR_MEMORY
- * when it could not be written: then the former one is still there, and the job goes on. */
+ * when it could not be written: then the former one is still there, and the job goes on. Of several hubs each has written its
+ * part; PH_ERROR_DISK also where one has 64 already that were not agreed upon. */
 ph_status ph_hub_checkpoint(struct ph_hub_client *client);
 
 struct ph_hub_client_info {

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "hub/job_parts.h"
 #include "net/doorbell.h"
 
 struct ph_checkpoint_task {
-    enum ph_checkpoint_work work;
-    char *path;
+    struct ph_checkpoint_order order;
+    char *path; /* of the service's file */
     struct ph_snapshot *snapshot;
     int bell;
     pthread_t thread;
@@ -22,23 +23,55 @@ struct ph_checkpoint_task {
     _Atomic bool is_done; /* set when all of the above is */
 };
 
-static ph_status do_work(struct ph_checkpoint_task *task)
+/* Open parts of a service that was there before, under the same name, are nothing to a new one. */
+static ph_status write_file(const struct ph_checkpoint_task *task, const char *file)
 {
-    switch (task->work) {
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end));
+    return ph__job_checkpoint_write(file, task->snapshot);
+}
+
+/* The job goes on from here: no other part fits any more. */
+static ph_status read_file(const struct ph_checkpoint_task *task, const char *file)
+{
+    PH_TRY(ph__job_checkpoint_read(file, task->snapshot));
+    return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end);
+}
+
+/* The service's own file goes last: without it the others would belong to nobody. */
+static ph_status remove_files(const struct ph_checkpoint_task *task)
+{
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end));
+    return ph__job_checkpoint_remove(task->path);
+}
+
+static ph_status do_work(const struct ph_checkpoint_task *task, const char *file)
+{
+    switch (task->order.work) {
     case PH_CHECKPOINT_WRITE:
-        return ph__job_checkpoint_write(task->path, task->snapshot);
+        return write_file(task, file);
     case PH_CHECKPOINT_READ:
-        return ph__job_checkpoint_read(task->path, task->snapshot);
+        return read_file(task, file);
+    case PH_CHECKPOINT_KEEP:
+        return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end);
     default:
-        return ph__job_checkpoint_remove(task->path);
+        return remove_files(task);
     }
+}
+
+static ph_status do_with_file(const struct ph_checkpoint_task *task)
+{
+    char *file;
+    PH_TRY(ph__job_part_path(task->path, task->order.part, &file));
+    const ph_status status = do_work(task, file);
+    free(file);
+    return status;
 }
 
 static void *run(void *context)
 {
     struct ph_checkpoint_task *task = context;
     const int bell = task->bell;
-    task->status = do_work(task);
+    task->status = do_with_file(task);
     if (task->status != PH_OK)
         snprintf(task->text, sizeof task->text, "%s", ph_error_text());
     atomic_store(&task->is_done, true);
@@ -52,13 +85,13 @@ static void destroy(struct ph_checkpoint_task *task)
     free(task);
 }
 
-ph_status ph__checkpoint_task_start(enum ph_checkpoint_work work, const char *path,
+ph_status ph__checkpoint_task_start(const struct ph_checkpoint_order *order, const char *path,
     struct ph_snapshot *snapshot, int bell, struct ph_checkpoint_task **task_out)
 {
     struct ph_checkpoint_task *task = calloc(1, sizeof *task);
     if (task == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory for a checkpoint", path);
-    task->work = work;
+    task->order = *order;
     task->snapshot = snapshot;
     task->bell = bell;
     task->path = strdup(path);
@@ -76,9 +109,9 @@ bool ph__checkpoint_task_is_done(const struct ph_checkpoint_task *task)
     return atomic_load(&task->is_done);
 }
 
-enum ph_checkpoint_work ph__checkpoint_task_work(const struct ph_checkpoint_task *task)
+struct ph_checkpoint_order ph__checkpoint_task_order(const struct ph_checkpoint_task *task)
 {
-    return task->work;
+    return task->order;
 }
 
 size_t ph__checkpoint_task_bytes(const struct ph_checkpoint_task *task)

@@ -17,10 +17,13 @@ static struct ph_client_operation *operation_at(struct ph_client_key *key, uint3
     return &key->operations[(key->oldest + index) % PH_CLIENT_MAX_OPERATIONS];
 }
 
-static ph_status take_control_frame(const struct ph_control_frame *frame)
+static ph_status take_control_frame(
+    struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
 {
     struct ph_answer answer;
     ph__control_frame_close(frame);
+    if (frame->type == PH_FRAME_SAVED)
+        return ph__client_take_saved(client, hub, frame);
     if (frame->type != PH_FRAME_FAILED)
         return ph_fail(
             PH_ERROR_PEER, "the hub sends a message of type %u that was not asked for", frame->type);
@@ -29,22 +32,25 @@ static ph_status take_control_frame(const struct ph_control_frame *frame)
 }
 
 /* Bad news, if there are any: of the job, or that the hub has gone. */
-static ph_status look_at_hub(struct ph_control_stream *stream)
+static ph_status look_at_hub(struct ph_hub_client *client, uint16_t hub)
 {
+    struct ph_control_stream *stream = client->hubs[hub].stream;
     struct ph_control_frame frame;
-    bool is_there;
+    bool is_there = true;
     const ph_status received = ph__control_stream_receive(stream);
-    PH_TRY(ph__control_stream_take(stream, &frame, &is_there));
-    if (is_there)
-        return take_control_frame(&frame);
+    while (is_there) {
+        PH_TRY(ph__control_stream_take(stream, &frame, &is_there));
+        if (is_there)
+            PH_TRY(take_control_frame(client, hub, &frame));
+    }
     return received == PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub has ended");
 }
 
-static ph_status look_at_control(struct ph_hub_client *client)
+ph_status ph__client_look_at_hubs(struct ph_hub_client *client)
 {
     client->num_turns = 0;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
-        PH_TRY(ph__client_name(client, hub, look_at_hub(client->hubs[hub].stream)));
+        PH_TRY(ph__client_name(client, hub, look_at_hub(client, hub)));
     return PH_OK;
 }
 
@@ -54,7 +60,7 @@ ph_status ph__client_explain(struct ph_hub_client *client, ph_status status)
     if (status == PH_OK)
         return PH_OK;
     snprintf(text, sizeof text, "%s", ph_error_text());
-    PH_TRY(look_at_control(client));
+    PH_TRY(ph__client_look_at_hubs(client));
     return ph_fail(status, "%s", text);
 }
 
@@ -63,7 +69,7 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
     bool has_news;
     client->num_turns = 0;
     PH_TRY(ph__client_explain(client, ph__client_engine_sleep(client->engine, timeout_ms, &has_news)));
-    return has_news ? look_at_control(client) : PH_OK;
+    return has_news ? ph__client_look_at_hubs(client) : PH_OK;
 }
 
 /* Spins or sleeps a little, having found nothing to do. */
@@ -71,7 +77,7 @@ static ph_status wait_a_little(struct ph_hub_client *client, uint64_t deadline_n
 {
     if (ph__waiter_should_sleep(&client->waiter))
         return sleep_until_rung(client, ph__clock_ms_until(deadline_ns));
-    return ++client->num_turns >= TURNS_A_LOOK ? look_at_control(client) : PH_OK;
+    return ++client->num_turns >= TURNS_A_LOOK ? ph__client_look_at_hubs(client) : PH_OK;
 }
 
 static ph_status check_deadline(struct ph_hub_client *client, size_t key, uint64_t deadline_ns)
@@ -150,6 +156,7 @@ static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph_hu
             client->joined.depth);
     if (would_overwrite_pull(client, state))
         return ph_fail(PH_ERROR_USAGE, "key %zu: it is pushed again before its pull was waited for", key);
+    PH_TRY(ph__client_look_at_parts(client));
     state->pushed++;
     return ph__client_begin(client, key, kind);
 }
@@ -218,6 +225,7 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
     const struct ph_client_key *state = &client->keys[key];
     if (state->num_operations == 0)
         return PH_OK;
+    PH_TRY(ph__client_look_at_parts(client));
     const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
     ph__waiter_reset(&client->waiter);
     while (!is_oldest_done(state)) {
@@ -253,7 +261,7 @@ static ph_status look_now_and_then(struct ph_hub_client *client)
     if (now_ns - client->looked_ns < LOOK_NS)
         return PH_OK;
     client->looked_ns = now_ns;
-    return look_at_control(client);
+    return ph__client_look_at_hubs(client);
 }
 
 /* Whoever tests for the timeout in vain hears the same as whoever waits. What moves meanwhile shows that the hub is there. */
@@ -289,9 +297,9 @@ ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_ou
 static ph_status look_for_checkpoint(
     struct ph_hub_client *client, uint16_t index, struct ph_answer *first_error)
 {
-    struct ph_client_hub *hub = &client->hubs[index];
-    const ph_status status = ph__client_name(
-        client, index, ph__client_look_for(hub->stream, PH_FRAME_ANSWER, &hub->frame, &hub->is_answered));
+    const struct ph_client_hub *hub = &client->hubs[index];
+    const ph_status status =
+        ph__client_name(client, index, ph__client_look_for_answer(client, index, PH_FRAME_ANSWER));
     if (status == PH_OK || !hub->is_answered || hub->frame.type != PH_FRAME_ANSWER)
         return status;
     if (first_error->status == PH_OK) {
@@ -336,11 +344,23 @@ static ph_status await_checkpoint(struct ph_hub_client *client)
     return first_error.status == PH_OK ? PH_OK : ph_fail(first_error.status, "%s", first_error.text);
 }
 
+static uint64_t newest_iteration(const struct ph_hub_client *client)
+{
+    uint64_t newest = 0;
+    for (size_t key = 0; key < client->layout->sizes.num_keys; key++)
+        newest = client->keys[key].pushed > newest ? client->keys[key].pushed : newest;
+    return newest;
+}
+
 ph_status ph_hub_checkpoint(struct ph_hub_client *client)
 {
+    unsigned char bytes[sizeof(uint64_t)];
+    struct ph_wire_writer writer;
     if (client->engine == NULL || client->has_left)
         return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
-    PH_TRY(ph__client_tell_all(client, PH_FRAME_CHECKPOINT, NULL));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_iteration(&writer, newest_iteration(client));
+    PH_TRY(ph__client_tell_all(client, PH_FRAME_CHECKPOINT, client->list.num_hubs > 1 ? &writer : NULL));
     return await_checkpoint(client);
 }
 

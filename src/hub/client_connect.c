@@ -122,6 +122,7 @@ static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_
         client->secret = calloc(1, sizeof *client->secret);
     if (client->hubs == NULL || (options->secret_file != NULL && client->secret == NULL))
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
+    PH_TRY(ph__client_parts_init(client));
     return client->secret != NULL ? ph__secret_read(options->secret_file, client->secret) : PH_OK;
 }
 
@@ -185,6 +186,7 @@ void ph_hub_client_destroy(struct ph_hub_client *client)
         ph__secret_fini(client->secret);
     free(client->secret);
     ph__layout_destroy(client->layout);
+    ph__client_parts_fini(client);
     free(client->hubs);
     ph__hub_list_fini(&client->list);
     free(client->links);

@@ -95,6 +95,10 @@ ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_fram
     struct ph_control_frame *frame_out, bool *is_there_out)
 {
     PH_TRY(exchange(stream, frame_out, is_there_out));
+    if (*is_there_out && frame_out->type == PH_FRAME_SAVED) {
+        ph__control_frame_close(frame_out);
+        return PH_OK;
+    }
     return *is_there_out ? check_answer(frame_out, answer) : PH_OK;
 }
 

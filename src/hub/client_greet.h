@@ -27,7 +27,8 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
     const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
     struct ph_control_frame *frame_out);
 
-/* The halves of a request: puts a frame, and looks whether the answer of this type has come, without waiting. body: NULL: none. */
+/* The halves of a request: puts a frame, and looks whether the answer of this type has come, without waiting. body: NULL: none.
+ * A SAVED that comes before is there as it is: look again when it was taken. */
 ph_status ph__client_put(
     struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body);
 ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,

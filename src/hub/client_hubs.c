@@ -20,16 +20,26 @@ ph_status ph__client_tell_all(
     return PH_OK;
 }
 
+ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer)
+{
+    struct ph_client_hub *asked = &client->hubs[hub];
+    for (;;) {
+        PH_TRY(ph__client_look_for(asked->stream, answer, &asked->frame, &asked->is_answered));
+        if (!asked->is_answered || asked->frame.type != PH_FRAME_SAVED)
+            return PH_OK;
+        asked->is_answered = false;
+        PH_TRY(ph__client_take_saved(client, hub, &asked->frame));
+    }
+}
+
 /* Takes what has come. */
 static ph_status look_at_all(struct ph_hub_client *client, enum ph_hub_frame answer, bool *is_answered_out)
 {
     *is_answered_out = true;
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
-        struct ph_client_hub *hub = &client->hubs[i];
-        if (!hub->is_answered)
-            PH_TRY(ph__client_name(
-                client, i, ph__client_look_for(hub->stream, answer, &hub->frame, &hub->is_answered)));
-        *is_answered_out &= hub->is_answered;
+        if (!client->hubs[i].is_answered)
+            PH_TRY(ph__client_name(client, i, ph__client_look_for_answer(client, i, answer)));
+        *is_answered_out &= client->hubs[i].is_answered;
     }
     return PH_OK;
 }

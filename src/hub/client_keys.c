@@ -21,8 +21,12 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_keys(&writer, keys, num_keys);
-    const ph_status status = ph__client_ask_all(client, PH_FRAME_INIT, &writer, PH_FRAME_LAYOUT);
+    const bool is_asked = client->rank == 0 && client->list.num_hubs > 1; /* what to go on from */
+    ph_status status =
+        ph__client_ask_all(client, PH_FRAME_INIT, &writer, is_asked ? PH_FRAME_PARTS : PH_FRAME_LAYOUT);
     free(bytes);
+    if (status == PH_OK && is_asked)
+        status = ph__client_choose_parts(client);
     return status;
 }
 

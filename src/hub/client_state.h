@@ -1,6 +1,6 @@
 /* The inside of a worker's client, for the files that it is made of: client_connect.c (joining and leaving),
  * client_keys.c and client_links.c (keys, links, first parameters), client.c (pushing, pulling, waiting), client_answers.c (what
- * comes over links), client_hubs.c and client_greet.c (what is said to hubs). */
+ * comes over links), client_hubs.c, client_parts.c and client_greet.c (what is said to hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
@@ -8,6 +8,7 @@
 
 #include "hub/hub_list.h"
 #include "hub/job_memory.h"
+#include "hub/part_list.h"
 #include "hub/protocol.h"
 #include "hub/shard.h"
 #include "net/control_stream.h"
@@ -50,6 +51,14 @@ struct ph_client_end { /* of a link, and its owner */
     uint32_t link;
 };
 
+struct ph_client_parts {    /* of checkpoints, of several hubs: client_parts.c */
+    struct ph_saved *saved; /* (num_hubs) what each has said last */
+    bool *has_said;         /* (num_hubs) since all were answered; counted in num_said */
+    uint16_t num_said;
+    uint64_t slack;     /* of ph__parts_decide() */
+    uint64_t looked_ns; /* when this worker last looked whether a hub says something */
+};
+
 struct ph_hub_client {
     uint32_t timeout_ms;
     uint32_t rank;
@@ -60,6 +69,7 @@ struct ph_hub_client {
     struct ph_secret *secret;   /* NULL: none */
     struct ph_client_hub *hubs; /* (num_hubs) of the list, in its order */
     struct ph_joined joined;    /* what all of them say */
+    struct ph_client_parts parts;
     /* From init on: */
     bool is_restored;
     struct ph_layout *layout;
@@ -100,6 +110,26 @@ ph_status ph__client_tell_all(
 ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
     const struct ph_wire_writer *body, enum ph_hub_frame answer);
 
+/* Whether the hub has answered what it was asked last, into hubs[hub]: as ph__client_look_for(). What hubs say unasked is heard, too. */
+ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer);
+
+/* ---- client_parts.c ---- */
+
+ph_status ph__client_parts_init(
+    struct ph_hub_client *client); /* once the list of hubs is known. PH_ERROR_MEMORY */
+void ph__client_parts_fini(struct ph_hub_client *client);
+
+/* Rank 0, when several hubs have answered INIT with their PARTS: chooses, tells them, and waits for their layouts.
+ * PH_ERROR_CHECKPOINT where what one has kept others have lost; all workers hear that. */
+ph_status ph__client_choose_parts(struct ph_hub_client *client);
+
+/* The hub has said SAVED; when all have, they are answered. */
+ph_status ph__client_take_saved(
+    struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame);
+
+/* Looks whether hubs have said so, now and then: before a push and a wait. */
+ph_status ph__client_look_at_parts(struct ph_hub_client *client);
+
 /* ---- client_links.c ---- */
 
 /* From the layout and what the hubs have said: which link leads to each chunk. PH_ERROR_PEER where a hub has another opinion. */
@@ -114,6 +144,8 @@ struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_
 
 /* ---- client.c ---- */
 
+/* What hubs say unasked: PH_ERROR_PEER for bad news, or that one has gone. */
+ph_status ph__client_look_at_hubs(struct ph_hub_client *client);
 /* Returns the status. Where a link has failed, a control connection may know why, and then says so. */
 ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
 /* Begins an operation without checks: init assigns and pulls with it. */

@@ -10,10 +10,17 @@
  *     STATUS          ->          STATUS_TEXT: JSON (server_status.c)
  *     END_SERVICE     ->          ANSWER; of a service's name alone, over the local socket
  *     JOIN            ->          JOINED
- *     INIT            ->          LAYOUT, when all workers have said the same INIT
+ *     INIT            ->          LAYOUT, when all workers have said the same INIT; of several hubs only when rank 0 has chosen:
+ *                     <-              PARTS, to rank 0, instead of LAYOUT: the parts of the job's checkpoints that are here
+ *     FROM            ->              the iteration of the parts that the job goes on from, or PH_NO_ITERATION; or rank 0 says
+ *     ANSWER          ->              why the job cannot go on, to all hubs: an error that all workers hear
  *     LINKED          ->          BEGIN, when all have
  *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
- *     CHECKPOINT      ->          ANSWER
+ *     CHECKPOINT      ->          ANSWER. To several hubs with the worker's iteration, for hubs that have no chunk
+ *                     <-          SAVED, to the worker of the lowest rank that is there, where several hubs share the keys: a
+ *                                     checkpoint is on the disk, or will not be (struct ph_saved in part_list.h)
+ *     KEEP            ->              when it has heard SAVED of all hubs, to all: which parts to keep, and the next iteration to
+ *                                     make parts of (struct ph_keep)
  *     LEAVE           ->          ANSWER
  *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/tcp_link.h). It goes to
  *                                 the address that LAYOUT has for the core thread, or where the control connection goes
@@ -57,7 +64,11 @@ enum ph_hub_frame {
     PH_FRAME_FAILED,
     PH_FRAME_STATUS,
     PH_FRAME_STATUS_TEXT,
-    PH_FRAME_END_SERVICE
+    PH_FRAME_END_SERVICE,
+    PH_FRAME_PARTS,
+    PH_FRAME_FROM,
+    PH_FRAME_SAVED,
+    PH_FRAME_KEEP
 };
 
 #define PH_HUB_MAGIC 0x42554850u /* "PHUB" */

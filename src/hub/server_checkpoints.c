@@ -4,7 +4,8 @@
  * A service has a file from its creation on, at first without parameters. A running job's snapshot is filled by its shards
  * (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the beginning, at each checkpoint_every'th
  * iteration that the disk keeps up with, on demand, and when the hub is stopped in good order. A job that goes on from its
- * file reads it in a task, too, while it is in the state PH_TENANT_LOADING. */
+ * file reads it in a task, too, while it is in the state PH_TENANT_LOADING. What is different where several hubs share a job's
+ * keys: server_parts.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/sizes.h"
+#include "hub/job_parts.h"
 #include "hub/server_state.h"
 #include "hub/snapshot.h"
 
@@ -41,7 +43,7 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     tenant->saves.chunk_bytes = head.chunk_bytes;
     ph__server_add_tenant(server, tenant);
     ph__server_log_service(server, tenant, "service_restored");
-    return PH_OK;
+    return ph__tenant_has_parts(tenant) ? ph__server_find_parts(server, tenant) : PH_OK;
 }
 
 static ph_status visit_file(void *argument, const char *name)
@@ -54,7 +56,8 @@ static ph_status visit_file(void *argument, const char *name)
         status = PH_ERROR_MEMORY;
     else if (ph__path_ends_in(name, PH_CHECKPOINT_TEMPORARY_ENDING))
         unlink(path);
-    else if (ph__path_ends_in(name, PH_CHECKPOINT_ENDING) && restore_file(server, path) != PH_OK)
+    else if (ph__path_ends_in(name, PH_CHECKPOINT_ENDING) && !ph__job_part_is_open(name) &&
+             restore_file(server, path) != PH_OK)
         ph__server_log_checkpoint_failed(server, NULL, "checkpoint_not_used");
     ph__arena_fini(&arena);
     return status;
@@ -94,18 +97,24 @@ ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const cha
 
 /* ---- tasks ---- */
 
-/* The snapshot is the task's if it could be started. */
-static ph_status start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
-    enum ph_checkpoint_work work, struct ph_snapshot *snapshot)
+ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
+    const struct ph_checkpoint_order *order, struct ph_snapshot *snapshot)
 {
     struct ph_tenant_saves *saves = &tenant->saves;
     char *path;
     PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, tenant->settings.name, &path));
-    const ph_status status = ph__checkpoint_task_start(work, path, snapshot, server->bell[1], &saves->task);
+    const ph_status status = ph__checkpoint_task_start(order, path, snapshot, server->bell[1], &saves->task);
     free(path);
     saves->task_number = saves->num_begun;
     saves->task_run = saves->num_runs;
     return status;
+}
+
+/* With all open parts, where the job has any. */
+static struct ph_checkpoint_order order_of_file(const struct ph_tenant *tenant, enum ph_checkpoint_work work)
+{
+    return (struct ph_checkpoint_order){
+        .work = work, .part = PH_NO_ITERATION, .settled_end = ph__tenant_has_parts(tenant) ? UINT64_MAX : 0};
 }
 
 /* What an answer that cannot be sent says of itself is for nobody. */
@@ -143,8 +152,10 @@ static uint64_t next_version(const struct ph_tenant *tenant, uint64_t most)
 
 static bool has_current_checkpoint(const struct ph_tenant *tenant, uint64_t most)
 {
-    return tenant->settings.service.mode == PH_HUB_SYNCHRONOUS && tenant->saves.has_parameters &&
-           tenant->saves.iteration == most;
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_kept = saves->has_parameters && saves->iteration == most;
+    return tenant->settings.service.mode == PH_HUB_SYNCHRONOUS &&
+           (is_kept || ph__parts_has(&saves->parts.here, most));
 }
 
 static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t most)
@@ -153,12 +164,17 @@ static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uin
     const bool is_synchronous = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
     saves->is_wanted = false;
     saves->num_begun++;
-    if (!has_current_checkpoint(tenant, most)) {
+    const bool is_there = has_current_checkpoint(tenant, most);
+    if (!is_there && ph__server_has_room(tenant)) {
         ph__tenant_begin_snapshot(tenant, is_synchronous ? most : PH_SNAPSHOT_NOW);
         return;
     }
     ph__tenant_release(tenant);
-    ph__server_answer_waiting(server, tenant, saves->num_begun, PH_OK);
+    const ph_status status =
+        is_there ? PH_OK
+                 : ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to have the like",
+                       tenant->settings.name, PH_HUB_MAX_OPEN_PARTS);
+    ph__server_answer_waiting(server, tenant, saves->num_begun, status);
 }
 
 /* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
@@ -167,10 +183,11 @@ static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenan
     struct ph_tenant_saves *saves = &tenant->saves;
     const struct ph_hub_service *service = &tenant->settings.service;
     const bool has_chunks = tenant->layout->sizes.num_here > 0; /* or no iteration would ever end */
-    const bool is_periodic = service->checkpoint_every > 0 && has_chunks && !server->is_ending;
+    const bool is_periodic = service->checkpoint_every > 0 && has_chunks && !server->is_ending &&
+                             ph__server_chooses_moments(tenant);
     if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))
         return;
-    const uint64_t most = ph__tenant_hold(tenant);
+    const uint64_t most = ph__server_hold(tenant);
     if (saves->is_under_way && (saves->version == PH_SNAPSHOT_NOW || saves->version <= most)) {
         ph__tenant_release(tenant); /* what is wanted comes next */
     } else if (saves->is_wanted) {
@@ -189,13 +206,17 @@ static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant
     struct ph_tenant_saves *saves = &tenant->saves;
     saves->is_under_way = false;
     ph__snapshot_finish(saves->snapshot);
-    const ph_status status = start_task(server, tenant, PH_CHECKPOINT_WRITE, saves->snapshot);
+    struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
+    if (ph__tenant_has_parts(tenant))
+        order.part = ph__server_name_part(tenant, saves->snapshot);
+    const ph_status status = ph__server_start_task(server, tenant, &order, saves->snapshot);
     if (status == PH_OK) {
         saves->snapshot = NULL;
         return;
     }
     ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     ph__server_answer_waiting(server, tenant, saves->num_begun, status);
+    ph__server_settle_part(server, tenant, order.part);
 }
 
 static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenant)
@@ -209,7 +230,7 @@ static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenan
         saves->is_restoring = false;
         ph__server_begin_if_ready(server, tenant);
     }
-    if (saves->is_under_way && ph__tenant_is_copied(tenant))
+    if (saves->is_under_way && saves->task == NULL && ph__tenant_is_copied(tenant))
         take_snapshot(server, tenant);
 }
 
@@ -220,13 +241,15 @@ static ph_status write_settings(struct ph_hub_server *server, struct ph_tenant *
     struct ph_snapshot *snapshot;
     PH_TRY(ph__snapshot_create(&tenant->settings, NULL, 0, 0, &snapshot));
     tenant->saves.num_begun++;
-    const ph_status status = start_task(server, tenant, PH_CHECKPOINT_WRITE, snapshot);
+    const struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_WRITE);
+    const ph_status status = ph__server_start_task(server, tenant, &order, snapshot);
     if (status != PH_OK)
         ph__snapshot_destroy(snapshot);
     return status;
 }
 
-static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant *tenant)
+/* part: PH_NO_ITERATION: the service's own file. */
+static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t part)
 {
     const struct ph_tenant_saves *saves = &tenant->saves;
     struct ph_snapshot *snapshot;
@@ -237,11 +260,30 @@ static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant 
         status =
             ph_fail(PH_ERROR_MEMORY, "service '%s': a checkpoint of %zu bytes is more than is left for it",
                 tenant->settings.name, snapshot->num_bytes);
+    struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_READ);
+    order.part = part;
     if (status == PH_OK)
-        status = start_task(server, tenant, PH_CHECKPOINT_READ, snapshot);
+        status = ph__server_start_task(server, tenant, &order, snapshot);
     if (status != PH_OK)
         ph__snapshot_destroy(snapshot);
     return status;
+}
+
+static ph_status load(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_open = saves->parts.chosen != saves->parts.here.kept;
+    const struct ph_checkpoint_order forget = order_of_file(tenant, PH_CHECKPOINT_KEEP);
+    if (!ph__tenant_has_parts(tenant))
+        return saves->has_parameters ? read_parameters(server, tenant, PH_NO_ITERATION)
+                                     : ph__server_begin_linking(server, tenant);
+    if (!saves->parts.is_chosen) {
+        ph__server_offer_parts(tenant);
+        return PH_OK;
+    }
+    if (saves->parts.chosen == PH_NO_ITERATION)
+        return ph__server_start_task(server, tenant, &forget, NULL);
+    return read_parameters(server, tenant, is_open ? saves->parts.chosen : PH_NO_ITERATION);
 }
 
 /* The service could not be made durable, so it is none. */
@@ -266,7 +308,8 @@ bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
     if (server->options.checkpoint_folder == NULL || tenant->saves.task != NULL)
         return true;
     if (tenant->state == PH_TENANT_ENDING) {
-        status = start_task(server, tenant, PH_CHECKPOINT_REMOVE, NULL);
+        const struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_REMOVE);
+        status = ph__server_start_task(server, tenant, &order, NULL);
         if (status != PH_OK)
             removed(server, tenant, status);
         return status == PH_OK;
@@ -278,29 +321,40 @@ bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
         return status == PH_OK;
     }
     if (tenant->state == PH_TENANT_LOADING) {
-        status = tenant->saves.has_parameters ? read_parameters(server, tenant)
-                                              : ph__server_begin_linking(server, tenant);
+        status = load(server, tenant);
         if (status != PH_OK)
             ph__server_end_run(server, tenant, status, ph_error_text());
     } else if (tenant->state == PH_TENANT_RUNNING && tenant->is_going) {
-        begin_snapshot(server, tenant);
+        if (!ph__server_keep_parts(server, tenant))
+            begin_snapshot(server, tenant);
     }
     return true;
 }
 
 /* ---- what tasks have done ---- */
 
+static void note_written(struct ph_tenant *tenant, const struct ph_snapshot *snapshot)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    saves->has_file = true;
+    saves->chunk_bytes = snapshot->num_keys > 0 ? snapshot->layout->chunk_bytes : 0;
+    if (ph__tenant_has_parts(tenant) && snapshot->num_keys > 0) {
+        ph__parts_add(&saves->parts.here, snapshot->iteration);
+        return;
+    }
+    saves->has_parameters = snapshot->num_keys > 0;
+    saves->iteration = snapshot->iteration;
+}
+
 static bool wrote(
     struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
 {
     struct ph_tenant_saves *saves = &tenant->saves;
-    const bool is_of_run = saves->task_run == saves->num_runs && snapshot->num_keys > 0;
-    if (status == PH_OK) {
-        saves->has_file = true;
-        saves->has_parameters = snapshot->num_keys > 0;
-        saves->iteration = snapshot->iteration;
-        saves->chunk_bytes = saves->has_parameters ? snapshot->layout->chunk_bytes : 0;
-    }
+    const bool has_parameters = snapshot->num_keys > 0;
+    const bool is_of_run = saves->task_run == saves->num_runs && has_parameters;
+    const uint64_t iteration = snapshot->iteration;
+    if (status == PH_OK)
+        note_written(tenant, snapshot);
     if (is_of_run)
         saves->snapshot = snapshot;
     else
@@ -311,9 +365,11 @@ static bool wrote(
     }
     if (status != PH_OK)
         ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
-    else if (saves->has_parameters)
-        ph__server_log_checkpoint(server, tenant);
+    else if (has_parameters)
+        ph__server_log_checkpoint(server, tenant, iteration);
     ph__server_answer_waiting(server, tenant, saves->task_number, status);
+    if (is_of_run)
+        ph__server_settle_part(server, tenant, iteration);
     return true;
 }
 
@@ -321,6 +377,8 @@ static void loaded(
     struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
 {
     struct ph_tenant_saves *saves = &tenant->saves;
+    if (status == PH_OK && ph__tenant_has_parts(tenant))
+        ph__server_note_kept(tenant, snapshot->iteration, UINT64_MAX);
     if (saves->task_run != saves->num_runs || status != PH_OK) {
         ph__snapshot_destroy(snapshot);
         if (saves->task_run == saves->num_runs)
@@ -329,6 +387,7 @@ static void loaded(
     }
     saves->snapshot = snapshot;
     saves->version = snapshot->iteration;
+    saves->parts.settled_end = snapshot->iteration + 1;
     tenant->is_restored = true;
     tenant->first_iteration = snapshot->iteration;
     status = ph__server_begin_linking(server, tenant);
@@ -336,18 +395,39 @@ static void loaded(
         ph__server_end_run(server, tenant, status, ph_error_text());
 }
 
+static void kept(struct ph_hub_server *server, struct ph_tenant *tenant,
+    const struct ph_checkpoint_order *order, ph_status status)
+{
+    const bool is_beginning =
+        tenant->state == PH_TENANT_LOADING && tenant->saves.task_run == tenant->saves.num_runs;
+    if (status == PH_OK)
+        ph__server_note_kept(tenant, order->part, order->settled_end);
+    else
+        ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_kept");
+    if (status == PH_OK && is_beginning)
+        status = ph__server_begin_linking(server, tenant);
+    if (status != PH_OK && is_beginning)
+        ph__server_end_run(server, tenant, status, ph_error_text());
+}
+
 /* false: the tenant is gone. */
 static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
     struct ph_snapshot *snapshot;
-    const enum ph_checkpoint_work work = ph__checkpoint_task_work(tenant->saves.task);
+    const struct ph_checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
     const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
     tenant->saves.task = NULL;
-    if (work == PH_CHECKPOINT_WRITE)
+    switch (order.work) {
+    case PH_CHECKPOINT_WRITE:
         return wrote(server, tenant, snapshot, status);
-    if (work == PH_CHECKPOINT_READ) {
+    case PH_CHECKPOINT_READ:
         loaded(server, tenant, snapshot, status);
         return true;
+    case PH_CHECKPOINT_KEEP:
+        kept(server, tenant, &order, status);
+        return true;
+    case PH_CHECKPOINT_REMOVE:
+        break;
     }
     removed(server, tenant, status);
     return false;

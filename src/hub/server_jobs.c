@@ -80,6 +80,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
         ph__tenant_remove_worker(tenant, rank);
         tenant->num_joined--;
         tenant->members[rank] = (struct ph_member){.has_left = true};
+        ph__server_lead_left(server, tenant, rank);
         return;
     }
     tenant->members[rank].session = NULL;
@@ -317,6 +318,10 @@ static ph_status request_init(struct ph_session *session, const struct ph_contro
         ph__server_keep(session->server, tenant);
         return PH_OK;
     }
+    if (ph__tenant_has_parts(tenant)) { /* none here, but other hubs may have some */
+        ph__server_offer_parts(tenant);
+        return PH_OK;
+    }
     status = ph__server_begin_linking(session->server, tenant);
     if (status != PH_OK)
         ph__server_end_run(session->server, tenant, status, ph_error_text());
@@ -411,6 +416,8 @@ void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *t
     tenant->saves.is_wanted = !tenant->is_restored && server->options.checkpoint_folder != NULL;
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
         ph__session_send(tenant->members[i].session, PH_FRAME_GO, NULL, NULL, 0);
+    if (tenant->is_restored)
+        ph__server_announce_parts(server, tenant, false);
     ph__server_keep(server, tenant);
 }
 
@@ -426,11 +433,16 @@ static ph_status request_assigned(struct ph_session *session)
     return PH_OK;
 }
 
-static ph_status request_checkpoint(struct ph_session *session)
+static ph_status request_checkpoint(struct ph_session *session, const struct ph_control_frame *frame)
 {
     struct ph_tenant *tenant = session->tenant;
+    uint64_t iteration = 0;
     if (tenant == NULL || !tenant->is_going)
         return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker of a running job");
+    if (ph__tenant_has_parts(tenant))
+        PH_TRY(ph__get_iteration(frame->body, frame->size, &iteration));
+    if (iteration == PH_NO_ITERATION)
+        return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker that has come to no iteration");
     if (session->server->options.checkpoint_folder == NULL) {
         ph__session_answer(
             session, ph_fail(PH_ERROR_USAGE, "this hub keeps no checkpoints: it was given no folder"));
@@ -438,6 +450,7 @@ static ph_status request_checkpoint(struct ph_session *session)
     }
     ph__server_await_checkpoint(session, tenant, tenant->saves.num_begun + 1);
     tenant->saves.is_wanted = true;
+    tenant->saves.parts.asked = iteration;
     ph__server_keep(session->server, tenant);
     return PH_OK;
 }
@@ -463,13 +476,16 @@ static ph_status request_leave(struct ph_session *session)
     tenant->num_joined--;
     if (tenant->num_joined == 0)
         ph__server_end_run(session->server, tenant, PH_ERROR_PEER, "all workers have left");
+    else
+        ph__server_lead_left(session->server, tenant, session->rank);
     ph__session_answer(session, PH_OK);
     return PH_OK;
 }
 
 ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame)
 {
-    if (session->awaited != NULL)
+    if (session->awaited != NULL &&
+        frame->type != PH_FRAME_KEEP) /* of which no worker knows when it is due */
         return ph_fail(PH_ERROR_PEER, "a message of type %u, before the last was answered", frame->type);
     switch ((enum ph_hub_frame)frame->type) {
     case PH_FRAME_CREATE:
@@ -489,9 +505,15 @@ ph_status ph__server_request(struct ph_session *session, const struct ph_control
     case PH_FRAME_ATTACH:
         return request_attach(session, frame);
     case PH_FRAME_CHECKPOINT:
-        return request_checkpoint(session);
+        return request_checkpoint(session, frame);
     case PH_FRAME_LEAVE:
         return request_leave(session);
+    case PH_FRAME_FROM:
+        return ph__server_request_from(session, frame);
+    case PH_FRAME_ANSWER:
+        return ph__server_request_refusal(session, frame);
+    case PH_FRAME_KEEP:
+        return ph__server_request_keep(session, frame);
     case PH_FRAME_STATUS:
         return ph__server_request_status(session, frame);
     default:

@@ -124,11 +124,12 @@ void ph__server_log_ended(const struct ph_hub_server *server, const struct ph_te
 
 /* ---- checkpoints ---- */
 
-void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant)
+void ph__server_log_checkpoint(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t iteration)
 {
     server->counts.checkpoints++;
     PH_LOG(server->log, PH_LOG_INFO, "checkpoint_written", TEXT("job", tenant->settings.name),
-        COUNT("iteration", tenant->saves.iteration));
+        COUNT("iteration", iteration));
 }
 
 void ph__server_log_checkpoint_failed(

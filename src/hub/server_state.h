@@ -4,7 +4,7 @@
  *     server_listen.c, hub_session.c         control connections
  *     server_descriptors.c                   how many more there may be
  *     server_services.c, server_jobs.c       what these ask for
- *     server_checkpoints.c                   how jobs outlive deaths
+ *     server_checkpoints.c, server_parts.c    how jobs outlive deaths
  *     server_cores.c                         core threads, and where they run
  *     server_figures.c                       what there is to tell, for
  *     server_status.c, server_metrics.c      `phloem hub status` and Prometheus
@@ -241,7 +241,8 @@ void ph__server_log_failed(
 void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant);
 void ph__server_log_ended(
     const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why);
-void ph__server_log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant);
+void ph__server_log_checkpoint(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t iteration);
 /* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... tenant: NULL: whose it is, is not
  * known. */
 void ph__server_log_checkpoint_failed(
@@ -274,10 +275,46 @@ void ph__server_look_at_checkpoints(struct ph_hub_server *server);
 /* Waits for the tenant's task, whose outcome concerns nobody any more. */
 void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant);
 
+/* For server_parts.c: starts what is to be done with the tenant's files. The snapshot is the task's if it could be started. */
+ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
+    const struct ph_checkpoint_order *order, struct ph_snapshot *snapshot);
+
 /* Before the hub ends: asks for checkpoints of all running jobs. Whether they are being made yet; those that still wait for
  * their workers count if asked for. */
 void ph__server_save_all(struct ph_hub_server *server);
 bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_workers);
+
+/* ---- server_parts.c: of jobs that several hubs share, where nothing else is said ---- */
+
+/* Frames of workers. */
+ph_status ph__server_request_from(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_refusal(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_keep(struct ph_session *session, const struct ph_control_frame *frame);
+
+/* The open parts of a service that was found. One that cannot be used is reported and left alone. */
+ph_status ph__server_find_parts(struct ph_hub_server *server, struct ph_tenant *tenant);
+/* Asks rank 0 which of them the job goes on from: PH_TENANT_CHOOSING. */
+void ph__server_offer_parts(struct ph_tenant *tenant);
+
+/* Any job: whether there may be one more checkpoint, and whether the hub itself chooses when the next periodic one is made. */
+bool ph__server_has_room(const struct ph_tenant *tenant);
+bool ph__server_chooses_moments(const struct ph_tenant *tenant);
+/* Any job: ph__tenant_hold(), but a hub without chunks has come as far as it was asked for. */
+uint64_t ph__server_hold(struct ph_tenant *tenant);
+/* The iteration of a part that is to be written; the snapshot gets it, too. */
+uint64_t ph__server_name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot);
+
+/* Any job: a checkpoint of this iteration is on the disk, or could not be written. */
+void ph__server_settle_part(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t iteration);
+/* Any job: tells the lead what there is, if the job is running. */
+void ph__server_announce_parts(struct ph_hub_server *server, struct ph_tenant *tenant, bool is_late);
+/* Any job: a worker of this rank is there no more. */
+void ph__server_lead_left(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank);
+
+/* Any job: starts to carry out what the lead has said, if it has; false: there was nothing to do. */
+bool ph__server_keep_parts(struct ph_hub_server *server, struct ph_tenant *tenant);
+/* The disk is as ph__job_parts_keep() says. */
+void ph__server_note_kept(struct ph_tenant *tenant, uint64_t iteration, uint64_t settled_end);
 
 /* ---- server.c ---- */
 

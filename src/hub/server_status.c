@@ -71,6 +71,8 @@ static const char *state_name(const struct ph_tenant *tenant)
     switch (tenant->state) {
     case PH_TENANT_GATHERING:
         return "gathering";
+    case PH_TENANT_CHOOSING:
+        return "choosing its checkpoint";
     case PH_TENANT_LOADING:
         return "reading its checkpoint";
     case PH_TENANT_LINKING:

@@ -33,6 +33,7 @@ ph_status ph__tenant_create(const struct ph_service_settings *settings, struct p
             PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
     }
     ph__service_copy(service, &settings->share, &tenant->settings);
+    tenant->saves.parts.here.kept = PH_NO_ITERATION;
     *tenant_out = tenant;
     return PH_OK;
 }
@@ -480,6 +481,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     tenant->saves.is_wanted = tenant->saves.is_under_way = tenant->saves.is_restoring = false;
     tenant->saves.is_watched = false;
     atomic_store(&tenant->saves.has_reached, false);
+    tenant->saves.parts = (struct ph_tenant_parts){.here = tenant->saves.parts.here};
     tenant->saves.num_runs++;
     tenant->is_restored = tenant->is_going = false;
     tenant->first_iteration = 0;

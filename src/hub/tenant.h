@@ -12,6 +12,7 @@
 #include "hub/checkpoint_task.h"
 #include "hub/core.h"
 #include "hub/job_memory.h"
+#include "hub/part_list.h"
 #include "hub/protocol.h"
 #include "hub/shard.h"
 #include "hub/traffic.h"
@@ -21,6 +22,7 @@ struct ph_session;
 
 enum ph_tenant_state {
     PH_TENANT_GATHERING, /* workers join and tell their keys */
+    PH_TENANT_CHOOSING,  /* of several hubs: rank 0 finds out which parts of its checkpoints fit together */
     PH_TENANT_LOADING,   /* its checkpoint is read */
     PH_TENANT_LINKING,   /* memory is there; workers make their links */
     PH_TENANT_RUNNING,
@@ -53,6 +55,20 @@ struct ph_tenant_past {
     struct ph_traffic traffic;
 };
 
+/* Of a job that several hubs share: its parts (part_list.h), and what is agreed about them with the worker of the lowest rank that is there,
+ * the lead. server_parts.c. */
+struct ph_tenant_parts {
+    struct ph_parts here; /* on the disk */
+    /* Of this run: */
+    bool is_chosen; /* `chosen` was: the part that the job goes on from; PH_NO_ITERATION: it begins anew */
+    uint64_t chosen;
+    uint64_t asked; /* iteration that a part is to be of, for a hub without chunks, which comes to none */
+    uint64_t settled_end;          /* as in ph_saved */
+    uint32_t lead, num_unanswered; /* whom SAVED was last sent to, and how many KEEPs it may send */
+    bool is_keep_due;              /* `keep` is to be carried out, when no other task is under way */
+    struct ph_keep keep;
+};
+
 /* How a tenant is kept over deaths, its workers' and the hub's: by a file, and the snapshot that becomes the next one. */
 struct ph_tenant_saves {
     struct ph_snapshot *snapshot;    /* of this run; NULL: none, or the task has it */
@@ -67,10 +83,11 @@ struct ph_tenant_saves {
     uint64_t num_runs;               /* that have ended */
     struct ph_checkpoint_task *task; /* NULL: none; there is one at a time */
     uint64_t task_number, task_run;  /* num_begun and num_runs when it began */
-    bool has_file, has_parameters;   /* what the file holds */
+    bool has_file, has_parameters;   /* what the file holds; of several hubs the kept part */
     bool is_found;                   /* the file was there before the service was */
     uint64_t iteration;
-    size_t chunk_bytes;
+    size_t chunk_bytes; /* ... or what open parts hold */
+    struct ph_tenant_parts parts;
 };
 
 struct ph_tenant {
@@ -107,6 +124,12 @@ struct ph_tenant {
     bool has_begun;                /* all have, and workers were told so */
     struct ph_tenant *next;        /* the hub's list */
 };
+
+/* Whether several hubs share its keys, so that its checkpoints are parts. */
+static inline bool ph__tenant_has_parts(const struct ph_tenant *tenant)
+{
+    return tenant->settings.share.num_hubs > 1;
+}
 
 /* The settings are copied. PH_ERROR_MEMORY. */
 ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/part_list.h"
 #include "hub/protocol.h"
 #include "support/fuzz_support.h"
 
@@ -117,6 +118,56 @@ static bool pass_keys(const void *body, size_t size, struct ph_wire_writer *writ
     return true;
 }
 
+static bool pass_iteration(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    uint64_t iteration;
+    if (ph__get_iteration(body, size, &iteration) != PH_OK)
+        return false;
+    fuzz_require(iteration <= PH_HUB_MAX_ITERATION || iteration == PH_NO_ITERATION);
+    ph__put_iteration(writer, iteration);
+    return true;
+}
+
+static bool pass_parts(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_parts parts, rebuilt;
+    if (ph__get_parts(body, size, &parts) != PH_OK)
+        return false;
+    fuzz_require(parts.num_open <= PH_HUB_MAX_OPEN_PARTS);
+    rebuilt = parts;
+    ph__parts_keep(&rebuilt, PH_NO_ITERATION, 0);
+    for (size_t i = 0; i < parts.num_open; i++)
+        fuzz_require(ph__parts_has(&rebuilt, parts.open[i]));
+    ph__put_parts(writer, &parts);
+    return true;
+}
+
+/* Whatever a hub says, there is an answer that it can read. */
+static bool pass_saved(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_saved saved;
+    struct ph_wire_writer answer;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    uint64_t slack = 1;
+    if (ph__get_saved(body, size, &saved) != PH_OK)
+        return false;
+    struct ph_keep keep = ph__parts_decide(&saved, 1, &slack);
+    ph__wire_writer_init(&answer, bytes, sizeof bytes);
+    ph__put_keep(&answer, &keep);
+    fuzz_require(ph__get_keep(bytes, answer.used, &keep) == PH_OK);
+    ph__put_saved(writer, &saved);
+    return true;
+}
+
+static bool pass_keep(const void *body, size_t size, struct ph_wire_writer *writer)
+{
+    struct ph_keep keep;
+    if (ph__get_keep(body, size, &keep) != PH_OK)
+        return false;
+    ph__put_keep(writer, &keep);
+    return true;
+}
+
 static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *writer)
 {
     struct ph_job_layout layout;
@@ -171,12 +222,29 @@ static void write_welcome(struct ph_wire_writer *writer)
     ph__put_welcome(writer, &welcome);
 }
 
+static void write_saved(struct ph_wire_writer *writer)
+{
+    static const struct ph_saved saved = {.parts = {.kept = 3, .num_open = 2, .open = {6, 9}},
+        .most = 10,
+        .settled_end = 10,
+        .every = 3,
+        .is_late = true};
+    ph__put_saved(writer, &saved);
+}
+
+static void write_keep(struct ph_wire_writer *writer)
+{
+    static const struct ph_keep keep = {.iteration = 9, .settled_end = 10, .next = 12};
+    ph__put_keep(writer, &keep);
+}
+
 static void write_small(struct ph_wire_writer *writer, pass_function pass)
 {
     static const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
     static const struct ph_server_challenge challenge;
     static const struct ph_attach attach;
     static const struct ph_joined joined = {.num_workers = 2, .depth = 1};
+    static const struct ph_parts parts = {.kept = PH_NO_ITERATION, .num_open = 1, .open = {6}};
     if (pass == pass_hello)
         ph__put_hello(writer, &hello);
     else if (pass == pass_challenge)
@@ -189,6 +257,10 @@ static void write_small(struct ph_wire_writer *writer, pass_function pass)
         ph__put_answer(writer, PH_ERROR_USAGE, "no");
     else if (pass == pass_status)
         ph__put_status(writer, "job");
+    else if (pass == pass_iteration)
+        ph__put_iteration(writer, 6);
+    else if (pass == pass_parts)
+        ph__put_parts(writer, &parts);
 }
 
 static void write_body(struct ph_wire_writer *writer, pass_function pass)
@@ -203,12 +275,17 @@ static void write_body(struct ph_wire_writer *writer, pass_function pass)
         write_layout(writer);
     else if (pass == pass_welcome)
         write_welcome(writer);
+    else if (pass == pass_saved)
+        write_saved(writer);
+    else if (pass == pass_keep)
+        write_keep(writer);
     else
         write_small(writer, pass);
 }
 
 static const pass_function passes[] = {pass_hello, pass_challenge, pass_attach, pass_welcome, pass_answer,
-    pass_service, pass_join, pass_joined, pass_status, pass_keys, pass_layout};
+    pass_service, pass_join, pass_joined, pass_status, pass_keys, pass_layout, pass_iteration, pass_parts,
+    pass_saved, pass_keep};
 
 /* The same bytes, but for flags of any value but 0, and a depth of 0, which are written as 1; and what a service says and does not
  * use, which is written as 0. */

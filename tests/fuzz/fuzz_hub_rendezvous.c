@@ -1,6 +1,7 @@
 /* What strangers say to a hub. The first byte of an input chooses: over a local connection or not (1), without a greeting (2), to
- * a hub that has a secret (4) or to one that keeps checkpoints, how far the handshake goes (8 and 16: enum handshake), and
- * whether all is said again to what the first time has left behind (32). The rest is a list of records (fuzz_frames.h), one
+ * a hub that has a secret (4) or to one that keeps checkpoints, how far the handshake goes (8 and 16: enum handshake),
+ * whether all is said again to what the first time has left behind (32), and whether the hub is the first of two that share the
+ * job's keys (64). The rest is a list of records (fuzz_frames.h), one
  * a frame of the type that it begins with. A frame AS_WORKERS_DO has the body that a worker would send, made here so that it does not go
  * stale, and the input's bytes are edits of it (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any. TURN_TO goes
  * on with another connection.
@@ -28,7 +29,14 @@ enum {
     NUM_HUBS
 };
 enum { AS_WORKERS_DO = 128, WRONG_TAG = 64, TURN_TO = 0, NONCE = 7 };
-enum { IS_LOCAL = 1, HAS_NO_GREETING = 2, HAS_SECRET = 4, HANDSHAKE_SHIFT = 3, IS_SAID_TWICE = 32 };
+enum {
+    IS_LOCAL = 1,
+    HAS_NO_GREETING = 2,
+    HAS_SECRET = 4,
+    HANDSHAKE_SHIFT = 3,
+    IS_SAID_TWICE = 32,
+    IS_OF_TWO = 64
+};
 
 /* How far a worker goes with a hub that has a secret, before the input has its say. */
 enum handshake { PROVED, GREETED, WRONGLY_PROVED, PROVED_BUT_UNTAGGED };
@@ -53,7 +61,6 @@ static struct conversation {
 } now;
 
 static const struct ph_hub_key keys[] = {{.num_elements = 1000}, {.num_elements = 5000, .dtype = PH_BF16}};
-static const struct ph_hub_share alone = {.num_hubs = 1};
 
 /* ---- hubs ---- */
 
@@ -105,6 +112,8 @@ static void check_frame(const struct ph_control_frame *frame)
     struct ph_answer answer;
     struct ph_joined joined;
     struct ph_job_layout layout;
+    struct ph_parts parts;
+    struct ph_saved saved;
     if (frame->type == PH_FRAME_CHALLENGE)
         fuzz_require(ph__get_server_challenge(frame->body, frame->size, &challenge) == PH_OK);
     else if (frame->type == PH_FRAME_WELCOME)
@@ -113,6 +122,10 @@ static void check_frame(const struct ph_control_frame *frame)
         fuzz_require(ph__get_answer(frame->body, frame->size, &answer) == PH_OK);
     else if (frame->type == PH_FRAME_JOINED)
         fuzz_require(ph__get_joined(frame->body, frame->size, &joined) == PH_OK);
+    else if (frame->type == PH_FRAME_PARTS)
+        fuzz_require(ph__get_parts(frame->body, frame->size, &parts) == PH_OK);
+    else if (frame->type == PH_FRAME_SAVED)
+        fuzz_require(ph__get_saved(frame->body, frame->size, &saved) == PH_OK);
     else if (frame->type == PH_FRAME_LAYOUT)
         fuzz_require(ph__get_layout(frame->body, frame->size, &layout) == PH_OK);
     else
@@ -215,6 +228,11 @@ static void greet(struct speaker *speaker)
 
 /* ---- as workers do ---- */
 
+static struct ph_hub_share share(void)
+{
+    return (struct ph_hub_share){.num_hubs = (now.choices & IS_OF_TWO) != 0 ? 2 : 1};
+}
+
 static void put_service(struct ph_wire_writer *writer)
 {
     static const struct ph_hub_optimizer adam = {
@@ -225,7 +243,8 @@ static void put_service(struct ph_wire_writer *writer)
         .chunk_bytes = 4096,
         .optimizers = &adam,
         .num_optimizers = 1};
-    ph__put_service(writer, &service, &alone);
+    const struct ph_hub_share own = share();
+    ph__put_service(writer, &service, &own);
 }
 
 static void put_join(struct ph_wire_writer *writer, uint32_t rank)
@@ -234,8 +253,23 @@ static void put_join(struct ph_wire_writer *writer, uint32_t rank)
         .nonce = NONCE,
         .rank = rank,
         .way = (now.choices & IS_LOCAL) != 0 ? PH_WAY_SHARED : PH_WAY_UNREACHED,
-        .share = alone};
+        .share = share()};
     ph__put_join(writer, &join);
+}
+
+/* What goes on from the newest part of the first job of all, or keeps that. */
+static void put_keep(struct ph_wire_writer *writer, uint16_t type)
+{
+    const struct ph_tenant *tenant = now.hub->tenants;
+    const struct ph_parts *here = tenant != NULL ? &tenant->saves.parts.here : NULL;
+    struct ph_keep keep = {.iteration = PH_NO_ITERATION, .next = PH_NO_ITERATION};
+    if (here != NULL)
+        keep.iteration = here->num_open > 0 ? here->open[here->num_open - 1] : here->kept;
+    keep.settled_end = keep.iteration + 1;
+    if (type == PH_FRAME_FROM)
+        ph__put_iteration(writer, keep.iteration);
+    else
+        ph__put_keep(writer, &keep);
 }
 
 /* The token of the first worker of all. */
@@ -261,6 +295,12 @@ static void put_body(struct ph_wire_writer *writer, uint16_t type, uint32_t rank
         put_attach(writer);
     else if (type == PH_FRAME_STATUS)
         ph__put_status(writer, "");
+    else if (type == PH_FRAME_FROM || type == PH_FRAME_KEEP)
+        put_keep(writer, type);
+    else if (type == PH_FRAME_CHECKPOINT && (now.choices & IS_OF_TWO) != 0)
+        ph__put_iteration(writer, 0);
+    else if (type == PH_FRAME_ANSWER)
+        ph__put_answer(writer, PH_ERROR_CHECKPOINT, "no");
 }
 
 /* ---- a conversation ---- */

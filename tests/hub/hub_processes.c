@@ -159,7 +159,7 @@ void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra)
     char address[64], own_rank[32], num_workers[32], iterations[48];
     char *arguments[MAX_ARGUMENTS] = {(char *)"training_worker", address, own_rank, num_workers, iterations};
     size_t count = 5;
-    snprintf(address, sizeof address, "address=%s", job->address);
+    snprintf(address, sizeof address, "address=%s", job->addresses != NULL ? job->addresses : job->address);
     snprintf(own_rank, sizeof own_rank, "rank=%u", rank);
     snprintf(num_workers, sizeof num_workers, "workers=%u", job->num_workers);
     snprintf(iterations, sizeof iterations, "iterations=%llu", (unsigned long long)job->num_iterations);

@@ -23,7 +23,8 @@ struct hub_process {
 
 struct hub_job {
     char address[32];
-    const char *folder; /* of checkpoints; NULL: none */
+    const char *addresses; /* of all hubs, that workers are told; NULL: the one */
+    const char *folder;    /* of checkpoints; NULL: none */
     const char *settings
         [MAX_HUB_SETTINGS]; /* NULL-terminated; where there are some, the hub is the program `phloem hub` */
     const char *log;        /* file for what all of them say on standard error; NULL: the test's own */

@@ -94,12 +94,32 @@ static void the_last_words_of_a_hub_that_has_closed_are_heard(void **state)
     free_pair(&pair);
 }
 
+/* Hubs say it when they like, also before an answer. */
+static void what_a_hub_says_of_its_parts_is_no_answer(void **state)
+{
+    (void)state;
+    struct pair pair = make_pair();
+    struct ph_control_frame frame;
+    bool is_there;
+    const int bell = say_with_doorbell(&pair, PH_FRAME_SAVED);
+    assert_ok(ph__control_stream_put(pair.hub, PH_FRAME_GO, NULL, 0, NULL, 0));
+    assert_ok(ph__control_stream_flush(pair.hub));
+    assert_ok(ph__client_look_for(pair.worker, PH_FRAME_GO, &frame, &is_there));
+    assert_true(is_there && frame.type == PH_FRAME_SAVED);
+    assert_false(ph__doorbell_answer(bell));
+    assert_ok(ph__client_look_for(pair.worker, PH_FRAME_GO, &frame, &is_there));
+    assert_true(is_there && frame.type == PH_FRAME_GO);
+    close(bell);
+    free_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptors_that_nobody_wants_are_closed),
         cmocka_unit_test(those_of_a_layout_are_kept),
         cmocka_unit_test(the_last_words_of_a_hub_that_has_closed_are_heard),
+        cmocka_unit_test(what_a_hub_says_of_its_parts_is_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
