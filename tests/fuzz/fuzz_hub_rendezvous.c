@@ -83,7 +83,7 @@ static void start_hubs(void)
 static bool is_busy(void)
 {
     for (const struct ph_session *session = now.hub->sessions; session != NULL; session = session->next) {
-        if (session->awaited != NULL)
+        if (session->awaited != NULL && !session->awaited->must_end) /* that waits for other workers */
             return true;
     }
     for (const struct ph_tenant *tenant = now.hub->tenants; tenant != NULL; tenant = tenant->next) {
