@@ -248,18 +248,26 @@ static ph_status write_settings(struct ph_hub_server *server, struct ph_tenant *
     return status;
 }
 
+static ph_status check_room(const struct ph_hub_server *server, const struct ph_tenant *tenant, size_t bytes)
+{
+    if (bytes <= ph__server_bytes_left(server))
+        return PH_OK;
+    return ph_fail(PH_ERROR_MEMORY, "service '%s': a checkpoint of %zu bytes is more than is left for it",
+        tenant->settings.name, bytes);
+}
+
 /* part: PH_NO_ITERATION: the service's own file. */
 static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t part)
 {
     const struct ph_tenant_saves *saves = &tenant->saves;
     struct ph_snapshot *snapshot;
+    size_t least;
+    PH_TRY(
+        ph__snapshot_measure(&tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &least));
+    PH_TRY(check_room(server, tenant, least));
     PH_TRY(ph__snapshot_create(
         &tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &snapshot));
-    ph_status status = PH_OK;
-    if (snapshot->num_bytes > ph__server_bytes_left(server))
-        status =
-            ph_fail(PH_ERROR_MEMORY, "service '%s': a checkpoint of %zu bytes is more than is left for it",
-                tenant->settings.name, snapshot->num_bytes);
+    ph_status status = check_room(server, tenant, snapshot->num_bytes);
     struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_READ);
     order.part = part;
     if (status == PH_OK)

@@ -15,6 +15,22 @@ size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const stru
            sizes->num_chunks * (sizeof(struct ph_snapshot_chunk) + sizeof(struct ph_chunk_place));
 }
 
+ph_status ph__snapshot_measure(const struct ph_service_settings *settings, const struct ph_init_key *keys,
+    size_t num_keys, size_t chunk_bytes, size_t *bytes_out)
+{
+    struct ph_layout_sizes sizes;
+    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    if (wanted == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
+    free(wanted);
+    if (settings->share.num_hubs > 1)
+        sizes.num_weights = 0;
+    if (status == PH_OK)
+        *bytes_out = ph__snapshot_bytes(settings, &sizes);
+    return status;
+}
+
 static ph_status copy_keys(
     const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_snapshot *snapshot)
 {

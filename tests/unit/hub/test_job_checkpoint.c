@@ -407,6 +407,29 @@ static void a_name_is_one_file_of_the_folder(void **state)
     free(other_path);
 }
 
+/* So that a quota can be asked before anything is made. */
+static void a_snapshot_takes_what_was_measured(void **state)
+{
+    (void)state;
+    struct ph_service_settings settings;
+    struct ph_snapshot *snapshot;
+    size_t bytes;
+    make_settings(PH_HUB_SYNCHRONOUS, &settings);
+    assert_ok(ph__snapshot_create(&settings, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
+    assert_ok(ph__snapshot_measure(&settings, keys, NUM_KEYS, CHUNK_BYTES, &bytes));
+    assert_int_equal(bytes, snapshot->num_bytes);
+    ph__snapshot_destroy(snapshot);
+    settings.share = (struct ph_hub_share){.hub = 1, .num_hubs = 2};
+    assert_ok(ph__snapshot_create(&settings, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
+    assert_ok(ph__snapshot_measure(&settings, keys, NUM_KEYS, CHUNK_BYTES, &bytes));
+    assert_true(bytes > 0 && bytes < snapshot->num_bytes);
+    ph__snapshot_destroy(snapshot);
+    const struct ph_init_key large = {.num_elements = (size_t)1 << 27, .dtype = PH_F32};
+    settings.share = (struct ph_hub_share){.num_hubs = 1};
+    assert_ok(ph__snapshot_measure(&settings, &large, 1, CHUNK_BYTES, &bytes));
+    assert_true(bytes > 3 * large.num_elements * sizeof(float));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +443,7 @@ int main(void)
         cmocka_unit_test(other_files_and_other_jobs_are_refused),
         cmocka_unit_test(the_part_of_another_hub_is_refused),
         cmocka_unit_test(a_name_is_one_file_of_the_folder),
+        cmocka_unit_test(a_snapshot_takes_what_was_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

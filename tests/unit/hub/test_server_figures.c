@@ -27,8 +27,9 @@ static void memory_of_a_run_that_is_over_is_told_until_it_is_written(void **stat
         &(struct ph_hub_server_options){.num_threads = 1, .max_bytes = 1 << 30}, &server));
     struct ph_tenant *tenant = add_tenant(server);
     assert_ok(ph__snapshot_create(&tenant->settings, &key, 1, 32768, &snapshot));
+    const struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
     assert_ok(ph__checkpoint_task_start(
-        PH_CHECKPOINT_WRITE, test_path("over.safetensors"), snapshot, server->bell[1], &tenant->saves.task));
+        &order, test_path("over.safetensors"), snapshot, server->bell[1], &tenant->saves.task));
     tenant->saves.num_runs = 1;
     assert_ok(ph__hub_figures_read(server, &figures));
     assert_in_range(figures.used_bytes, 400000, 500000);
