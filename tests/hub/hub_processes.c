@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "support/test_support.h"
 
-enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32 };
+enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32, MAX_KILLS = 1000000 };
 
 static pid_t running[2 + 2 * MAX_HUB_WORKERS]; /* 0: none */
 
@@ -316,4 +317,16 @@ void hub_process_kill(struct hub_process *process)
         process->id = 0;
     }
     finish_output(process);
+}
+
+bool hub_kills_read(uint32_t *num_kills)
+{
+    const char *text = getenv("PH_TEST_KILLS");
+    int64_t number;
+    if (text == NULL)
+        return true;
+    if (!ph__integer_parse(text, &number) || number < 1 || number > MAX_KILLS)
+        return false;
+    *num_kills = (uint32_t)number;
+    return true;
 }

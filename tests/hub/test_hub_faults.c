@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/directory.h"
-#include "base/number.h"
 #include "base/rng.h"
 #include "hub/hub_processes.h"
 #include "support/test_support.h"
@@ -18,7 +17,6 @@ enum {
     LIMIT_MS =
         5000, /* within which a death is noticed, and a job that is complete again goes on: the hub's promise */
     FINISH_MS = 120000, /* within which a job has to end: no limit of its own, but the test's */
-    MAX_KILLS = 1000000
 };
 
 /* ---- chance ---- */
@@ -32,18 +30,6 @@ static uint32_t draw(uint32_t limit)
 }
 
 static uint32_t num_kills = 5;
-
-static bool read_num_kills(void)
-{
-    const char *text = getenv("PH_TEST_KILLS");
-    int64_t number;
-    if (text == NULL)
-        return true;
-    if (!ph__integer_parse(text, &number) || number < 1 || number > MAX_KILLS)
-        return false;
-    num_kills = (uint32_t)number;
-    return true;
-}
 
 /* ---- jobs ---- */
 
@@ -410,7 +396,7 @@ static void a_hub_that_is_stopped_keeps_its_jobs(void **state)
 
 int main(void)
 {
-    if (!read_num_kills()) {
+    if (!hub_kills_read(&num_kills)) {
         fprintf(stderr, "PH_TEST_KILLS is no number of kills\n");
         return 2;
     }

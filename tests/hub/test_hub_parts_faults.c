@@ -8,12 +8,11 @@
 
 #include "base/clock.h"
 #include "base/directory.h"
-#include "base/number.h"
 #include "base/rng.h"
 #include "hub/hub_processes.h"
 #include "support/test_support.h"
 
-enum { NUM_HUBS = 2, LIMIT_MS = 10000, FINISH_MS = 120000, STEPS_A_KILL = 40, MAX_KILLS = 1000000 };
+enum { NUM_HUBS = 2, LIMIT_MS = 10000, FINISH_MS = 120000, STEPS_A_KILL = 40 };
 
 static struct ph_rng_sequence chances;
 static uint32_t num_kills = 6;
@@ -21,18 +20,6 @@ static uint32_t num_kills = 6;
 static uint32_t draw(uint32_t limit)
 {
     return (uint32_t)ph__rng_below(&chances, limit);
-}
-
-static bool read_num_kills(void)
-{
-    const char *text = getenv("PH_TEST_KILLS");
-    int64_t number;
-    if (text == NULL)
-        return true;
-    if (!ph__integer_parse(text, &number) || number < 1 || number > MAX_KILLS)
-        return false;
-    num_kills = (uint32_t)number;
-    return true;
 }
 
 /* The first is the job with its workers; the second is a hub alone. */
@@ -157,7 +144,7 @@ static void so_does_one_with_adam(void **state)
 
 int main(void)
 {
-    if (!read_num_kills()) {
+    if (!hub_kills_read(&num_kills)) {
         fprintf(stderr, "PH_TEST_KILLS is no number of kills\n");
         return 2;
     }
