@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "phloem/hub.h"
+#include "hub/protocol.h"
 
 #define MAX_SLACK (1u << 20)
 
@@ -110,11 +110,6 @@ struct ph_keep ph__parts_decide(const struct ph_saved *saved, size_t num_hubs, u
 
 /* ---- in frames ---- */
 
-static ph_status finish(const struct ph_wire_reader *reader, const char *what)
-{
-    return ph__wire_reader_finish(reader, what) == PH_OK ? PH_OK : PH_ERROR_PEER;
-}
-
 static ph_status check_iteration(uint64_t iteration)
 {
     if (iteration <= PH_HUB_MAX_ITERATION || iteration == PH_NO_ITERATION)
@@ -132,7 +127,7 @@ ph_status ph__get_iteration(const void *body, size_t size, uint64_t *iteration_o
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     *iteration_out = ph__wire_get_u64(&reader);
-    PH_TRY(finish(&reader, "iteration"));
+    PH_TRY(ph__body_finish(&reader, "iteration"));
     return check_iteration(*iteration_out);
 }
 
@@ -170,7 +165,7 @@ ph_status ph__get_parts(const void *body, size_t size, struct ph_parts *parts_ou
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     *parts_out = read_parts(&reader);
-    PH_TRY(finish(&reader, "parts"));
+    PH_TRY(ph__body_finish(&reader, "parts"));
     return check_parts(parts_out);
 }
 
@@ -192,7 +187,7 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph_saved *saved_ou
     saved_out->settled_end = ph__wire_get_u64(&reader);
     saved_out->every = ph__wire_get_u64(&reader);
     saved_out->is_late = ph__wire_get_u8(&reader) != 0;
-    PH_TRY(finish(&reader, "saved"));
+    PH_TRY(ph__body_finish(&reader, "saved"));
     PH_TRY(check_parts(&saved_out->parts));
     if (saved_out->most > PH_HUB_MAX_ITERATION / 2 || saved_out->every > PH_HUB_MAX_PERIOD)
         return ph_fail(PH_ERROR_PEER,
@@ -215,7 +210,7 @@ ph_status ph__get_keep(const void *body, size_t size, struct ph_keep *keep_out)
     keep_out->iteration = ph__wire_get_u64(&reader);
     keep_out->settled_end = ph__wire_get_u64(&reader);
     keep_out->next = ph__wire_get_u64(&reader);
-    PH_TRY(finish(&reader, "keep"));
+    PH_TRY(ph__body_finish(&reader, "keep"));
     PH_TRY(check_iteration(keep_out->iteration));
     return check_iteration(keep_out->next);
 }

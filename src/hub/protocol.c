@@ -6,12 +6,9 @@
 
 #include "hub/layout.h"
 
-/* A body that ended well, of a frame called `what`. */
-static ph_status finish(const struct ph_wire_reader *reader, const char *what)
+ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what)
 {
-    if (ph__wire_reader_finish(reader, what) != PH_OK)
-        return PH_ERROR_PEER;
-    return PH_OK;
+    return ph__wire_reader_finish(reader, what) == PH_OK ? PH_OK : PH_ERROR_PEER;
 }
 
 /* ---- the beginning ---- */
@@ -31,7 +28,7 @@ ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_ou
     const uint32_t magic = ph__wire_get_u32(&reader);
     hello.api_version = ph__wire_get_u16(&reader);
     ph__wire_get_bytes(&reader, sizeof hello.nonce, hello.nonce);
-    PH_TRY(finish(&reader, "hello"));
+    PH_TRY(ph__body_finish(&reader, "hello"));
     if (magic != PH_HUB_MAGIC)
         return ph_fail(PH_ERROR_PEER, "the other side does not speak a parameter hub's language");
     if (hello.api_version != PH_HUB_API_VERSION)
@@ -53,7 +50,7 @@ ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_serv
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_bytes(&reader, sizeof challenge_out->nonce, challenge_out->nonce);
     ph__wire_get_bytes(&reader, sizeof challenge_out->proof, challenge_out->proof);
-    return finish(&reader, "challenge");
+    return ph__body_finish(&reader, "challenge");
 }
 
 ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES])
@@ -61,7 +58,7 @@ ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[P
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_bytes(&reader, PH_PROOF_BYTES, proof_out);
-    return finish(&reader, "proof");
+    return ph__body_finish(&reader, "proof");
 }
 
 void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach)
@@ -76,7 +73,7 @@ ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach
     ph__wire_reader_init(&reader, body, size);
     attach_out->token = ph__wire_get_u64(&reader);
     attach_out->core = ph__wire_get_u16(&reader);
-    return finish(&reader, "attach");
+    return ph__body_finish(&reader, "attach");
 }
 
 void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome)
@@ -90,7 +87,7 @@ ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welc
     struct ph_welcome welcome;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_SOCKET_NAME, welcome.local_socket);
-    PH_TRY(finish(&reader, "welcome"));
+    PH_TRY(ph__body_finish(&reader, "welcome"));
     *welcome_out = welcome;
     return PH_OK;
 }
@@ -119,7 +116,7 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer
     ph__wire_reader_init(&reader, body, size);
     const uint32_t number = ph__wire_get_u32(&reader);
     ph__wire_get_text(&reader, PH_HUB_MAX_TEXT, answer_out->text);
-    PH_TRY(finish(&reader, "answer"));
+    PH_TRY(ph__body_finish(&reader, "answer"));
     if (!is_status(number))
         return ph_fail(PH_ERROR_PEER, "an answer with status %u", number);
     if (number != 0 && answer_out->text[0] == '\0')
@@ -221,7 +218,7 @@ ph_status ph__get_service(const void *body, size_t size, struct ph_service_setti
     for (size_t i = 0; i < service->num_optimizers && i < PH_HUB_MAX_OPTIMIZERS; i++)
         settings.optimizers[i] = get_optimizer(&reader);
     const struct ph_hub_share share = get_share(&reader);
-    PH_TRY(finish(&reader, "service"));
+    PH_TRY(ph__body_finish(&reader, "service"));
     service->name = settings.name;
     service->optimizers = settings.optimizers;
     PH_TRY(ph__service_check(service));
@@ -252,7 +249,7 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
     const uint8_t way = ph__wire_get_u8(&reader);
     join_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
     join_out->share = get_share(&reader);
-    PH_TRY(finish(&reader, "join"));
+    PH_TRY(ph__body_finish(&reader, "join"));
     if (way >= PH_WAY_COUNT)
         return ph_fail(PH_ERROR_PEER, "a worker joins in a way of number %u, which there is not", way);
     join_out->way = (enum ph_way)way;
@@ -275,7 +272,7 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
     joined_out->depth = ph__wire_get_u32(&reader);
     joined_out->num_optimizers = ph__wire_get_u32(&reader);
     joined_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
-    return finish(&reader, "joined");
+    return ph__body_finish(&reader, "joined");
 }
 
 /* ---- status ---- */
@@ -290,7 +287,7 @@ ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, service_out);
-    return finish(&reader, "status");
+    return ph__body_finish(&reader, "status");
 }
 
 /* ---- keys and layouts ---- */
@@ -319,7 +316,7 @@ ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_
         keys[i].dtype = (enum ph_dtype)ph__wire_get_u8(&reader);
         keys[i].optimizer = ph__wire_get_u32(&reader);
     }
-    const ph_status status = finish(&reader, "keys");
+    const ph_status status = ph__body_finish(&reader, "keys");
     if (status != PH_OK) {
         free(keys);
         return status;
@@ -381,6 +378,6 @@ ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *la
     layout_out->iteration = ph__wire_get_u64(&reader);
     for (uint16_t core = 0; core < layout_out->num_cores && core < PH_HUB_MAX_CORES; core++)
         ph__wire_get_text(&reader, PH_HOST_BYTES - 1, layout_out->hosts[core]);
-    PH_TRY(finish(&reader, "layout"));
+    PH_TRY(ph__body_finish(&reader, "layout"));
     return check_layout(layout_out);
 }

@@ -181,6 +181,9 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
 ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);
 ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
+/* The end of any body: PH_ERROR_PEER, naming what it was, unless it was read whole and had all that was read. */
+ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what);
+
 /* INIT is an array of keys, which are read into what the caller frees. */
 #define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
 #define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */

@@ -325,8 +325,10 @@ bool hub_kills_read(uint32_t *num_kills)
     int64_t number;
     if (text == NULL)
         return true;
-    if (!ph__integer_parse(text, &number) || number < 1 || number > MAX_KILLS)
+    if (!ph__integer_parse(text, &number) || number < 1 || number > MAX_KILLS) {
+        fprintf(stderr, "PH_TEST_KILLS is no number of kills\n");
         return false;
+    }
     *num_kills = (uint32_t)number;
     return true;
 }

@@ -6,16 +6,7 @@
 #include "net/http_server.h"
 #include "net/socket.h"
 #include "support/hub_thread.h"
-
-static void assert_kind(const char *address, bool is_wildcard, bool is_loopback, bool is_ipv4)
-{
-    int listening;
-    assert_ok(ph__socket_listen(address, &listening));
-    assert_int_equal(ph__socket_is_wildcard(listening), is_wildcard);
-    assert_int_equal(ph__socket_is_loopback(listening), is_loopback);
-    assert_int_equal(ph__socket_is_ipv4(listening), is_ipv4);
-    close(listening);
-}
+#include "support/socket_kind.h"
 
 static void an_ipv6_address_is_one_place_or_all(void **state)
 {

@@ -5,17 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/socket_kind.h"
 #include "support/test_support.h"
-
-static void assert_kind(const char *address, bool is_wildcard, bool is_loopback, bool is_ipv4)
-{
-    int listening;
-    assert_ok(ph__socket_listen(address, &listening));
-    assert_int_equal(ph__socket_is_wildcard(listening), is_wildcard);
-    assert_int_equal(ph__socket_is_loopback(listening), is_loopback);
-    assert_int_equal(ph__socket_is_ipv4(listening), is_ipv4);
-    close(listening);
-}
 
 static void an_ipv4_address_is_one_place_or_all(void **state)
 {
