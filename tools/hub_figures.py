@@ -4,10 +4,11 @@
     tools/hub_figures.py [--rounds 11] [--quick] [--force] [--from FOLDER] [--write docs/HUB_FIGURES.md] [--plots PLOTS]
 
 Builds, waits until the machine has nothing else to do, for some minutes, and runs ./run bench hub, whose programs leave their
-figures in build/bench/hub; what they were measured on goes to about.json there. Where the load was higher than half a
-processor's all the same, no page is written in docs/. --force: neither waits nor refuses. --from FOLDER measures nothing and makes the page of such a folder. --quick: small sizes and one round, to
-see that all of it runs; such a page is written where --write says, never over docs/HUB_FIGURES.md unasked. What a peer has
-to be there for is left out where it is not: $PHLOEM_BENCH_PSLITE names a built ps-lite (bench/peers/pslite.py).
+figures in build/bench/hub; what they were measured on goes to about.json there. Where others kept more than a tenth of a
+processor busy all the same, before or meanwhile, no page is written in docs/. --force: neither waits nor refuses. --from FOLDER
+measures nothing and makes the page of such a folder. --quick: small sizes and one round, to see that all of it runs; such a
+page is written where --write says, never over docs/HUB_FIGURES.md unasked. What a peer has to be there for is left out where it
+is not: $PHLOEM_BENCH_PSLITE names a built ps-lite (bench/peers/pslite.py).
 """
 import argparse
 import datetime
@@ -16,6 +17,7 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -25,7 +27,8 @@ from comparisons import ROOT
 
 PAGE = ROOT / "docs" / "HUB_FIGURES.md"
 RESULTS = ROOT / "build" / "bench" / "hub"
-MOST_LOAD = 0.5  # of each processor, the machine's average over a minute
+MOST_OTHERS = 0.1  # processors that others may keep busy
+LOOK_SECONDS, SHORT_LOOK_SECONDS = 5, 0.5
 PATIENCE_SECONDS = 300
 PROGRAMS = ("bench_aggregate", "bench_frame_key", "bench_partition", "bench_pushpull")
 
@@ -93,46 +96,67 @@ def about(options):
         "revision": revision(),
         "rounds": 1 if options.quick else options.rounds,
         "is_quick": options.quick,
-        "load": os.getloadavg()[0],
     }
+
+
+class Others:
+    """The processors that other programs keep busy, from now on; without what the kernel does for whomever."""
+
+    def __init__(self):
+        self.began, self.used = time.monotonic(), self.seconds()
+
+    @staticmethod
+    def seconds():
+        """What all programs but this one's children have computed; proc_stat(5)."""
+        user, nice = map(int, first_match("/proc/stat", r"^cpu +(\d+ \d+)").split())
+        return (user + nice) / os.sysconf("SC_CLK_TCK") - resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+
+    def busy(self):
+        return max(0.0, (self.seconds() - self.used) / (time.monotonic() - self.began))
 
 
 def run(*words):
     return subprocess.run(["sh", "run", *words], cwd=ROOT, check=False).returncode
 
 
-def is_busy(told):
-    return told["load"] >= MOST_LOAD * told["processors"]
+def look_for_others(seconds):
+    others = Others()
+    time.sleep(seconds)
+    return others.busy()
 
 
 def wait_for_quiet(options):
-    """What is known of the machine as soon as it is quiet, or when patience has ended."""
-    deadline = time.monotonic() + (0 if options.force or options.quick else PATIENCE_SECONDS)
-    told = about(options)
-    while is_busy(told) and time.monotonic() < deadline:
-        print(f"hub_figures: the load is {told['load']:.2f}; waiting", flush=True)
-        time.sleep(min(10, max(0, deadline - time.monotonic())))
-        told = about(options)
-    return told
+    """The processors that others keep busy as soon as these are few, or when patience has ended."""
+    if options.force or options.quick:
+        return look_for_others(SHORT_LOOK_SECONDS)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    busy = look_for_others(LOOK_SECONDS)
+    while busy > MOST_OTHERS and time.monotonic() < deadline:
+        print(f"hub_figures: others keep {busy:.2f} processors busy; waiting", flush=True)
+        busy = look_for_others(LOOK_SECONDS)
+    return busy
 
 
 def refuse_busy(options, told):
     """Before minutes are spent on figures that are worth little, and when these are only to be written."""
-    if told and is_busy(told) and not options.force and options.write.resolve().parent == PAGE.parent:
-        fail(f"the load of the machine was {told['load']:.2f}: no page for docs/ comes of that; --force writes one all the same")
+    most = max(told.get("others", 0), told.get("others_meanwhile", 0))
+    if most > MOST_OTHERS and not options.force and options.write.resolve().parent == PAGE.parent:
+        fail(f"others kept {most:.2f} processors busy: no page for docs/ comes of that; --force writes one all the same")
 
 
 def measure(options):
     status = run("build")
     if status != 0:
         fail(f"the build ended with {status}")
-    told = wait_for_quiet(options)
+    told = about(options) | {"others": wait_for_quiet(options)}
     refuse_busy(options, told)
     words = ["--rounds", str(told["rounds"])] + (["--quick"] if options.quick else [])
     RESULTS.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
         (RESULTS / f"{program}.json").unlink(missing_ok=True)
+    others = Others()
     status = run("bench", "hub", *words)
+    told["others_meanwhile"] = others.busy()
     if status != 0:
         fail(f"the benchmarks ended with {status}")
     (RESULTS / "about.json").write_text(json.dumps(told, indent=2) + "\n")

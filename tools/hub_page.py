@@ -131,9 +131,9 @@ class Page:
         return told + self.few_rounds(found) + "\n\n"
 
     def congestion(self, pattern):
-        """A sentence on what peers had over TCP; "" where it is not told."""
+        """A sentence on TCP; "" where there was none."""
         found = sorted({figure["congestion"] for _, figure in self.find(pattern) if figure.get("congestion")})
-        return f"TCP's congestion control was {', '.join(found)} for peers; the hub chooses cubic.\n\n" if found else ""
+        return f"TCP's congestion control: {'; '.join(found)}.\n\n" if found else ""
 
     @staticmethod
     def few_rounds(figures):
@@ -159,8 +159,8 @@ class Page:
             return "Nothing is known of the machine and the day: about.json was missing.\n\n"
         told = (
             "*Measured* on {date}, revision {revision}, {rounds} rounds: {processors} processors of {processor} ({caches}),"
-            " {memory_gib} GiB, {system}, Linux {kernel}. When it began the load of the machine was {load:.2f}; the figures of"
-            " one that has other work are worth little.\n\n"
+            " {memory_gib} GiB, {system}, Linux {kernel}. Others kept {others:.2f} processors busy before"
+            " it began, and {others_meanwhile:.2f} while it ran; the figures of a machine that has other work are worth little.\n\n"
         ).format(**about)
         if about["is_quick"]:
             told = "**This page was tried with small sizes and one round: it measures nothing.**\n\n" + told
@@ -176,6 +176,8 @@ class Page:
             ("ps-lite over the hub, shared memory", "≥ 4 ×", rf"hub\.pushpull\.shm\.{size}\.beside_pslite.*"),
             ("Open MPI and momentum over the hub, shared memory", "≥ 1 ×", rf"hub\.pushpull\.shm\.{size}\.beside_openmpi.*"),
             ("ps-lite over the hub, TCP", "≥ 2 ×", rf"hub\.pushpull\.tcp\.{size}\.beside_pslite_tcp"),
+            ("ps-lite as the machine sets TCP up over the hub, TCP", "", rf"hub\.pushpull\.tcp\.{size}\.beside_pslite_tcp_of_machine"),
+            ("ps-lite over Unix sockets over the hub, TCP", "", rf"hub\.pushpull\.tcp\.{size}\.beside_pslite_ipc"),
             ("Open MPI over the hub, 4 KiB, one worker, spinning", "≥ 0.5 ×", rf"{trip}1\.spinning\.p50"),
             (f"Open MPI over the hub, 4 KiB, two workers, spinning{crowded}", "≥ 0.5 ×", rf"{trip}2\.spinning\.p50"),
             ("Open MPI over the hub, 4 KiB, two workers, by default", "", rf"{trip}2\.default\.p50"),
@@ -218,17 +220,19 @@ class Page:
         name = f"hub.pushpull.{transport}.{size}"
         bars, lines = [("this hub", ours["value"], f"{digits(ours['value'])} ms")], []
         sent = self.get(f"{name}.bytes_sent")
-        lines.append(("this hub", digits(ours["value"]), "", f"{sent:,.0f}" if sent else ""))
+        columns = ("who", "ms", "over the hub's time") + (("MB over the loopback interface",) if sent else ())
+        lines.append(("this hub", digits(ours["value"]), "", f"{sent:,.0f}" if sent else "")[: len(columns)])
         for (peer,), figure in self.find(re.escape(name) + r"\.beside_(.*)"):
             sent = self.get(f"{name}.bytes_sent.beside_{peer}", "peer_value")
             told = spaced(figure["peer"].partition(", ")[2]).replace("openmpi", "Open MPI").replace("pslite", "ps-lite")
-            lines.append((told, digits(figure["peer_value"]), times(figure["ratio"]), f"{sent:,.0f}" if sent else ""))
+            line = (told, digits(figure["peer_value"]), times(figure["ratio"]), f"{sent:,.0f}" if sent else "")
+            lines.append(line[: len(columns)])
             bars.append((told, figure["peer_value"], f"{digits(figure['peer_value'])} ms, {times(figure['ratio'])} the hub's"))
         title = f"{spaced(size)} of gradients from two workers over {words}"
         self.plots[f"hub-pushpull-{transport}"] = bench_plots.bars(title, bars, "ms; less is better")
         text = image(f"hub-pushpull-{transport}", title)
-        text += table(("who", "ms", "over the hub's time", "MB over the loopback interface"), lines)
-        text += self.congestion(re.escape(name) + r"\.beside_.*")
+        text += table(columns, lines)
+        text += self.congestion(re.escape(name) + r"\.beside_(?!.*_of_machine$).*")
         what = "copying as many bytes" if transport == "shm" else "sending as many bytes over plain TCP"
         text += f"The rate is {ours['of_limit']:.0%} of that of {what}: {ours['limit']}.\n\n"
         return text + self.placement(re.escape(name) + ".*")

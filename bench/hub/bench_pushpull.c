@@ -48,6 +48,22 @@ static void run(struct rows *rows, const char *only)
             parts[i].run(rows);
 }
 
+static void start_peers(struct rows *rows, const char *folder)
+{
+    for (size_t i = 0; i < ROW_PSLITES; i++)
+        peer_start(&rows->pslite[i], folder, "pslite");
+    for (size_t i = 0; i < ROW_OPENMPIS; i++)
+        peer_start(&rows->openmpi[i], folder, "openmpi");
+}
+
+static void stop_peers(struct rows *rows)
+{
+    for (size_t i = 0; i < ROW_PSLITES; i++)
+        peer_stop(&rows->pslite[i]);
+    for (size_t i = 0; i < ROW_OPENMPIS; i++)
+        peer_stop(&rows->openmpi[i]);
+}
+
 int main(int argc, char **argv)
 {
     static struct rows rows;
@@ -66,15 +82,9 @@ int main(int argc, char **argv)
     bench_check(ph__team_create(0, &team));
     rows.limits = bench_limits_create(team);
     rows.figures = ph__json_array();
-    for (size_t i = 0; i < 2; i++) {
-        peer_start(&rows.pslite[i], told.peers, "pslite");
-        peer_start(&rows.openmpi[i], told.peers, "openmpi");
-    }
+    start_peers(&rows, told.peers);
     run(&rows, only);
-    for (size_t i = 0; i < 2; i++) {
-        peer_stop(&rows.pslite[i]);
-        peer_stop(&rows.openmpi[i]);
-    }
+    stop_peers(&rows);
     bench_limits_destroy(rows.limits);
     ph__team_destroy(team);
     bench_finish(rows.figures, told.json);

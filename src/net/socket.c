@@ -107,13 +107,17 @@ static bool is_loopback(const struct sockaddr *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-/* Over the loopback there is no bandwidth to be found out: BBR, where it is the default, would pace what is sent by timers. To be
- * called before the socket connects or listens, for the pacing would stay. */
-static void set_up_congestion(int socket, const struct sockaddr *address)
+/* Not every process may have CUBIC; Reno, every one. */
+void ph__socket_avoid_pacing(int socket, const struct sockaddr *address)
 {
-    static const char cubic[] = "cubic";
-    if (is_loopback(address))
-        setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, cubic, sizeof cubic - 1);
+    static const char pacing[] = "bbr" /* and what its versions add */, cubic[] = "cubic", reno[] = "reno";
+    char chosen[16] = ""; /* TCP_CA_NAME_MAX */
+    socklen_t size = sizeof chosen;
+    if (!is_loopback(address) || getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, chosen, &size) != 0 ||
+        strncmp(chosen, pacing, sizeof pacing - 1) != 0)
+        return;
+    if (setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, cubic, sizeof cubic - 1) != 0)
+        (void)setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);
 }
 
 static void set_up_tcp(int socket)
@@ -139,7 +143,7 @@ static int listen_at(const struct addrinfo *place)
     if (listening < 0)
         return -1;
     set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
-    set_up_congestion(listening, place->ai_addr);
+    ph__socket_avoid_pacing(listening, place->ai_addr);
     if (bind(listening, place->ai_addr, place->ai_addrlen) == 0 && listen(listening, BACKLOG) == 0)
         return listening;
     const int error = errno;
@@ -197,7 +201,7 @@ static int connect_to(const struct addrinfo *place, uint64_t deadline_ns, int *e
         *error_out = errno;
         return -1;
     }
-    set_up_congestion(connected, place->ai_addr);
+    ph__socket_avoid_pacing(connected, place->ai_addr);
     int error = connect(connected, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS || error == EINTR) /* a signal does not end it */
         error = finish_connect(connected, deadline_ns);

@@ -10,6 +10,8 @@
 
 #include "phloem/status.h"
 
+struct sockaddr;
+
 #define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
 #define PH_HOST_BYTES 46     /* of an IPv4 or IPv6 address in digits, without a port, with its NUL */
 
@@ -24,6 +26,11 @@ ph_status ph__socket_connect_local(const char *name, int *socket_out);
 /* The next connection; -1 in *socket_out: none is waiting. A TCP socket is set up for short messages (TCP_NODELAY), and to
  * notice within five seconds that the other machine is gone (keepalive, TCP_USER_TIMEOUT, which links do without). */
 ph_status ph__socket_accept(int listening, int *socket_out);
+
+/* Over the loopback there is no bandwidth to be found out: BBR, where it is the default, would pace what is sent by timers. A TCP
+ * socket that has it gets another congestion control if the address is a loopback one. Listening and connecting do so
+ * themselves; it must come before either, for the pacing would stay. */
+void ph__socket_avoid_pacing(int socket, const struct sockaddr *address);
 
 /* "127.0.0.1:4711" of this end, or of the other one. */
 ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES]);

@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "figures.h"
+#include "net/socket.h"
 #include "worker_process.h"
 
 enum { PIECE_BYTES = 64 << 10 /* stays in a cache */ };
@@ -34,13 +36,12 @@ static void *memory(size_t bytes)
     return pointer;
 }
 
-/* A socket with the congestion control that is best over loopback, where it is to be had; the hub chooses the same. */
-static int make_socket(void)
+/* With the hub's congestion control. */
+static int make_socket(const struct sockaddr_in *address)
 {
-    static const char cubic[] = "cubic";
     const int made = socket(AF_INET, SOCK_STREAM, 0);
     check(made >= 0, "socket");
-    setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, cubic, sizeof cubic - 1);
+    ph__socket_avoid_pacing(made, (const struct sockaddr *)address);
     return made;
 }
 
@@ -67,7 +68,7 @@ static void echo_server(void *context, int from, int to)
     static int connected[ECHO_MAX_WORKERS];
     pthread_t threads[ECHO_MAX_WORKERS];
     char order;
-    const int listening = make_socket();
+    const int listening = make_socket(&address);
     check(bind(listening, (struct sockaddr *)&address, size) == 0 &&
               listen(listening, ECHO_MAX_WORKERS) == 0 &&
               getsockname(listening, (struct sockaddr *)&address, &size) == 0,
@@ -112,7 +113,7 @@ static void echo_worker(void *context, int from, int to)
     const struct echo_options *options = context;
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = options->port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int connected = make_socket(), on = 1;
+    const int connected = make_socket(&address), on = 1;
     char *out = memory(options->bytes), *in = memory(options->bytes), order;
     memset(out, 1, options->bytes);
     memset(in, 1, options->bytes);
@@ -132,11 +133,10 @@ struct echo echo_start(size_t num_workers, size_t bytes)
     struct echo_options options = {.num_workers = num_workers, .bytes = bytes};
     struct echo echo = {
         .num_workers = num_workers, .server = child_start("bench echo", echo_server, &options)};
-    double values[TURN_VALUES];
     child_hear(&echo.server, &options.port, sizeof options.port);
     for (size_t i = 0; i < num_workers; i++)
         echo.workers[i] = child_start("bench sender", echo_worker, &options);
-    echo_measure(&echo, values); /* the first time all is slower */
+    echo_seconds(&echo); /* the first time all is slower */
     return echo;
 }
 
@@ -150,15 +150,14 @@ void echo_end(struct echo *echo)
     *echo = (struct echo){0};
 }
 
-void echo_measure(void *context, double values_out[TURN_VALUES])
+double echo_seconds(const struct echo *echo)
 {
-    const struct echo *echo = context;
-    double seconds;
+    double seconds, most = 0;
     for (size_t i = 0; i < echo->num_workers; i++)
         child_tell(&echo->workers[i], "", 1);
-    values_out[0] = 0;
     for (size_t i = 0; i < echo->num_workers; i++) {
         child_hear(&echo->workers[i], &seconds, sizeof seconds);
-        values_out[0] = seconds > values_out[0] ? seconds : values_out[0];
+        most = seconds > most ? seconds : most;
     }
+    return most;
 }

@@ -5,7 +5,6 @@
 #define PH_BENCH_ECHO_H
 
 #include "child.h"
-#include "turns.h"
 
 enum { ECHO_MAX_WORKERS = 4 };
 
@@ -17,6 +16,6 @@ struct echo {
 struct echo echo_start(size_t num_workers, size_t bytes); /* bytes: of a worker, and way */
 void echo_end(struct echo *echo);                         /* all zeros: nothing */
 
-turn_measure echo_measure; /* context: struct echo. Seconds, of the slowest worker */
+double echo_seconds(const struct echo *echo); /* of one exchange, the slowest worker's */
 
 #endif

@@ -10,20 +10,25 @@
 #include "peer.h"
 #include "turns.h"
 
-enum { ROW_NAME = 192, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24, ROW_CASE = 128, ROW_WORDS = 56 };
+enum { ROW_NAME = 256, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24, ROW_CASE = 128, ROW_WORDS = 96 };
 
-/* Of large keys, a turn. Its first finds in the caches what another contestant left there: the median is of those behind it, as in
- * what they are compared with, the machine's copying again and again. */
+/* Of large keys, a turn, whose median counts. The first finds in the caches what another contestant left there, the others what
+ * the one before them did. */
 enum { ROW_CALLS = 7 };
+
+enum {
+    ROW_PSLITES = 3,
+    ROW_OPENMPIS = 2
+}; /* each its own processes: what contestants of a row may be told */
 
 struct rows {
     size_t rounds;
-    bool is_quick;                    /* small sizes, to see that all of it runs */
-    bool are_counted;                 /* counters are printed besides */
-    const char *transport;            /* "shm" or "tcp": that alone; NULL: both */
-    struct bench_limits *limits;      /* of as many threads as there are processors */
-    char congestion[CONGESTION_NAME]; /* of TCP, as peers have it */
-    struct peer pslite[2], openmpi[2];
+    bool is_quick;                     /* small sizes, to see that all of it runs */
+    bool are_counted;                  /* counters are printed besides */
+    const char *transport;             /* "shm" or "tcp": that alone; NULL: both */
+    struct bench_limits *limits;       /* of as many threads as there are processors */
+    char congestion[CONGESTION_WORDS]; /* of TCP */
+    struct peer pslite[ROW_PSLITES], openmpi[ROW_OPENMPIS];
     struct ph_json *figures;
 };
 

@@ -7,7 +7,8 @@
 #include "echo.h"
 #include "pushpull_rows.h"
 
-enum { NUM_WORKERS = 2, COUNTED_CALLS = 50, NUM_PEERS = 4, CONTESTANTS = 2 + NUM_PEERS };
+enum { NUM_WORKERS = 2, COUNTED_CALLS = 50, CONTESTANTS = 2 + ROW_PSLITES + ROW_OPENMPIS };
+enum { NUM_PEERS = ROW_PSLITES + ROW_OPENMPIS };
 enum { TRIED_SIZES = 3, TRIED_STEP = 4 }; /* of a peer's pieces */
 
 struct large {
@@ -17,13 +18,25 @@ struct large {
     struct echo echo; /* over TCP */
     struct row_peer peers[NUM_PEERS];
     char names[NUM_PEERS][ROW_NAME], words[NUM_PEERS][ROW_WORD]; /* of peers, and of figures beside them */
+    const char *congestion[NUM_PEERS];                           /* TCP's; NULL: they send otherwise */
     struct contestant contestants[CONTESTANTS];                  /* the machine's limit, ours, peers */
 };
 
-/* Seconds a byte. */
+/* Seconds a byte, measured as often as ours. */
 static void measure_copy(void *context, double values_out[TURN_VALUES])
 {
-    values_out[0] = 1 / bench_copy(context, BENCH_MAX_COPIED);
+    double seconds[ROW_CALLS];
+    for (size_t i = 0; i < ROW_CALLS; i++)
+        seconds[i] = 1 / bench_copy(context, BENCH_MAX_COPIED);
+    values_out[0] = bench_median(seconds, ROW_CALLS);
+}
+
+static void measure_echo(void *context, double values_out[TURN_VALUES])
+{
+    double seconds[ROW_CALLS];
+    for (size_t i = 0; i < ROW_CALLS; i++)
+        seconds[i] = echo_seconds(context);
+    values_out[0] = bench_median(seconds, ROW_CALLS);
 }
 
 /* ---- peers --------------------------------------------------------------------------------------------------------- */
@@ -48,20 +61,36 @@ static size_t tried_size(size_t usual, size_t index)
     return usual / TRIED_STEP * (index == 0 ? 1 : index == 1 ? TRIED_STEP : TRIED_STEP * TRIED_STEP);
 }
 
-static void add_pslite(struct large *large, size_t index, const char *transport)
+/* manner: what distinguishes it from another that has the same transport, "" or ", ...". */
+static void add_pslite(
+    struct large *large, size_t index, const char *transport, const char *word, const char *manner)
 {
     struct row_case cases[TRIED_SIZES];
-    char word[ROW_WORD], size[ROW_SIZE];
+    char size[ROW_SIZE];
     for (size_t i = 0; i < TRIED_SIZES; i++) {
         const size_t chunk = tried_size((size_t)1 << 20, i);
         snprintf(cases[i].line, ROW_CASE, "case pushpull bytes=%zu workers=%d chunk=%zu transport=%s",
             large->bytes, NUM_WORKERS, chunk, transport);
-        snprintf(
-            cases[i].words, ROW_WORDS, "pslite %s, chunks of %s", transport, rows_size_name(chunk, size));
+        snprintf(cases[i].words, ROW_WORDS, "pslite %s, chunks of %s%s", transport,
+            rows_size_name(chunk, size), manner);
     }
-    snprintf(word, sizeof word, "pslite_%s", transport);
     add_peer(large, index, &large->rows->pslite[index], word,
         &(struct row_peer){.verb = "pushpull", .calls = ROW_CALLS, .numbers = 1}, cases, TRIED_SIZES);
+}
+
+/* Over Unix sockets, over TCP as all others have it, and over TCP as it would be without a network namespace of the
+ * benchmark's: what this machine gives to a program that chooses nothing. */
+static void add_pslites(struct large *large)
+{
+    static char manner[ROW_WORD];
+    add_pslite(large, 0, "ipc", "pslite_ipc", "");
+    add_pslite(large, 1, "tcp", "pslite_tcp", "");
+    large->congestion[1] = large->rows->congestion;
+    if (large->transport == 0 || (large->congestion[2] = own_network_as_outside()) == NULL)
+        return;
+    snprintf(manner, sizeof manner, ", the machine's %s", large->congestion[2]);
+    add_pslite(large, 2, "tcp", "pslite_tcp_of_machine", manner);
+    own_network_as_inside();
 }
 
 /* segment 0: the algorithm that it chooses itself. */
@@ -85,8 +114,11 @@ static void add_openmpi(struct large *large)
     struct row_case cases[TRIED_SIZES];
     for (size_t i = 0; i < TRIED_SIZES; i++)
         cases[i] = openmpi_case(large, tried_size(usual, i));
-    add_peer(large, 2, &large->rows->openmpi[0], "openmpi", &wanted, &own, 1);
-    add_peer(large, 3, &large->rows->openmpi[1], "openmpi_in_segments", &wanted, cases, TRIED_SIZES);
+    add_peer(large, ROW_PSLITES, &large->rows->openmpi[0], "openmpi", &wanted, &own, 1);
+    add_peer(
+        large, ROW_PSLITES + 1, &large->rows->openmpi[1], "openmpi_in_segments", &wanted, cases, TRIED_SIZES);
+    for (size_t i = ROW_PSLITES; large->transport == 1 && i < NUM_PEERS; i++)
+        large->congestion[i] = large->rows->congestion;
 }
 
 static void end_peers(struct large *large)
@@ -151,7 +183,7 @@ static void report_beside(const struct large *large, size_t peer)
     snprintf(word, sizeof word, "beside_%s", large->words[peer]);
     name_figure(large, word, name);
     turn_record(large->rows->figures,
-        &(struct turn_figure){.figure = {.name = name, .unit = "ms", .congestion = large->rows->congestion},
+        &(struct turn_figure){.figure = {.name = name, .unit = "ms", .congestion = large->congestion[peer]},
             .ours = &large->contestants[1],
             .peer = &large->contestants[2 + peer],
             .scale = 1e3});
@@ -231,11 +263,10 @@ void rows_large(struct rows *rows, size_t transport)
     large.contestants[0] = (struct contestant){.measure = measure_copy, .context = rows->limits};
     if (transport == 1) {
         large.echo = echo_start(NUM_WORKERS, large.bytes);
-        large.contestants[0] = (struct contestant){.measure = echo_measure, .context = &large.echo};
+        large.contestants[0] = (struct contestant){.measure = measure_echo, .context = &large.echo};
     }
     large.contestants[1] = (struct contestant){.measure = row_rounds, .context = &large.ours};
-    add_pslite(&large, 0, "ipc");
-    add_pslite(&large, 1, "tcp");
+    add_pslites(&large);
     add_openmpi(&large);
     take_turns(large.contestants, CONTESTANTS, rows->rounds);
     print_joined(&large.ours.cluster.joined);
