@@ -7,13 +7,13 @@
 #include "echo.h"
 #include "pushpull_rows.h"
 
-enum { NUM_WORKERS = 2, COUNTED_CALLS = 50, CONTESTANTS = 2 + ROW_PSLITES + ROW_OPENMPIS };
-enum { NUM_PEERS = ROW_PSLITES + ROW_OPENMPIS };
+enum { NUM_WORKERS = 2, COUNTED_CALLS = 50 };
+enum { NUM_PEERS = ROW_PSLITES + ROW_OPENMPIS, CONTESTANTS = 2 + NUM_PEERS };
 enum { TRIED_SIZES = 3, TRIED_STEP = 4 }; /* of a peer's pieces */
 
 struct large {
     struct rows *rows;
-    size_t transport, bytes;
+    size_t transport, bytes, num_peers;
     struct row_cluster ours;
     struct echo echo; /* over TCP */
     struct row_peer peers[NUM_PEERS];
@@ -41,13 +41,15 @@ static void measure_echo(void *context, double values_out[TURN_VALUES])
 
 /* ---- peers --------------------------------------------------------------------------------------------------------- */
 
-/* word: what it is in figures. */
-static void add_peer(struct large *large, size_t index, struct peer *peer, const char *word,
+/* The next one. word: what it is in figures; congestion: TCP's, NULL: it sends otherwise. */
+static void add_peer(struct large *large, struct peer *peer, const char *word, const char *congestion,
     const struct row_peer *wanted, const struct row_case *cases, size_t num_cases)
 {
+    const size_t index = large->num_peers++;
     struct row_peer *row = &large->peers[index];
     *row = *wanted;
     const size_t chosen = row_peer_choose(row, peer, row_peer_rounds, cases, num_cases);
+    large->congestion[index] = congestion;
     snprintf(large->words[index], ROW_WORD, "%s", word);
     snprintf(large->names[index], ROW_NAME, "%s, %s", peer->version,
         chosen < num_cases ? cases[chosen].words : "");
@@ -61,35 +63,45 @@ static size_t tried_size(size_t usual, size_t index)
     return usual / TRIED_STEP * (index == 0 ? 1 : index == 1 ? TRIED_STEP : TRIED_STEP * TRIED_STEP);
 }
 
-/* manner: what distinguishes it from another that has the same transport, "" or ", ...". */
-static void add_pslite(
-    struct large *large, size_t index, const char *transport, const char *word, const char *manner)
+struct pslite_way {
+    const char *transport, *word, *congestion;
+    const char *manner; /* behind its words */
+};
+
+static void add_pslite(struct large *large, struct peer *peer, const struct pslite_way *way)
 {
     struct row_case cases[TRIED_SIZES];
     char size[ROW_SIZE];
     for (size_t i = 0; i < TRIED_SIZES; i++) {
         const size_t chunk = tried_size((size_t)1 << 20, i);
         snprintf(cases[i].line, ROW_CASE, "case pushpull bytes=%zu workers=%d chunk=%zu transport=%s",
-            large->bytes, NUM_WORKERS, chunk, transport);
-        snprintf(cases[i].words, ROW_WORDS, "pslite %s, chunks of %s%s", transport,
-            rows_size_name(chunk, size), manner);
+            large->bytes, NUM_WORKERS, chunk, way->transport);
+        snprintf(cases[i].words, ROW_WORDS, "pslite %s, chunks of %s%s", way->transport,
+            rows_size_name(chunk, size), way->manner);
     }
-    add_peer(large, index, &large->rows->pslite[index], word,
+    add_peer(large, peer, way->word, way->congestion,
         &(struct row_peer){.verb = "pushpull", .calls = ROW_CALLS, .numbers = 1}, cases, TRIED_SIZES);
 }
 
-/* Over Unix sockets, over TCP as all others have it, and over TCP as it would be without a network namespace of the
- * benchmark's: what this machine gives to a program that chooses nothing. */
+/* Over Unix sockets, and over TCP as all others have it. */
 static void add_pslites(struct large *large)
 {
-    static char manner[ROW_WORD];
-    add_pslite(large, 0, "ipc", "pslite_ipc", "");
-    add_pslite(large, 1, "tcp", "pslite_tcp", "");
-    large->congestion[1] = large->rows->congestion;
-    if (large->transport == 0 || (large->congestion[2] = own_network_as_outside()) == NULL)
+    struct rows *rows = large->rows;
+    add_pslite(large, &rows->pslite[0], &(struct pslite_way){"ipc", "pslite_ipc", NULL, ""});
+    add_pslite(large, &rows->pslite[1], &(struct pslite_way){"tcp", "pslite_tcp", rows->congestion, ""});
+}
+
+/* Over TCP as it would be without a network namespace of the benchmark's: what this machine gives to a program that chooses
+ * nothing. */
+static void add_pslite_of_machine(struct large *large)
+{
+    char manner[ROW_WORD];
+    const char *outside = own_network_as_outside();
+    if (outside == NULL)
         return;
-    snprintf(manner, sizeof manner, ", the machine's %s", large->congestion[2]);
-    add_pslite(large, 2, "tcp", "pslite_tcp_of_machine", manner);
+    snprintf(manner, sizeof manner, ", the machine's %s", outside);
+    add_pslite(large, &large->rows->pslite[2],
+        &(struct pslite_way){"tcp", "pslite_tcp_of_machine", outside, manner});
     own_network_as_inside();
 }
 
@@ -114,16 +126,14 @@ static void add_openmpi(struct large *large)
     struct row_case cases[TRIED_SIZES];
     for (size_t i = 0; i < TRIED_SIZES; i++)
         cases[i] = openmpi_case(large, tried_size(usual, i));
-    add_peer(large, ROW_PSLITES, &large->rows->openmpi[0], "openmpi", &wanted, &own, 1);
-    add_peer(
-        large, ROW_PSLITES + 1, &large->rows->openmpi[1], "openmpi_in_segments", &wanted, cases, TRIED_SIZES);
-    for (size_t i = ROW_PSLITES; large->transport == 1 && i < NUM_PEERS; i++)
-        large->congestion[i] = large->rows->congestion;
+    const char *congestion = large->transport == 1 ? large->rows->congestion : NULL;
+    add_peer(large, &large->rows->openmpi[0], "openmpi", congestion, &wanted, &own, 1);
+    add_peer(large, &large->rows->openmpi[1], "openmpi_in_segments", congestion, &wanted, cases, TRIED_SIZES);
 }
 
 static void end_peers(struct large *large)
 {
-    for (size_t i = 0; i < NUM_PEERS; i++)
+    for (size_t i = 0; i < large->num_peers; i++)
         if (large->peers[i].peer != NULL)
             peer_ask(large->peers[i].peer, "end");
 }
@@ -218,7 +228,7 @@ static void report_bytes(struct large *large)
         limit, sizeof limit, "4 n 2 w: gradients to the hub and parameters back, %.1f MB", computed * 1e-6);
     name_figure(large, "bytes_sent", name);
     printf("%-52s %10.1f MB, computed %.1f\n", name, figure.value, computed * 1e-6);
-    for (size_t i = 0; i < NUM_PEERS; i++) {
+    for (size_t i = 0; i < large->num_peers; i++) {
         double counted, wanted;
         const char *answer = large->peers[i].peer != NULL ? peer_ask(large->peers[i].peer, "bytes 1") : NULL;
         if (answer == NULL || sscanf(answer, "%lf %lf", &counted, &wanted) != 2)
@@ -268,10 +278,12 @@ void rows_large(struct rows *rows, size_t transport)
     large.contestants[1] = (struct contestant){.measure = row_rounds, .context = &large.ours};
     add_pslites(&large);
     add_openmpi(&large);
-    take_turns(large.contestants, CONTESTANTS, rows->rounds);
+    if (transport == 1)
+        add_pslite_of_machine(&large);
+    take_turns(large.contestants, 2 + large.num_peers, rows->rounds);
     print_joined(&large.ours.cluster.joined);
     report_share(&large);
-    for (size_t peer = 0; peer < NUM_PEERS; peer++)
+    for (size_t peer = 0; peer < large.num_peers; peer++)
         report_beside(&large, peer);
     if (transport == 1)
         report_bytes(&large);
