@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "support/test_support.h"
 
-enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32, MAX_KILLS = 1000000 };
+enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32 };
 
 static pid_t running[2 + 2 * MAX_HUB_WORKERS]; /* 0: none */
 
@@ -317,18 +316,4 @@ void hub_process_kill(struct hub_process *process)
         process->id = 0;
     }
     finish_output(process);
-}
-
-bool hub_kills_read(uint32_t *num_kills)
-{
-    const char *text = getenv("PH_TEST_KILLS");
-    int64_t number;
-    if (text == NULL)
-        return true;
-    if (!ph__integer_parse(text, &number) || number < 1 || number > MAX_KILLS) {
-        fprintf(stderr, "PH_TEST_KILLS is no number of kills\n");
-        return false;
-    }
-    *num_kills = (uint32_t)number;
-    return true;
 }

@@ -49,10 +49,6 @@ void hub_process_kill(struct hub_process *process);
 /* Waits for its end; the exit code, or 128 + the signal's number; fails the test after the limit. */
 int hub_process_wait(struct hub_process *process, int limit_ms);
 
-/* How often a test kills: $PH_TEST_KILLS, left alone where that is not set. false: it is no such number,
- * which is said. */
-bool hub_kills_read(uint32_t *num_kills);
-
 /* Of the limit, since then: 0 when it is over. */
 int hub_ms_left(uint64_t begin_ns, int limit_ms);
 
