@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,26 +89,68 @@ static void start(struct hub_process *process, const char *name, char *const *ar
     process->num_said = 0;
 }
 
-/* Below the ports that the system gives away by itself: nobody else takes it while the hub is dead. */
-static uint16_t free_port(void)
+static void port_lock_path(uint16_t port, char path_out[300])
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(path_out, 300, "%s/phloem-test-port-%u", folder != NULL ? folder : "/tmp", port);
+}
+
+/* -1: another test has the port. One that ends removes its file, which then locks nothing, should somebody have it open. */
+static int lock_port(uint16_t port)
+{
+    char path[300];
+    struct stat file;
+    port_lock_path(port, path);
+    const int lock = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && fstat(lock, &file) == 0 && file.st_nlink > 0)
+        return lock;
+    if (lock >= 0)
+        close(lock);
+    return -1;
+}
+
+static void unlock_port(uint16_t port, int lock)
+{
+    char path[300];
+    port_lock_path(port, path);
+    unlink(path);
+    close(lock);
+}
+
+static bool is_free(uint16_t port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_bound = bind(listening, (const struct sockaddr *)&address, sizeof address) == 0;
+    close(listening);
+    return is_bound;
+}
+
+/* Below the ports that the system gives away by itself, and locked: nobody else takes it while the hub is dead. */
+static void choose_port(struct hub_job *job)
 {
     for (unsigned int i = 0; i < 10000; i++) {
         const uint16_t port = (uint16_t)(20000 + ((unsigned int)getpid() * 31 + i * 7) % 10000);
-        const struct sockaddr_in address = {
-            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const bool is_free = bind(listening, (const struct sockaddr *)&address, sizeof address) == 0;
-        close(listening);
-        if (is_free)
-            return port;
+        const int lock = lock_port(port);
+        if (lock >= 0 && is_free(port)) {
+            job->port = port;
+            job->port_lock = lock;
+            return;
+        }
+        if (lock >= 0)
+            unlock_port(port, lock);
     }
     fail_msg("no port is free");
-    return 0;
 }
 
 void hub_job_begin(struct hub_job *job)
 {
-    snprintf(job->address, sizeof job->address, "127.0.0.1:%u", free_port());
+    job->port = 0;
+    if (job->address[0] == '\0') {
+        choose_port(job);
+        snprintf(job->address, sizeof job->address, "127.0.0.1:%u", job->port);
+    }
     job->hub.output = -1;
     for (size_t i = 0; i < MAX_HUB_WORKERS; i++)
         job->workers[i].output = -1;
@@ -117,6 +161,8 @@ void hub_job_end(struct hub_job *job)
     hub_process_kill(&job->hub);
     for (size_t i = 0; i < MAX_HUB_WORKERS; i++)
         hub_process_kill(&job->workers[i]);
+    if (job->port != 0)
+        unlock_port(job->port, job->port_lock);
 }
 
 static bool is_listening(const struct hub_job *job, void *unused)

@@ -22,7 +22,8 @@ struct hub_process {
 };
 
 struct hub_job {
-    char address[32];
+    char address
+        [32]; /* "": one of the loopback is chosen, and locked against other tests until the job's end */
     const char *addresses; /* of all hubs, that workers are told; NULL: the one */
     const char *folder;    /* of checkpoints; NULL: none */
     const char *settings
@@ -31,12 +32,13 @@ struct hub_job {
     const char *options[MAX_WORKER_OPTIONS]; /* of each worker, NULL-terminated */
     uint32_t num_workers;
     uint64_t num_iterations;
+    uint16_t port; /* that is locked; 0: none */
+    int port_lock; /* descriptor */
     struct hub_process hub, workers[MAX_HUB_WORKERS];
 };
 
-/* Chooses an address that is free. */
 void hub_job_begin(struct hub_job *job);
-void hub_job_end(struct hub_job *job); /* kills what still runs */
+void hub_job_end(struct hub_job *job); /* kills what still runs, and unlocks the port */
 /* For cmocka: kills what a test that failed has left. */
 int hub_processes_teardown(void **unused);
 

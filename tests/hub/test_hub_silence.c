@@ -44,8 +44,8 @@ static void begin(struct hub_job *job, const struct two_hosts *hosts)
     uint64_t step = 5;
     write_secret();
     two_hosts_enter(hosts, HERE);
-    hub_job_begin(job);
     snprintf(job->address, sizeof job->address, "%s:4711", hosts->addresses[HERE]);
+    hub_job_begin(job);
     job->settings[0] = secret_setting("hub.secret_file");
     job->settings[1] = "hub.threads=2";
     job->settings[2] = "hub.log=none";

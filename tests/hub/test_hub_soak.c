@@ -123,8 +123,8 @@ static void run_killed_job(const struct soak *soak, struct ph_rng_sequence *chan
             ph__rng_below(chances, 2) == 0 ? "checkpoint_every=5" : "chunk_bytes=2048",
             shrinks ? "shrink=1" : NULL}};
     const uint32_t victim = (uint32_t)ph__rng_below(chances, job.num_workers);
-    hub_job_begin(&job);
     strcpy(job.address, soak->job.address);
+    hub_job_begin(&job);
     for (uint32_t rank = 0; rank < job.num_workers; rank++)
         hub_job_start_worker(&job, rank, NULL);
     if (!hub_job_wait(&job, is_under_way, NULL, PATIENCE_MS))
