@@ -198,28 +198,33 @@ static void a_disk_that_fails_is_told(void **state)
     hub_thread_end(&hub);
 }
 
+static ph_status run_with(struct kept_job *trial, uint64_t max_bytes, const char *folder)
+{
+    struct hub_thread hub;
+    hub_thread_begin(
+        &hub, (struct ph_hub_server_options){.max_bytes = max_bytes, .checkpoint_folder = folder});
+    trial->hub = &hub;
+    const ph_status status = kept_job_run(trial);
+    hub_thread_end(&hub);
+    return status;
+}
+
 static void snapshots_count_for_the_quota(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct hub_thread hub;
     uint64_t enough = 1 << 20;
     trial.service.chunk_bytes = 1 << 15;
     trial.stop_at = 2;
     for (uint64_t step = enough / 2; step >= 1024;
          step /= 2) { /* the least that a job without checkpoints needs */
-        hub_thread_begin(&hub, (struct ph_hub_server_options){.max_bytes = enough - step});
-        trial.hub = &hub;
-        const ph_status status = kept_job_run(&trial);
+        const ph_status status = run_with(&trial, enough - step, NULL);
         assert_true(status == PH_OK || status == PH_ERROR_MEMORY);
         enough -= status == PH_OK ? step : 0;
-        hub_thread_end(&hub);
     }
-    const struct ph_hub_server_options options = {
-        .max_bytes = enough + TRIAL_NUMBERS * sizeof(float), .checkpoint_folder = kept_job_fresh_folder()};
-    hub_thread_begin(&hub, options);
-    assert_fails(kept_job_run(&trial), PH_ERROR_MEMORY, "are left for it");
-    hub_thread_end(&hub);
+    assert_ok(run_with(&trial, enough, NULL));
+    enough += TRIAL_NUMBERS * sizeof(float); /* half of a snapshot's: it has a slot of each, too */
+    assert_fails(run_with(&trial, enough, kept_job_fresh_folder()), PH_ERROR_MEMORY, "are left for it");
 }
 
 /* ---- coming back ---- */

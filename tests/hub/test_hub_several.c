@@ -65,7 +65,7 @@ static void several_hubs_bring_one_hubs_bits(void **state)
     }
 }
 
-static void with_two_iterations_under_way_too(void **state)
+static void with_two_iterations_under_way_several_hubs_bring_one_hubs_bits(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
@@ -82,16 +82,6 @@ static void some_hubs_may_have_no_chunk(void **state)
     trial.service.chunk_bytes = 32768;
     trial.dtype = PH_F16;
     brings_one_hubs_bits(&trial);
-}
-
-static void bounded_jobs_run_too(void **state)
-{
-    (void)state;
-    struct kept_job trial = kept_job_make(trial_momentum);
-    trial.service.mode = PH_HUB_BOUNDED;
-    trial.service.staleness = 1;
-    run_on(&trial, 2);
-    free(trial.pulled);
 }
 
 /* ---- a single key, with workers that can be looked at ---- */
@@ -221,6 +211,13 @@ static void *stop_hub(void *context)
     return NULL;
 }
 
+/* For whoever waits for what a worker does; its own waits have a limit. */
+static void assert_not_failed(const struct test_worker *worker)
+{
+    if (test_worker_has_failed(worker))
+        fail_msg("worker %u has failed: %s", worker->rank, worker->text);
+}
+
 /* Begins a job that would go on for ever, and ends a hub when both workers are in it. */
 static void a_hub_ends(struct hub_thread *all, void *(*end)(void *), void *context, const char *name)
 {
@@ -243,6 +240,8 @@ static void a_hub_ends(struct hub_thread *all, void *(*end)(void *), void *conte
         iteration = (uint64_t)ph__json_as_integer(
             ph__json_get(ph__json_at(ph__json_get(status, "jobs"), 0), "iteration"), 0);
         ph__json_destroy(status);
+        for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)
+            assert_not_failed(&workers[rank]);
     }
     end(context);
     for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++) {
@@ -307,7 +306,7 @@ static void a_worker_that_waits_for_others_hears_of_a_hubs_end(void **state)
     trial.hub = &hubs.all;
     test_worker_begin(&worker);
     while (count_workers(&hubs.hubs[1]) == 0)
-        ;
+        assert_not_failed(&worker);
     stop_hub(&hubs.hubs[1]);
     assert_fails(test_worker_end(&worker), PH_ERROR_PEER, hubs.hubs[1].options.address);
     assert_null(strstr(worker.text, "does not answer"));
@@ -471,9 +470,8 @@ int main(void)
         cmocka_unit_test_teardown(the_kill_of_one_hub_is_an_error_for_all_workers, hub_processes_teardown),
         cmocka_unit_test(the_end_of_one_hub_is_an_error_for_all_workers),
         cmocka_unit_test(several_hubs_bring_one_hubs_bits),
-        cmocka_unit_test(with_two_iterations_under_way_too),
+        cmocka_unit_test(with_two_iterations_under_way_several_hubs_bring_one_hubs_bits),
         cmocka_unit_test(some_hubs_may_have_no_chunk),
-        cmocka_unit_test(bounded_jobs_run_too),
         cmocka_unit_test(a_worker_that_waits_for_others_hears_of_a_hubs_end),
         cmocka_unit_test(a_job_may_shrink_on_all_hubs),
         cmocka_unit_test(each_hub_has_its_part_of_memory_and_chunks),

@@ -132,7 +132,7 @@ stops TERM 143
 [ "$(wc -l <hub.err)" -eq 1 ] || complain 'a quiet hub has written a log'
 process=$!
 ends 6
-contains bench.err 'hub'
+contains bench.err 'the hub was stopped'
 
 # ---- several hubs
 
