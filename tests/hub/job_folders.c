@@ -82,11 +82,10 @@ static ph_status count_one(void *count, const char *name)
     return PH_OK;
 }
 
-size_t folder_count_files(const char *folder)
+ph_status folder_count_files(const char *folder, size_t *count_out)
 {
-    size_t count = 0;
-    assert_ok(ph__directory_visit(folder, count_one, &count));
-    return count;
+    *count_out = 0;
+    return ph__directory_visit(folder, count_one, count_out);
 }
 
 static void link_file(const char *from, const char *to)

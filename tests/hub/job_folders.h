@@ -25,7 +25,7 @@ void folders_fail(struct kept_job *trial, const struct folders *folders, ph_stat
 
 bool folder_has_open(const char *folder, uint64_t iteration);
 bool folder_has_kept(const char *folder, uint64_t iteration);
-size_t folder_count_files(const char *folder);
+ph_status folder_count_files(const char *folder, size_t *count_out); /* any thread */
 
 /* Parts of iterations 5 and 9 of a job, and its settings, of both hubs, set aside. */
 struct folders parts_set_aside(const struct kept_job *like);

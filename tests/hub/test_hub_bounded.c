@@ -197,7 +197,12 @@ static void waits_for_the_slowest(uint32_t staleness, uint32_t depth)
     pthread_barrier_destroy(&job.all_pushed);
     several_hubs_end(&job.hubs);
     assert_ok(watched);
-    assert_true(is_all_that_may_be(&job, &sight));
+    if (!is_all_that_may_be(&job, &sight))
+        fail_msg("staleness %u, depth %u: worker 1 is at iteration %llu and the hubs at updates %llu and "
+                 "%llu, while worker 0 "
+                 "stands at %d",
+            staleness, depth, (unsigned long long)sight.num_done[1], (unsigned long long)sight.num_updates[0],
+            (unsigned long long)sight.num_updates[1], STAND_AT);
     assert_last(&job);
 }
 

@@ -2,7 +2,7 @@
  * the worker makes its links. */
 #include <poll.h>
 #include <pthread.h>
-#include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
@@ -16,63 +16,64 @@ struct played_hub {
     int listening;
     char address[PH_ADDRESS_BYTES];
     pthread_t thread;
+    ph_status status; /* of the thread, with its error; for whoever joins it */
+    char text[1024];
 };
 
-static void wait_for(int descriptor)
+static ph_status wait_for(int descriptor)
 {
     struct pollfd polled = {.fd = descriptor, .events = POLLIN};
-    assert_int_equal(poll(&polled, 1, TIMEOUT_MS), 1);
+    return poll(&polled, 1, TIMEOUT_MS) == 1 ? PH_OK : ph_fail(PH_ERROR_PEER, "the worker says nothing");
 }
 
-static struct ph_control_stream *accept_next(const struct played_hub *hub)
+static ph_status accept_next(const struct played_hub *hub, struct ph_control_stream **stream_out)
 {
-    struct ph_control_stream *stream;
     int socket;
-    wait_for(hub->listening);
-    assert_ok(ph__socket_accept(hub->listening, &socket));
-    assert_ok(ph__control_stream_create(socket, &stream));
-    return stream;
+    PH_TRY(wait_for(hub->listening));
+    PH_TRY(ph__socket_accept(hub->listening, &socket));
+    return ph__control_stream_create(socket, stream_out);
 }
 
-static void hear(struct ph_control_stream *stream, enum ph_hub_frame wanted)
+static ph_status hear(struct ph_control_stream *stream, enum ph_hub_frame wanted)
 {
     struct ph_control_frame frame;
     bool is_there = false;
     while (!is_there) {
-        wait_for(ph__control_stream_socket(stream));
+        PH_TRY(wait_for(ph__control_stream_socket(stream)));
         (void)ph__control_stream_receive(stream);
-        assert_ok(ph__control_stream_take(stream, &frame, &is_there));
+        PH_TRY(ph__control_stream_take(stream, &frame, &is_there));
     }
-    assert_int_equal(frame.type, wanted);
+    return frame.type == wanted ? PH_OK : ph_fail(PH_ERROR_BUG, "a frame %u, not %u", frame.type, wanted);
 }
 
-static void say(struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
+static ph_status say(
+    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
 {
-    assert_ok(ph__control_stream_put(stream, (uint16_t)type, body->bytes, body->used, NULL, 0));
-    assert_ok(ph__control_stream_flush(stream));
+    PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body->bytes, body->used, NULL, 0));
+    return ph__control_stream_flush(stream);
 }
 
-static void greet(struct ph_control_stream *stream)
+static ph_status greet(struct ph_control_stream *stream)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     const struct ph_welcome welcome = {.local_socket = "nowhere"};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_welcome(&writer, &welcome);
-    hear(stream, PH_FRAME_HELLO);
-    say(stream, PH_FRAME_WELCOME, &writer);
+    PH_TRY(hear(stream, PH_FRAME_HELLO));
+    return say(stream, PH_FRAME_WELCOME, &writer);
 }
 
-static void answer(struct ph_control_stream *stream, enum ph_hub_frame type, const char *text)
+static ph_status answer(struct ph_control_stream *stream, enum ph_hub_frame type, const char *text)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, PH_ERROR_PEER, text);
-    say(stream, type, &writer);
+    return say(stream, type, &writer);
 }
 
-static void join(struct ph_control_stream *stream)
+static ph_status join(struct ph_control_stream *stream)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
@@ -85,28 +86,44 @@ static void join(struct ph_control_stream *stream)
         .cores_sum = ph__checksum(&core_of_chunk, sizeof core_of_chunk)};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_joined(&writer, &joined);
-    hear(stream, PH_FRAME_JOIN);
-    say(stream, PH_FRAME_JOINED, &writer);
+    PH_TRY(hear(stream, PH_FRAME_JOIN));
+    PH_TRY(say(stream, PH_FRAME_JOINED, &writer));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_layout(&writer, &layout);
-    hear(stream, PH_FRAME_INIT);
-    say(stream, PH_FRAME_LAYOUT, &writer);
+    PH_TRY(hear(stream, PH_FRAME_INIT));
+    return say(stream, PH_FRAME_LAYOUT, &writer);
+}
+
+static ph_status end_job(struct ph_control_stream *control, struct ph_control_stream *link)
+{
+    PH_TRY(greet(link));
+    PH_TRY(hear(link, PH_FRAME_ATTACH));
+    PH_TRY(answer(control, PH_FRAME_FAILED, "worker 1 has died"));
+    return answer(link, PH_FRAME_ANSWER, "no worker waits for this link");
+}
+
+static ph_status play(const struct played_hub *hub, struct ph_control_stream *control)
+{
+    struct ph_control_stream *link;
+    PH_TRY(greet(control));
+    PH_TRY(join(control));
+    PH_TRY(accept_next(hub, &link));
+    const ph_status status = end_job(control, link);
+    ph__control_stream_destroy(link);
+    PH_TRY(status);
+    return wait_for(ph__control_stream_socket(control)); /* until the worker has gone */
 }
 
 static void *end_job_before_links(void *context)
 {
-    const struct played_hub *hub = context;
-    struct ph_control_stream *control = accept_next(hub);
-    greet(control);
-    join(control);
-    struct ph_control_stream *link = accept_next(hub);
-    greet(link);
-    hear(link, PH_FRAME_ATTACH);
-    answer(control, PH_FRAME_FAILED, "worker 1 has died");
-    answer(link, PH_FRAME_ANSWER, "no worker waits for this link");
-    ph__control_stream_destroy(link);
-    wait_for(ph__control_stream_socket(control)); /* until the worker has gone */
-    ph__control_stream_destroy(control);
+    struct played_hub *hub = context;
+    struct ph_control_stream *control;
+    hub->status = accept_next(hub, &control);
+    if (hub->status == PH_OK) {
+        hub->status = play(hub, control);
+        ph__control_stream_destroy(control);
+    }
+    snprintf(hub->text, sizeof hub->text, "%s", ph_error_text());
     return NULL;
 }
 
@@ -114,7 +131,7 @@ static void a_refused_link_says_why_the_job_has_ended(void **state)
 {
     (void)state;
     const struct ph_hub_key key = {.num_elements = CHUNK_BYTES / sizeof(float)};
-    struct played_hub hub;
+    struct played_hub hub = {0};
     struct ph_hub_client *client;
     assert_ok(ph__socket_listen("127.0.0.1:0", &hub.listening));
     assert_ok(ph__socket_address(hub.listening, hub.address));
@@ -126,6 +143,8 @@ static void a_refused_link_says_why_the_job_has_ended(void **state)
     ph_hub_client_destroy(client);
     pthread_join(hub.thread, NULL);
     close(hub.listening);
+    if (hub.status != PH_OK)
+        fail_msg("the hub that is played here: %s", hub.text);
 }
 
 int main(void)
