@@ -24,6 +24,7 @@ enum fate {
 };
 
 struct soak_job {
+    bool has_several_hubs;
     struct ph_hub_service service;
     struct ph_hub_optimizer optimizers[2];
     struct trial_key keys[MAX_KEYS];
@@ -95,7 +96,8 @@ static void draw_service(struct soak_job *job, struct ph_rng_sequence *chances)
     service->staleness = service->mode == PH_HUB_BOUNDED ? draw(chances, 4) : 0;
     service->order = draw(chances, 4) == 0 ? PH_HUB_ARRIVAL_ORDER : PH_HUB_WORKER_ORDER;
     service->is_mean = draw(chances, 2) == 0;
-    service->clip_norm = service->mode == PH_HUB_SYNCHRONOUS && draw(chances, 3) == 0 ? .5F : 0;
+    service->clip_norm =
+        service->mode == PH_HUB_SYNCHRONOUS && !job->has_several_hubs && draw(chances, 3) == 0 ? .5F : 0;
     service->chunk_bytes = chunks[draw(chances, 4)];
     service->depth = 1 + draw(chances, 2);
     service->checkpoint_every = draw(chances, 2) * (1 + draw(chances, 6));
@@ -132,8 +134,9 @@ static bool is_decided(const struct soak_job *job)
 
 static void draw_worker(struct soak_worker *worker, const char *address, struct ph_rng_sequence *chances)
 {
+    static const enum ph_hub_transport transports[] = {PH_HUB_AUTO, PH_HUB_TCP, PH_HUB_SHARED_MEMORY};
     worker->options = (struct ph_hub_options){.address = address,
-        .transport = (enum ph_hub_transport)draw(chances, 3),
+        .transport = transports[draw(chances, worker->job->has_several_hubs ? 2 : 3)],
         .wait = draw(chances, 3) == 0 ? PH_HUB_WAIT_SLEEP : PH_HUB_WAIT_AUTO,
         .timeout_ms = SOAK_TIMEOUT_MS,
         .has_no_thread = draw(chances, 4) == 0,
@@ -346,12 +349,13 @@ static ph_status tell(const struct soak_worker *worker, uint64_t seed)
     const struct ph_hub_service *service = &job->service;
     const ph_status status = worker->status != PH_OK ? worker->status : PH_ERROR_DATA;
     return ph_fail(status,
-        "job %llu (fate %s, mode %d, order %d, depth %u, %u workers, clip %g, chunks of %u, %zu keys, "
+        "job %llu (fate %s, %s, mode %d, order %d, depth %u, %u workers, clip %g, chunks of %u, %zu keys, "
         "victim %u at %llu of %llu): worker %u, transport %d: %s",
-        (unsigned long long)seed, fates[job->fate], service->mode, service->order, service->depth,
-        service->num_workers, (double)service->clip_norm, service->chunk_bytes, job->num_keys, job->victim,
-        (unsigned long long)job->fate_at, (unsigned long long)job->num_iterations, worker->rank,
-        worker->options.transport, worker->status != PH_OK ? worker->text : "it ends well, unexpectedly");
+        (unsigned long long)seed, fates[job->fate], job->has_several_hubs ? "several hubs" : "one hub",
+        service->mode, service->order, service->depth, service->num_workers, (double)service->clip_norm,
+        service->chunk_bytes, job->num_keys, job->victim, (unsigned long long)job->fate_at,
+        (unsigned long long)job->num_iterations, worker->rank, worker->options.transport,
+        worker->status != PH_OK ? worker->text : "it ends well, unexpectedly");
 }
 
 static ph_status run_workers(struct soak_worker *workers, uint32_t count, uint64_t seed)
@@ -370,7 +374,8 @@ ph_status soak_job_run(const char *address, const char *name, uint64_t seed)
 {
     struct ph_rng_sequence chances = {.key = {.seed = seed}};
     struct soak_worker workers[MAX_WORKERS] = {0};
-    struct soak_job job = {.service = {.name = name, .nonce = SOAK_NONCE}};
+    struct soak_job job = {
+        .has_several_hubs = strchr(address, ',') != NULL, .service = {.name = name, .nonce = SOAK_NONCE}};
     draw_service(&job, &chances);
     draw_keys(&job, &chances);
     draw_fate(&job, &chances);

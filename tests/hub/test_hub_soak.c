@@ -1,6 +1,6 @@
-/* One hub through hundreds of jobs: tenants come and go, with workers that leave, die, come back and are killed, beside
- * visitors that look, that say nothing or nonsense, and that ask for too much. What synchronous jobs pull is right to the bit; and
- * whenever all have gone, the hub has as many descriptors and threads as when it started, and its memory does not grow.
+/* Two hubs through hundreds of jobs: tenants of one or of both come and go, with workers that leave, die, come back and are killed,
+ * beside visitors that look, that say nothing or nonsense, and that ask for too much. What synchronous jobs pull is right to the bit;
+ * and whenever all have gone, each hub has as many descriptors and threads as when it started, and its memory does not grow.
  * Neither does this process, which has been all those workers.
  *
  * $PH_TEST_SOAK_SECONDS: how long (300). What comes is drawn from the seed that is printed, in rounds; each ends with a moment
@@ -26,10 +26,11 @@
 #include "support/test_support.h"
 
 enum {
+    NUM_HUBS = 2,
     NUM_TENANTS = 3,
     JOBS_OF_TENANT = 4, /* a round */
     VISITS = 8,
-    NUM_SILENT = 3,
+    NUM_SILENT = 3,                                   /* to each hub */
     JOBS_OF_ROUND = NUM_TENANTS * JOBS_OF_TENANT + 1, /* with that of killed processes */
     MAX_JOBS = 16,
     MAX_JOB_BYTES = 1 << 25,
@@ -44,19 +45,31 @@ static const struct usage_limits hub_limits = {
 static const struct usage_limits own_limits = {
     .bytes = 4096, .bytes_per_job = 4, .mappings = 4, .jobs_per_mapping = 100};
 
-static struct usage_history hub_history, own_history;
+static struct usage_history hub_histories[NUM_HUBS], own_history;
 
-struct soak {
+struct served {
     struct hub_job job; /* only its hub */
     struct soak_hub hub;
-    struct process_usage hub_base, own_base; /* before the first job */
+    struct process_usage base; /* before the first job */
+};
+
+struct soak {
+    struct served hubs[NUM_HUBS];
+    char addresses[80]; /* of both */
+    struct process_usage own_base;
     uint64_t num_jobs;
 };
+
+/* Of the first hub, or of both. */
+static const char *draw_address(const struct soak *soak, struct ph_rng_sequence *chances)
+{
+    return ph__rng_below(chances, 2) == 0 ? soak->addresses : soak->hubs[0].hub.address;
+}
 
 /* ---- a round ---- */
 
 struct guest { /* a thread of jobs, or of visits */
-    const struct soak_hub *hub;
+    const struct soak *soak;
     char name[32];
     struct ph_rng_sequence chances;
     ph_status status;
@@ -67,8 +80,10 @@ struct guest { /* a thread of jobs, or of visits */
 static void *run_jobs(void *context)
 {
     struct guest *guest = context;
-    for (int i = 0; i < JOBS_OF_TENANT && guest->status == PH_OK; i++)
-        guest->status = soak_job_run(guest->hub->address, guest->name, ph__rng_next(&guest->chances));
+    for (int i = 0; i < JOBS_OF_TENANT && guest->status == PH_OK; i++) {
+        const char *address = draw_address(guest->soak, &guest->chances);
+        guest->status = soak_job_run(address, guest->name, ph__rng_next(&guest->chances));
+    }
     snprintf(guest->text, sizeof guest->text, "%s", ph_error_text());
     return NULL;
 }
@@ -76,17 +91,19 @@ static void *run_jobs(void *context)
 static void *pay_visits(void *context)
 {
     struct guest *guest = context;
-    for (int i = 0; i < VISITS && guest->status == PH_OK; i++)
-        guest->status = soak_visit(guest->hub, guest->name, ph__rng_next(&guest->chances));
+    for (int i = 0; i < VISITS && guest->status == PH_OK; i++) {
+        const struct served *served = &guest->soak->hubs[ph__rng_below(&guest->chances, NUM_HUBS)];
+        guest->status = soak_visit(&served->hub, guest->name, ph__rng_next(&guest->chances));
+    }
     snprintf(guest->text, sizeof guest->text, "%s", ph_error_text());
     return NULL;
 }
 
-static void begin_guests(struct guest guests[NUM_TENANTS + 1], const struct soak_hub *hub, uint64_t round)
+static void begin_guests(struct guest guests[NUM_TENANTS + 1], const struct soak *soak, uint64_t round)
 {
     for (uint32_t i = 0; i <= NUM_TENANTS; i++) {
         guests[i] = (struct guest){
-            .hub = hub, .chances = {.key = {.seed = test_seed(), .step = round, .stream = 1 + i}}};
+            .soak = soak, .chances = {.key = {.seed = test_seed(), .step = round, .stream = 1 + i}}};
         snprintf(guests[i].name, sizeof guests[i].name, "guest-%u", i);
         assert_int_equal(
             pthread_create(&guests[i].thread, NULL, i < NUM_TENANTS ? run_jobs : pay_visits, &guests[i]), 0);
@@ -114,8 +131,10 @@ static void run_killed_job(const struct soak *soak, struct ph_rng_sequence *chan
 {
     static const char *const optimizers[] = {"optimizer=momentum", "optimizer=adam", "optimizer=sgd"};
     const bool has_tcp = ph__rng_below(chances, 2) == 0, shrinks = ph__rng_below(chances, 2) == 0;
-    const struct ph_hub_options options = {.address = soak->hub.address, .timeout_ms = SOAK_TIMEOUT_MS};
-    struct hub_job job = {.log = soak->job.log,
+    const struct ph_hub_options options = {
+        .address = draw_address(soak, chances), .timeout_ms = SOAK_TIMEOUT_MS};
+    struct hub_job job = {.addresses = options.address,
+        .log = soak->hubs[0].job.log,
         .num_workers = 2 + (uint32_t)ph__rng_below(chances, 2),
         .num_iterations = shrinks ? 60 : 1000000,
         .options = {"service=killed", "patience_ms=0", "timeout_ms=60000",
@@ -123,7 +142,7 @@ static void run_killed_job(const struct soak *soak, struct ph_rng_sequence *chan
             ph__rng_below(chances, 2) == 0 ? "checkpoint_every=5" : "chunk_bytes=2048",
             shrinks ? "shrink=1" : NULL}};
     const uint32_t victim = (uint32_t)ph__rng_below(chances, job.num_workers);
-    strcpy(job.address, soak->job.address);
+    strcpy(job.address, soak->hubs[0].job.address);
     hub_job_begin(&job);
     for (uint32_t rank = 0; rank < job.num_workers; rank++)
         hub_job_start_worker(&job, rank, NULL);
@@ -142,13 +161,13 @@ static void run_round(const struct soak *soak, uint64_t round)
 {
     struct ph_rng_sequence chances = {.key = {.seed = test_seed(), .step = round}};
     struct guest guests[NUM_TENANTS + 1];
-    int silent[NUM_SILENT];
-    for (size_t i = 0; i < NUM_SILENT; i++)
-        assert_ok(ph__socket_connect(soak->hub.address, SOAK_TIMEOUT_MS, &silent[i]));
-    begin_guests(guests, &soak->hub, round);
+    int silent[NUM_HUBS * NUM_SILENT];
+    for (size_t i = 0; i < NUM_HUBS * NUM_SILENT; i++)
+        assert_ok(ph__socket_connect(soak->hubs[i % NUM_HUBS].hub.address, SOAK_TIMEOUT_MS, &silent[i]));
+    begin_guests(guests, soak, round);
     run_killed_job(soak, &chances);
     end_guests(guests, round);
-    for (size_t i = 0; i < NUM_SILENT; i++)
+    for (size_t i = 0; i < NUM_HUBS * NUM_SILENT; i++)
         close(silent[i]);
 }
 
@@ -166,36 +185,55 @@ static void add_sample(
     usage_history_add(history, &sample);
 }
 
-static void fail_at_rest(const struct soak *soak, ph_status status, const struct process_usage *hub,
-    const struct process_usage *own)
+static void print_usage(
+    const char *process, const struct process_usage *usage, const struct process_usage *base)
 {
-    fail_msg("after %llu jobs: %s; the hub has %zu descriptors and %zu threads instead of %zu and %zu, "
-             "the clients have %zu and %zu instead of %zu and %zu",
-        (unsigned long long)soak->num_jobs, status != PH_OK ? ph_error_text() : "no jobs are left",
-        hub->num_descriptors, hub->num_threads, soak->hub_base.num_descriptors, soak->hub_base.num_threads,
-        own->num_descriptors, own->num_threads, soak->own_base.num_descriptors, soak->own_base.num_threads);
+    print_error("%s: %zu descriptors and %zu threads instead of %zu and %zu\n", process,
+        usage->num_descriptors, usage->num_threads, base->num_descriptors, base->num_threads);
 }
 
-/* What the hub hears last it may hear a little later than we said it. */
-static void rest(struct soak *soak)
+struct sight { /* of a moment */
+    ph_status status;
+    struct process_usage hubs[NUM_HUBS], own;
+};
+
+static bool is_at_rest(const struct soak *soak, struct sight *sight_out)
 {
-    struct process_usage hub, own;
-    ph_status status = PH_ERROR_DATA;
+    bool is_as_ever = true;
+    sight_out->status = PH_OK;
+    for (size_t i = 0; i < NUM_HUBS && sight_out->status == PH_OK; i++)
+        sight_out->status = soak_is_idle(&soak->hubs[i].hub);
+    for (size_t i = 0; i < NUM_HUBS; i++) {
+        process_usage_read(soak->hubs[i].job.hub.id, &sight_out->hubs[i]);
+        is_as_ever &= is_as_before(&sight_out->hubs[i], &soak->hubs[i].base);
+    }
+    process_usage_read(getpid(), &sight_out->own);
+    return sight_out->status == PH_OK && is_as_ever && is_as_before(&sight_out->own, &soak->own_base);
+}
+
+static void fail_at_rest(const struct soak *soak, const struct sight *sight)
+{
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        print_usage(soak->hubs[i].hub.address, &sight->hubs[i], &soak->hubs[i].base);
+    print_usage("the clients", &sight->own, &soak->own_base);
+    fail_msg("after %llu jobs: %s", (unsigned long long)soak->num_jobs,
+        sight->status != PH_OK ? ph_error_text() : "no jobs are left");
+}
+
+/* What a hub hears last it may hear a little later than we said it. */
+static void rest(const struct soak *soak)
+{
+    struct sight sight;
     const double deadline = ph__clock_seconds() + PATIENCE_MS / 1e3;
-    for (;;) {
-        if (status != PH_OK)
-            status = soak_is_idle(&soak->hub);
-        process_usage_read(soak->job.hub.id, &hub);
-        process_usage_read(getpid(), &own);
-        if (status == PH_OK && is_as_before(&hub, &soak->hub_base) && is_as_before(&own, &soak->own_base))
-            break;
+    while (!is_at_rest(soak, &sight)) {
         if (ph__clock_seconds() > deadline)
-            fail_at_rest(soak, status, &hub, &own);
+            fail_at_rest(soak, &sight);
         usleep(1000);
     }
     const struct mallinfo2 heap = mallinfo2();
-    add_sample(&hub_history, soak, hub.num_mappings, hub.bytes);
-    add_sample(&own_history, soak, own.num_mappings, heap.uordblks + heap.hblkhd);
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        add_sample(&hub_histories[i], soak, sight.hubs[i].num_mappings, sight.hubs[i].bytes);
+    add_sample(&own_history, soak, sight.own.num_mappings, heap.uordblks + heap.hblkhd);
 }
 
 /* ---- the soak ---- */
@@ -224,26 +262,42 @@ static void read_bases(struct soak *soak)
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
     pthread_join(thread, NULL);
-    process_usage_read(soak->job.hub.id, &soak->hub_base);
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        process_usage_read(soak->hubs[i].job.hub.id, &soak->hubs[i].base);
     process_usage_read(getpid(), &soak->own_base);
 }
 
-static void start_hub(struct soak *soak)
+static const char *numbered_path(const char *name, size_t number)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s-%zu", name, number);
+    return test_path(text);
+}
+
+static void start_hub(struct served *served, size_t number)
 {
     static char jobs[48], bytes[48];
-    const char *folder = test_path("checkpoints");
+    const char *folder = numbered_path("checkpoints", number);
     assert_ok(ph__directory_create(folder));
     snprintf(jobs, sizeof jobs, "hub.max_jobs=%d", MAX_JOBS);
     snprintf(bytes, sizeof bytes, "hub.max_job_bytes=%d", MAX_JOB_BYTES);
-    soak->job = (struct hub_job){.folder = folder,
-        .log = test_path("hub.log"),
+    served->job = (struct hub_job){.folder = folder,
+        .log = numbered_path("log", number),
         .settings = {"hub.metrics_address=127.0.0.1:0", "hub.threads=2", jobs, bytes}};
-    hub_job_begin(&soak->job);
-    hub_job_start_hub(&soak->job);
-    soak->hub = (struct soak_hub){.address = soak->job.address,
-        .metrics = soak->job.hub.metrics,
+    hub_job_begin(&served->job);
+    hub_job_start_hub(&served->job);
+    served->hub = (struct soak_hub){.address = served->job.address,
+        .metrics = served->job.hub.metrics,
         .max_jobs = MAX_JOBS,
         .max_job_bytes = MAX_JOB_BYTES};
+}
+
+static void start_hubs(struct soak *soak)
+{
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        start_hub(&soak->hubs[i], i);
+    snprintf(soak->addresses, sizeof soak->addresses, "%s,%s", soak->hubs[0].hub.address,
+        soak->hubs[1].hub.address);
     read_bases(soak);
 }
 
@@ -258,15 +312,15 @@ static void print_log(const char *path)
 }
 
 /* In good order, and with nothing to complain of in a build that looks for leaks. */
-static void stop_hub(struct soak *soak)
+static void stop_hub(struct hub_job *job)
 {
-    assert_int_equal(truncate(soak->job.log, 0), 0);
-    kill(soak->job.hub.id, SIGTERM);
-    const int code = hub_process_wait(&soak->job.hub, PATIENCE_MS);
+    assert_int_equal(truncate(job->log, 0), 0);
+    kill(job->hub.id, SIGTERM);
+    const int code = hub_process_wait(&job->hub, PATIENCE_MS);
     if (code != 128 + SIGTERM)
-        print_log(soak->job.log);
+        print_log(job->log);
     assert_int_equal(code, 128 + SIGTERM);
-    hub_job_end(&soak->job);
+    hub_job_end(job);
 }
 
 static bool goes_on(uint64_t round, double end)
@@ -274,35 +328,50 @@ static bool goes_on(uint64_t round, double end)
     return round < MIN_USAGE_SAMPLES || ph__clock_seconds() < end;
 }
 
-static void a_hub_stays_as_it_is_while_jobs_come_and_go(void **state)
+static void fill_hubs(const struct soak *soak)
+{
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        assert_ok(soak_fill(&soak->hubs[i].hub));
+}
+
+static void truncate_logs(const struct soak *soak)
+{
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        assert_int_equal(truncate(soak->hubs[i].job.log, 0), 0);
+}
+
+static void hubs_stay_as_they_are_while_jobs_come_and_go(void **state)
 {
     (void)state;
     struct soak soak = {0};
     const double end = ph__clock_seconds() + num_seconds;
-    start_hub(&soak);
+    start_hubs(&soak);
     for (uint64_t round = 0; goes_on(round, end); round++) {
         run_round(&soak, round);
         soak.num_jobs += JOBS_OF_ROUND;
         if (round % 8 == 0)
-            assert_ok(soak_fill(&soak.hub));
+            fill_hubs(&soak);
         rest(&soak);
-        assert_int_equal(truncate(soak.job.log, 0), 0); /* of the last round is enough */
+        truncate_logs(&soak); /* that of the last round is enough */
     }
-    stop_hub(&soak);
-    print_message("%llu jobs in %zu rounds\n", (unsigned long long)soak.num_jobs, hub_history.count);
-    usage_history_check(&hub_history, "the hub", &hub_limits);
-    usage_history_check(&own_history, "its clients", &own_limits);
+    for (size_t i = 0; i < NUM_HUBS; i++)
+        stop_hub(&soak.hubs[i].job);
+    print_message("%llu jobs in %zu rounds\n", (unsigned long long)soak.num_jobs, own_history.count);
+    usage_history_check(&hub_histories[0], "the first hub", &hub_limits);
+    usage_history_check(&hub_histories[1], "the second hub", &hub_limits);
+    usage_history_check(&own_history, "their clients", &own_limits);
 }
 
-/* What malloc keeps for later hides what is lost: its caches pin pages of the greatest heap that there ever was. It reads
- * how it shall be when a process begins, so this one begins anew, and the hub and all others do as it does. */
+/* What the C library keeps for later hides what is lost: caches of malloc, and stacks of threads that have ended, with a small table
+ * each, pin pages of the greatest heap that there ever was. It reads how it shall be when a process begins, so this one begins
+ * anew, and the hubs and all others do as it does. */
 static void plain_malloc(char **arguments)
 {
     static const struct {
         const char *name, *value;
     } settings[] = {{"MALLOC_ARENA_MAX", "1"}, {"MALLOC_MMAP_THRESHOLD_", "16384"},
         {"MALLOC_TRIM_THRESHOLD_", "0"}, {"MALLOC_TOP_PAD_", "0"},
-        {"GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"}};
+        {"GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.pthread.stack_cache_size=0"}};
     const char *tunables = getenv("GLIBC_TUNABLES");
     if (tunables != NULL && strstr(tunables, "tcache_count=0") != NULL)
         return;
@@ -322,7 +391,7 @@ int main(int argc, char **argv)
     plain_malloc(argv);
     (void)test_seed();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_hub_stays_as_it_is_while_jobs_come_and_go, hub_processes_teardown),
+        cmocka_unit_test_teardown(hubs_stay_as_they_are_while_jobs_come_and_go, hub_processes_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
