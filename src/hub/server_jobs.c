@@ -60,6 +60,7 @@ static void forget_member(struct ph_tenant *tenant, uint32_t rank)
     if (tenant->num_with_keys == 0) {
         free(tenant->keys);
         tenant->keys = NULL;
+        tenant->num_keys = 0;
     }
 }
 

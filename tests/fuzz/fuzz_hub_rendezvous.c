@@ -4,7 +4,7 @@
  * job's keys (64). The rest is a list of records (fuzz_frames.h), one
  * a frame of the type that it begins with. A frame AS_WORKERS_DO has the body that a worker would send, made here so that it does not go
  * stale, and the input's bytes are edits of it (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any. TURN_TO goes
- * on with another connection.
+ * on with another connection, and with a WRONG_TAG closes the one that there is before that.
  *
  * The hub answers what a worker can read, or ends the connection; afterwards it has no job, no connection and no descriptor left. */
 #include <stdio.h>
@@ -325,6 +325,12 @@ static void close_speaker(struct speaker *speaker)
     *speaker = (struct speaker){0};
 }
 
+static void hang_up(struct speaker *speaker)
+{
+    close_speaker(speaker);
+    take_turns();
+}
+
 static void say_record(struct speaker *speaker, const struct fuzz_record *record)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
@@ -355,7 +361,9 @@ static void say_all(const uint8_t *data, size_t size)
     struct fuzz_record record;
     size_t speaker = 0;
     for (int i = 0; i < MAX_FRAMES && fuzz_next_record(&data, &size, &record); i++) {
-        const bool is_turn = record.head == (AS_WORKERS_DO | TURN_TO);
+        const bool is_turn = (record.head & ~WRONG_TAG) == (AS_WORKERS_DO | TURN_TO);
+        if (is_turn && (record.head & WRONG_TAG) != 0)
+            hang_up(&now.speakers[speaker]);
         if (is_turn)
             speaker = record.size > 0 ? record.body[0] % NUM_SPEAKERS : 0;
         if (now.speakers[speaker].stream == NULL)

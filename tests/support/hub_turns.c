@@ -87,6 +87,16 @@ void hub_turns_join(struct ph_hub_server *server, int socket, uint32_t rank)
     hub_turns_say(server, socket, PH_FRAME_JOIN, body, size);
 }
 
+void hub_turns_init(struct ph_hub_server *server, int socket)
+{
+    unsigned char body[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    const struct ph_hub_key key = {.num_elements = 10, .dtype = PH_F32};
+    ph__wire_writer_init(&writer, body, sizeof body);
+    ph__put_keys(&writer, &key, 1);
+    hub_turns_say(server, socket, PH_FRAME_INIT, body, writer.used);
+}
+
 /* ---- hearing ---- */
 
 bool hub_turns_answer(int socket, struct ph_answer *answer_out)

@@ -23,6 +23,7 @@ size_t hub_turns_service(unsigned char body_out[PH_HUB_MAX_BODY]);
 size_t hub_turns_which(uint32_t rank, unsigned char body_out[PH_HUB_MAX_BODY]);
 /* Greets, creates that service and joins it. */
 void hub_turns_join(struct ph_hub_server *server, int socket, uint32_t rank);
+void hub_turns_init(struct ph_hub_server *server, int socket); /* one key of ten numbers */
 
 /* Takes the next ANSWER or FAILED that has come, and drops what comes before it; false: there is none. */
 bool hub_turns_answer(int socket, struct ph_answer *answer_out);

@@ -56,16 +56,6 @@ static uint64_t used_bytes(struct ph_hub_server *server)
     return bytes;
 }
 
-static void tell_keys(struct ph_hub_server *server, int socket)
-{
-    unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    const struct ph_hub_key key = {.num_elements = 10, .dtype = PH_F32};
-    ph__wire_writer_init(&writer, body, sizeof body);
-    ph__put_keys(&writer, &key, 1);
-    hub_turns_say(server, socket, PH_FRAME_INIT, body, writer.used);
-}
-
 /* Only the head of a frame; what follows would be so long. */
 static void announce(struct ph_hub_server *server, int socket, uint32_t size)
 {
@@ -89,7 +79,7 @@ static void what_workers_may_say_counts_until_they_have_said_it(void **state)
     assert_int_equal(used_bytes(server), 2 * PH_HUB_MAX_KEYS_BODY);
     hub_turns_join(server, second, 1);
     assert_int_equal(used_bytes(server), 4 * PH_HUB_MAX_KEYS_BODY);
-    tell_keys(server, first);
+    hub_turns_init(server, first);
     assert_int_equal(used_bytes(server), 2 * PH_HUB_MAX_KEYS_BODY);
     announce(server, second, PH_HUB_MAX_KEYS_BODY);
     assert_false(hub_turns_is_closed(second));
