@@ -214,15 +214,17 @@ void ph__server_go_on(struct ph_hub_server *server)
 
 /* ---- strangers ---- */
 
-bool ph__session_is_stranger(const struct ph_session *session)
+void ph__session_part(struct ph_session *session)
 {
-    return session->tenant == NULL && session->awaited == NULL;
+    session->tenant = NULL;
+    session->stranger_ns = ph__clock_ns();
+    ph__session_limit(session, PH_HUB_MAX_BODY);
 }
 
-void ph__session_give_up(struct ph_session *session)
+void ph__session_give_up(struct ph_session *session, const char *why)
 {
-    ph__server_log_silent(session);
-    send_answer(session, ph_fail(PH_ERROR_PEER, "the hub has heard nothing for too long"));
+    ph__server_log_silent(session, why);
+    send_answer(session, ph_fail(PH_ERROR_PEER, "%s", why));
     session->is_closing = true;
 }
 
@@ -275,7 +277,7 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     session->is_local = is_local;
     session->is_of_host = is_local || ph__socket_is_loopback(socket);
     session->process = -1;
-    session->moved_ns = ph__clock_ns();
+    session->moved_ns = session->stranger_ns = ph__clock_ns();
     ph_status status = ph__control_stream_create(socket, &session->stream);
     if (status == PH_OK) {
         ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */

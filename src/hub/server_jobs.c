@@ -11,13 +11,6 @@
 
 /* ---- the end of a run ---- */
 
-/* It is a worker's no longer, and has nothing long to say. */
-static void part(struct ph_session *session)
-{
-    session->tenant = NULL;
-    ph__session_limit(session, PH_HUB_MAX_BODY);
-}
-
 /* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
 static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_writer *why)
 {
@@ -26,7 +19,7 @@ static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_write
         tenant->members[i] = (struct ph_member){0};
         if (session == NULL)
             continue;
-        part(session);
+        ph__session_part(session);
         session->awaited = NULL; /* what it waits for ends, too */
         ph__session_send(session, PH_FRAME_FAILED, why, NULL, 0);
     }
@@ -70,7 +63,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
     struct ph_session *session = tenant->members[rank].session;
     ph__server_log_failed(server, tenant, rank, why);
     if (session != NULL)
-        part(session);
+        ph__session_part(session);
     if (tenant->state == PH_TENANT_GATHERING) {
         forget_member(tenant, rank);
         return;
@@ -465,7 +458,7 @@ static ph_status request_leave(struct ph_session *session)
         ph__session_answer(session, PH_OK);
         return PH_OK;
     }
-    session->tenant = NULL;
+    ph__session_part(session);
     ph__server_log_left(session->server, tenant, session->rank);
     if (!tenant->is_going) {
         end_worker(session->server, tenant, session->rank, "it has left before the job began");

@@ -1,9 +1,10 @@
 /* How a hub listens, and for how long whoever has connected may keep a descriptor of it.
  *
- * A connection is a stranger's until it is a worker's of a job. Strangers that say nothing are closed after a while, after a shorter
- * one when connections have to wait for them; there are never more of them than a part of the descriptors that the process may
- * have, so that jobs find some. When there are as many, or none can be had, the listening sockets are not watched for a moment:
- * what comes waits in their queues, and the control thread has its time for the jobs. */
+ * A connection is a stranger's unless it is a worker's of a job, also while it waits for an answer. Strangers that say nothing are
+ * closed after a while; there are never more of them than a part of the descriptors that the process may have, so that jobs find
+ * some. When there are as many, or none can be had, the listening sockets are not watched for a moment: what comes waits in their
+ * queues, and the control thread has its time for the jobs. Then strangers have to go whatever they say, when they have been there
+ * for a shorter while: all but those that wait for a disk. */
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 
 #define DEFAULT_ADDRESS "127.0.0.1:0"
 #define PATIENCE_NS 10000000000u      /* with a stranger that says nothing */
-#define SHORT_PATIENCE_NS 1000000000u /* ... while others wait */
+#define SHORT_PATIENCE_NS 1000000000u /* with any, while others wait */
 #define DEAF_NS 100000000u            /* when no descriptor can be had */
 #define DEAF_TURN_MS 100              /* at most, to look again whether there is room */
 #define STRANGERS_PART 8              /* of the descriptors: each may take two */
@@ -75,15 +76,33 @@ static void knocked_locally(void *context, uint32_t events)
 
 /* ---- strangers ---- */
 
+static bool is_over(uint64_t begin_ns, uint64_t patience_ns, uint64_t now_ns)
+{
+    return now_ns > begin_ns && now_ns - begin_ns > patience_ns;
+}
+
+/* Why the stranger has to go; NULL: it need not. */
+static const char *why_not_to_stay(const struct ph_session *session, uint64_t now_ns)
+{
+    const bool waits_for_disk = session->awaited != NULL && !session->awaited->must_end;
+    if (waits_for_disk)
+        return NULL;
+    if (session->server->is_deaf && is_over(session->stranger_ns, SHORT_PATIENCE_NS, now_ns))
+        return "the hub has no room for more connections, and this is no worker's";
+    if (session->awaited == NULL && is_over(session->moved_ns, PATIENCE_NS, now_ns))
+        return "the hub has heard nothing for too long";
+    return NULL;
+}
+
 static uint32_t count_strangers(struct ph_hub_server *server, uint64_t now_ns)
 {
-    const uint64_t patience_ns = server->is_deaf ? SHORT_PATIENCE_NS : PATIENCE_NS;
     uint32_t count = 0;
     for (struct ph_session *session = server->sessions; session != NULL; session = session->next) {
-        if (session->is_closing || !ph__session_is_stranger(session))
+        if (session->is_closing || session->tenant != NULL)
             continue;
-        if (now_ns > session->moved_ns && now_ns - session->moved_ns > patience_ns)
-            ph__session_give_up(session);
+        const char *why = why_not_to_stay(session, now_ns);
+        if (why != NULL)
+            ph__session_give_up(session, why);
         else
             count++;
     }

@@ -54,11 +54,11 @@ void ph__server_log_refused(struct ph_session *session, const char *why)
         TEXT("reason", why));
 }
 
-void ph__server_log_silent(struct ph_session *session)
+void ph__server_log_silent(struct ph_session *session, const char *why)
 {
     session->server->counts.silent_connections++;
     PH_LOG(session->server->log, PH_LOG_WARNING, "connection_silent", COUNT("connection", session->number),
-        TEXT("peer", session->peer));
+        TEXT("peer", session->peer), TEXT("reason", why));
 }
 
 void ph__server_log_deaf(struct ph_hub_server *server, const char *why)

@@ -41,6 +41,7 @@ struct ph_session { /* a control connection */
     uint64_t number;               /* among all of this hub's */
     char peer[PH_ADDRESS_BYTES];   /* whose it is, for the log */
     uint64_t moved_ns;             /* when it last got a step further */
+    uint64_t stranger_ns;          /* since when it is no worker's */
     bool has_more;                 /* frames may have come that are not taken yet */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     char why[PH_HUB_MAX_TEXT +
@@ -131,10 +132,10 @@ void ph__session_close(struct ph_session *session); /* frees it */
 void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
     const int *descriptors, size_t num_descriptors);
 void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
-/* Whether nothing keeps it but what it may yet say: it is no worker's, and waits for no answer. */
-bool ph__session_is_stranger(const struct ph_session *session);
-/* Closes it later, for nothing has come from it. */
-void ph__session_give_up(struct ph_session *session);
+/* It is no worker's any more, and has nothing long to say. */
+void ph__session_part(struct ph_session *session);
+/* Closes a stranger later, having said why. */
+void ph__session_give_up(struct ph_session *session, const char *why);
 /* How large a frame of it may be from now on. What was kept for larger ones is given back. */
 void ph__session_limit(struct ph_session *session, size_t max_bytes);
 /* A turn takes a few frames of each connection: whether there are more, and taking a few more of each. */
@@ -229,7 +230,7 @@ void ph__server_log_opened(struct ph_session *session); /* and numbers it */
 void ph__server_log_closed(const struct ph_session *session);
 void ph__server_log_broken(struct ph_session *session, const char *why);
 void ph__server_log_refused(struct ph_session *session, const char *why);
-void ph__server_log_silent(struct ph_session *session);
+void ph__server_log_silent(struct ph_session *session, const char *why);
 void ph__server_log_deaf(struct ph_hub_server *server, const char *why);
 /* event: "service_created", "service_restored" or "service_destroyed". */
 void ph__server_log_service(

@@ -18,8 +18,10 @@ static const struct ph_hub_key a_key = {.num_elements = 5000, .dtype = PH_F32};
 /* As if so much time had gone by. */
 static void let_pass(struct ph_hub_server *server, uint64_t seconds)
 {
-    for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next) {
         session->moved_ns -= seconds * 1000000000u;
+        session->stranger_ns -= seconds * 1000000000u;
+    }
     hub_turns_take(server);
 }
 
@@ -65,6 +67,84 @@ static void who_goes_on_asking_is_not_closed(void **state)
         hub_turns_say(server, asking, PH_FRAME_STATUS, "\0\0", 2);
     }
     close(asking);
+    ph_hub_server_destroy(server);
+}
+
+/* ---- crowds ------------------------------------------------------------------------------------------------------ */
+
+static int knock(const struct ph_hub_server *server)
+{
+    int socket;
+    assert_ok(ph__socket_connect(ph_hub_server_address(server), HUB_THREAD_TIMEOUT_MS, &socket));
+    return socket;
+}
+
+/* Whoever comes when there are two strangers waits, until one of these has been there for long enough. */
+static void who_goes_on_asking_makes_room_when_others_wait(void **state)
+{
+    (void)state;
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const int worker = hub_turns_connect(server, true), first = hub_turns_connect(server, true);
+    hub_turns_join(server, worker, 0);
+    hub_turns_greet(server, first);
+    server->max_strangers = 1;
+    const int waiting = knock(server);
+    hub_turns_take(server);
+    assert_true(server->is_deaf);
+    hub_turns_say(server, first, PH_FRAME_STATUS, "\0\0", 2);
+    assert_false(hub_turns_is_closed(first));
+    hub_turns_put(first, PH_FRAME_STATUS, "\0\0", 2);
+    let_pass(server, 2);
+    assert_true(hub_turns_is_closed(first));
+    assert_false(hub_turns_is_closed(worker));
+    assert_int_equal(server->num_strangers, 1); /* the one that waited */
+    assert_false(hub_turns_is_closed(waiting));
+    close(worker);
+    close(first);
+    close(waiting);
+    ph_hub_server_destroy(server);
+}
+
+/* Its own worker has left it, another has not. */
+static struct ph_tenant *service_that_is_being_left(struct ph_hub_server *server)
+{
+    struct ph_service_settings settings;
+    struct ph_tenant *tenant;
+    const struct ph_hub_service service = hub_thread_service("job", 2);
+    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    assert_ok(ph__tenant_create(&settings, &tenant));
+    ph__server_add_tenant(server, tenant);
+    tenant->state = PH_TENANT_RUNNING;
+    tenant->num_joined = 1;
+    return tenant;
+}
+
+/* They are as many as any strangers, and as patiently borne. */
+static void who_waits_for_a_service_to_end_is_a_stranger(void **state)
+{
+    (void)state;
+    unsigned char body[PH_HUB_MAX_BODY];
+    int waiting[2];
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const struct ph_tenant *tenant = service_that_is_being_left(server);
+    for (size_t i = 0; i < 2; i++) {
+        waiting[i] = hub_turns_connect(server, true);
+        hub_turns_greet(server, waiting[i]);
+        hub_turns_say(server, waiting[i], PH_FRAME_DESTROY, body, hub_turns_which(0, body));
+    }
+    assert_true(tenant->must_end);
+    assert_int_equal(server->num_strangers, 2);
+    let_pass(server, 3600);
+    assert_false(hub_turns_is_closed(waiting[0]) || hub_turns_is_closed(waiting[1]));
+    server->max_strangers = 2;
+    const int late = knock(server);
+    hub_turns_take(server);
+    let_pass(server, 2);
+    assert_true(hub_turns_is_closed(waiting[0]) && hub_turns_is_closed(waiting[1]));
+    assert_true(tenant->must_end);
+    close(waiting[0]);
+    close(waiting[1]);
+    close(late);
     ph_hub_server_destroy(server);
 }
 
@@ -255,6 +335,8 @@ int main(void)
         cmocka_unit_test(silent_workers_take_no_descriptor_that_was_promised),
         cmocka_unit_test(who_says_nothing_is_closed_unless_it_is_a_worker),
         cmocka_unit_test(who_goes_on_asking_is_not_closed),
+        cmocka_unit_test(who_goes_on_asking_makes_room_when_others_wait),
+        cmocka_unit_test(who_waits_for_a_service_to_end_is_a_stranger),
         cmocka_unit_test(a_worker_of_another_host_is_told_apart),
         cmocka_unit_test(a_stranger_is_believed_little),
         cmocka_unit_test(without_descriptors_the_hub_rests_and_then_takes_who_waits),
