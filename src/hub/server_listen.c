@@ -18,6 +18,7 @@
 #define SHORT_PATIENCE_NS 1000000000u /* with any, while others wait */
 #define DEAF_NS 100000000u            /* when no descriptor can be had */
 #define DEAF_TURN_MS 100              /* at most, to look again whether there is room */
+#define CONNECTIONS_A_TURN 32         /* of each listening socket: jobs wait meanwhile */
 #define STRANGERS_PART 8              /* of the descriptors: each may take two */
 #define LEAST_STRANGERS 8u
 #define MOST_STRANGERS 1024u
@@ -49,7 +50,7 @@ static void take_connection(struct ph_hub_server *server, int connected, bool is
 static void take_connections(struct ph_hub_server *server, int listening, bool is_local)
 {
     int connected;
-    while (!server->is_deaf) {
+    for (int i = 0; i < CONNECTIONS_A_TURN && !server->is_deaf; i++) {
         if (server->num_strangers >= server->max_strangers) {
             stop_listening(server, "there are as many connections that are no worker's as there may be", 0);
         } else if (ph__socket_accept(listening, &connected) != PH_OK) {

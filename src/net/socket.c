@@ -267,10 +267,12 @@ ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *sock
 
 ph_status ph__socket_accept(int listening, int *socket_out)
 {
-    const int connected = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof peer;
+    const int connected = accept4(listening, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connected < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
         return ph_fail(PH_ERROR_MEMORY, "a connection cannot be taken: %s", strerror(errno));
-    if (connected >= 0)
+    if (connected >= 0 && peer.ss_family != AF_UNIX)
         set_up_tcp(connected);
     *socket_out = connected;
     return PH_OK;

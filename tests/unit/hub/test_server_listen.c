@@ -105,6 +105,33 @@ static void who_goes_on_asking_makes_room_when_others_wait(void **state)
     ph_hub_server_destroy(server);
 }
 
+static size_t count_sessions(const struct ph_hub_server *server)
+{
+    size_t count = 0;
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        count++;
+    return count;
+}
+
+/* Else whoever connects without end keeps the jobs waiting. */
+static void a_turn_takes_some_of_many_connections(void **state)
+{
+    (void)state;
+    enum { MANY = 60 };
+    int sockets[MANY];
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    for (size_t i = 0; i < MANY; i++)
+        assert_ok(ph__socket_connect_local(server->local_socket, &sockets[i]));
+    server->max_strangers = MANY + 1;
+    assert_ok(ph__server_turn(server, 0));
+    assert_in_range(count_sessions(server), 1, MANY - 1);
+    hub_turns_take(server);
+    assert_int_equal(count_sessions(server), MANY);
+    for (size_t i = 0; i < MANY; i++)
+        close(sockets[i]);
+    ph_hub_server_destroy(server);
+}
+
 /* Its own worker has left it, another has not. */
 static struct ph_tenant *service_that_is_being_left(struct ph_hub_server *server)
 {
@@ -336,6 +363,7 @@ int main(void)
         cmocka_unit_test(who_says_nothing_is_closed_unless_it_is_a_worker),
         cmocka_unit_test(who_goes_on_asking_is_not_closed),
         cmocka_unit_test(who_goes_on_asking_makes_room_when_others_wait),
+        cmocka_unit_test(a_turn_takes_some_of_many_connections),
         cmocka_unit_test(who_waits_for_a_service_to_end_is_a_stranger),
         cmocka_unit_test(a_worker_of_another_host_is_told_apart),
         cmocka_unit_test(a_stranger_is_believed_little),
