@@ -133,6 +133,12 @@ static ph_status take_frame(struct ph_session *session, const struct ph_control_
     return ph__server_request(session, frame);
 }
 
+/* It has an answer yet to come, or to read. */
+static bool is_busy(const struct ph_session *session)
+{
+    return session->question != 0 || ph__control_stream_has_output(session->stream);
+}
+
 /* Some of what has come, for others wait, too; nothing more while the other side does not read what it was answered. */
 static ph_status take_frames(struct ph_session *session)
 {
@@ -140,7 +146,7 @@ static ph_status take_frames(struct ph_session *session)
     bool is_there = true;
     session->has_more = false;
     for (int i = 0; i < FRAMES_A_TURN; i++) {
-        if (session->is_closing || ph__control_stream_has_output(session->stream))
+        if (session->is_closing || is_busy(session))
             return PH_OK;
         PH_TRY(ph__control_stream_take(session->stream, &frame, &is_there));
         if (!is_there)
@@ -193,14 +199,14 @@ static void happened(void *context, uint32_t events)
         return; /* it is a link now */
     if (status != PH_OK)
         break_off(session, status);
-    else if (ph__control_stream_is_closed(session->stream) && !session->has_more)
+    else if (ph__control_stream_is_closed(session->stream) && !session->has_more && session->question == 0)
         end(session, PROCESS_ENDED); /* else it is met again, behind what came before it */
 }
 
 bool ph__server_has_more(const struct ph_hub_server *server)
 {
     for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
-        if (session->has_more)
+        if (session->has_more || session->question != 0)
             return true;
     return false;
 }
@@ -208,7 +214,7 @@ bool ph__server_has_more(const struct ph_hub_server *server)
 void ph__server_go_on(struct ph_hub_server *server)
 {
     for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
-        if (session->has_more)
+        if (session->has_more && session->question == 0)
             happened(session, 0);
 }
 

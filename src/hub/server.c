@@ -183,6 +183,7 @@ ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
         sooner(ph__server_metrics_timeout_ms(server), ph__server_listen_timeout_ms(server));
     PH_TRY(ph__event_loop_run(server->loop, ph__server_has_more(server) ? 0 : sooner(max_ms, timeout_ms)));
     ph__server_go_on(server);
+    ph__server_tell_status(server);
     PH_TRY(ph__server_run_metrics(server));
     ph__server_sweep_sessions(server);
     ph__server_end_services(server);

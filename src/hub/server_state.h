@@ -53,6 +53,8 @@ struct ph_session { /* a control connection */
     struct ph_tenant
         *awaited; /* whose checkpoint of this number or later is to be answered for; NULL: none */
     uint64_t awaited_number;
+    uint64_t question;                       /* number of its STATUS that is to be answered; 0: none */
+    char asked_service[PH_HUB_MAX_NAME + 1]; /* ... for this service alone; "": for all */
     struct ph_session *next;
 };
 
@@ -109,6 +111,7 @@ struct ph_hub_server {
     struct ph_tenant *tenants;
     struct ph_session *sessions;
     uint32_t num_tenants;
+    uint64_t num_questions; /* for its status, ever */
     uint64_t started_ns;
     struct ph_server_counts counts;
     struct ph_traffic past_traffic; /* of services that are no more */
@@ -194,6 +197,8 @@ void ph__server_end_tenants(struct ph_hub_server *server);
 /* ---- server_status.c ---- */
 
 ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame);
+/* Answers whoever has waited longest for it: one a turn, for each is some work. */
+void ph__server_tell_status(struct ph_hub_server *server);
 
 /* ---- server_trace.c ---- */
 

@@ -7,9 +7,11 @@
  *                "workers": [{"rank", "transport", "addresses", "why", "messages_sent", ...}],
  *                "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
  *
- * "addresses" are the hub's own that the worker's connections go to, with spaces between them; "chunks" and "num_chunks" are those of this hub, which is the job's "hub" of "num_hubs", from 1.
+ * "addresses" are the hub's own that the worker's connections go to, with spaces between them; "chunks" and "num_chunks" are
+ * those of this hub, which is the job's "hub" of "num_hubs", from 1.
  *
- * Asked for all services it lists the first workers and keys of each, and all of them when it is asked for one. */
+ * Of each service it lists the first workers and keys: so many that the answer fits a message, and a few where it was asked for
+ * all services. Anybody may ask: so one answer is made a turn, and none while too much waits to be read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +20,10 @@
 #include "base/sizes.h"
 #include "hub/server_figures.h"
 
-#define MAX_LISTED \
-    64 /* workers and keys of a service among others: so that a thousand services fit a message */
+#define MAX_LISTED ((size_t)64)                /* workers and keys of a service among others */
+#define ENTRY_BYTES ((size_t)1200)             /* of a worker and a key in JSON, at most */
+#define LISTS_BYTES (PH_CONTROL_MAX_BYTES / 2) /* of all lists together */
+#define MAX_UNREAD_BYTES PH_CONTROL_MAX_BYTES  /* of answers that wait to be sent, when one more is made */
 
 #define LINK_FIELD(member)                                                   \
     {                                                                        \
@@ -199,6 +203,12 @@ static struct ph_json *links_of(const struct ph_traffic *traffic)
     return links;
 }
 
+static size_t count_listed(const struct ph_hub_figures *figures, bool is_of_one)
+{
+    const size_t most = LISTS_BYTES / ENTRY_BYTES;
+    return is_of_one ? most : ph__min(most / ph__max(figures->num_tenants, 1), MAX_LISTED);
+}
+
 /* service: "" for all of them. */
 static struct ph_json *status_of(
     const struct ph_hub_server *server, const struct ph_hub_figures *figures, const char *service)
@@ -217,7 +227,7 @@ static struct ph_json *status_of(
     ph__json_set(json, "links", links_of(&figures->traffic));
     for (size_t i = 0; i < figures->num_tenants; i++) {
         if (!is_of_one || strcmp(figures->tenants[i].tenant->settings.name, service) == 0)
-            ph__json_append(jobs, job_of(&figures->tenants[i], is_of_one ? SIZE_MAX : MAX_LISTED));
+            ph__json_append(jobs, job_of(&figures->tenants[i], count_listed(figures, is_of_one)));
     }
     ph__json_set(json, "jobs", jobs);
     return json;
@@ -234,19 +244,65 @@ static ph_status write_status(struct ph_hub_server *server, const char *service,
     return status;
 }
 
-ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame)
+/* Of all sessions. */
+static size_t count_unread(const struct ph_hub_server *server)
 {
-    char service[PH_HUB_MAX_NAME + 1], *text;
+    size_t bytes = 0;
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next) {
+        if (session->stream != NULL)
+            bytes += ph__control_stream_output_bytes(session->stream);
+    }
+    return bytes;
+}
+
+static ph_status make_answer(struct ph_session *session, char **text_out)
+{
+    const size_t num_unread = count_unread(session->server);
+    if (num_unread > MAX_UNREAD_BYTES)
+        return ph_fail(PH_ERROR_MEMORY, "%zu bytes of the hub's answers wait to be read", num_unread);
+    PH_TRY(write_status(session->server, session->asked_service, text_out));
+    const size_t size = strlen(*text_out);
+    if (size <= PH_CONTROL_MAX_BYTES)
+        return PH_OK;
+    free(*text_out);
+    return ph_fail(PH_ERROR_MEMORY,
+        "the status of %u services takes %zu bytes, more than a message has: ask for one of them",
+        session->server->num_tenants, size);
+}
+
+static void tell(struct ph_session *session)
+{
+    char *text;
     struct ph_wire_writer writer;
-    PH_TRY(ph__get_status(frame->body, frame->size, service));
-    const ph_status status = write_status(session->server, service, &text);
+    const ph_status status = make_answer(session, &text);
     if (status != PH_OK) {
         ph__session_answer(session, status);
-        return PH_OK;
+        return;
     }
     ph__wire_writer_init(&writer, text, strlen(text));
     writer.used = writer.capacity; /* it is written already */
     ph__session_send(session, PH_FRAME_STATUS_TEXT, &writer, NULL, 0);
     free(text);
+}
+
+ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    PH_TRY(ph__get_status(frame->body, frame->size, session->asked_service));
+    session->question = ++session->server->num_questions;
     return PH_OK;
+}
+
+void ph__server_tell_status(struct ph_hub_server *server)
+{
+    struct ph_session *first = NULL;
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next) {
+        if (session->question != 0 && (first == NULL || session->question < first->question))
+            first = session;
+    }
+    if (first == NULL)
+        return;
+    first->question = 0;
+    first->has_more = true; /* perhaps, behind the question */
+    if (!first->is_closing)
+        tell(first);
 }

@@ -300,6 +300,11 @@ bool ph__control_stream_has_output(const struct ph_control_stream *stream)
     return stream->out.begin < stream->out.end;
 }
 
+size_t ph__control_stream_output_bytes(const struct ph_control_stream *stream)
+{
+    return stream->out.end - stream->out.begin;
+}
+
 /* ---- receiving ---- */
 
 static ph_status keep_descriptors(struct ph_control_stream *stream, struct msghdr *header)

@@ -58,6 +58,7 @@ ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type
 /* Sends what it can. */
 ph_status ph__control_stream_flush(struct ph_control_stream *stream);
 bool ph__control_stream_has_output(const struct ph_control_stream *stream);
+size_t ph__control_stream_output_bytes(const struct ph_control_stream *stream); /* that wait to be sent */
 
 /* Receives what has come. PH_ERROR_PEER also when the other side has closed; frames that came before can still be taken. */
 ph_status ph__control_stream_receive(struct ph_control_stream *stream);
