@@ -18,6 +18,7 @@ struct ph_checkpoint_task {
     struct ph_snapshot *snapshot;
     int bell;
     pthread_t thread;
+    bool has_kept;
     ph_status status;
     char text[PH_HUB_MAX_TEXT + 1];
     _Atomic bool is_done; /* set when all of the above is */
@@ -26,25 +27,32 @@ struct ph_checkpoint_task {
 /* Open parts of a service that was there before, under the same name, are nothing to a new one. */
 static ph_status write_file(const struct ph_checkpoint_task *task, const char *file)
 {
-    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end));
+    bool unused;
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
     return ph__job_checkpoint_write(file, task->snapshot);
 }
 
+static ph_status keep_part(struct ph_checkpoint_task *task)
+{
+    return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end, &task->has_kept);
+}
+
 /* The job goes on from here: no other part fits any more. */
-static ph_status read_file(const struct ph_checkpoint_task *task, const char *file)
+static ph_status read_file(struct ph_checkpoint_task *task, const char *file)
 {
     PH_TRY(ph__job_checkpoint_read(file, task->snapshot));
-    return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end);
+    return keep_part(task);
 }
 
 /* The service's own file goes last: without it the others would belong to nobody. */
 static ph_status remove_files(const struct ph_checkpoint_task *task)
 {
-    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end));
+    bool unused;
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
     return ph__job_checkpoint_remove(task->path);
 }
 
-static ph_status do_work(const struct ph_checkpoint_task *task, const char *file)
+static ph_status do_work(struct ph_checkpoint_task *task, const char *file)
 {
     switch (task->order.work) {
     case PH_CHECKPOINT_WRITE:
@@ -52,13 +60,13 @@ static ph_status do_work(const struct ph_checkpoint_task *task, const char *file
     case PH_CHECKPOINT_READ:
         return read_file(task, file);
     case PH_CHECKPOINT_KEEP:
-        return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end);
+        return keep_part(task);
     default:
         return remove_files(task);
     }
 }
 
-static ph_status do_with_file(const struct ph_checkpoint_task *task)
+static ph_status do_with_file(struct ph_checkpoint_task *task)
 {
     char *file;
     PH_TRY(ph__job_part_path(task->path, task->order.part, &file));
@@ -112,6 +120,11 @@ bool ph__checkpoint_task_is_done(const struct ph_checkpoint_task *task)
 struct ph_checkpoint_order ph__checkpoint_task_order(const struct ph_checkpoint_task *task)
 {
     return task->order;
+}
+
+bool ph__checkpoint_task_has_kept(const struct ph_checkpoint_task *task)
+{
+    return task->has_kept;
 }
 
 size_t ph__checkpoint_task_bytes(const struct ph_checkpoint_task *task)

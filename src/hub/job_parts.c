@@ -69,15 +69,13 @@ static ph_status cannot(const char *what, const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-static ph_status replace_kept(const char *path, uint64_t iteration)
+static ph_status replace_kept(const char *path, uint64_t iteration, bool *is_kept_out)
 {
     char *part;
+    *is_kept_out = false;
     PH_TRY(ph__job_part_path(path, iteration, &part));
-    ph_status status = PH_OK;
-    if (rename(part, path) == 0)
-        status = ph__file_sync_name(path);
-    else if (errno != ENOENT)
-        status = cannot("rename", part);
+    *is_kept_out = rename(part, path) == 0 || errno == ENOENT;
+    const ph_status status = *is_kept_out ? ph__file_sync_name(path) : cannot("rename", part);
     free(part);
     return status;
 }
@@ -118,9 +116,10 @@ static ph_status remove_all_settled(const char *path, uint64_t settled_end)
     return status;
 }
 
-ph_status ph__job_parts_keep(const char *path, uint64_t iteration, uint64_t settled_end)
+ph_status ph__job_parts_keep(const char *path, uint64_t iteration, uint64_t settled_end, bool *is_kept_out)
 {
+    *is_kept_out = true;
     if (iteration != PH_NO_ITERATION)
-        PH_TRY(replace_kept(path, iteration));
+        PH_TRY(replace_kept(path, iteration, is_kept_out));
     return settled_end > 0 ? remove_all_settled(path, settled_end) : PH_OK;
 }

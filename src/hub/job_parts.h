@@ -19,7 +19,8 @@ bool ph__job_part_is_open(const char *name); /* whether a file of this name in t
 bool ph__job_part_is_of(const char *path, const char *name, uint64_t *iteration_out);
 
 /* The open part of this iteration, if there is one, replaces the kept file; then the other open parts of iterations below
- * settled_end are removed. PH_NO_ITERATION: they only are. All of it is durable when it returns, and in this order. PH_ERROR_DISK. */
-ph_status ph__job_parts_keep(const char *path, uint64_t iteration, uint64_t settled_end);
+ * settled_end are removed. PH_NO_ITERATION: they only are. All of it is durable when it returns, and in this order. PH_ERROR_DISK.
+ * is_kept_out: whether the first is done, also after an error: those below settled_end may be gone then. */
+ph_status ph__job_parts_keep(const char *path, uint64_t iteration, uint64_t settled_end, bool *is_kept_out);
 
 #endif

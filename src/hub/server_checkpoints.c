@@ -385,8 +385,6 @@ static void loaded(
     struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
 {
     struct ph_tenant_saves *saves = &tenant->saves;
-    if (status == PH_OK && ph__tenant_has_parts(tenant))
-        ph__server_note_kept(tenant, snapshot->iteration, UINT64_MAX);
     if (saves->task_run != saves->num_runs || status != PH_OK) {
         ph__snapshot_destroy(snapshot);
         if (saves->task_run == saves->num_runs)
@@ -403,14 +401,11 @@ static void loaded(
         ph__server_end_run(server, tenant, status, ph_error_text());
 }
 
-static void kept(struct ph_hub_server *server, struct ph_tenant *tenant,
-    const struct ph_checkpoint_order *order, ph_status status)
+static void kept(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
 {
     const bool is_beginning =
         tenant->state == PH_TENANT_LOADING && tenant->saves.task_run == tenant->saves.num_runs;
-    if (status == PH_OK)
-        ph__server_note_kept(tenant, order->part, order->settled_end);
-    else
+    if (status != PH_OK)
         ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_kept");
     if (status == PH_OK && is_beginning)
         status = ph__server_begin_linking(server, tenant);
@@ -423,6 +418,8 @@ static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
     struct ph_snapshot *snapshot;
     const struct ph_checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
+    if (ph__tenant_has_parts(tenant) && ph__checkpoint_task_has_kept(tenant->saves.task))
+        ph__server_note_kept(tenant, order.part, order.settled_end);
     const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
     tenant->saves.task = NULL;
     switch (order.work) {
@@ -432,7 +429,7 @@ static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
         loaded(server, tenant, snapshot, status);
         return true;
     case PH_CHECKPOINT_KEEP:
-        kept(server, tenant, &order, status);
+        kept(server, tenant, status);
         return true;
     case PH_CHECKPOINT_REMOVE:
         break;
@@ -462,6 +459,7 @@ void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
         return;
     if (ph__checkpoint_task_finish(tenant->saves.task, &snapshot) != PH_OK)
         ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_finished");
+    tenant->saves.task = NULL;
     ph__snapshot_destroy(snapshot);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/directory.h"
 #include "base/file.h"
@@ -116,19 +117,26 @@ static void assert_others_are_there(void)
     assert_there("job~at-5.safetensors.tmp", "job~at-5.safetensors.tmp");
 }
 
+static void keep(const char *path, uint64_t iteration, uint64_t settled_end)
+{
+    bool is_kept = false;
+    assert_ok(ph__job_parts_keep(path, iteration, settled_end, &is_kept));
+    assert_true(is_kept);
+}
+
 static void the_part_that_is_kept_replaces_the_former_one(void **state)
 {
     char path[4096];
     (void)state;
     snprintf(path, sizeof path, "%s", path_of("job.safetensors"));
-    assert_ok(ph__job_parts_keep(path, 7, 8));
+    keep(path, 7, 8);
     assert_there("job.safetensors", "job~at-7.safetensors");
     assert_there("job~at-5.safetensors", NULL);
     assert_there("job~at-7.safetensors", NULL);
     assert_there("job~at-9.safetensors", "job~at-9.safetensors");
-    assert_ok(ph__job_parts_keep(path, 7, 8)); /* again: it is so already */
+    keep(path, 7, 8); /* again: it is so already */
     assert_there("job.safetensors", "job~at-7.safetensors");
-    assert_ok(ph__job_parts_keep(path, PH_NO_ITERATION, UINT64_MAX));
+    keep(path, PH_NO_ITERATION, UINT64_MAX);
     assert_there("job.safetensors", "job~at-7.safetensors");
     assert_there("job~at-9.safetensors", NULL);
     assert_others_are_there();
@@ -139,13 +147,29 @@ static void what_is_not_settled_stays(void **state)
     char path[4096];
     (void)state;
     snprintf(path, sizeof path, "%s", path_of("job.safetensors"));
-    assert_ok(ph__job_parts_keep(path, PH_NO_ITERATION, 0));
+    keep(path, PH_NO_ITERATION, 0);
     assert_there("job~at-5.safetensors", "job~at-5.safetensors");
-    assert_ok(ph__job_parts_keep(path, PH_NO_ITERATION, 7));
+    keep(path, PH_NO_ITERATION, 7);
     assert_there("job~at-5.safetensors", NULL);
     assert_there("job~at-7.safetensors", "job~at-7.safetensors");
     assert_there("job.safetensors", "job.safetensors");
     assert_others_are_there();
+}
+
+/* A folder in the place of a part cannot be removed. */
+static void what_was_done_before_an_error_is_told(void **state)
+{
+    char path[4096];
+    bool is_kept;
+    (void)state;
+    snprintf(path, sizeof path, "%s", path_of("job.safetensors"));
+    assert_ok(ph__directory_create(path_of("job~at-3.safetensors")));
+    assert_fails(ph__job_parts_keep(path, 7, 8, &is_kept), PH_ERROR_DISK, "cannot remove");
+    assert_true(is_kept);
+    assert_there("job.safetensors", "job~at-7.safetensors");
+    assert_fails(ph__job_parts_keep(path, 3, 4, &is_kept), PH_ERROR_DISK, "cannot rename");
+    assert_false(is_kept);
+    assert_int_equal(rmdir(path_of("job~at-3.safetensors")), 0);
 }
 
 int main(void)
@@ -156,6 +180,7 @@ int main(void)
         cmocka_unit_test(no_service_has_such_a_name),
         cmocka_unit_test_setup(the_part_that_is_kept_replaces_the_former_one, make_folder),
         cmocka_unit_test_setup(what_is_not_settled_stays, make_folder),
+        cmocka_unit_test_setup(what_was_done_before_an_error_is_told, make_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,37 @@
+/* A worker of a job that a hub whose turns the test takes (hub_turns.h) shares with another hub, which is not there: it says what the
+ * test wants, and nobody else keeps parts of the job's checkpoints.
+ *
+ * The job: synchronous, of one worker and one key of eight chunks, of which the hub has four; it is the first of two. */
+#ifndef PH_TEST_HUB_WORKER_BY_HAND_H
+#define PH_TEST_HUB_WORKER_BY_HAND_H
+
+#include "support/hub_turns.h"
+
+enum { BY_HAND_PERIOD = 10 }; /* iterations from one checkpoint to the next */
+
+struct hub_worker_by_hand {
+    struct ph_hub_server *server;
+    struct ph_control_stream *control, *link; /* own their sockets */
+};
+
+/* A part of the job at that iteration, in the folder: the kept one, or an open one. */
+void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open);
+
+/* Connects, creates the service and joins it. */
+void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
+void hub_by_hand_say(
+    struct hub_worker_by_hand *worker, enum ph_hub_frame type, const struct ph_wire_writer *body);
+/* Takes turns until such a frame comes, and drops what comes before it. */
+struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph_hub_frame type);
+
+/* Tells the keys, and hears which parts there are. */
+struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker);
+/* From the part of that iteration, or PH_NO_ITERATION, up to GO. */
+void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration);
+void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration);
+void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph_keep *keep);
+struct ph_saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker);
+
+void hub_by_hand_end(struct hub_worker_by_hand *worker); /* closes its connections */
+
+#endif
