@@ -42,8 +42,15 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     tenant->saves.iteration = head.iteration;
     tenant->saves.chunk_bytes = head.chunk_bytes;
     ph__server_add_tenant(server, tenant);
+    if (ph__tenant_has_parts(tenant)) {
+        const ph_status status = ph__server_find_parts(server, tenant);
+        if (status != PH_OK) {
+            ph__server_forget(server, tenant);
+            return status;
+        }
+    }
     ph__server_log_service(server, tenant, "service_restored");
-    return ph__tenant_has_parts(tenant) ? ph__server_find_parts(server, tenant) : PH_OK;
+    return PH_OK;
 }
 
 static ph_status visit_file(void *argument, const char *name)

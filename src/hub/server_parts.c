@@ -32,10 +32,22 @@ static bool is_same_service(const struct ph_service_settings *a, const struct ph
     return writers[0].used == writers[1].used && memcmp(bytes[0], bytes[1], writers[0].used) == 0;
 }
 
+/* One that is there and cannot be opened may be whole: that is no reason to do without it. */
+static ph_status check_opening(const char *path)
+{
+    uint64_t unused;
+    int descriptor;
+    if (ph__file_open(path, &descriptor, &unused) != PH_OK)
+        return ph_fail(PH_ERROR_DISK, "%s", ph_error_text());
+    close(descriptor);
+    return PH_OK;
+}
+
 static ph_status take_part(struct ph_tenant *tenant, const char *path, uint64_t iteration)
 {
     struct ph_tenant_saves *saves = &tenant->saves;
     struct ph_job_checkpoint_head head;
+    PH_TRY(check_opening(path));
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     if (head.num_keys == 0 || head.iteration != iteration ||
         !is_same_service(&head.settings, &tenant->settings))
@@ -64,11 +76,15 @@ static ph_status visit_part(void *argument, const char *name)
     if (!ph__job_part_is_of(search->path, name, &iteration))
         return PH_OK;
     const char *path = ph__path_join(&arena, search->server->options.checkpoint_folder, name);
-    const ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
+    ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK && saves->has_parameters && iteration <= saves->iteration)
         unlink(path);
-    else if (status == PH_OK && take_part(search->tenant, path, iteration) != PH_OK)
+    else if (status == PH_OK)
+        status = take_part(search->tenant, path, iteration);
+    if (status == PH_ERROR_CHECKPOINT) {
         ph__server_log_checkpoint_failed(search->server, search->tenant, "checkpoint_not_used");
+        status = PH_OK;
+    }
     ph__arena_fini(&arena);
     return status;
 }

@@ -297,7 +297,8 @@ ph_status ph__server_request_from(struct ph_session *session, const struct ph_co
 ph_status ph__server_request_refusal(struct ph_session *session, const struct ph_control_frame *frame);
 ph_status ph__server_request_keep(struct ph_session *session, const struct ph_control_frame *frame);
 
-/* The open parts of a service that was found. One that cannot be used is reported and left alone. */
+/* The open parts of a service that was found. One that is damaged is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: they
+ * cannot be looked at now, all of them. */
 ph_status ph__server_find_parts(struct ph_hub_server *server, struct ph_tenant *tenant);
 /* Asks rank 0 which of them the job goes on from: PH_TENANT_CHOOSING. */
 void ph__server_offer_parts(struct ph_tenant *tenant);

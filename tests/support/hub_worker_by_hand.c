@@ -57,27 +57,21 @@ void hub_by_hand_say(
     hub_turns_take(worker->server);
 }
 
-static struct ph_control_frame hear(
-    struct ph_hub_server *server, struct ph_control_stream *stream, enum ph_hub_frame type)
+struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph_hub_frame type)
 {
     struct ph_control_frame frame;
     for (int i = 0; i < MAX_TURNS; i++) {
         bool is_there = true;
-        (void)ph__control_stream_receive(stream); /* what came before its end is still there */
+        (void)ph__control_stream_receive(worker->control); /* what came before its end is still there */
         while (is_there) {
-            assert_ok(ph__control_stream_take(stream, &frame, &is_there));
+            assert_ok(ph__control_stream_take(worker->control, &frame, &is_there));
             if (is_there && frame.type == type)
                 return frame;
         }
-        assert_ok(ph__server_turn(server, TURN_MS));
+        assert_ok(ph__server_turn(worker->server, TURN_MS));
     }
     fail_msg("no frame of type %d has come", type);
     return (struct ph_control_frame){0};
-}
-
-struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph_hub_frame type)
-{
-    return hear(worker->server, worker->control, type);
 }
 
 /* ---- a worker's life ---- */
@@ -91,18 +85,34 @@ static struct ph_control_stream *open_stream(struct ph_hub_server *server)
     return stream;
 }
 
+void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server *server)
+{
+    *worker = (struct hub_worker_by_hand){.server = server, .control = open_stream(server)};
+    hub_by_hand_hear(worker, PH_FRAME_WELCOME);
+}
+
+struct ph_answer hub_by_hand_create(struct hub_worker_by_hand *worker)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_answer answer;
+    const struct ph_hub_service service = make_service();
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_service(&writer, &service, &share);
+    hub_by_hand_say(worker, PH_FRAME_CREATE, &writer);
+    const struct ph_control_frame frame = hub_by_hand_hear(worker, PH_FRAME_ANSWER);
+    assert_ok(ph__get_answer(frame.body, frame.size, &answer));
+    return answer;
+}
+
 void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *server)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
-    const struct ph_hub_service service = make_service();
     const struct ph_join wish = {
         .name = "job", .nonce = HUB_THREAD_NONCE, .way = PH_WAY_SEVERAL_HUBS, .share = share};
-    *worker = (struct hub_worker_by_hand){.server = server, .control = open_stream(server)};
-    ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_service(&writer, &service, &share);
-    hub_by_hand_say(worker, PH_FRAME_CREATE, &writer);
-    hub_by_hand_hear(worker, PH_FRAME_ANSWER);
+    hub_by_hand_connect(worker, server);
+    assert_int_equal(hub_by_hand_create(worker).status, PH_OK);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &wish);
     hub_by_hand_say(worker, PH_FRAME_JOIN, &writer);
@@ -135,10 +145,10 @@ static void attach(struct hub_worker_by_hand *worker)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
-    struct hub_worker_by_hand link = {.server = worker->server};
+    struct hub_worker_by_hand link;
     const struct ph_attach attach = {.token = worker->server->tenants->members[0].token};
-    worker->link = link.control = open_stream(worker->server);
-    hear(worker->server, worker->link, PH_FRAME_WELCOME);
+    hub_by_hand_connect(&link, worker->server);
+    worker->link = link.control;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_attach(&writer, &attach);
     hub_by_hand_say(&link, PH_FRAME_ATTACH, &writer);

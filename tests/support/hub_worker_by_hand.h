@@ -17,6 +17,8 @@ struct hub_worker_by_hand {
 /* A part of the job at that iteration, in the folder: the kept one, or an open one. */
 void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open);
 
+void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
+struct ph_answer hub_by_hand_create(struct hub_worker_by_hand *worker);
 /* Connects, creates the service and joins it. */
 void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
 void hub_by_hand_say(

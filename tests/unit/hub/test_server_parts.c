@@ -1,6 +1,7 @@
 /* What a hub does with its parts of a job's checkpoints, when disks fail and when the worker that says which to keep is slow. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/directory.h"
@@ -76,10 +77,50 @@ static void a_part_that_is_kept_already_is_offered_so(void **state)
     end(&trial);
 }
 
+/* ---- not to be had now ------------------------------------------------------------------------------------------- */
+
+static void set_limit(rlim_t num_descriptors)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = num_descriptors;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* The hub has one descriptor, for the folder, and none for a part in it: it must not go on from an older part. */
+static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
+{
+    (void)state;
+    struct trial trial;
+    struct rlimit before;
+    choose_folder(&trial);
+    begin(&trial);
+    hub_by_hand_put_part(trial.folder, 2, false);
+    hub_by_hand_put_part(trial.folder, 5, true);
+    hub_by_hand_connect(&trial.worker, trial.server);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int first_free = dup(0);
+    close(first_free);
+    for (rlim_t more = 0; more < 2; more++) {
+        set_limit((rlim_t)first_free + more);
+        const struct ph_answer answer = hub_by_hand_create(&trial.worker);
+        set_limit(before.rlim_cur);
+        assert_true(answer.status != PH_OK);
+        assert_non_null(strstr(answer.text, "job"));
+        assert_null(trial.server->tenants);
+    }
+    hub_by_hand_end(&trial.worker);
+    hub_by_hand_join(&trial.worker, trial.server);
+    const struct ph_parts parts = hub_by_hand_init(&trial.worker);
+    assert_parts(&parts, "of iteration 2, 5");
+    end(&trial);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_that_is_kept_already_is_offered_so),
+        cmocka_unit_test(a_part_that_cannot_be_opened_is_not_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
