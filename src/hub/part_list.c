@@ -9,6 +9,7 @@
 #include "hub/protocol.h"
 
 #define MAX_SLACK (1u << 20)
+#define SLACK_PART 64 /* that is taken off it in time: it doubles far sooner than it halves */
 
 /* ---- lists ---- */
 
@@ -91,21 +92,66 @@ static uint64_t find_next(const struct ph_saved *saved, size_t num_hubs, uint64_
     return saved[0].every > 0 ? ph__round_up(most + slack, saved[0].every) : PH_NO_ITERATION;
 }
 
+/* Whether the hub has chunks, and so passes iterations. */
+static bool has_chunks(const struct ph_saved *saved)
+{
+    return saved->settled_end != PH_NO_ITERATION;
+}
+
+static bool have_all_with_chunks(const struct ph_saved *saved, size_t num_hubs, uint64_t iteration)
+{
+    bool have = true;
+    for (size_t hub = 0; hub < num_hubs; hub++)
+        have &= !has_chunks(&saved[hub]) || ph__parts_has(&saved[hub].parts, iteration);
+    return have;
+}
+
+/* The oldest iteration of open parts that only hubs without chunks have yet to make; PH_NO_ITERATION: there is none. */
+static uint64_t oldest_to_become_whole(const struct ph_saved *saved, size_t num_hubs, uint64_t newest_common)
+{
+    size_t hub = 0;
+    while (hub + 1 < num_hubs && !has_chunks(&saved[hub]))
+        hub++;
+    const struct ph_parts *parts = &saved[hub].parts;
+    for (size_t i = 0; i < parts->num_open; i++) {
+        const bool is_newer = newest_common == PH_NO_ITERATION || parts->open[i] > newest_common;
+        if (is_newer && have_all_with_chunks(saved, num_hubs, parts->open[i]))
+            return parts->open[i];
+    }
+    return PH_NO_ITERATION;
+}
+
+static uint64_t find_settled_end(const struct ph_saved *saved, size_t num_hubs, uint64_t newest_common)
+{
+    uint64_t settled_end = PH_NO_ITERATION;
+    bool is_full = false;
+    for (size_t hub = 0; hub < num_hubs; hub++) {
+        settled_end = ph__min(settled_end, saved[hub].settled_end);
+        is_full |= saved[hub].parts.num_open == PH_HUB_MAX_OPEN_PARTS;
+    }
+    const uint64_t oldest = oldest_to_become_whole(saved, num_hubs, newest_common);
+    if (oldest != PH_NO_ITERATION)
+        settled_end = ph__min(settled_end, oldest + is_full);
+    return newest_common == PH_NO_ITERATION ? settled_end : ph__max(settled_end, newest_common + 1);
+}
+
+static uint64_t adapt_slack(const struct ph_saved *saved, size_t num_hubs, uint64_t slack)
+{
+    bool is_late = false;
+    for (size_t hub = 0; hub < num_hubs; hub++)
+        is_late |= saved[hub].is_late;
+    if (is_late)
+        return ph__min(2 * slack, MAX_SLACK);
+    return slack > 1 ? slack - ph__divide_up(slack - 1, SLACK_PART) : 1;
+}
+
 struct ph_keep ph__parts_decide(const struct ph_saved *saved, size_t num_hubs, uint64_t *slack)
 {
-    struct ph_keep keep = {
-        .iteration = ph__parts_newest_common(saved, num_hubs), .settled_end = saved[0].settled_end};
-    bool is_late = false;
-    for (size_t hub = 0; hub < num_hubs; hub++) {
-        keep.settled_end = ph__min(keep.settled_end, saved[hub].settled_end);
-        is_late |= saved[hub].is_late;
-    }
-    if (keep.iteration != PH_NO_ITERATION)
-        keep.settled_end = ph__max(keep.settled_end, keep.iteration + 1);
-    if (is_late && *slack < MAX_SLACK)
-        *slack *= 2;
-    keep.next = find_next(saved, num_hubs, *slack);
-    return keep;
+    const uint64_t newest_common = ph__parts_newest_common(saved, num_hubs);
+    *slack = adapt_slack(saved, num_hubs, *slack);
+    return (struct ph_keep){.iteration = newest_common,
+        .settled_end = find_settled_end(saved, num_hubs, newest_common),
+        .next = find_next(saved, num_hubs, *slack)};
 }
 
 /* ---- in frames ---- */

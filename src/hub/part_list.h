@@ -44,17 +44,18 @@ struct ph_saved {
     /* The newest iteration that a chunk has come to, half of PH_HUB_MAX_ITERATION at most, so that the next one can be told; 0 where
      * updates are not counted by iterations. */
     uint64_t most;
-    /* The hub makes no part of an iteration below this any more: where it has none, there will be none. One without chunks, which
-     * makes what it is asked for, stays at the beginning. */
+    /* The hub makes no part of an iteration below this any more: where it has none, there will be none. PH_NO_ITERATION: it has no
+     * chunks, and makes a part of whatever iteration it is asked for. */
     uint64_t settled_end;
     uint64_t every; /* iterations from one part to the next; 0: only on demand, or as each hub likes */
-    bool is_late;   /* it was told the next one too late */
+    bool is_late;   /* it was told the next one when it had passed that */
 };
 
 /* What all hubs hear (KEEP). */
 struct ph_keep {
     uint64_t iteration; /* of the parts to keep; PH_NO_ITERATION: none yet */
-    /* Open parts below this go: some hub will never have the like, or a newer one is kept. */
+    /* Open parts below this go: some hub will never have the like, or a newer one is kept; or a hub has as many as it may, of
+     * which hubs without chunks do not make the like. */
     uint64_t settled_end;
     uint64_t next; /* to make parts of; PH_NO_ITERATION: none */
 };
@@ -63,7 +64,7 @@ struct ph_keep {
 uint64_t ph__parts_newest_common(const struct ph_saved *saved, size_t num_hubs);
 
 /* The answer to what all hubs have said. slack: iterations that the next parts lie ahead of the fastest hub at least; it is 1 at
- * first, and doubles here when a hub was late. */
+ * first, doubles here when a hub was late, and else shrinks a little. */
 struct ph_keep ph__parts_decide(const struct ph_saved *saved, size_t num_hubs, uint64_t *slack);
 
 /* ---- in frames: the readers give PH_ERROR_PEER for what cannot be ---- */

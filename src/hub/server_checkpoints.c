@@ -171,17 +171,13 @@ static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uin
     const bool is_synchronous = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
     saves->is_wanted = false;
     saves->num_begun++;
-    const bool is_there = has_current_checkpoint(tenant, most);
-    if (!is_there && ph__server_has_room(tenant)) {
+    if (!has_current_checkpoint(tenant, most)) {
         ph__tenant_begin_snapshot(tenant, is_synchronous ? most : PH_SNAPSHOT_NOW);
         return;
     }
     ph__tenant_release(tenant);
-    const ph_status status =
-        is_there ? PH_OK
-                 : ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to have the like",
-                       tenant->settings.name, PH_HUB_MAX_OPEN_PARTS);
-    ph__server_answer_waiting(server, tenant, saves->num_begun, status);
+    ph__server_answer_waiting(server, tenant, saves->num_begun, PH_OK);
+    ph__server_announce_parts(server, tenant, false); /* of several hubs, perhaps, one put off for this */
 }
 
 /* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
@@ -207,6 +203,15 @@ static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenan
     }
 }
 
+static ph_status write_snapshot(
+    struct ph_hub_server *server, struct ph_tenant *tenant, const struct ph_checkpoint_order *order)
+{
+    if (!ph__server_has_room(tenant))
+        return ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to have the like",
+            tenant->settings.name, PH_HUB_MAX_OPEN_PARTS);
+    return ph__server_start_task(server, tenant, order, tenant->saves.snapshot);
+}
+
 /* The shards are done with it. */
 static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
@@ -216,7 +221,7 @@ static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant
     struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
     if (ph__tenant_has_parts(tenant))
         order.part = ph__server_name_part(tenant, saves->snapshot);
-    const ph_status status = ph__server_start_task(server, tenant, &order, saves->snapshot);
+    const ph_status status = write_snapshot(server, tenant, &order);
     if (status == PH_OK) {
         saves->snapshot = NULL;
         return;

@@ -195,11 +195,17 @@ static bool find_lead(const struct ph_tenant *tenant, uint32_t *rank_out)
     return false;
 }
 
+/* As in ph_saved. */
+static uint64_t own_settled_end(const struct ph_tenant *tenant)
+{
+    return tenant->layout->sizes.num_here > 0 ? tenant->saves.parts.settled_end : PH_NO_ITERATION;
+}
+
 static struct ph_saved describe(struct ph_tenant *tenant, bool is_late)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    const struct ph_tenant_parts *parts = &tenant->saves.parts;
-    struct ph_saved saved = {.parts = parts->here, .settled_end = parts->settled_end, .is_late = is_late};
+    struct ph_saved saved = {
+        .parts = tenant->saves.parts.here, .settled_end = own_settled_end(tenant), .is_late = is_late};
     if (service->mode != PH_HUB_SYNCHRONOUS)
         return saved;
     saved.every = service->checkpoint_every;
@@ -227,8 +233,7 @@ void ph__server_announce_parts(struct ph_hub_server *server, struct ph_tenant *t
 
 static void settle(struct ph_tenant *tenant, uint64_t iteration)
 {
-    if (tenant->layout->sizes.num_here > 0)
-        tenant->saves.parts.settled_end = ph__max(tenant->saves.parts.settled_end, iteration + 1);
+    tenant->saves.parts.settled_end = ph__max(tenant->saves.parts.settled_end, iteration + 1);
 }
 
 void ph__server_settle_part(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t iteration)
@@ -252,7 +257,7 @@ static void begin_next(struct ph_hub_server *server, struct ph_tenant *tenant, u
     if (next == PH_NO_ITERATION || server->is_ending || saves->is_wanted || saves->is_under_way ||
         saves->snapshot == NULL)
         return;
-    if (ph__server_hold(tenant) <= next && ph__server_has_room(tenant)) {
+    if (ph__server_hold(tenant) <= next) {
         saves->num_begun++;
         saves->parts.asked = next;
         ph__tenant_begin_snapshot(tenant, next);
@@ -272,7 +277,7 @@ static ph_status check_keep(const struct ph_tenant *tenant, uint32_t rank, const
         return ph_fail(PH_ERROR_PEER, "parts of checkpoints are kept by the worker that was told of them");
     if (keep->iteration != PH_NO_ITERATION && !ph__parts_has(&parts->here, keep->iteration))
         return ph_fail(PH_ERROR_PEER, "there is no part of iteration %" PRIu64 " to keep", keep->iteration);
-    if (keep->settled_end > ph__max(parts->settled_end, keep->iteration + 1))
+    if (keep->settled_end > ph__max(own_settled_end(tenant), keep->iteration + 1))
         return ph_fail(PH_ERROR_PEER, "parts up to iteration %" PRIu64 " are not settled", keep->settled_end);
     if (keep->next != PH_NO_ITERATION && (!is_periodic || keep->next % service->checkpoint_every != 0))
         return ph_fail(PH_ERROR_PEER, "no checkpoint is due at iteration %" PRIu64, keep->next);

@@ -63,7 +63,7 @@ struct ph_tenant_parts {
     bool is_chosen; /* `chosen` was: the part that the job goes on from; PH_NO_ITERATION: it begins anew */
     uint64_t chosen;
     uint64_t asked; /* iteration that a part is to be of, for a hub without chunks, which comes to none */
-    uint64_t settled_end;          /* as in ph_saved */
+    uint64_t settled_end;          /* as in ph_saved, for a hub with chunks */
     uint32_t lead, num_unanswered; /* whom SAVED was last sent to, and how many KEEPs it may send */
     bool is_keep_due;              /* `keep` is to be carried out, when no other task is under way */
     struct ph_keep keep;

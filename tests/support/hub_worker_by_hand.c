@@ -7,9 +7,16 @@
 
 enum { TURN_MS = 20, MAX_TURNS = 1000, CHUNK_BYTES = 64, NUM_CHUNKS = 8 };
 
-static const struct ph_hub_key key = {
-    .num_elements = NUM_CHUNKS * CHUNK_BYTES / sizeof(float), .dtype = PH_F32};
-static const struct ph_hub_share share = {.num_hubs = 2};
+static struct ph_hub_key make_key(bool is_one_chunk)
+{
+    const size_t num_chunks = is_one_chunk ? 1 : NUM_CHUNKS;
+    return (struct ph_hub_key){.num_elements = num_chunks * CHUNK_BYTES / sizeof(float), .dtype = PH_F32};
+}
+
+static struct ph_hub_share make_share(const struct hub_worker_by_hand *worker)
+{
+    return (struct ph_hub_share){.hub = worker->has_no_chunks, .num_hubs = 2};
+}
 
 static struct ph_hub_service make_service(void)
 {
@@ -24,10 +31,11 @@ static struct ph_hub_service make_service(void)
 static void write_part(const char *path, uint64_t iteration)
 {
     const struct ph_hub_service service = make_service();
+    const struct ph_hub_key key = make_key(false);
     const struct ph_init_key init = {.num_elements = key.num_elements, .dtype = key.dtype};
     struct ph_service_settings settings;
     struct ph_snapshot *snapshot;
-    ph__service_copy(&service, &share, &settings);
+    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 2}, &settings);
     assert_ok(ph__snapshot_create(&settings, &init, 1, CHUNK_BYTES, &snapshot));
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++)
         snapshot->chunks[i].version = ph__chunk_is_here(&snapshot->layout->chunks[i]) ? iteration : 0;
@@ -87,7 +95,8 @@ static struct ph_control_stream *open_stream(struct ph_hub_server *server)
 
 void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server *server)
 {
-    *worker = (struct hub_worker_by_hand){.server = server, .control = open_stream(server)};
+    worker->server = server;
+    worker->control = open_stream(server);
     hub_by_hand_hear(worker, PH_FRAME_WELCOME);
 }
 
@@ -97,6 +106,7 @@ struct ph_answer hub_by_hand_create(struct hub_worker_by_hand *worker)
     struct ph_wire_writer writer;
     struct ph_answer answer;
     const struct ph_hub_service service = make_service();
+    const struct ph_hub_share share = make_share(worker);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service(&writer, &service, &share);
     hub_by_hand_say(worker, PH_FRAME_CREATE, &writer);
@@ -110,7 +120,7 @@ void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *s
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     const struct ph_join wish = {
-        .name = "job", .nonce = HUB_THREAD_NONCE, .way = PH_WAY_SEVERAL_HUBS, .share = share};
+        .name = "job", .nonce = HUB_THREAD_NONCE, .way = PH_WAY_SEVERAL_HUBS, .share = make_share(worker)};
     hub_by_hand_connect(worker, server);
     assert_int_equal(hub_by_hand_create(worker).status, PH_OK);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -124,6 +134,7 @@ struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker)
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     struct ph_parts parts;
+    const struct ph_hub_key key = make_key(worker->has_no_chunks);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keys(&writer, &key, 1);
     hub_by_hand_say(worker, PH_FRAME_INIT, &writer);
@@ -132,20 +143,30 @@ struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker)
     return parts;
 }
 
-void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration)
+static void say_iteration(struct hub_worker_by_hand *worker, enum ph_hub_frame type, uint64_t iteration)
 {
-    unsigned char bytes[PH_HUB_MAX_BODY];
+    unsigned char bytes[sizeof iteration];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_iteration(&writer, iteration);
-    hub_by_hand_say(worker, PH_FRAME_FROM, &writer);
+    hub_by_hand_say(worker, type, &writer);
+}
+
+void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration)
+{
+    say_iteration(worker, PH_FRAME_FROM, iteration);
+}
+
+void hub_by_hand_say_checkpoint(struct hub_worker_by_hand *worker, uint64_t iteration)
+{
+    say_iteration(worker, PH_FRAME_CHECKPOINT, iteration);
 }
 
 static void attach(struct hub_worker_by_hand *worker)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
-    struct hub_worker_by_hand link;
+    struct hub_worker_by_hand link = {0};
     const struct ph_attach attach = {.token = worker->server->tenants->members[0].token};
     hub_by_hand_connect(&link, worker->server);
     worker->link = link.control;
@@ -187,5 +208,6 @@ void hub_by_hand_end(struct hub_worker_by_hand *worker)
 {
     ph__control_stream_destroy(worker->control);
     ph__control_stream_destroy(worker->link);
+    worker->control = worker->link = NULL;
     hub_turns_take(worker->server);
 }

@@ -1,7 +1,8 @@
 /* A worker of a job that a hub whose turns the test takes (hub_turns.h) shares with another hub, which is not there: it says what the
  * test wants, and nobody else keeps parts of the job's checkpoints.
  *
- * The job: synchronous, of one worker and one key of eight chunks, of which the hub has four; it is the first of two. */
+ * The job: synchronous, of one worker and one key of eight chunks, of which the hub has four; it is the first of two. Or the hub is
+ * the second and has no chunk, for there is only one. */
 #ifndef PH_TEST_HUB_WORKER_BY_HAND_H
 #define PH_TEST_HUB_WORKER_BY_HAND_H
 
@@ -10,11 +11,12 @@
 enum { BY_HAND_PERIOD = 10 }; /* iterations from one checkpoint to the next */
 
 struct hub_worker_by_hand {
+    bool has_no_chunks; /* set before anything else */
     struct ph_hub_server *server;
     struct ph_control_stream *control, *link; /* own their sockets */
 };
 
-/* A part of the job at that iteration, in the folder: the kept one, or an open one. */
+/* A part of the job with chunks at that iteration, in the folder: the kept one, or an open one. */
 void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open);
 
 void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
@@ -31,6 +33,8 @@ struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker);
 /* From the part of that iteration, or PH_NO_ITERATION, up to GO. */
 void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration);
+/* Asks for a checkpoint, at an iteration of the worker's. */
+void hub_by_hand_say_checkpoint(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph_keep *keep);
 struct ph_saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker);
 

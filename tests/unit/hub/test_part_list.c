@@ -106,6 +106,56 @@ static void nothing_is_dropped_that_may_become_whole(void **state)
     assert_true(keep.next == PH_NO_ITERATION);
 }
 
+/* Another hub's disk was full for so long that there is no room any more: the second hub has no chunks. */
+static void what_a_hub_with_chunks_has_not_made_goes(void **state)
+{
+    (void)state;
+    uint64_t slack = 1;
+    struct ph_parts full = make(10, NOTHING);
+    for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS; i++)
+        ph__parts_add(&full, 10 + i);
+    const struct ph_saved saved[3] = {{.parts = full, .settled_end = 75},
+        {.parts = full, .settled_end = PH_NO_ITERATION}, {.parts = make(10, NOTHING), .settled_end = 75}};
+    const struct ph_keep keep = ph__parts_decide(saved, 3, &slack);
+    assert_int_equal(keep.iteration, 10);
+    assert_int_equal(keep.settled_end, 75);
+}
+
+/* A hub without chunks has no iteration behind it, whatever it was asked for last: it may be at work on any. */
+static void what_only_a_hub_without_chunks_has_not_made_stays(void **state)
+{
+    (void)state;
+    uint64_t slack = 1;
+    struct ph_saved saved[3] = {{.parts = make(10, LIST(12, 20, 30)), .settled_end = 31},
+        {.parts = make(10, LIST(40)), .settled_end = PH_NO_ITERATION},
+        {.parts = make(10, LIST(20, 30)), .settled_end = 31}};
+    struct ph_keep keep = ph__parts_decide(saved, 3, &slack);
+    assert_int_equal(keep.iteration, 10);
+    assert_int_equal(keep.settled_end, 20);
+    ph__parts_add(&saved[1].parts, 30);
+    keep = ph__parts_decide(saved, 3, &slack);
+    assert_int_equal(keep.iteration, 30);
+    assert_int_equal(keep.settled_end, 31);
+}
+
+/* ... but for as long as there is room: its own disk may be full. */
+static void the_oldest_of_too_many_parts_goes(void **state)
+{
+    (void)state;
+    uint64_t slack = 1;
+    struct ph_parts full = make(10, NOTHING);
+    for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS; i++)
+        ph__parts_add(&full, 10 + i);
+    struct ph_saved saved[2] = {
+        {.parts = full, .settled_end = 75}, {.parts = make(10, NOTHING), .settled_end = PH_NO_ITERATION}};
+    struct ph_keep keep = ph__parts_decide(saved, 2, &slack);
+    assert_int_equal(keep.iteration, 10);
+    assert_int_equal(keep.settled_end, 12);
+    ph__parts_keep(&saved[0].parts, keep.iteration, keep.settled_end);
+    keep = ph__parts_decide(saved, 2, &slack);
+    assert_int_equal(keep.settled_end, 12);
+}
+
 static void the_next_parts_lie_ahead_of_all_hubs(void **state)
 {
     (void)state;
@@ -137,6 +187,20 @@ static void the_next_parts_lie_ahead_of_a_hub_that_was_late(void **state)
     assert_int_equal(slack, 128);
     for (int i = 0; i < 100; i++)
         assert_true(ph__parts_decide(&saved, 1, &slack).next < told_at + (2u << 20));
+}
+
+/* One slow moment does not keep checkpoints rare for ever; nor is the hub late again soon. */
+static void in_time_the_next_parts_come_nearer_again(void **state)
+{
+    (void)state;
+    uint64_t slack = 128, rounds = 0;
+    const struct ph_saved saved = {.parts = make(0, NOTHING), .most = 50, .every = 1};
+    ph__parts_decide(&saved, 1, &slack);
+    assert_in_range(slack, 120, 127);
+    for (; slack > 1; rounds++)
+        ph__parts_decide(&saved, 1, &slack);
+    assert_in_range(rounds, 20, 1000);
+    assert_int_equal(ph__parts_decide(&saved, 1, &slack).next, 51);
 }
 
 /* ---- in frames ---- */
@@ -210,8 +274,12 @@ int main(void)
         cmocka_unit_test(keeping_one_drops_what_is_settled),
         cmocka_unit_test(the_newest_common_part_is_found),
         cmocka_unit_test(nothing_is_dropped_that_may_become_whole),
+        cmocka_unit_test(what_a_hub_with_chunks_has_not_made_goes),
+        cmocka_unit_test(what_only_a_hub_without_chunks_has_not_made_stays),
+        cmocka_unit_test(the_oldest_of_too_many_parts_goes),
         cmocka_unit_test(the_next_parts_lie_ahead_of_all_hubs),
         cmocka_unit_test(the_next_parts_lie_ahead_of_a_hub_that_was_late),
+        cmocka_unit_test(in_time_the_next_parts_come_nearer_again),
         cmocka_unit_test(what_is_told_is_heard),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

@@ -53,7 +53,7 @@ static void assert_parts(const struct ph_parts *parts, const char *wanted)
 static void a_part_that_is_kept_already_is_offered_so(void **state)
 {
     (void)state;
-    struct trial trial;
+    struct trial trial = {0};
     struct ph_answer answer;
     choose_folder(&trial);
     hub_by_hand_put_part(trial.folder, 2, false);
@@ -91,7 +91,7 @@ static void set_limit(rlim_t num_descriptors)
 static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
 {
     (void)state;
-    struct trial trial;
+    struct trial trial = {0};
     struct rlimit before;
     choose_folder(&trial);
     begin(&trial);
@@ -116,11 +116,115 @@ static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
     end(&trial);
 }
 
+/* ---- while a job runs -------------------------------------------------------------------------------------------- */
+
+/* From the beginning, of which the hub has made its part: it waits to hear what becomes of that. */
+static void begin_job(struct trial *trial)
+{
+    choose_folder(trial);
+    begin(trial);
+    hub_by_hand_join(&trial->worker, trial->server);
+    hub_by_hand_init(&trial->worker);
+    hub_by_hand_go(&trial->worker, PH_NO_ITERATION);
+    const struct ph_saved saved = hub_by_hand_hear_saved(&trial->worker);
+    assert_parts(&saved.parts, "of iteration 0");
+}
+
+static const struct ph_keep next_only = {.iteration = PH_NO_ITERATION, .next = BY_HAND_PERIOD};
+
+static void assert_waits_for_next(const struct trial *trial)
+{
+    const struct ph_tenant_saves *saves = &trial->server->tenants->saves;
+    assert_true(saves->is_under_way);
+    assert_int_equal(saves->version, BY_HAND_PERIOD);
+}
+
+/* It was put off for a checkpoint on demand, of what is on the disk already: so the lead is asked again. */
+static void the_next_part_is_not_forgotten_for_one_that_is_there(void **state)
+{
+    (void)state;
+    struct trial trial = {0};
+    begin_job(&trial);
+    trial.server->tenants->saves.is_wanted = true; /* as while a disk was at work */
+    hub_by_hand_say_keep(&trial.worker, &next_only);
+    const struct ph_saved saved = hub_by_hand_hear_saved(&trial.worker);
+    assert_parts(&saved.parts, "of iteration 0");
+    hub_by_hand_say_keep(&trial.worker, &next_only);
+    assert_waits_for_next(&trial);
+    end(&trial);
+}
+
+/* As if another hub had had none of these. */
+static void fill_room(const struct trial *trial)
+{
+    struct ph_parts *here = &trial->server->tenants->saves.parts.here;
+    here->num_open = 0;
+    for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS; i++)
+        ph__parts_add(here, 100 + i);
+}
+
+/* A hub without room is not late: it may have some when it comes to the next iteration, and till then has settled none. */
+static void a_hub_without_room_waits_for_the_next_iteration_all_the_same(void **state)
+{
+    (void)state;
+    struct trial trial = {0};
+    begin_job(&trial);
+    fill_room(&trial);
+    hub_by_hand_say_keep(&trial.worker, &next_only);
+    assert_waits_for_next(&trial);
+    assert_int_equal(trial.server->tenants->saves.parts.settled_end, 1);
+    assert_int_equal(trial.server->tenants->saves.parts.num_unanswered, 0);
+    end(&trial);
+}
+
+static void who_asks_a_hub_without_room_hears_so_and_so_does_the_lead(void **state)
+{
+    (void)state;
+    struct trial trial = {0};
+    struct ph_answer answer;
+    begin_job(&trial);
+    fill_room(&trial);
+    hub_by_hand_say_checkpoint(&trial.worker, 0);
+    const struct ph_control_frame frame = hub_by_hand_hear(&trial.worker, PH_FRAME_ANSWER);
+    assert_ok(ph__get_answer(frame.body, frame.size, &answer));
+    assert_int_equal(answer.status, PH_ERROR_DISK);
+    assert_non_null(strstr(answer.text, "64 checkpoints wait for other hubs"));
+    const struct ph_saved saved = hub_by_hand_hear_saved(&trial.worker);
+    assert_int_equal(saved.parts.num_open, PH_HUB_MAX_OPEN_PARTS);
+    assert_false(saved.is_late);
+    end(&trial);
+}
+
+/* It makes what it is asked for, be that older than what it has made: so what others have is no matter of its own. */
+static void a_hub_without_chunks_settles_nothing_and_hinders_nothing(void **state)
+{
+    (void)state;
+    struct trial trial = {.worker.has_no_chunks = true};
+    begin_job(&trial);
+    hub_by_hand_say_keep(&trial.worker, &next_only);
+    struct ph_saved saved = hub_by_hand_hear_saved(&trial.worker);
+    assert_parts(&saved.parts, "of iteration 0, 10");
+    assert_true(saved.settled_end == PH_NO_ITERATION);
+    hub_by_hand_say_checkpoint(&trial.worker, 7);
+    saved = hub_by_hand_hear_saved(&trial.worker);
+    assert_parts(&saved.parts, "of iteration 0, 7, 10");
+    const struct ph_keep keep = {.iteration = PH_NO_ITERATION, .settled_end = 8, .next = PH_NO_ITERATION};
+    hub_by_hand_say_keep(&trial.worker, &keep);
+    while (trial.server->tenants->saves.task != NULL)
+        assert_ok(ph__server_turn(trial.server, 20));
+    assert_parts(&trial.server->tenants->saves.parts.here, "of iteration 10");
+    end(&trial);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_that_is_kept_already_is_offered_so),
         cmocka_unit_test(a_part_that_cannot_be_opened_is_not_passed_over),
+        cmocka_unit_test(the_next_part_is_not_forgotten_for_one_that_is_there),
+        cmocka_unit_test(a_hub_without_room_waits_for_the_next_iteration_all_the_same),
+        cmocka_unit_test(who_asks_a_hub_without_room_hears_so_and_so_does_the_lead),
+        cmocka_unit_test(a_hub_without_chunks_settles_nothing_and_hinders_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
