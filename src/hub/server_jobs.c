@@ -57,6 +57,16 @@ static void forget_member(struct ph_tenant *tenant, uint32_t rank)
     }
 }
 
+/* Whoever has asked for the service's end is done, but this worker is not, and may come back for what the others have had. */
+static void keep_service(struct ph_hub_server *server, struct ph_tenant *tenant, const char *why)
+{
+    if (!tenant->must_end)
+        return;
+    tenant->must_end = false;
+    ph__server_answer_waiting(server, tenant, UINT64_MAX,
+        ph_fail(PH_ERROR_PEER, "service '%s' is still there: %s", tenant->settings.name, why));
+}
+
 static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank, const char *why)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -78,6 +88,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
         return;
     }
     tenant->members[rank].session = NULL;
+    keep_service(server, tenant, text);
     ph__server_end_run(server, tenant, PH_ERROR_PEER, text);
 }
 
@@ -112,7 +123,7 @@ static ph_status check_join(
     if (session->tenant != NULL)
         return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
     PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
-    if (tenant == NULL || tenant->state == PH_TENANT_ENDING || tenant->settings.service.nonce != join->nonce)
+    if (tenant == NULL || ph__tenant_is_ending(tenant) || tenant->settings.service.nonce != join->nonce)
         return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
     PH_TRY(ph__server_check_share(tenant, &join->share));
     if (join->rank >= tenant->settings.service.num_workers)

@@ -88,7 +88,7 @@ static ph_status create_service(
     PH_TRY(ph__server_look_for(server, service->name, tenant_out));
     const struct ph_tenant *tenant = *tenant_out;
     if (tenant != NULL) {
-        if (tenant->state == PH_TENANT_ENDING)
+        if (ph__tenant_is_ending(tenant))
             return ph_fail(PH_ERROR_USAGE, "service '%s' is just being destroyed", service->name);
         if (tenant->settings.service.nonce != service->nonce)
             return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);

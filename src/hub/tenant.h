@@ -131,6 +131,12 @@ static inline bool ph__tenant_has_parts(const struct ph_tenant *tenant)
     return tenant->settings.share.num_hubs > 1;
 }
 
+/* Whether it is being destroyed: nobody joins it any more. */
+static inline bool ph__tenant_is_ending(const struct ph_tenant *tenant)
+{
+    return tenant->must_end || tenant->state == PH_TENANT_ENDING;
+}
+
 /* The settings are copied. PH_ERROR_MEMORY. */
 ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out);
 void ph__tenant_destroy(struct ph_tenant *tenant); /* one that is not running */
