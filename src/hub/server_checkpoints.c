@@ -478,6 +478,8 @@ void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
 void ph__server_save_all(struct ph_hub_server *server)
 {
     server->is_ending = true;
+    if (server->options.checkpoint_folder == NULL)
+        return;
     for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
         next = tenant->next;
         /* Hubs that share a job end at different moments: what each saved then would not fit together. */

@@ -174,12 +174,30 @@ static void no_more_files_are_taken_up_than_there_may_be_jobs(void **state)
     assert_non_null(strstr(log_text, "1 jobs already"));
 }
 
+/* Else its end would wait for a checkpoint that nobody makes. */
+static void a_hub_without_a_folder_saves_nothing_at_its_end(void **state)
+{
+    (void)state;
+    struct ph_service_settings settings;
+    struct ph_tenant *tenant;
+    struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
+    const struct ph_hub_service service = hub_thread_service("job", 2);
+    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    assert_ok(ph__tenant_create(&settings, &tenant));
+    ph__server_add_tenant(server, tenant);
+    tenant->is_going = true;
+    ph__server_save_all(server);
+    assert_false(ph__server_is_saving(server, true));
+    ph_hub_server_destroy(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_who_wait_hear_the_same_reason),
         cmocka_unit_test(a_service_that_is_destroyed_twice_ends_once),
         cmocka_unit_test(without_its_nonce_a_service_is_ended_over_the_local_socket_alone),
+        cmocka_unit_test(a_hub_without_a_folder_saves_nothing_at_its_end),
         cmocka_unit_test(no_more_files_are_taken_up_than_there_may_be_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
