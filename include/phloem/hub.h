@@ -121,8 +121,8 @@ struct ph_hub_service {
     bool is_mean; /* the sum is divided by the number of its gradients */
     float
         clip_norm; /* > 0: gradients of all keys together are scaled down to this norm; PH_HUB_SYNCHRONOUS */
-    /* A multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: the hub's choice; with clip_norm, whose bits follow it, 32 KiB unless
-     * the hub has a setting. */
+    /* A multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES; a job has up to 2^20 chunks. 0: the hub's choice; with clip_norm, whose bits
+     * follow it, 32 KiB unless the hub has a setting, and more where there were too many. */
     uint32_t chunk_bytes;
     uint32_t
         depth; /* 1 or 2: iterations of a key that a worker may have under way; each costs memory. 0 means 1 */
@@ -151,9 +151,9 @@ struct ph_hub_options { /* zero-initialised but for address: the defaults */
 /* Several hubs: the chunks of all keys are spread over the hubs of the list, about as many bytes to each, and every worker has
  * connections to all of them, over TCP: asking for PH_HUB_SHARED_MEMORY is PH_ERROR_USAGE. Bits are those of one hub. All calls name
  * all hubs, in one order; the nonce, the secret and the settings are the same everywhere, and what one hub says against it
- * is told with its address. The chunks are of one size: the service's, the hubs' own, or else 32 KiB. clip_norm is refused with
- * PH_ERROR_USAGE, for the norm is that of all keys. The end of one hub is PH_ERROR_PEER for all workers. After an error of
- * ph_hub_init a client can only be destroyed.
+ * is told with its address. The chunks are of one size: the service's, the hubs' own, or else 32 KiB, and more where there were too
+ * many. clip_norm is refused with PH_ERROR_USAGE, for the norm is that of all keys. The end of one hub is PH_ERROR_PEER for all
+ * workers. After an error of ph_hub_init a client can only be destroyed.
  *
  * Each hub keeps the parts of checkpoints that are of its own chunks, in a folder of its own. ph_hub_checkpoint between two iterations
  * makes parts of one iteration, and so does checkpoint_every in synchronous jobs; of other jobs they rarely are. Whoever is killed, and

@@ -7,6 +7,7 @@
 
 #include "base/sizes.h"
 #include "hub/autotune_measure.h"
+#include "hub/layout.h"
 
 #define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
 #define CLEARLY .95     /* of the default's time, or less */
@@ -87,6 +88,14 @@ uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t n
     return limit < chunk_bytes ? limit : chunk_bytes;
 }
 
+uint32_t ph__autotune_fit(uint32_t chunk_bytes, uint64_t num_bytes)
+{
+    const uint64_t most = PH_LAYOUT_MAX_CHUNKS - PH_LAYOUT_MAX_KEYS; /* each key's last may be short */
+    while (num_bytes / chunk_bytes > most && chunk_bytes < PH_HUB_MAX_CHUNK_BYTES)
+        chunk_bytes *= 2;
+    return chunk_bytes;
+}
+
 /* ---- of a hub ---- */
 
 /* As of large jobs: tenant.c. */
@@ -125,11 +134,13 @@ uint32_t ph__autotune_chunk_bytes(struct ph_autotune *tuning, const struct ph_au
         return job->wanted_bytes;
     if (tuning->hub_bytes > 0)
         return tuning->hub_bytes;
-    if (job->needs_default)
-        return PH_AUTOTUNE_DEFAULT_BYTES;
+    if (job->clips || job->is_of_several_hubs)
+        return ph__autotune_fit(PH_AUTOTUNE_DEFAULT_BYTES, job->num_bytes);
     if (!tuning->paths[job->path].is_measured)
         measure_path(tuning, job->path);
-    return ph__autotune_limit(tuning->paths[job->path].chunk_bytes, job->num_bytes, job->num_cores);
+    const uint32_t chunk_bytes =
+        ph__autotune_limit(tuning->paths[job->path].chunk_bytes, job->num_bytes, job->num_cores);
+    return ph__autotune_fit(chunk_bytes, job->num_bytes);
 }
 
 void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_autotune_job *job,
@@ -140,7 +151,9 @@ void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_aut
         why = "named by the job, or kept by its checkpoint";
     else if (tuning->hub_bytes > 0)
         why = "the hub's setting";
-    else if (job->needs_default)
+    else if (job->is_of_several_hubs)
+        why = "the same on all hubs that share the job";
+    else if (job->clips)
         why = "the same on every hub, for bits that follow it";
     else if (tuning->paths[job->path].is_measured)
         why = tuning->paths[job->path].why;

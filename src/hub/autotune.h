@@ -45,6 +45,9 @@ uint32_t ph__autotune_choose(
 /* The same, or less where a job is so small that not each core thread would get 8 chunks; a power of two then, 4 KiB at least. */
 uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores);
 
+/* The same, or doubled until a job of so many bytes has no more chunks than there may be. */
+uint32_t ph__autotune_fit(uint32_t chunk_bytes, uint64_t num_bytes);
+
 struct ph_autotune { /* zero-initialised but for kernels */
     const struct ph_kernels *kernels;
     enum ph_hub_results results;
@@ -61,7 +64,9 @@ struct ph_autotune_job {
     enum ph_autotune_path path;
     uint64_t num_bytes; /* of a worker's gradients */
     uint16_t num_cores;
-    bool needs_default; /* its bits follow the size, or nothing does, or several hubs have to agree */
+    /* Nothing is measured for it where: */
+    bool clips;              /* its bits follow the size */
+    bool is_of_several_hubs; /* these have to agree, without knowing of each other */
 };
 
 /* May measure, for about a tenth of a second of its thread and with some 24 MiB of memory; where that fails the default is taken. */

@@ -27,7 +27,8 @@
 #define PH_ELSEWHERE UINT16_MAX /* where a chunk lives that is another hub's */
 
 #define PH_LAYOUT_MAX_KEYS ((size_t)1 << 16)
-#define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 24) /* of all keys together */
+/* Of all keys together: a hub's control thread lays out and spreads a job's chunks at a stretch, while other jobs wait for it. */
+#define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 20)
 
 /* What a job asks for. */
 struct ph_layout_key {

@@ -11,6 +11,8 @@ struct item {
     size_t size, index;
 };
 
+_Static_assert(sizeof(struct item) == PH_PARTITION_ITEM_BYTES, "partition.h tells what an item takes");
+
 static int largest_first(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;

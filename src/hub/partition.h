@@ -14,6 +14,8 @@
 
 #include "phloem/status.h"
 
+#define PH_PARTITION_ITEM_BYTES (2 * sizeof(size_t)) /* of memory, for each item while they are sorted */
+
 /* sizes: (num_items), in any unit. bins_out: (num_items) the bin of each. loads_out: (num_bins) the sum of the sizes in each.
  * The same sizes always give the same bins: among equal items the first comes first, among equal loads the first bin is
  * taken. O(num_items (log num_items + log num_bins)). num_bins is in 1 .. UINT32_MAX.

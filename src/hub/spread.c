@@ -83,6 +83,13 @@ ph_status ph__spread_share(
     return status;
 }
 
+size_t ph__spread_bytes(size_t num_chunks)
+{
+    const struct scratch *scratch = NULL; /* for sizes alone */
+    return num_chunks * (sizeof(uint16_t) + sizeof *scratch->sizes + sizeof *scratch->chunks +
+                            sizeof *scratch->bins + PH_PARTITION_ITEM_BYTES);
+}
+
 /* ---- lists ---- */
 
 /* first[b + 1] is where the next chunk of bin b goes, and so in the end where its list ends. */

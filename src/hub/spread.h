@@ -21,6 +21,9 @@ ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *grou
 ph_status ph__spread_share(
     const struct ph_layout *layout, const struct ph_hub_share *share, uint16_t num_cores, uint16_t *bins_out);
 
+/* Memory that either takes while it is at work, at most. */
+size_t ph__spread_bytes(size_t num_chunks);
+
 /* The other way round: bin b has the chunks[first[b] .. first[b + 1]), ascending. */
 struct ph_chunk_lists {
     uint32_t *chunks; /* (first[num_bins]); those elsewhere are in none */

@@ -75,7 +75,8 @@ static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
     struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
         .path = ph__tenant_sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
         .num_cores = tenant->num_cores,
-        .needs_default = service->clip_norm > 0 || tenant->settings.share.num_hubs > 1};
+        .clips = service->clip_norm > 0,
+        .is_of_several_hubs = tenant->settings.share.num_hubs > 1};
     if (tenant->is_restored)
         job.wanted_bytes = (uint32_t)tenant->saves.snapshot->layout->chunk_bytes;
     for (size_t i = 0; i < tenant->num_keys; i++)

@@ -172,7 +172,7 @@ struct ph_job_memory_options ph__tenant_memory_options(
     const struct ph_tenant *tenant, const struct ph_tenant_options *options); /* without a layout */
 size_t ph__tenant_ring_capacity(const struct ph_tenant *tenant, size_t num_fullest);
 /* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core thread has so many
- * chunks. PH_ERROR_MEMORY beyond max_bytes. */
+ * chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment, are beyond max_bytes. */
 ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
     const struct ph_layout_sizes *sizes, size_t num_fullest);
 

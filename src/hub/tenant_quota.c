@@ -2,6 +2,7 @@
 #include "base/sizes.h"
 #include "hub/optimizer_slots.h"
 #include "hub/shard_trace.h"
+#include "hub/spread.h"
 #include "hub/tenant.h"
 #include "net/tcp_link.h"
 
@@ -102,9 +103,10 @@ ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenan
         bytes += ph__snapshot_bytes(&tenant->settings, sizes);
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
         bytes += worker_bytes(tenant, i, sizes->gradient_bytes, ring_capacity);
-    if (bytes > max_bytes)
+    const uint64_t at_most = bytes + ph__spread_bytes(sizes->num_chunks); /* while they are spread */
+    if (at_most > max_bytes)
         return ph_fail(PH_ERROR_MEMORY, "service '%s' takes %llu bytes on the hub, and %llu are left for it",
-            tenant->settings.name, (unsigned long long)bytes, (unsigned long long)max_bytes);
+            tenant->settings.name, (unsigned long long)at_most, (unsigned long long)max_bytes);
     tenant->num_bytes = bytes;
     return PH_OK;
 }

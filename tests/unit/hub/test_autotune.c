@@ -183,15 +183,34 @@ static void chunks_do_not_become_tiny(void **state)
 
 /* ---- a hub's jobs ---- */
 
+/* 2^20 of all of its keys, of which each may have one that is cut short. */
+static void a_very_large_job_has_larger_chunks(void **state)
+{
+    struct ph_autotune tuning = {0};
+    struct ph_autotune_job job = {.num_bytes = (uint64_t)30 << 30, .num_cores = 1, .clips = true};
+    (void)state;
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
+    job.num_bytes++;
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
+    job.num_bytes += 32 * KIB;
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 64 * KIB);
+    assert_int_equal(ph__autotune_fit(8 * KIB, (uint64_t)32 << 30), 64 * KIB);
+    assert_int_equal(ph__autotune_fit(8 * KIB, UINT64_MAX), PH_HUB_MAX_CHUNK_BYTES);
+}
+
 static void only_a_job_that_names_no_size_is_measured(void **state)
 {
     struct ph_autotune tuning = {0}; /* without kernels nothing can be measured */
-    struct ph_autotune_job job = {.num_bytes = 4, .num_cores = 1, .needs_default = true};
+    struct ph_autotune_job job = {.num_bytes = 4, .num_cores = 1, .clips = true};
     char text[PH_AUTOTUNE_TEXT_BYTES];
     (void)state;
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
     ph__autotune_describe(&tuning, &job, text);
-    assert_non_null(strstr(text, "every hub"));
+    assert_non_null(strstr(text, "for bits that follow it"));
+    job = (struct ph_autotune_job){.num_bytes = 4, .num_cores = 1, .is_of_several_hubs = true};
+    assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
+    ph__autotune_describe(&tuning, &job, text);
+    assert_non_null(strstr(text, "all hubs that share the job"));
     tuning.hub_bytes = 640;
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 640);
     ph__autotune_describe(&tuning, &job, text);
@@ -316,6 +335,7 @@ int main(void)
         cmocka_unit_test(noise_is_the_default),
         cmocka_unit_test(each_core_thread_gets_several_chunks),
         cmocka_unit_test(chunks_do_not_become_tiny),
+        cmocka_unit_test(a_very_large_job_has_larger_chunks),
         cmocka_unit_test(only_a_job_that_names_no_size_is_measured),
         cmocka_unit_test(workers_are_told_what_was_named),
         cmocka_unit_test(workers_are_told_what_was_measured),

@@ -424,7 +424,7 @@ static void a_snapshot_takes_what_was_measured(void **state)
     assert_ok(ph__snapshot_measure(&settings, keys, NUM_KEYS, CHUNK_BYTES, &bytes));
     assert_true(bytes > 0 && bytes < snapshot->num_bytes);
     ph__snapshot_destroy(snapshot);
-    const struct ph_init_key large = {.num_elements = (size_t)1 << 27, .dtype = PH_F32};
+    const struct ph_init_key large = {.num_elements = (size_t)1 << 24, .dtype = PH_F32};
     settings.share = (struct ph_hub_share){.num_hubs = 1};
     assert_ok(ph__snapshot_measure(&settings, &large, 1, CHUNK_BYTES, &bytes));
     assert_true(bytes > 3 * large.num_elements * sizeof(float));

@@ -127,7 +127,7 @@ static void a_job_of_too_many_chunks_is_refused_before_they_are_placed(void **st
     (void)state;
     struct hub_thread hub;
     struct ph_hub_client *client;
-    const struct ph_hub_key key = {.num_elements = (size_t)1 << 26, .dtype = PH_F32};
+    const struct ph_hub_key key = {.num_elements = (size_t)1 << 24, .dtype = PH_F32};
     hub_thread_begin(&hub, (struct ph_hub_server_options){.max_bytes = (uint64_t)1 << 20});
     struct ph_hub_service service = hub_thread_service("crumbs", 1);
     service.chunk_bytes = PH_ALIGNMENT;

@@ -35,7 +35,7 @@ static struct ph_tenant *make_tenant(const struct ph_hub_service *service, enum 
     return tenant;
 }
 
-static void build(struct ph_tenant *tenant, bool has_snapshots)
+static ph_status build_within(struct ph_tenant *tenant, bool has_snapshots, uint64_t max_bytes)
 {
     enum ph_isa isa;
     assert_ok(ph__cpu_isa(&isa));
@@ -43,9 +43,14 @@ static void build(struct ph_tenant *tenant, bool has_snapshots)
     const struct ph_tenant_options options = {.num_cores = NUM_CORES,
         .kernels = tuning.kernels,
         .tuning = &tuning,
-        .max_bytes = UINT64_MAX,
+        .max_bytes = max_bytes,
         .has_snapshots = has_snapshots};
-    assert_ok(ph__tenant_build(tenant, &options));
+    return ph__tenant_build(tenant, &options);
+}
+
+static void build(struct ph_tenant *tenant, bool has_snapshots)
+{
+    assert_ok(build_within(tenant, has_snapshots, UINT64_MAX));
     for (uint16_t core = 0; core < NUM_CORES; core++) {
         int ends[2];
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
@@ -83,12 +88,32 @@ static void what_is_counted_is_what_is_given(void **state)
     check_bytes(&service, PH_F16, true);
 }
 
-/* A key of 1 GiB in chunks of 64 bytes: their books alone are more than that. */
+static void spreading_the_chunks_counts_while_it_lasts(void **state)
+{
+    (void)state;
+    struct ph_hub_service service = hub_thread_service("job", NUM_WORKERS);
+    service.chunk_bytes = CHUNK_BYTES;
+    struct ph_tenant *tenant = make_tenant(&service, PH_F32);
+    assert_ok(build_within(tenant, false, UINT64_MAX));
+    const uint64_t lasting = tenant->num_bytes;
+    const uint64_t passing = ph__spread_bytes(tenant->layout->sizes.num_chunks);
+    assert_true(passing >= 30 * tenant->layout->sizes.num_chunks);
+    ph__tenant_destroy(tenant);
+    tenant = make_tenant(&service, PH_F32);
+    assert_fails(build_within(tenant, false, lasting + passing - 1), PH_ERROR_MEMORY, "are left for it");
+    ph__tenant_destroy(tenant);
+    tenant = make_tenant(&service, PH_F32);
+    assert_ok(build_within(tenant, false, lasting + passing));
+    assert_true(tenant->num_bytes == lasting);
+    ph__tenant_destroy(tenant);
+}
+
+/* A key of 64 MiB in chunks of 64 bytes: their books alone are more than that. */
 static void too_many_chunks_are_refused_before_there_are_any(void **state)
 {
     (void)state;
     static const uint64_t max_bytes = 64u << 20;
-    const struct ph_hub_key key = {.num_elements = (size_t)1 << 28, .dtype = PH_F32};
+    const struct ph_hub_key key = {.num_elements = (size_t)1 << 24, .dtype = PH_F32};
     struct hub_thread hub;
     struct ph_hub_client *client;
     hub_thread_begin(&hub, (struct ph_hub_server_options){.max_bytes = max_bytes});
@@ -108,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_chunks_are_refused_before_there_are_any),
         cmocka_unit_test(what_is_counted_is_what_is_given),
+        cmocka_unit_test(spreading_the_chunks_counts_while_it_lasts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
