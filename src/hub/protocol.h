@@ -202,8 +202,10 @@ ph_status ph__service_check_name(const char *name); /* of these its name alone *
 /* ... and of one that several hubs share. */
 ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share);
 
-/* Of a service that was checked. What its mode or an optimizer's kind makes no use of becomes 0: services are the same when copies are. */
+/* Of a service that was checked. What its mode or an optimizer's kind makes no use of becomes 0. */
 void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
     struct ph_service_settings *settings_out);
+/* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints. */
+bool ph__service_is_same(const struct ph_service_settings *a, const struct ph_service_settings *b);
 
 #endif

@@ -21,17 +21,6 @@
 
 /* ---- what lies in the folder ---- */
 
-static bool is_same_service(const struct ph_service_settings *a, const struct ph_service_settings *b)
-{
-    unsigned char bytes[2][PH_HUB_MAX_BODY];
-    struct ph_wire_writer writers[2];
-    ph__wire_writer_init(&writers[0], bytes[0], sizeof bytes[0]);
-    ph__wire_writer_init(&writers[1], bytes[1], sizeof bytes[1]);
-    ph__put_service(&writers[0], &a->service, &a->share);
-    ph__put_service(&writers[1], &b->service, &b->share);
-    return writers[0].used == writers[1].used && memcmp(bytes[0], bytes[1], writers[0].used) == 0;
-}
-
 /* One that is there and cannot be opened may be whole: that is no reason to do without it. */
 static ph_status check_opening(const char *path)
 {
@@ -50,7 +39,7 @@ static ph_status take_part(struct ph_tenant *tenant, const char *path, uint64_t 
     PH_TRY(check_opening(path));
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     if (head.num_keys == 0 || head.iteration != iteration ||
-        !is_same_service(&head.settings, &tenant->settings))
+        !ph__service_is_same(&head.settings, &tenant->settings))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: no part of service '%s' at iteration %" PRIu64, path,
             tenant->settings.name, iteration);
     if (!ph__server_has_room(tenant))

@@ -13,25 +13,6 @@ static struct ph_tenant *find_tenant(const struct ph_hub_server *server, const c
     return NULL;
 }
 
-static bool is_same_optimizer(const struct ph_hub_optimizer *a, const struct ph_hub_optimizer *b)
-{
-    return a->is_none == b->is_none && a->kind == b->kind && a->is_nesterov == b->is_nesterov &&
-           a->learning_rate == b->learning_rate && a->momentum == b->momentum && a->beta1 == b->beta1 &&
-           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->l2 == b->l2 &&
-           a->weight_decay == b->weight_decay;
-}
-
-static bool is_same_service(const struct ph_hub_service *a, const struct ph_hub_service *b)
-{
-    bool is_same = a->num_workers == b->num_workers && a->mode == b->mode && a->staleness == b->staleness &&
-                   a->order == b->order && a->on_death == b->on_death && a->is_mean == b->is_mean &&
-                   a->clip_norm == b->clip_norm && a->chunk_bytes == b->chunk_bytes && a->depth == b->depth &&
-                   a->checkpoint_every == b->checkpoint_every && a->num_optimizers == b->num_optimizers;
-    for (size_t i = 0; is_same && i < a->num_optimizers; i++)
-        is_same = is_same_optimizer(&a->optimizers[i], &b->optimizers[i]);
-    return is_same;
-}
-
 ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out)
 {
     *tenant_out = find_tenant(server, name);
@@ -93,7 +74,7 @@ static ph_status create_service(
         if (tenant->settings.service.nonce != service->nonce)
             return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);
         PH_TRY(ph__server_check_share(tenant, &settings->share));
-        if (!is_same_service(&tenant->settings.service, service))
+        if (!ph__service_is_same(&tenant->settings, settings))
             return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);
         return PH_OK;
     }

@@ -137,3 +137,14 @@ void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_
     if (settings_out->service.depth == 0)
         settings_out->service.depth = 1;
 }
+
+bool ph__service_is_same(const struct ph_service_settings *a, const struct ph_service_settings *b)
+{
+    unsigned char bytes[2][PH_HUB_MAX_BODY];
+    struct ph_wire_writer writers[2];
+    ph__wire_writer_init(&writers[0], bytes[0], sizeof bytes[0]);
+    ph__wire_writer_init(&writers[1], bytes[1], sizeof bytes[1]);
+    ph__put_service(&writers[0], &a->service, &a->share);
+    ph__put_service(&writers[1], &b->service, &b->share);
+    return writers[0].used == writers[1].used && memcmp(bytes[0], bytes[1], writers[0].used) == 0;
+}

@@ -126,12 +126,35 @@ static void staleness_counts_where_it_is_bounded(void **state)
     assert_int_equal(settings.service.staleness, 3);
 }
 
+static void a_service_is_the_same_in_the_same_share_alone(void **state)
+{
+    (void)state;
+    static struct ph_service_settings first, second;
+    const struct ph_hub_share share = {.num_hubs = 2}, other_share = {.hub = 1, .num_hubs = 2};
+    struct ph_hub_optimizer odd = full(PH_SGD);
+    struct ph_hub_service service = service_with(&odd);
+    ph__service_copy(&service, &share, &first);
+    odd.momentum = NAN; /* which makes no difference */
+    ph__service_copy(&service, &share, &second);
+    assert_true(ph__service_is_same(&first, &second));
+    ph__service_copy(&service, &other_share, &second);
+    assert_false(ph__service_is_same(&first, &second));
+    service.checkpoint_every++;
+    ph__service_copy(&service, &share, &second);
+    assert_false(ph__service_is_same(&first, &second));
+    service.checkpoint_every--;
+    odd.l2 = 4;
+    ph__service_copy(&service, &share, &second);
+    assert_false(ph__service_is_same(&first, &second));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_that_cannot_be_are_named),
         cmocka_unit_test(a_service_names_its_optimizers),
         cmocka_unit_test(what_a_kind_does_not_use_is_ignored),
+        cmocka_unit_test(a_service_is_the_same_in_the_same_share_alone),
         cmocka_unit_test(staleness_counts_where_it_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
