@@ -175,10 +175,9 @@ static ph_status link_tcp(struct trial *trial, uint32_t worker)
 
 /* ---- making it ---- */
 
-static void worker_failed(void *context, uint32_t worker, ph_status status)
+static void worker_failed(void *context, uint32_t worker)
 {
     (void)worker;
-    (void)status;
     ((struct trial *)context)->has_failed = true;
 }
 

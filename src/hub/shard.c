@@ -67,9 +67,8 @@ static size_t move_links(struct ph_shard *shard, size_t max_messages)
         size_t moved = 0;
         if (link->link == NULL || link->has_failed)
             continue;
-        const ph_status status = ph__link_progress(link->link, max_messages, &moved);
-        if (status != PH_OK)
-            ph__shard_fail_worker(shard, worker, status);
+        if (ph__link_progress(link->link, max_messages, &moved) != PH_OK)
+            ph__shard_fail_worker(shard, worker);
         else
             num_moved += moved;
     }
@@ -102,13 +101,13 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
 
 /* ---- workers ---- */
 
-void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status status)
+void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker)
 {
     struct ph_shard_link *link = &shard->links[worker];
     if (link->has_failed)
         return;
     link->has_failed = true;
-    shard->callbacks.worker_failed(shard->callbacks.context, worker, status);
+    shard->callbacks.worker_failed(shard->callbacks.context, worker);
 }
 
 void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads)
@@ -180,10 +179,9 @@ static void fail_those_ahead(struct ph_shard *shard, uint32_t chunk)
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (!ph__shard_is_live(shard, worker))
             continue;
-        const ph_status status =
-            ph__shard_check_nobody_left(shard, chunk, ph__request(shard->job->memory, chunk, worker)->pushed);
-        if (status != PH_OK)
-            ph__shard_fail_worker(shard, worker, status);
+        const uint64_t pushed = ph__request(shard->job->memory, chunk, worker)->pushed;
+        if (ph__shard_check_nobody_left(shard, chunk, pushed) != PH_OK)
+            ph__shard_fail_worker(shard, worker);
     }
 }
 

@@ -70,7 +70,7 @@ struct ph_shard_callbacks {
     void (*wake_others)(void *context);
     /* A worker has broken the rules or its link has: ph_error_text() says how. Called once for each; its link is not used
      * any more. Iterations wait for it until it is removed, which has to be later: the shard is at work. */
-    void (*worker_failed)(void *context, uint32_t worker, ph_status status);
+    void (*worker_failed)(void *context, uint32_t worker);
     void (*touched)(void *context); /* after ph__shard_begin_touch: it is done */
     /* A snapshot has all chunks of this shard, or they have all been read back from one. */
     void (*copied)(void *context);
@@ -113,8 +113,8 @@ void ph__shard_begin_touch(struct ph_shard *shard);
  * bytes_out: gone through, and carried to and from workers elsewhere. */
 size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
 
-/* Before its thread sleeps: from now on links ring. false: something has come meanwhile, or there is work left. Afterwards end_sleep, always; a link
- * whose other side has gone fails then. In between the thread waits at an epoll that watches the shard. */
+/* Before its thread sleeps: from now on links ring. false: something has come meanwhile, or there is work left. Afterwards end_sleep,
+ * always; a link whose other side has gone fails then. In between the thread waits at an epoll that watches the shard. */
 bool ph__shard_begin_sleep(struct ph_shard *shard);
 void ph__shard_end_sleep(struct ph_shard *shard);
 ph_status ph__shard_watch_links(const struct ph_shard *shard, int epoll); /* all its links. PH_ERROR_MEMORY */

@@ -49,7 +49,7 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
         state->num_sending[message.flags]--;
         request->num_sending[message.flags]--;
     }
-    ph__shard_fail_worker(shard, worker, status);
+    ph__shard_fail_worker(shard, worker);
 }
 
 static void answer_push(struct ph_shard *shard, uint32_t chunk, uint32_t worker)

@@ -34,8 +34,10 @@ bool ph__shard_begin_sleep(struct ph_shard *shard)
 void ph__shard_end_sleep(struct ph_shard *shard)
 {
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
-        if (is_moved(&shard->links[worker]) && !ph__link_end_sleep(shard->links[worker].link))
-            ph__shard_fail_worker(shard, worker, ph_fail(PH_ERROR_PEER, "its process has ended"));
+        if (!is_moved(&shard->links[worker]) || ph__link_end_sleep(shard->links[worker].link))
+            continue;
+        ph_fail(PH_ERROR_PEER, "its process has ended");
+        ph__shard_fail_worker(shard, worker);
     }
 }
 

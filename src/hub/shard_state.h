@@ -101,7 +101,8 @@ void ph__shard_add_work(
 void ph__shard_consider(struct ph_shard *shard, uint32_t chunk);
 /* ... of the worker's gradients, where each is work of its own. */
 void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker);
-void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker, ph_status status);
+/* ph_error_text() says how. */
+void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker);
 
 /* ---- shard_message.c ---- */
 
@@ -143,6 +144,7 @@ void ph__shard_copy_chunk(struct ph_shard *shard, uint32_t chunk); /* because it
 void ph__shard_reach_version(struct ph_shard *shard, uint32_t chunk);
 void ph__shard_work_copy(struct ph_shard *shard, uint32_t chunk);
 void ph__shard_work_restore(struct ph_shard *shard, uint32_t chunk);
+
 /* ---- shard_touch.c ---- */
 
 /* Touches about max_bytes. Returns chunks. */

@@ -163,10 +163,9 @@ static void wake_others(void *context)
     ph__core_wake_others(part->tenant->cores[part->core]);
 }
 
-static void worker_failed(void *context, uint32_t worker, ph_status status)
+static void worker_failed(void *context, uint32_t worker)
 {
     const struct ph_tenant_part *part = context;
-    (void)status;
     part->failure(part->context, part->tenant, worker);
 }
 

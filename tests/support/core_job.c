@@ -10,11 +10,10 @@
 
 /* ---- the job ---- */
 
-static void worker_failed(void *context, uint32_t worker, ph_status status)
+static void worker_failed(void *context, uint32_t worker)
 {
     struct core_job *job = context;
     (void)worker;
-    (void)status;
     atomic_fetch_add(&job->num_failures, 1);
 }
 
