@@ -261,8 +261,8 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
     uint64_t max_job_bytes; /* of one job; 0: no other limit */
     uint32_t max_jobs;      /* 0: 64 */
-    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job begins, and less for
-     * small jobs. */
+    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job
+     * begins, and less for small jobs. */
     uint32_t chunk_bytes;
     const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
     const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */

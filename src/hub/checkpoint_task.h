@@ -27,7 +27,8 @@ ph_status ph__checkpoint_task_start(const struct ph_checkpoint_order *order, con
 
 bool ph__checkpoint_task_is_done(const struct ph_checkpoint_task *task); /* any thread */
 struct ph_checkpoint_order ph__checkpoint_task_order(const struct ph_checkpoint_task *task);
-/* When it is done: whether the part that was read or to be kept is the kept one, be it that removing others has failed: ph__job_parts_keep(). */
+/* When it is done: whether the part that was read, or to be kept, is the kept one, even if removing others has failed
+ * (ph__job_parts_keep). */
 bool ph__checkpoint_task_has_kept(const struct ph_checkpoint_task *task);
 size_t ph__checkpoint_task_bytes(const struct ph_checkpoint_task *task); /* of its snapshot */
 

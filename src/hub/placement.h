@@ -96,7 +96,8 @@ ph_status ph__placement_pin_self(uint32_t processor);
 
 enum { PH_THREAD_PLACE_TEXT_BYTES = 160 };
 
-/* "processor 3, core 1, node 0, interface eth0", without the last where none was chosen, for the machine that the placement was planned for. Returns `text`. */
+/* "processor 3, core 1, node 0, interface eth0", without the last where none was chosen, for the machine that the placement was
+ * planned for. Returns `text`. */
 const char *ph__thread_place_text(const struct ph_machine *machine, const struct ph_placement *placement,
     size_t thread, char text[PH_THREAD_PLACE_TEXT_BYTES]);
 

@@ -40,8 +40,8 @@ void ph__snapshot_destroy(struct ph_snapshot *snapshot); /* NULL is fine */
 /* What one of a job with these settings and this layout takes. */
 size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const struct ph_layout_sizes *sizes);
 
-/* The same before there is a layout, or less where several hubs share the keys: which chunks are this one's is not known yet. The errors of
- * ph__layout_measure. */
+/* The same before there is a layout, or less where several hubs share the keys: which chunks are this one's is not known yet. The
+ * errors of ph__layout_measure. */
 ph_status ph__snapshot_measure(const struct ph_service_settings *settings, const struct ph_init_key *keys,
     size_t num_keys, size_t chunk_bytes, size_t *bytes_out);
 

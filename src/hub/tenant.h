@@ -55,8 +55,8 @@ struct ph_tenant_past {
     struct ph_traffic traffic;
 };
 
-/* Of a job that several hubs share: its parts (part_list.h), and what is agreed about them with the worker of the lowest rank that is there,
- * the lead. server_parts.c. */
+/* Of a job that several hubs share: its parts (part_list.h), and what is agreed about them with the worker of the lowest rank that
+ * is there, the lead. server_parts.c. */
 struct ph_tenant_parts {
     struct ph_parts here; /* on the disk */
     /* Of this run: */

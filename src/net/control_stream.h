@@ -2,8 +2,8 @@
  * attach descriptors. Never blocks.
  *
  * A frame is 8 bytes of head – u32 size of the body, u16 type, u16 number of descriptors – and the body (wire.h). What comes is
- * believed only up to PH_CONTROL_MAX_BYTES, or less where that was asked for, and PH_CONTROL_MAX_DESCRIPTORS (of all frames together that wait to be taken). Errors
- * are PH_ERROR_PEER where nothing else is said. One thread at a time. */
+ * believed only up to PH_CONTROL_MAX_BYTES, or less where that was asked for, and PH_CONTROL_MAX_DESCRIPTORS (of all frames together
+ * that wait to be taken). Errors are PH_ERROR_PEER where nothing else is said. One thread at a time. */
 #ifndef PH_NET_CONTROL_STREAM_H
 #define PH_NET_CONTROL_STREAM_H
 
