@@ -180,7 +180,7 @@ ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenan
  * their keys. */
 uint64_t ph__tenant_bytes(const struct ph_tenant *tenant);
 
-/* ---- links ---- */
+/* ---- links, and the run: tenant_run.c ---- */
 
 /* Where a worker of this host finds its things. */
 struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker);
