@@ -8,99 +8,10 @@
  * keys: server_parts.c. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
 #include "base/sizes.h"
-#include "hub/job_parts.h"
 #include "hub/server_state.h"
 #include "hub/snapshot.h"
-
-/* ---- what lies in the folder ---- */
-
-/* A service that nobody has asked for yet; its parameters are read when its workers are there. */
-static ph_status restore_file(struct ph_hub_server *server, const char *path)
-{
-    struct ph_job_checkpoint_head head;
-    struct ph_tenant *tenant;
-    char *wanted;
-    PH_TRY(ph__job_checkpoint_read_head(path, &head));
-    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, head.settings.name, &wanted));
-    const bool is_there =
-        strcmp(strrchr(path, '/'), strrchr(wanted, '/')) == 0; /* the folder has many names */
-    free(wanted);
-    if (!is_there)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);
-    if (server->num_tenants >= server->options.max_jobs)
-        return ph_fail(
-            PH_ERROR_MEMORY, "%s: the hub has %u jobs already, as many as it may", path, server->num_tenants);
-    PH_TRY(ph__tenant_create(&head.settings, &tenant));
-    tenant->saves.has_file = tenant->saves.is_found = true;
-    tenant->saves.has_parameters = head.num_keys > 0;
-    tenant->saves.iteration = head.iteration;
-    tenant->saves.chunk_bytes = head.chunk_bytes;
-    ph__server_add_tenant(server, tenant);
-    if (ph__tenant_has_parts(tenant)) {
-        const ph_status status = ph__server_find_parts(server, tenant);
-        if (status != PH_OK) {
-            ph__server_forget(server, tenant);
-            return status;
-        }
-    }
-    ph__server_log_service(server, tenant, "service_restored");
-    return PH_OK;
-}
-
-static ph_status visit_file(void *argument, const char *name)
-{
-    struct ph_hub_server *server = argument;
-    struct ph_arena arena = {0};
-    ph_status status = PH_OK;
-    const char *path = ph__path_join(&arena, server->options.checkpoint_folder, name);
-    if (path == NULL)
-        status = PH_ERROR_MEMORY;
-    else if (ph__path_ends_in(name, PH_CHECKPOINT_TEMPORARY_ENDING))
-        unlink(path);
-    else if (ph__path_ends_in(name, PH_CHECKPOINT_ENDING) && !ph__job_part_is_open(name) &&
-             restore_file(server, path) != PH_OK)
-        ph__server_log_checkpoint_failed(server, NULL, "checkpoint_not_used");
-    ph__arena_fini(&arena);
-    return status;
-}
-
-static ph_status open_folder(struct ph_hub_server *server, const char *path)
-{
-    PH_TRY(ph__directory_create(path));
-    const ph_status status = ph__directory_lock(path, &server->checkpoint_lock);
-    if (status != PH_OK)
-        return status == PH_ERROR_USAGE ? PH_ERROR_CONFIG : status; /* another hub's: the option cannot be */
-    return ph__directory_visit(path, visit_file, server);
-}
-
-ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
-{
-    if (server->options.checkpoint_folder == NULL)
-        return PH_OK;
-    return ph__server_name_option(
-        "checkpoint_folder", open_folder(server, server->options.checkpoint_folder));
-}
-
-ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name)
-{
-    char *path;
-    ph_status status = PH_OK;
-    if (server->options.checkpoint_folder == NULL)
-        return PH_OK;
-    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, name, &path));
-    if (ph__file_exists(path))
-        status = restore_file(server, path);
-    if (status == PH_ERROR_CHECKPOINT)
-        status = ph_fail(status, "%s; the service can begin anew when that file is gone", ph_error_text());
-    free(path);
-    return status;
-}
 
 /* ---- tasks ---- */
 

@@ -5,90 +5,13 @@
  * written, or will not be; the lead, when all hubs have said something, which to keep and of which iteration to make the next ones.
  * The hub believes it only what cannot hurt another job. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
 #include "base/sizes.h"
-#include "hub/job_parts.h"
 #include "hub/server_state.h"
 #include "hub/snapshot.h"
 
 /* Periodic ones of an asynchronous job, which hubs make by themselves: more wait until some were kept. */
 #define MAX_OPEN_BY_ITSELF 4
-
-/* ---- what lies in the folder ---- */
-
-/* One that is there and cannot be opened may be whole: that is no reason to do without it. */
-static ph_status check_opening(const char *path)
-{
-    uint64_t unused;
-    int descriptor;
-    if (ph__file_open(path, &descriptor, &unused) != PH_OK)
-        return ph_fail(PH_ERROR_DISK, "%s", ph_error_text());
-    close(descriptor);
-    return PH_OK;
-}
-
-static ph_status take_part(struct ph_tenant *tenant, const char *path, uint64_t iteration)
-{
-    struct ph_tenant_saves *saves = &tenant->saves;
-    struct ph_job_checkpoint_head head;
-    PH_TRY(check_opening(path));
-    PH_TRY(ph__job_checkpoint_read_head(path, &head));
-    if (head.num_keys == 0 || head.iteration != iteration ||
-        !ph__service_is_same(&head.settings, &tenant->settings))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: no part of service '%s' at iteration %" PRIu64, path,
-            tenant->settings.name, iteration);
-    if (!ph__server_has_room(tenant))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: one part too many", path);
-    saves->chunk_bytes = head.chunk_bytes;
-    ph__parts_add(&saves->parts.here, iteration);
-    return PH_OK;
-}
-
-struct search {
-    struct ph_hub_server *server;
-    struct ph_tenant *tenant;
-    const char *path; /* of the kept part */
-};
-
-/* One that is older than the kept part was left over when that came: all hubs have a newer one. */
-static ph_status visit_part(void *argument, const char *name)
-{
-    const struct search *search = argument;
-    const struct ph_tenant_saves *saves = &search->tenant->saves;
-    struct ph_arena arena = {0};
-    uint64_t iteration;
-    if (!ph__job_part_is_of(search->path, name, &iteration))
-        return PH_OK;
-    const char *path = ph__path_join(&arena, search->server->options.checkpoint_folder, name);
-    ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
-    if (status == PH_OK && saves->has_parameters && iteration <= saves->iteration)
-        unlink(path);
-    else if (status == PH_OK)
-        status = take_part(search->tenant, path, iteration);
-    if (status == PH_ERROR_CHECKPOINT) {
-        ph__server_log_checkpoint_failed(search->server, search->tenant, "checkpoint_not_used");
-        status = PH_OK;
-    }
-    ph__arena_fini(&arena);
-    return status;
-}
-
-ph_status ph__server_find_parts(struct ph_hub_server *server, struct ph_tenant *tenant)
-{
-    char *path;
-    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, tenant->settings.name, &path));
-    if (tenant->saves.has_parameters)
-        tenant->saves.parts.here.kept = tenant->saves.iteration;
-    struct search search = {.server = server, .tenant = tenant, .path = path};
-    const ph_status status = ph__directory_visit(server->options.checkpoint_folder, visit_part, &search);
-    free(path);
-    return status;
-}
 
 /* ---- before a run ---- */
 

@@ -4,7 +4,9 @@
  *     server_listen.c, hub_session.c         control connections
  *     server_descriptors.c                   how many more there may be
  *     server_services.c, server_jobs.c       what these ask for
- *     server_checkpoints.c, server_parts.c    how jobs outlive deaths
+ *     server_ends.c                          ends of runs and workers
+ *     server_checkpoints.c, server_parts.c   how jobs outlive deaths
+ *     server_folder.c                        what lies in their folder
  *     server_cores.c                         core threads, and where they run
  *     server_figures.c                       what there is to tell, for
  *     server_status.c, server_metrics.c      `phloem hub status` and Prometheus
@@ -165,18 +167,22 @@ ph_status ph__server_check_descriptors(
 
 /* A frame of a session that has proved itself. What fails here ends the session. */
 ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame);
-/* The session is closing: its worker is gone, without having left. */
-void ph__server_session_ends(struct ph_session *session);
-void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text);
-/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
-void ph__server_end_run(
-    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why);
 ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant);
 /* Tells the workers that they may begin, when all of them are ready and the parameters are there. */
 void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant);
 /* Tells the workers of jobs whose memory has been touched that these begin. */
 void ph__server_begin_touched(struct ph_hub_server *server);
 uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
+
+/* ---- server_ends.c ---- */
+
+ph_status ph__server_request_leave(struct ph_session *session);
+/* The session is closing: its worker is gone, without having left. */
+void ph__server_session_ends(struct ph_session *session);
+void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text);
+/* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
+void ph__server_end_run(
+    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why);
 
 /* ---- server_services.c ---- */
 
@@ -255,7 +261,7 @@ void ph__server_log_checkpoint_failed(
     struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
 const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 
-/* ---- server_checkpoints.c ---- */
+/* ---- server_folder.c ---- */
 
 /* Finds the services that the folder holds. What cannot be used is reported and left alone. */
 ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
@@ -263,6 +269,8 @@ ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
 /* There may be a file of a service that the hub does not know: PH_ERROR_CHECKPOINT saying why it cannot be used; or it is known
  * afterwards. */
 ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name);
+
+/* ---- server_checkpoints.c ---- */
 
 /* Does what is due for the tenant's checkpoint, unless something is being done for it. Each change of its state is followed by
  * a call. false: it is gone. */
@@ -297,10 +305,7 @@ ph_status ph__server_request_from(struct ph_session *session, const struct ph_co
 ph_status ph__server_request_refusal(struct ph_session *session, const struct ph_control_frame *frame);
 ph_status ph__server_request_keep(struct ph_session *session, const struct ph_control_frame *frame);
 
-/* The open parts of a service that was found. One that is damaged is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: they
- * cannot be looked at now, all of them. */
-ph_status ph__server_find_parts(struct ph_hub_server *server, struct ph_tenant *tenant);
-/* Asks rank 0 which of them the job goes on from: PH_TENANT_CHOOSING. */
+/* Asks rank 0 which of the parts that are here the job goes on from: PH_TENANT_CHOOSING. */
 void ph__server_offer_parts(struct ph_tenant *tenant);
 
 /* Any job: whether there may be one more checkpoint, and whether the hub itself chooses when the next periodic one is made. */
