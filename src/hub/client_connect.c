@@ -3,27 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hub/client_engine.h"
 #include "hub/client_greet.h"
 #include "hub/wait_policy.h"
-#include "net/socket.h"
 
 /* ---- joining ---- */
-
-/* A hub shares memory with its own user's processes alone, and says nothing to others. way_out is also set where it fails. */
-static ph_status reach_local(const struct ph_welcome *welcome, int *socket_out, enum ph_way *way_out)
-{
-    *way_out = PH_WAY_UNREACHED;
-    PH_TRY(ph__socket_connect_local(welcome->local_socket, socket_out));
-    *way_out = PH_WAY_SHARED;
-    if (ph__socket_is_same_user(*socket_out))
-        return PH_OK;
-    close(*socket_out);
-    *way_out = PH_WAY_OTHER_USER;
-    return ph_fail(PH_ERROR_PEER, "the hub is another user's, and shares no memory with this one");
-}
 
 /* Goes over to the hub's local socket, where there is one to be had. */
 static ph_status go_local(
@@ -37,7 +22,7 @@ static ph_status go_local(
             client->list.num_hubs > 1 ? "several hubs share the job's keys" : "it was asked for");
         return PH_OK;
     }
-    if (reach_local(welcome, &socket, &client->way) != PH_OK) {
+    if (ph__client_reach_local(welcome, client->timeout_ms, &socket, &client->way) != PH_OK) {
         snprintf(client->why, sizeof client->why, "%s", ph_error_text());
         return options->transport == PH_HUB_SHARED_MEMORY ? PH_ERROR_PEER : PH_OK;
     }

@@ -1,6 +1,8 @@
 /* See client_greet.h. */
 #include "hub/client_greet.h"
 
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/random_bytes.h"
 #include "hub/handshake.h"
@@ -167,6 +169,22 @@ ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph
     int socket;
     PH_TRY(ph__socket_connect(options->address, connect_timeout_of(options), &socket));
     return ph__client_greet(socket, secret, ph__client_timeout_ms(options), stream_out, welcome_out);
+}
+
+ph_status ph__client_reach_local(
+    const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out, enum ph_way *way_out)
+{
+    int socket;
+    *way_out = PH_WAY_UNREACHED;
+    PH_TRY(ph__socket_connect_local(welcome->local_socket, timeout_ms, &socket));
+    if (!ph__socket_is_same_user(socket)) {
+        close(socket);
+        *way_out = PH_WAY_OTHER_USER;
+        return ph_fail(PH_ERROR_PEER, "the hub is another user's");
+    }
+    *way_out = PH_WAY_SHARED;
+    *socket_out = socket;
+    return PH_OK;
 }
 
 ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out)

@@ -18,7 +18,12 @@ ph_status ph__client_greet(int socket, const struct ph_secret *secret, uint32_t 
 ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph_secret *secret,
     struct ph_control_stream **stream_out, struct ph_welcome *welcome_out);
 
-/* The same, with the secret that the options name: a connection to ask one thing over. */
+/* Connects to the local socket that a hub has told, which serves its own user's processes alone. way_out is also set where that fails:
+ * whether another user is why. PH_ERROR_PEER */
+ph_status ph__client_reach_local(
+    const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out, enum ph_way *way_out);
+
+/* As ph__client_reach(), with the secret that the options name: a connection to ask one thing over. */
 ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out);
 
 /* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed

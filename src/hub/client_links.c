@@ -12,6 +12,7 @@
 #include "net/socket.h"
 #include "net/tcp_link.h"
 
+#define CONNECT_MS 4000u       /* to where the hub just was: a death is noticed within five seconds */
 #define OTHER_CONNECT_MS 1000u /* to an address that the hub has named, which may be of another network */
 #define OTHER_GREET_MS 5000u   /* ... or another machine's, too */
 
@@ -113,20 +114,35 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
 
 /* ---- TCP ---- */
 
-/* A connection to a core thread, in the manner of a control connection until it is attached. */
-static ph_status attach(struct ph_hub_client *client, const struct ph_hub_options *where,
-    const struct ph_attach *attach, struct ph_control_stream **stream_out)
+struct place { /* of a core thread */
+    char address[PH_ADDRESS_BYTES];
+    uint32_t connect_ms, greet_ms; /* ... and to be attached */
+    struct ph_attach attach;
+};
+
+static ph_status ask_to_attach(
+    struct ph_control_stream *stream, const struct ph_attach *attach, uint32_t timeout_ms)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
-    struct ph_control_stream *stream;
-    struct ph_welcome welcome;
-    PH_TRY(ph__client_reach(where, client->secret, &stream, &welcome));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_attach(&writer, attach);
-    const ph_status status =
-        ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, client->timeout_ms, &frame);
+    return ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, timeout_ms, &frame);
+}
+
+/* A connection to a core thread, in the manner of a control connection until it is attached. A hub that dies meanwhile ends it: what
+ * its control connection says then is bad news. */
+static ph_status attach(struct ph_hub_client *client, const struct ph_client_hub *hub,
+    const struct place *place, struct ph_control_stream **stream_out)
+{
+    struct ph_control_stream *stream;
+    struct ph_welcome welcome;
+    int socket;
+    PH_TRY(ph__socket_connect_while(
+        place->address, place->connect_ms, ph__control_stream_socket(hub->stream), &socket));
+    PH_TRY(ph__client_greet(socket, client->secret, place->greet_ms, &stream, &welcome));
+    const ph_status status = ask_to_attach(stream, &place->attach, place->greet_ms);
     if (status != PH_OK) {
         ph__control_stream_destroy(stream);
         return status;
@@ -135,17 +151,31 @@ static ph_status attach(struct ph_hub_client *client, const struct ph_hub_option
     return PH_OK;
 }
 
+static uint32_t at_most(const struct ph_hub_client *client, uint32_t most_ms)
+{
+    return client->timeout_ms < most_ms ? client->timeout_ms : most_ms;
+}
+
 /* ... at the address that the hub has named for it. */
 static ph_status attach_at_host(struct ph_hub_client *client, const struct ph_client_hub *hub,
     const struct ph_attach *wanted, struct ph_control_stream **stream_out)
 {
-    char address[PH_ADDRESS_BYTES];
-    const uint32_t most_ms = client->timeout_ms;
-    const struct ph_hub_options where = {.address = address,
-        .connect_timeout_ms = most_ms < OTHER_CONNECT_MS ? most_ms : OTHER_CONNECT_MS,
-        .timeout_ms = most_ms < OTHER_GREET_MS ? most_ms : OTHER_GREET_MS};
-    PH_TRY(ph__socket_peer_at(ph__control_stream_socket(hub->stream), hub->job.hosts[wanted->core], address));
-    return attach(client, &where, wanted, stream_out);
+    struct place place = {.connect_ms = at_most(client, OTHER_CONNECT_MS),
+        .greet_ms = at_most(client, OTHER_GREET_MS),
+        .attach = *wanted};
+    PH_TRY(ph__socket_peer_at(
+        ph__control_stream_socket(hub->stream), hub->job.hosts[wanted->core], place.address));
+    return attach(client, hub, &place, stream_out);
+}
+
+/* ... where the control connection goes. */
+static ph_status attach_at_control(struct ph_hub_client *client, const struct ph_client_hub *hub,
+    const struct ph_attach *wanted, struct ph_control_stream **stream_out)
+{
+    struct place place = {
+        .connect_ms = at_most(client, CONNECT_MS), .greet_ms = client->timeout_ms, .attach = *wanted};
+    PH_TRY(ph__socket_peer(ph__control_stream_socket(hub->stream), place.address));
+    return attach(client, hub, &place, stream_out);
 }
 
 /* The other core threads of that address do not try it, either. */
@@ -167,14 +197,12 @@ static ph_status attach_core(
 {
     struct ph_client_hub *hub = &client->hubs[index];
     const struct ph_attach wanted = {.token = hub->job.token, .core = core};
-    const struct ph_hub_options where = {
-        .address = client->list.addresses[index], .timeout_ms = client->timeout_ms};
     if (hub->job.hosts[core][0] != '\0') {
         if (attach_at_host(client, hub, &wanted, stream_out) == PH_OK)
             return PH_OK;
         forget_host(client, hub, core);
     }
-    return attach(client, &where, &wanted, stream_out);
+    return attach_at_control(client, hub, &wanted, stream_out);
 }
 
 static ph_status connect_core(struct ph_hub_client *client, uint16_t index, uint16_t core)
@@ -206,8 +234,11 @@ static ph_status open_connections(struct ph_hub_client *client)
     }
     client->num_parameters = client->joined.depth;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        for (uint16_t core = 0; core < client->hubs[hub].job.num_cores; core++)
+        for (uint16_t core = 0; core < client->hubs[hub].job.num_cores; core++) {
+            PH_TRY(ph__client_look_at_hubs(
+                client)); /* what came with the last answer is not at the socket any more */
             PH_TRY(ph__client_explain(client, ph__client_name(client, hub, connect_core(client, hub, core))));
+        }
     }
     return PH_OK;
 }

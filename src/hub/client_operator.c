@@ -1,19 +1,19 @@
 /* See client_operator.h. The hub is greeted where it listens, which tells its local socket, and asked over that. */
 #include "hub/client_operator.h"
 
-#include <unistd.h>
+#include <stdio.h>
 
 #include "hub/client_greet.h"
 
-static ph_status go_local(const struct ph_welcome *welcome, int *socket_out)
+static ph_status go_local(const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out)
 {
-    if (ph__socket_connect_local(welcome->local_socket, socket_out) != PH_OK)
-        return ph_fail(PH_ERROR_PEER,
-            "the hub's local socket is not to be reached from here: services are ended on the hub's host");
-    if (ph__socket_is_same_user(*socket_out))
+    char text[PH_HUB_MAX_TEXT + 1];
+    enum ph_way way;
+    const ph_status status = ph__client_reach_local(welcome, timeout_ms, socket_out, &way);
+    if (status == PH_OK)
         return PH_OK;
-    close(*socket_out);
-    return ph_fail(PH_ERROR_PEER, "the hub is another user's, who alone may end services");
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    return ph_fail(status, "services are ended by the hub's own user, on its host: %s", text);
 }
 
 static ph_status reach(const struct ph_hub_options *options, const struct ph_secret *secret,
@@ -24,7 +24,7 @@ static ph_status reach(const struct ph_hub_options *options, const struct ph_sec
     struct ph_control_stream *stream;
     PH_TRY(ph__client_reach(options, secret, &stream, &welcome));
     ph__control_stream_destroy(stream);
-    PH_TRY(go_local(&welcome, &socket));
+    PH_TRY(go_local(&welcome, ph__client_timeout_ms(options), &socket));
     return ph__client_greet(socket, secret, ph__client_timeout_ms(options), stream_out, &welcome);
 }
 

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,7 +21,7 @@
 #define KEEPALIVE_IDLE_S 1
 #define KEEPALIVE_PROBES 3
 #define USER_TIMEOUT_MS 4000
-#define RETRY_NS 20000000         /* between two looks whether somebody listens */
+#define RETRY_MS 20               /* between two looks whether somebody listens */
 #define FIRST_SHARE_NS 250000000u /* of a name's addresses, to answer; twice as much the next time */
 
 /* ---- addresses ---- */
@@ -48,18 +47,20 @@ static ph_status split(const char *address, struct host_port *parts_out)
     return PH_OK;
 }
 
+struct patience {
+    uint64_t deadline_ns;
+    int watched; /* it ends, too, when something can be read there; -1: only at the deadline */
+};
+
 /* Pauses before another look. false: it is too late for one. */
-static bool may_try_again(uint64_t deadline_ns)
+static bool may_try_again(const struct patience *patience)
 {
-    const struct timespec pause = {.tv_nsec = RETRY_NS};
-    if (ph__clock_ns() >= deadline_ns)
-        return false;
-    nanosleep(&pause, NULL);
-    return true;
+    struct pollfd watched = {.fd = patience->watched, .events = POLLIN};
+    return ph__clock_ns() < patience->deadline_ns && poll(&watched, 1, RETRY_MS) <= 0;
 }
 
 static ph_status look_up(
-    const char *address, bool is_for_listening, uint64_t deadline_ns, struct addrinfo **found_out)
+    const char *address, bool is_for_listening, const struct patience *patience, struct addrinfo **found_out)
 {
     struct host_port parts;
     int error;
@@ -68,7 +69,7 @@ static ph_status look_up(
         .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (is_for_listening ? AI_PASSIVE : 0)};
     do
         error = getaddrinfo(parts.host, parts.port, &wanted, found_out);
-    while (error == EAI_AGAIN && may_try_again(deadline_ns));
+    while (error == EAI_AGAIN && may_try_again(patience));
     if (error != 0)
         return ph_fail(PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
     return PH_OK;
@@ -154,8 +155,9 @@ static int listen_at(const struct addrinfo *place)
 
 ph_status ph__socket_listen(const char *address, int *socket_out)
 {
+    const struct patience none = {.watched = -1};
     struct addrinfo *found;
-    PH_TRY(look_up(address, true, 0, &found));
+    PH_TRY(look_up(address, true, &none, &found));
     int listening = -1, error = 0;
     for (const struct addrinfo *place = found; place != NULL && listening < 0; place = place->ai_next) {
         listening = listen_at(place);
@@ -169,18 +171,19 @@ ph_status ph__socket_listen(const char *address, int *socket_out)
 }
 
 /* 0, or the error. */
-static int finish_connect(int socket, uint64_t deadline_ns)
+static int finish_connect(int socket, const struct patience *patience)
 {
-    struct pollfd polled = {.fd = socket, .events = POLLOUT};
+    struct pollfd polled[2] = {
+        {.fd = socket, .events = POLLOUT}, {.fd = patience->watched, .events = POLLIN}};
     int error = 0, count;
     socklen_t size = sizeof error;
     do
-        count = poll(&polled, 1, ph__clock_ms_until(deadline_ns));
+        count = poll(polled, 2, ph__clock_ms_until(patience->deadline_ns));
     while (count < 0 && errno == EINTR);
     if (count < 0)
         return errno;
-    if (count == 0)
-        return ETIMEDOUT;
+    if (polled[0].revents == 0)
+        return count == 0 ? ETIMEDOUT : ECANCELED;
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
@@ -194,7 +197,7 @@ static bool is_with_itself(int socket)
            memcmp(&here, &there, here_size) == 0;
 }
 
-static int connect_to(const struct addrinfo *place, uint64_t deadline_ns, int *error_out)
+static int connect_to(const struct addrinfo *place, const struct patience *patience, int *error_out)
 {
     const int connected = make_socket(place->ai_family);
     if (connected < 0) {
@@ -204,7 +207,7 @@ static int connect_to(const struct addrinfo *place, uint64_t deadline_ns, int *e
     ph__socket_avoid_pacing(connected, place->ai_addr);
     int error = connect(connected, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS || error == EINTR) /* a signal does not end it */
-        error = finish_connect(connected, deadline_ns);
+        error = finish_connect(connected, patience);
     if (error == 0 && is_with_itself(connected))
         error = ECONNREFUSED;
     if (error == 0) {
@@ -231,38 +234,46 @@ static int prospect_of(int error)
 /* A place that does not answer must not use up the time of those behind it: of several each has share_ns. The error is the one with
  * the best prospects, of the first place that has it. */
 static int connect_to_any(
-    const struct addrinfo *places, uint64_t share_ns, uint64_t deadline_ns, int *error_out)
+    const struct addrinfo *places, uint64_t share_ns, const struct patience *patience, int *error_out)
 {
+    const uint64_t deadline_ns = patience->deadline_ns;
     int connected = -1, error = 0;
     *error_out = 0;
     for (const struct addrinfo *place = places; place != NULL && connected < 0; place = place->ai_next) {
         const uint64_t now_ns = ph__clock_ns();
         const bool has_share =
             places->ai_next != NULL && now_ns < deadline_ns && deadline_ns - now_ns > share_ns;
-        connected = connect_to(place, has_share ? now_ns + share_ns : deadline_ns, &error);
+        const struct patience share = {
+            .deadline_ns = has_share ? now_ns + share_ns : deadline_ns, .watched = patience->watched};
+        connected = connect_to(place, &share, &error);
         if (connected < 0 && prospect_of(error) > prospect_of(*error_out))
             *error_out = error;
     }
     return connected;
 }
 
-ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
+ph_status ph__socket_connect_while(const char *address, uint32_t timeout_ms, int watched, int *socket_out)
 {
-    const uint64_t deadline_ns = ph__clock_deadline(timeout_ms);
+    const struct patience patience = {.deadline_ns = ph__clock_deadline(timeout_ms), .watched = watched};
     struct addrinfo *found;
     int connected, error;
     uint64_t share_ns = FIRST_SHARE_NS;
-    PH_TRY(look_up(address, false, deadline_ns, &found));
+    PH_TRY(look_up(address, false, &patience, &found));
     do {
-        connected = connect_to_any(found, share_ns, deadline_ns, &error);
-        if (share_ns < deadline_ns) /* the way may be a long one */
+        connected = connect_to_any(found, share_ns, &patience, &error);
+        if (share_ns < patience.deadline_ns) /* the way may be a long one */
             share_ns *= 2;
-    } while (connected < 0 && prospect_of(error) > LASTING && may_try_again(deadline_ns));
+    } while (connected < 0 && prospect_of(error) > LASTING && may_try_again(&patience));
     freeaddrinfo(found);
     if (connected < 0)
         return ph_fail(PH_ERROR_PEER, "'%s' cannot be reached: %s", address, strerror(error));
     *socket_out = connected;
     return PH_OK;
+}
+
+ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
+{
+    return ph__socket_connect_while(address, timeout_ms, -1, socket_out);
 }
 
 ph_status ph__socket_accept(int listening, int *socket_out)
@@ -308,18 +319,29 @@ ph_status ph__socket_listen_local(const char *name, int *socket_out)
     return PH_OK;
 }
 
-ph_status ph__socket_connect_local(const char *name, int *socket_out)
+static int connect_to_local(const struct sockaddr_un *address, socklen_t size, int *error_out)
 {
+    const int connected = make_socket(AF_UNIX);
+    if (connected >= 0 && connect(connected, (const struct sockaddr *)address, size) == 0)
+        return connected;
+    *error_out = errno;
+    if (connected >= 0)
+        close(connected);
+    return -1;
+}
+
+ph_status ph__socket_connect_local(const char *name, uint32_t timeout_ms, int *socket_out)
+{
+    const struct patience patience = {.deadline_ns = ph__clock_deadline(timeout_ms), .watched = -1};
     struct sockaddr_un address;
     socklen_t size;
+    int connected, error;
     PH_TRY(local_address(name, &address, &size));
-    const int connected = make_socket(AF_UNIX);
-    if (connected < 0 || connect(connected, (struct sockaddr *)&address, size) != 0) {
-        const int error = errno;
-        if (connected >= 0)
-            close(connected);
+    do
+        connected = connect_to_local(&address, size, &error);
+    while (connected < 0 && error == EAGAIN && may_try_again(&patience)); /* as many as can wait there do */
+    if (connected < 0)
         return ph_fail(PH_ERROR_PEER, "the hub's local socket cannot be reached: %s", strerror(error));
-    }
     *socket_out = connected;
     return PH_OK;
 }

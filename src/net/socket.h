@@ -17,11 +17,15 @@ struct sockaddr;
 
 ph_status ph__socket_listen(const char *address, int *socket_out);
 /* Waits for up to timeout_ms, also for somebody to listen there, or for a way there: whoever was told of a server may come before it,
- * or while it or its network is started again. Of a name's several addresses none keeps the others waiting. */
+ * or while it or its network is started again. Of a name's several addresses none keeps the others waiting. Each look-up of a name takes
+ * as long as the system's resolver does besides (getaddrinfo(3), resolv.conf(5)), for which nothing is set here. */
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
+/* The same, but it is over, PH_ERROR_PEER, when something can be read at `watched`, a connection that tells how the other side is. */
+ph_status ph__socket_connect_while(const char *address, uint32_t timeout_ms, int watched, int *socket_out);
 
 ph_status ph__socket_listen_local(const char *name, int *socket_out);
-ph_status ph__socket_connect_local(const char *name, int *socket_out);
+/* Waits for up to timeout_ms where so many come at once that there is no place among those who wait to be accepted. */
+ph_status ph__socket_connect_local(const char *name, uint32_t timeout_ms, int *socket_out);
 
 /* The next connection; -1 in *socket_out: none is waiting. A TCP socket is set up for short messages (TCP_NODELAY), and to
  * notice within five seconds that the other machine is gone (keepalive, TCP_USER_TIMEOUT, which links do without). */

@@ -12,13 +12,13 @@
 #include "net/socket.h"
 #include "support/test_support.h"
 
-enum { TIMEOUT_MS = 60000, MAX_PLACES = 2, BACKLOG_OF_NONE = 0, MANY = 16 };
+enum { TIMEOUT_MS = 60000, AN_HOUR_MS = 3600000, MAX_PLACES = 2, BACKLOG_OF_NONE = 0, MANY = 16 };
 
 static struct {
     struct sockaddr_in addresses[MAX_PLACES];
     size_t num_places;
     unsigned num_look_ups_in_vain; /* before the name is known */
-    unsigned num_errors;           /* of connect to the last place, before it is the system's */
+    unsigned num_errors; /* of connect to the last place or a local one, before it is the system's */
     int error;
 } world;
 
@@ -53,8 +53,9 @@ void freeaddrinfo(struct addrinfo *found)
 int connect(int socket, const struct sockaddr *address, socklen_t size)
 {
     const struct sockaddr_in *last = &world.addresses[world.num_places - 1];
-    if (world.num_errors > 0 &&
-        ((const struct sockaddr_in *)(const void *)address)->sin_port == last->sin_port) {
+    const bool is_last = address->sa_family == AF_UNIX ||
+                         ((const struct sockaddr_in *)(const void *)address)->sin_port == last->sin_port;
+    if (world.num_errors > 0 && is_last) {
         world.num_errors--;
         errno = world.error;
         return -1;
@@ -135,6 +136,44 @@ static void a_network_that_is_about_to_start_is_waited_for(void **state)
     }
 }
 
+/* What somebody else says ends the wait, for a place that does not answer and for one that refuses. */
+static void who_is_watched_ends_the_wait(void **state)
+{
+    (void)state;
+    int callers[MANY], connected, watched[2];
+    memset(&world, 0, sizeof world);
+    world.num_places = 1;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, watched), 0);
+    close(watched[1]);
+    const int hole = be_black_hole(0, callers);
+    assert_fails(ph__socket_connect_while("silent:80", AN_HOUR_MS, watched[0], &connected), PH_ERROR_PEER,
+        strerror(ECANCELED));
+    for (size_t i = 0; i < MANY; i++)
+        close(callers[i]);
+    close(hole);
+    assert_fails(ph__socket_connect_while("refusing:80", AN_HOUR_MS, watched[0], &connected), PH_ERROR_PEER,
+        strerror(ECONNREFUSED));
+    close(watched[0]);
+}
+
+static void a_place_among_those_who_wait_at_a_local_socket_is_waited_for(void **state)
+{
+    (void)state;
+    static const char name[] = "phloem-test-socket-connect";
+    int listening, connected;
+    memset(&world, 0, sizeof world);
+    world.num_places = 1;
+    assert_ok(ph__socket_listen_local(name, &listening));
+    world.num_errors = 3;
+    world.error = EAGAIN;
+    assert_ok(ph__socket_connect_local(name, TIMEOUT_MS, &connected));
+    assert_int_equal(world.num_errors, 0);
+    close(connected);
+    world.num_errors = 1;
+    assert_fails(ph__socket_connect_local(name, 0, &connected), PH_ERROR_PEER, strerror(EAGAIN));
+    close(listening);
+}
+
 static void what_lasts_is_told_at_once(void **state)
 {
     (void)state;
@@ -167,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_place_that_does_not_answer_leaves_time_for_the_next),
         cmocka_unit_test(a_network_that_is_about_to_start_is_waited_for),
+        cmocka_unit_test(who_is_watched_ends_the_wait),
+        cmocka_unit_test(a_place_among_those_who_wait_at_a_local_socket_is_waited_for),
         cmocka_unit_test(what_lasts_is_told_at_once),
         cmocka_unit_test(a_name_that_cannot_be_looked_up_yet_is_waited_for),
     };
