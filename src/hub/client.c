@@ -264,15 +264,23 @@ static ph_status look_now_and_then(struct ph_hub_client *client)
     return ph__client_look_at_hubs(client);
 }
 
-/* Whoever tests for the timeout in vain hears the same as whoever waits. What moves meanwhile shows that the hub is there. */
+/* Whoever tests for the timeout in vain hears the same as whoever waits. What was answered meanwhile shows that the hub is there. */
 static ph_status check_patience(struct ph_hub_client *client, size_t key)
 {
     struct ph_client_key *state = &client->keys[key];
     if (state->tested_since_ns == 0)
         state->tested_since_ns = ph__clock_ns();
     const uint64_t since_ns =
-        client->moved_ns > state->tested_since_ns ? client->moved_ns : state->tested_since_ns;
+        client->answered_ns > state->tested_since_ns ? client->answered_ns : state->tested_since_ns;
     return check_deadline(client, key, since_ns + (uint64_t)client->timeout_ms * 1000000u);
+}
+
+static void note_answers(struct ph_hub_client *client)
+{
+    const uint64_t num_answers = ph__client_engine_num_answers(client->engine);
+    if (num_answers != client->seen_answers)
+        client->answered_ns = ph__clock_ns();
+    client->seen_answers = num_answers;
 }
 
 ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out)
@@ -280,8 +288,7 @@ ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_ou
     bool has_moved;
     PH_TRY(check_key(client, key));
     PH_TRY(ph__client_explain(client, ph__client_engine_progress(client->engine, &has_moved)));
-    if (has_moved)
-        client->moved_ns = ph__clock_ns();
+    note_answers(client);
     const bool is_done = client->keys[key].num_operations == 0 || is_oldest_done(&client->keys[key]);
     if (!is_done) {
         PH_TRY(look_now_and_then(client));

@@ -1,5 +1,5 @@
 /* What hubs say over a worker's links: answers to what was asked of them, each once. In the engine. */
-#include "hub/client_state.h"
+#include "hub/client_engine.h"
 
 /* Whether the operation in this slot asks for what the message is. */
 static bool is_of(const struct ph_client_operation *operation, const struct ph_message *message)
@@ -31,15 +31,14 @@ static ph_status find_slot(
 static ph_status place(
     void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
 {
-    const struct ph_client_end *end = context;
+    struct ph_client_end *end = context;
     const struct ph_hub_client *client = end->client;
     const bool is_value = message->kind == PH_HUB_VALUE;
     if ((!is_value && message->kind != PH_HUB_TAKEN) || message->chunk >= client->layout->sizes.num_chunks)
         return ph_fail(PH_ERROR_PEER, "the hub says something that makes no sense: kind %u of chunk %u",
             message->kind, message->chunk);
     const struct ph_chunk_place *chunk = &client->layout->chunks[message->chunk];
-    uint32_t slot;
-    PH_TRY(find_slot(end, message, &slot));
+    PH_TRY(find_slot(end, message, &end->slot));
     if (payload_bytes != (is_value && !client->is_shared ? chunk->gradient_bytes : 0))
         return ph_fail(PH_ERROR_PEER, "the hub sends %zu bytes for chunk %u", payload_bytes, message->chunk);
     *memory_out = client->parameters[message->iteration % client->num_parameters] + chunk->gradient_offset;
@@ -50,15 +49,14 @@ static ph_status arrived(void *context, const struct ph_message *message)
 {
     const struct ph_client_end *end = context;
     struct ph_hub_client *client = end->client;
-    uint32_t slot;
-    PH_TRY(find_slot(end, message, &slot));
     struct ph_client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
-    struct ph_client_operation *operation = &key->operations[slot];
-    client->asked[message->chunk] &= (uint8_t) ~(1u << slot);
+    struct ph_client_operation *operation = &key->operations[end->slot];
+    client->asked[message->chunk] &= (uint8_t) ~(1u << end->slot);
     if (message->kind == PH_HUB_VALUE &&
         message->count < atomic_load_explicit(&operation->num_contributors, memory_order_relaxed))
         atomic_store_explicit(&operation->num_contributors, message->count, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&operation->num_missing, 1, memory_order_release);
+    const uint32_t num_missing = atomic_fetch_sub_explicit(&operation->num_missing, 1, memory_order_release);
+    ph__client_engine_count(client->engine, num_missing == 1);
     return PH_OK;
 }
 

@@ -25,6 +25,8 @@ struct ph_client_engine {
     bool has_thread;
     pthread_t thread;
     struct ph_waiter waiter; /* the thread's */
+    uint64_t num_came;       /* answers; whose calls move the links has these two */
+    bool has_finished;       /* an operation, since the caller was told */
     /* From the caller to the thread. */
     struct ph_client_command *commands; /* a ring of capacity `mask` + 1 */
     uint64_t mask;
@@ -32,9 +34,10 @@ struct ph_client_engine {
     _Atomic bool must_stop, is_caller_asleep;
     /* From the thread to the caller. */
     _Alignas(64) _Atomic uint64_t num_taken;
-    _Atomic uint64_t num_answers; /* that the caller may wait for */
+    _Atomic uint64_t num_answers;  /* that have come */
+    _Atomic uint64_t num_finished; /* times that the caller was told of operations, or of a failure */
     _Atomic bool is_asleep, has_failed;
-    uint64_t seen_answers;          /* the caller's */
+    uint64_t seen_finished;         /* the caller's */
     char text[PH_HUB_MAX_TEXT + 1]; /* written before has_failed */
     int bells[2][2];                /* [0]: rung for the thread, [1]: for the caller; of each [0] is polled */
 };
@@ -189,9 +192,20 @@ static ph_status sleep_thread(struct ph_client_engine *engine)
 
 static void tell_caller(struct ph_client_engine *engine)
 {
-    atomic_fetch_add(&engine->num_answers, 1);
+    atomic_fetch_add(&engine->num_finished, 1);
     if (atomic_load(&engine->is_caller_asleep))
         ph__doorbell_ring(engine->bells[1][1]);
+}
+
+/* Once a turn, and only of what the caller waits for: one that sleeps until a large key is done is not woken for each chunk, to
+ * compete with this thread for a processor. */
+static void tell_what_came(struct ph_client_engine *engine)
+{
+    if (atomic_load_explicit(&engine->num_answers, memory_order_relaxed) != engine->num_came)
+        atomic_store_explicit(&engine->num_answers, engine->num_came, memory_order_relaxed);
+    if (engine->has_finished)
+        tell_caller(engine);
+    engine->has_finished = false;
 }
 
 static ph_status turn(struct ph_client_engine *engine)
@@ -199,8 +213,7 @@ static ph_status turn(struct ph_client_engine *engine)
     size_t num_taken = 0, num_moved;
     PH_TRY(take_commands(engine, &num_taken));
     PH_TRY(move_links(engine->client, MESSAGES_A_TURN, &num_moved));
-    if (num_moved > 0)
-        tell_caller(engine);
+    tell_what_came(engine);
     if (num_taken + num_moved > 0)
         ph__waiter_reset(&engine->waiter);
     else if (ph__waiter_should_sleep(&engine->waiter))
@@ -220,6 +233,12 @@ static void *run(void *context)
         tell_caller(engine);
     }
     return NULL;
+}
+
+void ph__client_engine_count(struct ph_client_engine *engine, bool is_last)
+{
+    engine->num_came++;
+    engine->has_finished |= is_last;
 }
 
 /* ---- the caller ---- */
@@ -256,10 +275,16 @@ ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_
         return PH_OK;
     }
     PH_TRY(check_thread(engine));
-    const uint64_t num_answers = atomic_load_explicit(&engine->num_answers, memory_order_acquire);
-    *has_moved_out = num_answers != engine->seen_answers;
-    engine->seen_answers = num_answers;
+    const uint64_t num_finished = atomic_load_explicit(&engine->num_finished, memory_order_acquire);
+    *has_moved_out = num_finished != engine->seen_finished;
+    engine->seen_finished = num_finished;
     return PH_OK;
+}
+
+uint64_t ph__client_engine_num_answers(const struct ph_client_engine *engine)
+{
+    return engine->has_thread ? atomic_load_explicit(&engine->num_answers, memory_order_relaxed)
+                              : engine->num_came;
 }
 
 static bool poll_links_and_hubs(struct ph_client_engine *engine, int timeout_ms)
@@ -290,7 +315,7 @@ ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_m
         return end_links_sleep(engine->client);
     }
     atomic_store(&engine->is_caller_asleep, true);
-    if (atomic_load(&engine->num_answers) == engine->seen_answers)
+    if (atomic_load(&engine->num_finished) == engine->seen_finished)
         *has_news_out = poll_bell_and_hubs(engine, timeout_ms);
     atomic_store_explicit(&engine->is_caller_asleep, false, memory_order_relaxed);
     ph__doorbell_answer(engine->bells[1][0]);

@@ -49,6 +49,7 @@ struct ph_client_engine;
 struct ph_client_end { /* of a link, and its owner */
     struct ph_hub_client *client;
     uint32_t link;
+    uint32_t slot; /* of the operation that is answered by what is coming */
 };
 
 struct ph_client_parts {    /* of checkpoints, of several hubs: client_parts.c */
@@ -88,7 +89,7 @@ struct ph_hub_client {
     struct ph_client_engine *engine;
     bool has_no_thread;
     struct ph_waiter waiter;
-    uint64_t moved_ns;                           /* when a test last saw something move */
+    uint64_t seen_answers, answered_ns;          /* answers that tests have seen, and when the last */
     uint64_t looked_ns;                          /* when a test last looked at the control connections */
     uint32_t num_turns;                          /* of waiting, since the control connection was looked at */
     uint32_t num_contributors;                   /* of the last finished pull */
