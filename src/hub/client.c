@@ -17,53 +17,6 @@ static struct ph_client_operation *operation_at(struct ph_client_key *key, uint3
     return &key->operations[(key->oldest + index) % PH_CLIENT_MAX_OPERATIONS];
 }
 
-static ph_status take_control_frame(
-    struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
-{
-    struct ph_answer answer;
-    ph__control_frame_close(frame);
-    if (frame->type == PH_FRAME_SAVED)
-        return ph__client_take_saved(client, hub, frame);
-    if (frame->type != PH_FRAME_FAILED)
-        return ph_fail(
-            PH_ERROR_PEER, "the hub sends a message of type %u that was not asked for", frame->type);
-    PH_TRY(ph__get_failure(frame->body, frame->size, &answer));
-    return ph_fail(PH_ERROR_PEER, "%s", answer.text);
-}
-
-/* Bad news, if there are any: of the job, or that the hub has gone. */
-static ph_status look_at_hub(struct ph_hub_client *client, uint16_t hub)
-{
-    struct ph_control_stream *stream = client->hubs[hub].stream;
-    struct ph_control_frame frame;
-    bool is_there = true;
-    const ph_status received = ph__control_stream_receive(stream);
-    while (is_there) {
-        PH_TRY(ph__control_stream_take(stream, &frame, &is_there));
-        if (is_there)
-            PH_TRY(take_control_frame(client, hub, &frame));
-    }
-    return received == PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub has ended");
-}
-
-ph_status ph__client_look_at_hubs(struct ph_hub_client *client)
-{
-    client->num_turns = 0;
-    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
-        PH_TRY(ph__client_name(client, hub, look_at_hub(client, hub)));
-    return PH_OK;
-}
-
-ph_status ph__client_explain(struct ph_hub_client *client, ph_status status)
-{
-    char text[PH_HUB_MAX_TEXT + 1];
-    if (status == PH_OK)
-        return PH_OK;
-    snprintf(text, sizeof text, "%s", ph_error_text());
-    PH_TRY(ph__client_look_at_hubs(client));
-    return ph_fail(status, "%s", text);
-}
-
 static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 {
     bool has_news;
@@ -321,8 +274,8 @@ static ph_status look_for_checkpoints(
 {
     *is_answered_out = true;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        if (!client->hubs[hub].is_answered)
-            PH_TRY(look_for_checkpoint(client, hub, first_error));
+        PH_TRY(client->hubs[hub].is_answered ? ph__client_look_at_hub(client, hub)
+                                             : look_for_checkpoint(client, hub, first_error));
         *is_answered_out &= client->hubs[hub].is_answered;
     }
     return PH_OK;

@@ -1,5 +1,7 @@
-/* What a worker says to all hubs of its job together: each hears it at once, and the answers may come in any order. */
+/* What a worker and the hubs of its job say to each other: what it asks all of them each hears at once, and the answers may come in any
+ * order; and what they say unasked, also while others have yet to answer. */
 #include <poll.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "hub/client_greet.h"
@@ -9,6 +11,73 @@ ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_s
 {
     return ph__hub_list_name(&client->list, hub, status);
 }
+
+/* ---- unasked ---- */
+
+static ph_status take_unasked(
+    struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
+{
+    struct ph_answer answer;
+    ph__control_frame_close(frame);
+    if (frame->type == PH_FRAME_SAVED)
+        return ph__client_take_saved(client, hub, frame);
+    if (frame->type != PH_FRAME_FAILED)
+        return ph_fail(
+            PH_ERROR_PEER, "the hub sends a message of type %u that was not asked for", frame->type);
+    PH_TRY(ph__get_failure(frame->body, frame->size, &answer));
+    return ph_fail(answer.status, "%s", answer.text);
+}
+
+static ph_status take_all_unasked(struct ph_hub_client *client, uint16_t hub)
+{
+    struct ph_control_frame frame;
+    bool is_there = true;
+    while (is_there) {
+        PH_TRY(ph__control_stream_take(client->hubs[hub].stream, &frame, &is_there));
+        if (is_there)
+            PH_TRY(take_unasked(client, hub, &frame));
+    }
+    return PH_OK;
+}
+
+/* The last words of one that has gone say more than that it has. */
+static ph_status listen(struct ph_hub_client *client, uint16_t hub)
+{
+    struct ph_control_stream *stream = client->hubs[hub].stream;
+    char text[PH_HUB_MAX_TEXT + 1];
+    const ph_status received = ph__control_stream_receive(stream);
+    if (received == PH_OK)
+        return take_all_unasked(client, hub);
+    snprintf(text, sizeof text, "%s",
+        ph__control_stream_is_closed(stream) ? "the hub has ended" : ph_error_text());
+    PH_TRY(take_all_unasked(client, hub));
+    return ph_fail(received, "%s", text);
+}
+
+ph_status ph__client_look_at_hub(struct ph_hub_client *client, uint16_t hub)
+{
+    return ph__client_name(client, hub, listen(client, hub));
+}
+
+ph_status ph__client_look_at_hubs(struct ph_hub_client *client)
+{
+    client->num_turns = 0;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
+        PH_TRY(ph__client_look_at_hub(client, hub));
+    return PH_OK;
+}
+
+ph_status ph__client_explain(struct ph_hub_client *client, ph_status status)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    if (status == PH_OK)
+        return PH_OK;
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    PH_TRY(ph__client_look_at_hubs(client));
+    return ph_fail(status, "%s", text);
+}
+
+/* ---- asked ---- */
 
 ph_status ph__client_tell_all(
     struct ph_hub_client *client, enum ph_hub_frame type, const struct ph_wire_writer *body)
@@ -20,25 +89,45 @@ ph_status ph__client_tell_all(
     return PH_OK;
 }
 
+/* Its body is lost when the hub is listened to again. */
+static ph_status keep_body(struct ph_hub_client *client, uint16_t hub)
+{
+    struct ph_client_hub *asked = &client->hubs[hub];
+    const struct ph_control_frame *frame = &asked->frame;
+    ph_status status = PH_OK;
+    if (frame->type == PH_FRAME_LAYOUT)
+        status = ph__get_layout(frame->body, frame->size, &asked->job);
+    else if (frame->type == PH_FRAME_PARTS)
+        status = ph__get_parts(frame->body, frame->size, &client->parts.saved[hub].parts);
+    if (status != PH_OK)
+        ph__control_frame_close(frame);
+    return status;
+}
+
 ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer)
 {
     struct ph_client_hub *asked = &client->hubs[hub];
     for (;;) {
         PH_TRY(ph__client_look_for(asked->stream, answer, &asked->frame, &asked->is_answered));
-        if (!asked->is_answered || asked->frame.type != PH_FRAME_SAVED)
+        if (!asked->is_answered)
             return PH_OK;
+        if (asked->frame.type != PH_FRAME_SAVED)
+            return keep_body(client, hub);
         asked->is_answered = false;
         PH_TRY(ph__client_take_saved(client, hub, &asked->frame));
     }
 }
 
-/* Takes what has come. */
+/* Takes what has come. Hubs that have answered may have bad news while others do not answer; but of those that have let this worker go
+ * it does not matter any more. */
 static ph_status look_at_all(struct ph_hub_client *client, enum ph_hub_frame answer, bool *is_answered_out)
 {
     *is_answered_out = true;
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
         if (!client->hubs[i].is_answered)
             PH_TRY(ph__client_name(client, i, ph__client_look_for_answer(client, i, answer)));
+        else if (!client->has_left)
+            PH_TRY(ph__client_look_at_hub(client, i));
         *is_answered_out &= client->hubs[i].is_answered;
     }
     return PH_OK;
@@ -54,7 +143,7 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame a
         client->joined.num_workers, client->timeout_ms);
 }
 
-/* Until one of them that have not answered has something to say. */
+/* Until one of those that are listened to has something to say. */
 static ph_status wait_for_any(
     const struct ph_hub_client *client, enum ph_hub_frame answer, uint64_t deadline_ns)
 {
@@ -62,11 +151,10 @@ static ph_status wait_for_any(
     nfds_t count = 0;
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
         const struct ph_client_hub *hub = &client->hubs[i];
-        if (hub->is_answered)
-            continue;
-        if (ph__clock_ns() >= deadline_ns)
+        if (!hub->is_answered && ph__clock_ns() >= deadline_ns)
             return ph__client_name(client, i, give_up(client, answer));
-        polled[count++] = ph__client_polled(hub->stream);
+        if (!hub->is_answered || !client->has_left)
+            polled[count++] = ph__client_polled(hub->stream);
     }
     poll(polled, count, ph__clock_ms_until(deadline_ns));
     return PH_OK;

@@ -30,21 +30,13 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
     return status;
 }
 
-static ph_status take_layout(struct ph_hub_client *client, uint16_t index)
-{
-    struct ph_client_hub *hub = &client->hubs[index];
-    PH_TRY(ph__client_name(client, index, ph__get_layout(hub->frame.body, hub->frame.size, &hub->job)));
-    client->waiter.is_crowded |= hub->job.is_crowded;
-    return PH_OK;
-}
-
 static ph_status take_layouts(struct ph_hub_client *client, size_t num_keys)
 {
     client->keys = calloc(num_keys, sizeof *client->keys);
     if (client->keys == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
-        PH_TRY(take_layout(client, hub));
+        client->waiter.is_crowded |= client->hubs[hub].job.is_crowded;
     for (size_t i = 0; i < num_keys; i++)
         client->keys[i].pushed = client->hubs[0].job.iteration;
     return PH_OK;

@@ -28,16 +28,6 @@ void ph__client_parts_fini(struct ph_hub_client *client)
 
 /* ---- before a run ---- */
 
-static ph_status take_parts(struct ph_hub_client *client)
-{
-    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        const struct ph_control_frame *frame = &client->hubs[hub].frame;
-        PH_TRY(ph__client_name(
-            client, hub, ph__get_parts(frame->body, frame->size, &client->parts.saved[hub].parts)));
-    }
-    return PH_OK;
-}
-
 /* A hub that lacks what this one has kept. */
 static uint16_t find_other(const struct ph_hub_client *client, uint16_t hub)
 {
@@ -84,7 +74,6 @@ ph_status ph__client_choose_parts(struct ph_hub_client *client)
 {
     unsigned char bytes[sizeof(uint64_t)];
     struct ph_wire_writer writer;
-    PH_TRY(take_parts(client));
     const uint64_t newest = ph__parts_newest_common(client->parts.saved, client->list.num_hubs);
     const ph_status status = newest == PH_NO_ITERATION ? check_loss(client) : PH_OK;
     if (status != PH_OK)

@@ -36,7 +36,7 @@ struct ph_client_key {
 
 struct ph_client_hub { /* one of those that share the keys */
     struct ph_control_stream *stream;
-    struct ph_control_frame frame; /* its last answer */
+    struct ph_control_frame frame; /* its last answer, without the body */
     bool is_answered;              /* what it was asked last */
     /* From init on: */
     struct ph_job_layout job;
@@ -102,16 +102,23 @@ struct ph_hub_client {
 /* Returns the status; an error says which of several hubs it is of. */
 ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_status status);
 
+/* What hubs say unasked. An error is bad news: PH_ERROR_PEER, or what has ended the job; or that one has gone. */
+ph_status ph__client_look_at_hub(struct ph_hub_client *client, uint16_t hub);
+ph_status ph__client_look_at_hubs(struct ph_hub_client *client);
+/* Returns the status. Where a link has failed, a control connection may know why, and then says so. */
+ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
+
 /* Sends a frame to all hubs, or begins to. */
 ph_status ph__client_tell_all(
     struct ph_hub_client *client, enum ph_hub_frame type, const struct ph_wire_writer *body);
 
-/* ... and waits until all have answered: as ph__client_request(), into hubs[].frame. The first error is returned, and other hubs may
- * be about to answer then. */
+/* ... and waits until all have answered: as ph__client_request(), into hubs[].frame but for its body, of which a LAYOUT is in hubs[].job
+ * and PARTS in parts.saved[].parts. The first error is returned, and other hubs may be about to answer then. */
 ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
     const struct ph_wire_writer *body, enum ph_hub_frame answer);
 
-/* Whether the hub has answered what it was asked last, into hubs[hub]: as ph__client_look_for(). What hubs say unasked is heard, too. */
+/* Whether the hub has answered what it was asked last, into hubs[hub]: as ph__client_look_for(), and what it says of its parts is heard
+ * besides. */
 ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer);
 
 /* ---- client_parts.c ---- */
@@ -145,10 +152,6 @@ struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_
 
 /* ---- client.c ---- */
 
-/* What hubs say unasked: PH_ERROR_PEER for bad news, or that one has gone. */
-ph_status ph__client_look_at_hubs(struct ph_hub_client *client);
-/* Returns the status. Where a link has failed, a control connection may know why, and then says so. */
-ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
 /* Begins an operation without checks: init assigns and pulls with it. */
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
 
