@@ -5,8 +5,9 @@
  *   surviving_worker ADDRESS RANK NUM_WORKERS NONCE      one worker; start one for each rank from 0 on
  *
  * The hub needs a folder to keep checkpoints in, and a fixed ADDRESS: phloem hub --address 127.0.0.1:4711 --set
- * hub.checkpoint_folder=checkpoints. Who starts hub and workers again when they have died is up to you. hub_worker.c tells
- * more of what a worker does. Build: cc surviving_worker.c $(pkg-config --cflags --libs phloem-hub) */
+ * hub.checkpoint_folder=checkpoints. Who starts hub and workers again when they have died is up to you, but not rank 0 when it has
+ * finished: it would begin anew. hub_worker.c tells more of what a worker does.
+ * Build: cc surviving_worker.c $(pkg-config --cflags --libs phloem-hub) */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,8 @@ static ph_status connect_and_init(
         .optimizers = &optimizer,
         .num_optimizers = 1};
     const struct ph_hub_key key = {.num_elements = NUM_ELEMENTS, .dtype = PH_F32}; /* from zero */
-    PH_TRY(ph_hub_create_service(&options, &service));
+    if (worker->rank == 0) /* there is none for the others before, nor when the job is over */
+        PH_TRY(ph_hub_create_service(&options, &service));
     PH_TRY(ph_hub_connect(&options, service.name, service.nonce, (uint32_t)worker->rank, client_out));
     PH_TRY(ph_hub_init(*client_out, &key, 1, iteration_out));
     printf("rank %u begins at %llu\n", (unsigned int)worker->rank, (unsigned long long)*iteration_out);
@@ -78,7 +80,7 @@ static void finish(const struct worker *worker, struct ph_hub_client *client)
 }
 
 /* Says what has failed, and pauses, longer each time. Not every such error is over with the next try: a name may be one that nobody
- * knows, the secret another one, the rank taken. */
+ * knows, the secret another one, the rank taken, the service gone. */
 static bool may_try_again(const struct worker *worker, int num_tries)
 {
     long pause_ms = FIRST_PAUSE_MS;

@@ -14,8 +14,8 @@
  *
  * Errors: PH_ERROR_PEER when the hub, another worker of the job or the network failed, or a wait took longer than its
  * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_CONFIG for an address that is none, or where one side has a secret
- * and the other has none; PH_ERROR_MEMORY beyond a quota; PH_ERROR_CHECKPOINT for one that is
- * damaged. After PH_ERROR_PEER a client can only be destroyed.
+ * and the other has none; PH_ERROR_MEMORY beyond a quota; PH_ERROR_CHECKPOINT for one that is damaged or of other keys. After
+ * PH_ERROR_PEER a client can only be destroyed.
  *
  * Deaths: a job survives those of its workers and of the hub when its workers connect and initialise again. It then goes on from
  * its last checkpoint, where the hub has a folder for them, else it begins anew. A synchronous job's checkpoint is of one
@@ -24,7 +24,7 @@
  *     do {
  *         client = NULL;
  *         num_tries++;
- *         status = ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration), the first that fails;
+ *         status = rank 0's ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration), the first that fails;
  *         for (; status == PH_OK && iteration < end; iteration++)
  *             status = an iteration, behind which num_tries is 0;
  *         if (status == PH_OK)
@@ -33,7 +33,9 @@
  *     } while (status == PH_ERROR_PEER && num_tries < most, having printed ph_error_text() and paused, longer each time);
  *
  * It needs the pause and an end, for PH_ERROR_PEER is also what lasts: a name that nobody knows, another secret, a rank that is there
- * already, a job that goes on without this worker.
+ * already, a job that goes on without this worker. Rank 0 alone creates the service, and until it has, also after a hub without a
+ * folder was started again, the others hear PH_ERROR_PEER: so one that is started again when the job is over finds no service and gives
+ * up, where it would else wait for the others in a new one. Rank 0 would do just that: do not start it again when it has finished.
  *
  * The process that connects is the worker: on the hub's host its end is noticed at once, even if a child that it has forked
  * still holds its sockets. Elsewhere such a child hides it until a wait is over.
@@ -174,7 +176,7 @@ ph_status ph_hub_create_service(const struct ph_hub_options *options, const stru
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
 /* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with
- * options do. */
+ * options do. PH_ERROR_PEER also where there is no such service, or not yet; PH_ERROR_USAGE where it has another nonce. */
 ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
     uint32_t rank, struct ph_hub_client **client_out);
 
@@ -188,7 +190,9 @@ struct ph_hub_key {
 
 /* Makes the keys, which are numbered from 0; all workers of the service call it with the same. Returns when all have, and the
  * parameters can be read; `iteration_out` (or NULL) is what was done before: 0, or that of the checkpoint that the hub
- * goes on from, with its parameters. After an error other than PH_ERROR_USAGE the client can only be destroyed. */
+ * goes on from, with its parameters. After an error other than PH_ERROR_USAGE the client can only be destroyed. What ends the job for
+ * all its workers has its own status here: PH_ERROR_CHECKPOINT for one that is of other keys or cannot be used, PH_ERROR_MEMORY and
+ * PH_ERROR_DISK for what the hub has not; later it is PH_ERROR_PEER. */
 ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out);
 

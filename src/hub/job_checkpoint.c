@@ -272,10 +272,11 @@ static ph_status check_job(const char *path, const struct ph_job_checkpoint_head
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: the part of hub %u of %u, and not of hub %u of %u", path,
             share->hub + 1u, share->num_hubs, own->hub + 1u, own->num_hubs);
     if (strcmp(found->service, wanted->service) != 0)
-        return ph_fail(PH_ERROR_USAGE, "%s: service '%s' had other settings", path, snapshot->settings.name);
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: service '%s' had other settings", path, snapshot->settings.name);
     if (strcmp(found->keys, wanted->keys) != 0)
-        return ph_fail(PH_ERROR_USAGE, "%s: service '%s' goes on from here, and has other keys there", path,
-            snapshot->settings.name);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: service '%s' goes on from here, and has other keys there",
+            path, snapshot->settings.name);
     if (head->chunk_bytes != snapshot->layout->chunk_bytes)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: chunks of %zu bytes", path, head->chunk_bytes);
     return PH_OK;

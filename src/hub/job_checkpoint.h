@@ -42,9 +42,9 @@ struct ph_job_checkpoint_head {
 };
 ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoint_head *head_out);
 
-/* Fills a snapshot that was made for the same service, keys and chunk size: PH_ERROR_USAGE when the file has others,
- * PH_ERROR_CHECKPOINT when it is another hub's or damaged. Compares the metadata first, which have a checksum of their own, and
- * then checks the seal. After an error the snapshot is good for nothing. */
+/* Fills a snapshot that was made for the same service, keys and chunk size: PH_ERROR_CHECKPOINT when the file has others, is another
+ * hub's or damaged. Compares the metadata first, which have a checksum of their own, and then checks the seal. After an error the
+ * snapshot is good for nothing. */
 ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot);
 
 /* The checksum of the metadata: 16 digits. */

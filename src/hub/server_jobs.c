@@ -17,7 +17,9 @@ static ph_status check_join(
     if (session->tenant != NULL)
         return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
     PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
-    if (tenant == NULL || ph__tenant_is_ending(tenant) || tenant->settings.service.nonce != join->nonce)
+    if (tenant == NULL || ph__tenant_is_ending(tenant)) /* not yet, or after a restart not again */
+        return ph_fail(PH_ERROR_PEER, "there is no service '%s'", join->name);
+    if (tenant->settings.service.nonce != join->nonce)
         return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
     PH_TRY(ph__server_check_share(tenant, &join->share));
     if (join->rank >= tenant->settings.service.num_workers)

@@ -33,7 +33,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(ph_hub_destroy_service(&hub.options, "b", 2));
-    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
+    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_PEER, "no service");
     hub_thread_end(&hub);
     snprintf(same_folder, sizeof same_folder, "%s/", folder);
     kept_job_begin_hub(&hub, same_folder);
@@ -42,7 +42,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(create(&hub, "a", 1, 1));
     assert_fails(create(&hub, "a", 1, 2), PH_ERROR_USAGE, "other settings");
     assert_fails(create(&hub, "a", 7, 1), PH_ERROR_USAGE, "another nonce");
-    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_USAGE, "no service");
+    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_PEER, "no service");
     assert_ok(ph_hub_destroy_service(&hub.options, "a", 1));
     assert_false(ph__file_exists(kept_job_path(folder, "a.safetensors")));
     assert_ok(create(&hub, "a", 7, 2));
@@ -93,7 +93,7 @@ static void other_keys_cannot_go_on(void **state)
     kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.dtype = PH_F16;
-    assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "other keys");
+    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "other keys");
     hub_thread_end(&hub);
 }
 

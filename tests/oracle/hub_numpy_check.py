@@ -135,7 +135,7 @@ def check_errors(hub, address):
     hub.create_service(address, "errors", 1, 1)
     usage = hub.Status.ERROR_USAGE
     fails(hub, usage, "another nonce", hub.create_service, address, "errors", 2, 1)
-    fails(hub, usage, "no service 'other'", hub.Client, address, "other", 1, 0)
+    fails(hub, hub.Status.ERROR_PEER, "no service 'other'", hub.Client, address, "other", 1, 0)
     fails(hub, usage, "rank 1 of 1 workers", hub.Client, address, "errors", 1, 1)
     client = hub.Client(address, "errors", 1, 0)
     fails(hub, usage, "key 0 of 0", client.gradient, 0)

@@ -346,11 +346,11 @@ static void other_files_and_other_jobs_are_refused(void **state)
     assert_ok(ph__job_checkpoint_write(path, snapshot));
     ph__snapshot_destroy(snapshot);
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS - 1, CHUNK_BYTES, &other));
-    assert_fails(ph__job_checkpoint_read(path, other), PH_ERROR_USAGE, "other keys");
+    assert_fails(ph__job_checkpoint_read(path, other), PH_ERROR_CHECKPOINT, "other keys");
     ph__snapshot_destroy(other);
     of_job.service.nonce++;
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &other));
-    assert_fails(ph__job_checkpoint_read(path, other), PH_ERROR_USAGE, "other settings");
+    assert_fails(ph__job_checkpoint_read(path, other), PH_ERROR_CHECKPOINT, "other settings");
     ph__snapshot_destroy(other);
 }
 

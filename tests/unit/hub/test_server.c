@@ -216,7 +216,7 @@ static void a_worker_has_a_rank_of_its_own_in_its_service(void **state)
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     const struct ph_hub_service service = hub_thread_service("ranks", 2);
     assert_fails(
-        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 0, &other), PH_ERROR_USAGE, "no service");
+        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 0, &other), PH_ERROR_PEER, "no service");
     assert_ok(ph_hub_create_service(&hub.options, &service));
     assert_fails(ph_hub_connect(&hub.options, "ranks", 1, 0, &other), PH_ERROR_USAGE, "nonce");
     assert_fails(
