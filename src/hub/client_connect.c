@@ -56,12 +56,7 @@ static ph_status join(
     ph__put_join(&writer, &wish);
     PH_TRY(ph__client_request(
         client->hubs[hub].stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, client->timeout_ms, &frame));
-    PH_TRY(ph__get_joined(frame.body, frame.size, joined_out));
-    if (joined_out->depth < 1 || joined_out->depth > PH_HUB_MAX_DEPTH || joined_out->num_optimizers < 1 ||
-        joined_out->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
-        return ph_fail(PH_ERROR_PEER, "the hub gives a depth of %u and %u optimizers", joined_out->depth,
-            joined_out->num_optimizers);
-    return PH_OK;
+    return ph__get_joined(frame.body, frame.size, joined_out);
 }
 
 static ph_status join_hub(
@@ -126,6 +121,8 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     const struct wanted_job job = {.options = options, .service = service, .nonce = nonce};
     PH_TRY(ph__service_check_name(service));
     PH_TRY(check_words(options));
+    if (rank >= PH_HUB_MAX_WORKERS)
+        return ph_fail(PH_ERROR_USAGE, "rank %u: a service has at most %d workers", rank, PH_HUB_MAX_WORKERS);
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");

@@ -64,7 +64,7 @@ static ph_status refuse(struct ph_hub_client *client, ph_status status)
     ph__put_answer(&writer, status, ph_error_text());
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
         struct ph_control_stream *stream = client->hubs[hub].stream;
-        if (ph__control_stream_put(stream, PH_FRAME_ANSWER, bytes, writer.used, NULL, 0) == PH_OK)
+        if (ph__client_put(stream, PH_FRAME_ANSWER, &writer) == PH_OK)
             ph__control_stream_flush(stream);
     }
     return check_loss(client);

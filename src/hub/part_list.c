@@ -10,6 +10,7 @@
 
 #define MAX_SLACK (1u << 20)
 #define SLACK_PART 64 /* that is taken off it in time: it doubles far sooner than it halves */
+#define LEFT_OUT ", ..."
 
 /* ---- lists ---- */
 
@@ -44,22 +45,30 @@ void ph__parts_keep(struct ph_parts *parts, uint64_t iteration, uint64_t settled
     parts->num_open = num_left;
 }
 
-static void append(char *text, uint64_t iteration)
+/* false: it does not fit, with what stands for those left out behind it. */
+static bool append(char *text, uint64_t iteration)
 {
+    char more[sizeof "of iteration " + 20]; /* the most digits */
     const size_t used = strlen(text);
-    snprintf(
-        text + used, PH_PARTS_TEXT_BYTES - used, "%s %" PRIu64, used > 0 ? "," : "of iteration", iteration);
+    snprintf(more, sizeof more, "%s %" PRIu64, used > 0 ? "," : "of iteration", iteration);
+    if (used + strlen(more) + sizeof LEFT_OUT > PH_PARTS_TEXT_BYTES)
+        return false;
+    strcpy(text + used, more);
+    return true;
 }
 
 void ph__parts_describe(const struct ph_parts *parts, char text_out[PH_PARTS_TEXT_BYTES])
 {
+    bool has_room = true;
     text_out[0] = '\0';
     if (parts->kept != PH_NO_ITERATION)
-        append(text_out, parts->kept);
-    for (size_t i = 0; i < parts->num_open; i++)
-        append(text_out, parts->open[i]);
+        has_room = append(text_out, parts->kept);
+    for (size_t i = 0; i < parts->num_open && has_room; i++)
+        has_room = append(text_out, parts->open[i]);
     if (text_out[0] == '\0')
-        snprintf(text_out, PH_PARTS_TEXT_BYTES, "none");
+        strcpy(text_out, "none");
+    else if (!has_room)
+        strcat(text_out, LEFT_OUT);
 }
 
 /* ---- all hubs together ---- */
@@ -235,6 +244,9 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph_saved *saved_ou
     saved_out->is_late = ph__wire_get_u8(&reader) != 0;
     PH_TRY(ph__body_finish(&reader, "saved"));
     PH_TRY(check_parts(&saved_out->parts));
+    if (saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* behind an iteration */
+        return ph_fail(
+            PH_ERROR_PEER, "a hub has settled its parts up to iteration %" PRIu64, saved_out->settled_end);
     if (saved_out->most > PH_HUB_MAX_ITERATION / 2 || saved_out->every > PH_HUB_MAX_PERIOD)
         return ph_fail(PH_ERROR_PEER,
             "a hub has come to iteration %" PRIu64 ", with checkpoints every %" PRIu64, saved_out->most,

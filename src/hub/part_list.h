@@ -34,7 +34,7 @@ void ph__parts_add(struct ph_parts *parts, uint64_t iteration);
 /* The open part becomes the kept one (PH_NO_ITERATION, or one that is not open: none does); of the others those below settled_end
  * go. */
 void ph__parts_keep(struct ph_parts *parts, uint64_t iteration, uint64_t settled_end);
-/* "none", or "of iteration 5, 8": all, as far as they fit. */
+/* "none", or "of iteration 5, 8": all; where they do not fit, the first ones and "...". */
 #define PH_PARTS_TEXT_BYTES 200
 void ph__parts_describe(const struct ph_parts *parts, char text_out[PH_PARTS_TEXT_BYTES]);
 

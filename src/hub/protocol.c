@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "hub/job_memory.h"
 #include "hub/layout.h"
+#include "hub/part_list.h"
 
 ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what)
 {
@@ -92,12 +95,31 @@ ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welc
     return PH_OK;
 }
 
+/* What fits of a text that may name files, whose names are any bytes: '?' stands for what is no plain character. */
+static void make_plain(const char *text, char plain_out[PH_HUB_MAX_TEXT + 1])
+{
+    const size_t length = strlen(text);
+    size_t used = 0;
+    for (size_t at = 0; at < length;) {
+        uint32_t code;
+        const size_t size = ph__utf8_decode(text + at, length - at, &code);
+        const bool is_plain = size > 0 && !ph__utf8_is_control(code);
+        const size_t wanted = is_plain ? size : 1;
+        if (used + wanted > PH_HUB_MAX_TEXT)
+            break;
+        memcpy(plain_out + used, is_plain ? text + at : "?", wanted);
+        used += wanted;
+        at += size > 0 ? size : 1;
+    }
+    plain_out[used] = '\0';
+}
+
 void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text)
 {
-    char cut[PH_HUB_MAX_TEXT + 1] = "";
-    strncat(cut, text, PH_HUB_MAX_TEXT);
+    char plain[PH_HUB_MAX_TEXT + 1];
+    make_plain(text, plain);
     ph__wire_put_u32(writer, (uint32_t)-status);
-    ph__wire_put_text(writer, cut, PH_HUB_MAX_TEXT);
+    ph__wire_put_text(writer, plain, PH_HUB_MAX_TEXT);
 }
 
 static bool is_status(uint32_t number)
@@ -250,8 +272,14 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
     join_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
     join_out->share = get_share(&reader);
     PH_TRY(ph__body_finish(&reader, "join"));
+    const struct ph_hub_share *share = &join_out->share;
     if (way >= PH_WAY_COUNT)
         return ph_fail(PH_ERROR_PEER, "a worker joins in a way of number %u, which there is not", way);
+    if (join_out->rank >= PH_HUB_MAX_WORKERS)
+        return ph_fail(PH_ERROR_PEER, "a worker joins with rank %u", join_out->rank);
+    if (share->hub >= share->num_hubs || share->num_hubs > PH_HUB_MAX_HUBS)
+        return ph_fail(
+            PH_ERROR_PEER, "a worker joins at hub %u of %u, from 0 on", share->hub, share->num_hubs);
     join_out->way = (enum ph_way)way;
     return PH_OK;
 }
@@ -272,7 +300,13 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
     joined_out->depth = ph__wire_get_u32(&reader);
     joined_out->num_optimizers = ph__wire_get_u32(&reader);
     joined_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
-    return ph__body_finish(&reader, "joined");
+    PH_TRY(ph__body_finish(&reader, "joined"));
+    if (joined_out->num_workers < 1 || joined_out->num_workers > PH_HUB_MAX_WORKERS ||
+        joined_out->depth < 1 || joined_out->depth > PH_HUB_MAX_DEPTH || joined_out->num_optimizers < 1 ||
+        joined_out->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
+        return ph_fail(PH_ERROR_PEER, "the hub gives %u workers, a depth of %u and %u optimizers",
+            joined_out->num_workers, joined_out->depth, joined_out->num_optimizers);
+    return PH_OK;
 }
 
 /* ---- status ---- */
@@ -349,13 +383,20 @@ void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *l
         ph__wire_put_text(writer, layout->hosts[core], PH_HOST_BYTES - 1);
 }
 
+static bool is_ring_capacity(uint32_t capacity)
+{
+    return capacity >= 4 && capacity <= PH_HUB_MAX_RING_CAPACITY && (capacity & (capacity - 1)) == 0;
+}
+
 static ph_status check_layout(const struct ph_job_layout *layout)
 {
-    const bool is_power =
-        layout->ring_capacity >= 4 && (layout->ring_capacity & (layout->ring_capacity - 1)) == 0;
     if (layout->num_cores == 0 || layout->num_cores > PH_HUB_MAX_CORES || layout->num_versions < 1 ||
-        layout->num_versions > 2 || !is_power)
+        layout->num_versions > PH_HUB_MAX_DEPTH || !is_ring_capacity(layout->ring_capacity) ||
+        layout->iteration > PH_HUB_MAX_ITERATION)
         return ph_fail(PH_ERROR_PEER, "the hub's layout of the job makes no sense");
+    if (layout->chunk_bytes == 0 || layout->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES ||
+        layout->chunk_bytes % PH_ALIGNMENT != 0)
+        return ph_fail(PH_ERROR_PEER, "the hub has chunks of %u bytes", layout->chunk_bytes);
     for (uint16_t core = 0; core < layout->num_cores; core++) {
         if (layout->hosts[core][0] != '\0' && !ph__is_host(layout->hosts[core]))
             return ph_fail(PH_ERROR_PEER, "the hub names '%s' as an address of its own", layout->hosts[core]);

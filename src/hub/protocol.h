@@ -75,6 +75,9 @@ enum ph_hub_frame {
 #define PH_HUB_MAX_TEXT 1023     /* bytes of an error's text */
 #define PH_HUB_MAX_SOCKET_NAME 64
 #define PH_HUB_MAX_CORES 128 /* threads of a hub */
+/* Of messages, each way of a link to a core thread that has all chunks, each with two pushes, new learning rates for them, a pull and
+ * an assignment. */
+#define PH_HUB_MAX_RING_CAPACITY (8 * PH_LAYOUT_MAX_CHUNKS)
 
 struct ph_hello {
     uint16_t api_version;
@@ -157,6 +160,7 @@ void ph__put_hello(struct ph_wire_writer *writer, const struct ph_hello *hello);
 void ph__put_server_challenge(struct ph_wire_writer *writer, const struct ph_server_challenge *challenge);
 void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach);
 void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome);
+/* Any text: what is too long is cut, and '?' stands for what is not UTF-8. */
 void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text);
 void ph__put_service(
     struct ph_wire_writer *writer, const struct ph_hub_service *service, const struct ph_hub_share *share);

@@ -78,7 +78,8 @@ static bool pass_join(const void *body, size_t size, struct ph_wire_writer *writ
     struct ph_join join;
     if (ph__get_join(body, size, &join) != PH_OK)
         return false;
-    fuzz_require(strlen(join.name) <= PH_HUB_MAX_NAME);
+    fuzz_require(strlen(join.name) <= PH_HUB_MAX_NAME && join.rank < PH_HUB_MAX_WORKERS);
+    fuzz_require(join.share.hub < join.share.num_hubs && join.share.num_hubs <= PH_HUB_MAX_HUBS);
     ph__put_join(writer, &join);
     return true;
 }
@@ -88,6 +89,9 @@ static bool pass_joined(const void *body, size_t size, struct ph_wire_writer *wr
     struct ph_joined joined;
     if (ph__get_joined(body, size, &joined) != PH_OK)
         return false;
+    fuzz_require(joined.num_workers >= 1 && joined.num_workers <= PH_HUB_MAX_WORKERS);
+    fuzz_require(joined.depth >= 1 && joined.depth <= 2);
+    fuzz_require(joined.num_optimizers >= 1 && joined.num_optimizers <= PH_HUB_MAX_OPTIMIZERS);
     ph__put_joined(writer, &joined);
     return true;
 }
@@ -142,7 +146,7 @@ static bool pass_parts(const void *body, size_t size, struct ph_wire_writer *wri
     return true;
 }
 
-/* Whatever a hub says, there is an answer that it can read. */
+/* Whatever a hub says, there is an answer that it can read: of iterations that can be told. */
 static bool pass_saved(const void *body, size_t size, struct ph_wire_writer *writer)
 {
     struct ph_saved saved;
@@ -175,6 +179,10 @@ static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *wr
         return false;
     fuzz_require(layout.num_cores > 0 && layout.num_versions >= 1 && layout.num_versions <= 2);
     fuzz_require(layout.ring_capacity >= 4 && (layout.ring_capacity & (layout.ring_capacity - 1)) == 0);
+    fuzz_require(
+        layout.ring_capacity <= PH_HUB_MAX_RING_CAPACITY && layout.iteration <= PH_HUB_MAX_ITERATION);
+    fuzz_require(layout.chunk_bytes > 0 && layout.chunk_bytes <= PH_HUB_MAX_CHUNK_BYTES);
+    fuzz_require(layout.chunk_bytes % PH_ALIGNMENT == 0);
     ph__put_layout(writer, &layout);
     return true;
 }
@@ -243,7 +251,7 @@ static void write_small(struct ph_wire_writer *writer, pass_function pass)
     static const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
     static const struct ph_server_challenge challenge;
     static const struct ph_attach attach;
-    static const struct ph_joined joined = {.num_workers = 2, .depth = 1};
+    static const struct ph_joined joined = {.num_workers = 2, .depth = 1, .num_optimizers = 1};
     static const struct ph_parts parts = {.kept = PH_NO_ITERATION, .num_open = 1, .open = {6}};
     if (pass == pass_hello)
         ph__put_hello(writer, &hello);

@@ -1,9 +1,10 @@
-/* A job's layout as bytes: what comes out of them is what was written, or an error. And answers that are errors. */
+/* Layouts, joining and answers as bytes: what comes out of them is what was written, or an error. */
 #include "hub/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/part_list.h"
 #include "support/test_support.h"
 
 enum { CAPACITY = PH_HUB_MAX_BODY + PH_HUB_MAX_CORES * PH_HUB_HOST_BYTES };
@@ -148,6 +149,79 @@ static void there_is_a_limit_to_core_threads(void **state)
     }
 }
 
+static void sizes_of_a_layout_keep_their_limits(void **state)
+{
+    (void)state;
+    static const uint32_t chunks[] = {0, 1, 32, 32768 + 4, PH_HUB_MAX_CHUNK_BYTES + 64, UINT32_MAX};
+    static const uint32_t rings[] = {0, 2, 12, 2 * (uint32_t)PH_HUB_MAX_RING_CAPACITY, 1u << 31};
+    struct ph_job_layout layout = layout_of(2);
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        layout.chunk_bytes = chunks[i];
+        assert_refused(&layout, "the hub has chunks of");
+    }
+    layout = layout_of(2);
+    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+        layout.ring_capacity = rings[i];
+        assert_refused(&layout, "makes no sense");
+    }
+    layout = layout_of(2);
+    layout.iteration = PH_HUB_MAX_ITERATION + 1;
+    assert_refused(&layout, "makes no sense");
+}
+
+/* ---- joining ---- */
+
+static ph_status read_join(const struct ph_join *join)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_join found;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_join(&writer, join);
+    return ph__get_join(bytes, writer.used, &found);
+}
+
+static void what_joins_keeps_the_limits(void **state)
+{
+    (void)state;
+    static const struct ph_hub_share shares[] = {
+        {0, 0}, {1, 1}, {64, 64}, {0, PH_HUB_MAX_HUBS + 1}, {0, UINT16_MAX}};
+    struct ph_join join = {
+        .name = "job", .rank = PH_HUB_MAX_WORKERS - 1, .share = {PH_HUB_MAX_HUBS - 1, PH_HUB_MAX_HUBS}};
+    assert_ok(read_join(&join));
+    join.rank++;
+    assert_fails(read_join(&join), PH_ERROR_PEER, "rank 1024");
+    join.rank = 0;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        join.share = shares[i];
+        assert_fails(read_join(&join), PH_ERROR_PEER, "from 0 on");
+    }
+}
+
+static ph_status read_joined(uint32_t num_workers, uint32_t depth, uint32_t num_optimizers)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_joined found;
+    const struct ph_joined joined = {
+        .num_workers = num_workers, .depth = depth, .num_optimizers = num_optimizers};
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_joined(&writer, &joined);
+    return ph__get_joined(bytes, writer.used, &found);
+}
+
+static void what_is_joined_keeps_the_limits(void **state)
+{
+    (void)state;
+    assert_ok(read_joined(PH_HUB_MAX_WORKERS, 2, PH_HUB_MAX_OPTIMIZERS));
+    assert_fails(read_joined(0, 1, 1), PH_ERROR_PEER, "0 workers");
+    assert_fails(read_joined(PH_HUB_MAX_WORKERS + 1, 1, 1), PH_ERROR_PEER, "1025 workers");
+    assert_fails(read_joined(1, 0, 1), PH_ERROR_PEER, "depth of 0");
+    assert_fails(read_joined(1, 3, 1), PH_ERROR_PEER, "depth of 3");
+    assert_fails(read_joined(1, 1, 0), PH_ERROR_PEER, "0 optimizers");
+    assert_fails(read_joined(1, 1, PH_HUB_MAX_OPTIMIZERS + 1), PH_ERROR_PEER, "17 optimizers");
+}
+
 /* ---- answers ---- */
 
 static ph_status read_answer(ph_status status, const char *text, bool is_failure)
@@ -170,6 +244,27 @@ static void an_error_says_why(void **state)
     assert_fails(read_answer(PH_ERROR_USAGE, "", true), PH_ERROR_PEER, "does not say why");
 }
 
+/* A file's name is any bytes, and an error's text may name it. */
+static void a_text_of_any_bytes_is_told(void **state)
+{
+    (void)state;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    char text[PH_HUB_MAX_TEXT + 2] = "";
+    struct ph_wire_writer writer;
+    struct ph_answer answer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, PH_ERROR_DISK, "caf\xe9/\n: \xff\xc3\xa9 is full");
+    assert_ok(ph__get_answer(bytes, writer.used, &answer));
+    assert_int_equal(answer.status, PH_ERROR_DISK);
+    assert_string_equal(answer.text, "caf?/?: ?\xc3\xa9 is full");
+    memset(text, 'a', PH_HUB_MAX_TEXT - 1);
+    strcat(text, "\xc3\xa9"); /* one byte of it would fit */
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, PH_ERROR_DISK, text);
+    assert_ok(ph__get_answer(bytes, writer.used, &answer));
+    assert_int_equal(strlen(answer.text), PH_HUB_MAX_TEXT - 1);
+}
+
 static void a_failure_is_an_error(void **state)
 {
     (void)state;
@@ -186,8 +281,12 @@ int main(void)
         cmocka_unit_test(bytes_of_an_address_that_are_no_text_are_refused),
         cmocka_unit_test(a_layout_that_ends_early_or_goes_on_is_refused),
         cmocka_unit_test(there_is_a_limit_to_core_threads),
+        cmocka_unit_test(sizes_of_a_layout_keep_their_limits),
         cmocka_unit_test(an_error_says_why),
+        cmocka_unit_test(a_text_of_any_bytes_is_told),
         cmocka_unit_test(a_failure_is_an_error),
+        cmocka_unit_test(what_joins_keeps_the_limits),
+        cmocka_unit_test(what_is_joined_keeps_the_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
