@@ -274,9 +274,13 @@ static ph_status look_for_checkpoints(
 {
     *is_answered_out = true;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        PH_TRY(client->hubs[hub].is_answered ? ph__client_look_at_hub(client, hub)
-                                             : look_for_checkpoint(client, hub, first_error));
+        if (!client->hubs[hub].is_answered)
+            PH_TRY(look_for_checkpoint(client, hub, first_error));
         *is_answered_out &= client->hubs[hub].is_answered;
+    }
+    for (uint16_t hub = 0; !*is_answered_out && hub < client->list.num_hubs; hub++) {
+        if (client->hubs[hub].is_answered)
+            PH_TRY(ph__client_look_at_hub(client, hub));
     }
     return PH_OK;
 }

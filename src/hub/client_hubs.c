@@ -2,6 +2,7 @@
  * order; and what they say unasked, also while others have yet to answer. */
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "hub/client_greet.h"
@@ -118,17 +119,15 @@ ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub,
     }
 }
 
-/* Takes what has come. Hubs that have answered may have bad news while others do not answer; but of those that have let this worker go
- * it does not matter any more. */
-static ph_status look_at_all(struct ph_hub_client *client, enum ph_hub_frame answer, bool *is_answered_out)
+/* Takes the answers that have come. */
+static ph_status look_for_answers(
+    struct ph_hub_client *client, enum ph_hub_frame answer, uint16_t *num_answered_out)
 {
-    *is_answered_out = true;
+    *num_answered_out = 0;
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
         if (!client->hubs[i].is_answered)
             PH_TRY(ph__client_name(client, i, ph__client_look_for_answer(client, i, answer)));
-        else if (!client->has_left)
-            PH_TRY(ph__client_look_at_hub(client, i));
-        *is_answered_out &= client->hubs[i].is_answered;
+        *num_answered_out += client->hubs[i].is_answered;
     }
     return PH_OK;
 }
@@ -143,20 +142,32 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame a
         client->joined.num_workers, client->timeout_ms);
 }
 
-/* Until one of those that are listened to has something to say. */
+/* Until one of them has something to say, be it one that has answered: it may have bad news while others do not answer. Of those that have
+ * let this worker go it does not matter any more. polled_out: (num_hubs). */
 static ph_status wait_for_any(
-    const struct ph_hub_client *client, enum ph_hub_frame answer, uint64_t deadline_ns)
+    struct ph_hub_client *client, enum ph_hub_frame answer, uint64_t deadline_ns, struct pollfd *polled_out)
 {
-    struct pollfd polled[PH_HUB_MAX_HUBS];
-    nfds_t count = 0;
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
         const struct ph_client_hub *hub = &client->hubs[i];
         if (!hub->is_answered && ph__clock_ns() >= deadline_ns)
             return ph__client_name(client, i, give_up(client, answer));
-        if (!hub->is_answered || !client->has_left)
-            polled[count++] = ph__client_polled(hub->stream);
+        polled_out[i] = ph__client_polled(hub->stream);
+        if (hub->is_answered && client->has_left)
+            polled_out[i].fd = -1;
     }
-    poll(polled, count, ph__clock_ms_until(deadline_ns));
+    poll(polled_out, client->list.num_hubs, ph__clock_ms_until(deadline_ns));
+    return PH_OK;
+}
+
+/* What hubs that have answered had said, behind their answers or when they were polled, before the last look for answers. So whatever
+ * another hub's answer has led to is heard behind that answer. */
+static ph_status hear_news(struct ph_hub_client *client, const struct pollfd *polled)
+{
+    for (uint16_t i = 0; i < client->list.num_hubs && !client->has_left; i++) {
+        if (client->hubs[i].is_answered)
+            PH_TRY(ph__client_name(
+                client, i, polled[i].revents != 0 ? listen(client, i) : take_all_unasked(client, i)));
+    }
     return PH_OK;
 }
 
@@ -164,12 +175,19 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame typ
     const struct ph_wire_writer *body, enum ph_hub_frame answer)
 {
     const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
-    bool is_answered;
+    struct pollfd polled[PH_HUB_MAX_HUBS] = {{0}};
+    uint16_t num_answered = 0;
     PH_TRY(ph__client_tell_all(client, type, body));
     for (;;) {
-        PH_TRY(look_at_all(client, answer, &is_answered));
-        if (is_answered)
+        const uint16_t num_before = num_answered;
+        PH_TRY(look_for_answers(client, answer, &num_answered));
+        if (num_answered == client->list.num_hubs)
             return PH_OK;
-        PH_TRY(wait_for_any(client, answer, deadline_ns));
+        if (num_answered > num_before) {
+            memset(polled, 0, sizeof polled); /* which told of these answers */
+            continue;
+        }
+        PH_TRY(hear_news(client, polled));
+        PH_TRY(wait_for_any(client, answer, deadline_ns, polled));
     }
 }

@@ -92,6 +92,20 @@ static void a_hub_that_has_answered_may_have_bad_news(void **state)
     end_trial(&trial);
 }
 
+/* For what one hub says may follow from what another had answered: another worker has ended because of that. */
+static void answers_that_have_come_are_taken_before_bad_news(void **state)
+{
+    (void)state;
+    struct trial trial;
+    begin_trial(&trial);
+    say(&trial, 0, PH_FRAME_BEGIN, NULL);
+    say_status(&trial, 0, PH_FRAME_FAILED, PH_ERROR_PEER, "worker 1 has died");
+    say(&trial, 1, PH_FRAME_BEGIN, NULL);
+    assert_ok(ph__client_ask_all(&trial.client, PH_FRAME_LINKED, NULL, PH_FRAME_BEGIN));
+    assert_fails(ph__client_look_at_hubs(&trial.client), PH_ERROR_PEER, "worker 1 has died");
+    end_trial(&trial);
+}
+
 static void a_hub_that_has_answered_may_end(void **state)
 {
     (void)state;
@@ -185,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hub_that_has_answered_may_have_bad_news),
+        cmocka_unit_test(answers_that_have_come_are_taken_before_bad_news),
         cmocka_unit_test(a_hub_that_has_answered_may_end),
         cmocka_unit_test(an_answer_is_kept_while_its_hub_is_listened_to),
         cmocka_unit_test(a_hub_that_has_let_its_worker_go_may_end),
