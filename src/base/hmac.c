@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -145,7 +145,7 @@ struct ph_job_layout {
     uint32_t chunk_bytes, num_versions, ring_capacity;
     uint16_t num_cores;
     bool is_restored;   /* parameters are there already */
-    bool is_crowded;    /* threads outnumber processors */
+    bool is_crowded;    /* threads outnumber the processors of the host, which is the worker's, too */
     uint64_t cores_sum; /* a checksum of which core thread has which chunk */
     uint64_t token;     /* what data connections show */
     uint64_t iteration; /* that all keys go on from */

@@ -102,7 +102,7 @@ static struct ph_job_layout layout_for(const struct ph_tenant *tenant, uint32_t 
         .num_versions = tenant->memory->num_versions,
         .ring_capacity = (uint32_t)tenant->ring_capacity,
         .num_cores = tenant->num_cores,
-        .is_crowded = session->server->is_crowded,
+        .is_crowded = session->server->is_crowded && session->is_of_host,
         .is_restored = tenant->is_restored,
         .cores_sum = tenant->cores_sum,
         .token = tenant->members[rank].token,

@@ -10,7 +10,7 @@ static void *read_mask(void *mask_out)
     return NULL;
 }
 
-static void a_thread_blocks_all_signals_and_its_maker_none(void **state)
+static void a_thread_blocks_signals_and_its_maker_none(void **state)
 {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE, SIGALRM};
@@ -26,10 +26,24 @@ static void a_thread_blocks_all_signals_and_its_maker_none(void **state)
     }
 }
 
+/* Where a fault's signal is blocked, the program's handler is passed over. */
+static void a_threads_own_faults_are_not_blocked(void **state)
+{
+    (void)state;
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t of_thread;
+    pthread_t thread;
+    assert_int_equal(ph__thread_start(&thread, read_mask, &of_thread), 0);
+    pthread_join(thread, NULL);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        assert_int_equal(sigismember(&of_thread, faults[i]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_blocks_all_signals_and_its_maker_none),
+        cmocka_unit_test(a_thread_blocks_signals_and_its_maker_none),
+        cmocka_unit_test(a_threads_own_faults_are_not_blocked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,22 +44,34 @@ static void end_trial(struct trial *trial)
     ph__hub_list_fini(&trial->client.list);
 }
 
-static void say(struct trial *trial, size_t hub, enum ph_hub_frame type, const struct ph_wire_writer *body)
+static ph_status try_to_say(
+    struct trial *trial, size_t hub, enum ph_hub_frame type, const struct ph_wire_writer *body)
 {
     struct ph_control_stream *stream = trial->others[hub];
-    assert_ok(ph__control_stream_put(
+    PH_TRY(ph__control_stream_put(
         stream, (uint16_t)type, body != NULL ? body->bytes : NULL, body != NULL ? body->used : 0, NULL, 0));
-    assert_ok(ph__control_stream_flush(stream));
+    return ph__control_stream_flush(stream);
 }
 
-static void say_status(
+static void say(struct trial *trial, size_t hub, enum ph_hub_frame type, const struct ph_wire_writer *body)
+{
+    assert_ok(try_to_say(trial, hub, type, body));
+}
+
+static ph_status try_to_say_status(
     struct trial *trial, size_t hub, enum ph_hub_frame type, ph_status status, const char *text)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, text);
-    say(trial, hub, type, &writer);
+    return try_to_say(trial, hub, type, &writer);
+}
+
+static void say_status(
+    struct trial *trial, size_t hub, enum ph_hub_frame type, ph_status status, const char *text)
+{
+    assert_ok(try_to_say_status(trial, hub, type, status, text));
 }
 
 static void say_layout(struct trial *trial, size_t hub, uint64_t token)
@@ -146,8 +158,7 @@ static void *let_go_later(void *context)
     ph__control_stream_destroy(trial->others[0]);
     trial->others[0] = NULL;
     nap();
-    say_status(trial, 1, PH_FRAME_ANSWER, PH_OK, "");
-    return NULL;
+    return try_to_say_status(trial, 1, PH_FRAME_ANSWER, PH_OK, "") == PH_OK ? trial : NULL;
 }
 
 static void a_hub_that_has_let_its_worker_go_may_end(void **state)
@@ -155,12 +166,14 @@ static void a_hub_that_has_let_its_worker_go_may_end(void **state)
     (void)state;
     struct trial trial;
     pthread_t thread;
+    void *outcome;
     begin_trial(&trial);
     trial.client.has_left = true;
     say_status(&trial, 0, PH_FRAME_ANSWER, PH_OK, "");
     assert_int_equal(pthread_create(&thread, NULL, let_go_later, &trial), 0);
     assert_ok(ph__client_ask_all(&trial.client, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER));
-    pthread_join(thread, NULL);
+    pthread_join(thread, &outcome);
+    assert_non_null(outcome);
     end_trial(&trial);
 }
 

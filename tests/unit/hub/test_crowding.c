@@ -12,6 +12,7 @@
 #include "hub/server_state.h"
 #include "support/core_job.h"
 #include "support/hub_thread.h"
+#include "support/hub_turns.h"
 
 static const struct ph_hub_key a_key = {.num_elements = 1000, .dtype = PH_F32};
 
@@ -153,12 +154,51 @@ static void a_client_hears_of_the_crowd_that_it_joins(void **state)
         assert_false(is_client_told(num_processors - 1));
 }
 
+static bool says_that_it_is_crowded(int socket)
+{
+    struct ph_control_stream *stream;
+    struct ph_control_frame frame;
+    struct ph_job_layout layout;
+    bool is_there = true;
+    assert_ok(ph__control_stream_create(socket, &stream));
+    assert_ok(ph__control_stream_receive(stream));
+    for (frame.type = 0; frame.type != PH_FRAME_LAYOUT;) {
+        assert_ok(ph__control_stream_take(stream, &frame, &is_there));
+        assert_true(is_there);
+    }
+    assert_ok(ph__get_layout(frame.body, frame.size, &layout));
+    ph__control_stream_destroy(stream);
+    return layout.is_crowded;
+}
+
+static void a_client_of_another_host_has_processors_of_its_own(void **state)
+{
+    (void)state;
+    unsigned char keys[PH_HUB_KEY_BYTES];
+    struct ph_wire_writer writer;
+    int sockets[2];
+    struct ph_hub_server *server = hub_turns_begin(
+        (struct ph_hub_server_options){.num_threads = (uint32_t)ph__cpu_count() + 1, .chunk_bytes = 4096});
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        sockets[rank] = hub_turns_connect(server, rank == 0);
+        hub_turns_join(server, sockets[rank], rank);
+    }
+    ph__wire_writer_init(&writer, keys, sizeof keys);
+    ph__put_keys(&writer, &a_key, 1);
+    for (uint32_t rank = 0; rank < 2; rank++)
+        hub_turns_say(server, sockets[rank], PH_FRAME_INIT, keys, writer.used);
+    assert_true(says_that_it_is_crowded(sockets[0]));
+    assert_false(says_that_it_is_crowded(sockets[1]));
+    ph_hub_server_destroy(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_core_thread_in_a_crowd_offers_its_processor),
         cmocka_unit_test(a_hubs_core_threads_hear_of_workers_that_come),
         cmocka_unit_test(a_client_hears_of_the_crowd_that_it_joins),
+        cmocka_unit_test(a_client_of_another_host_has_processors_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
