@@ -31,7 +31,6 @@ struct plan {
     uint64_t sizes[MAX_SIZES]; /* bytes */
     enum ph_hub_transport transports[2];
     size_t num_transports;
-    bool is_all; /* transports that are not to be had are left out */
 };
 
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
@@ -120,8 +119,7 @@ static ph_status choose_transports(const char *text, bool has_several_hubs, stru
     size_t chosen = 0;
     if (text != NULL)
         PH_TRY(choose("--transport", text, words, sizeof words / sizeof *words, &chosen));
-    plan->is_all = chosen == PH_HUB_AUTO;
-    if (chosen == PH_HUB_SHARED_MEMORY || (plan->is_all && !has_several_hubs))
+    if (chosen == PH_HUB_SHARED_MEMORY || (chosen == PH_HUB_AUTO && !has_several_hubs))
         plan->transports[plan->num_transports++] = PH_HUB_SHARED_MEMORY;
     if (chosen != PH_HUB_SHARED_MEMORY)
         plan->transports[plan->num_transports++] = PH_HUB_TCP;
@@ -219,11 +217,18 @@ static ph_status measure_size(const struct plan *plan, enum ph_hub_transport tra
     struct cli_bench_result *result_out)
 {
     struct cli_bench_service service;
-    *result_out =
-        (struct cli_bench_result){.was_reached = true}; /* no service: not for want of the transport */
+    *result_out = (struct cli_bench_result){0};
     PH_TRY(cli_bench_service_create(&plan->options, plan->num_workers, &service));
     return end_service(
         &service, cli_bench_measure(&service, transport, size / sizeof(float), plan->num_rounds, result_out));
+}
+
+/* Shared memory that is not to be had, beside TCP that was asked for as well. */
+static bool may_be_left_out(const struct plan *plan, enum ph_hub_transport transport, ph_status status,
+    const struct cli_bench_result *result)
+{
+    return status == PH_ERROR_PEER && result->was_refused && transport == PH_HUB_SHARED_MEMORY &&
+           plan->num_transports > 1;
 }
 
 static ph_status measure_transport(
@@ -232,7 +237,7 @@ static ph_status measure_transport(
     for (size_t i = 0; i < plan->num_sizes; i++) {
         struct cli_bench_result result;
         const ph_status status = measure_size(plan, transport, plan->sizes[i], &result);
-        if (status != PH_OK && plan->is_all && !result.was_reached) {
+        if (may_be_left_out(plan, transport, status, &result)) {
             fprintf(stderr, "phloem: note: %s is left out: %s\n", transport_name(transport), ph_error_text());
             return PH_OK;
         }

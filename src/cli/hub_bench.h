@@ -26,7 +26,7 @@ struct cli_bench_result {
     double median_s, p99_s; /* of a round, as the first worker sees it */
     double bytes_per_s;     /* gradients and parameters of all workers, in the median round */
     double messages_per_s;  /* pushes and replies of chunks, the same */
-    bool was_reached;       /* also where it fails: false when the transport is not to be had */
+    bool was_refused;       /* where it fails: a worker could not be connected by this transport */
 };
 
 /* Rounds are those that count; a few go before them. A synchronous sum with momentum, fp32. */

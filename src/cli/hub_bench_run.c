@@ -52,7 +52,7 @@ struct worker {
     size_t num_touched;              /* elements that are written and read in each round; 0: too many */
     double *seconds;                 /* (num_rounds) the first worker's, NULL else */
     struct cli_bench_result *result; /* the first worker's */
-    bool was_reached;
+    bool was_refused;
     ph_status status;
     char error[1024];
     pthread_t thread;
@@ -127,8 +127,8 @@ static void *run(void *context)
     options.transport = worker->transport;
     worker->status =
         ph_hub_connect(&options, worker->service->name, worker->service->nonce, worker->rank, &client);
-    worker->was_reached = worker->status == PH_OK;
-    if (worker->was_reached)
+    worker->was_refused = worker->status != PH_OK;
+    if (!worker->was_refused)
         worker->status = work(worker, client);
     if (worker->status != PH_OK)
         snprintf(worker->error, sizeof worker->error, "%s", ph_error_text());
@@ -153,10 +153,9 @@ static ph_status start_all(struct worker *workers, uint32_t num_workers, uint32_
 static ph_status join_all(struct worker *workers, uint32_t num_started, struct cli_bench_result *result)
 {
     const struct worker *failed = NULL;
-    result->was_reached = true;
     for (uint32_t i = 0; i < num_started; i++) {
         pthread_join(workers[i].thread, NULL);
-        result->was_reached &= workers[i].was_reached;
+        result->was_refused |= workers[i].was_refused;
         if (workers[i].status != PH_OK && (failed == NULL || ph__is_stop_status(workers[i].status)))
             failed = &workers[i];
     }

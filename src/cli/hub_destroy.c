@@ -10,7 +10,8 @@ ph_status cli_hub_destroy(int argc, char **argv)
         {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "the hub's secret"},
     };
     const struct cli_command command = {"hub destroy",
-        "Ends SERVICE at the hub at ADDRESS, for all its workers, and removes its checkpoint.\n"
+        "Ends SERVICE at the hub at ADDRESS, or at several that share it: ADDRESS,ADDRESS. For all its\n"
+        "workers, and its checkpoint is removed.\n"
         "The hub's own user may, on the hub's host.",
         "ADDRESS SERVICE", 2, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;

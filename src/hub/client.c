@@ -6,9 +6,9 @@
 #include "hub/client_engine.h"
 #include "hub/client_greet.h"
 
-#define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
-#define TURNS_A_LOOK 4096     /* at the control connection, while spinning */
-#define LOOK_NS 100000000u    /* ... and while testing, where turns may be far apart */
+#define CHECKPOINT_LOOK_MS 20   /* between two looks at the clock */
+#define TURNS_A_LOOK 4096       /* at the control connection, while spinning */
+#define TEST_LOOK_NS 100000000u /* ... and while testing, where turns may be far apart */
 
 /* ---- moving on ---- */
 
@@ -211,7 +211,7 @@ ph_status ph_hub_wait_all(struct ph_hub_client *client)
 static ph_status look_now_and_then(struct ph_hub_client *client)
 {
     const uint64_t now_ns = ph__clock_ns();
-    if (now_ns - client->looked_ns < LOOK_NS)
+    if (now_ns - client->looked_ns < TEST_LOOK_NS)
         return PH_OK;
     client->looked_ns = now_ns;
     return ph__client_look_at_hubs(client);

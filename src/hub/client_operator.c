@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "hub/client_greet.h"
+#include "hub/hub_list.h"
 
 static ph_status go_local(const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out)
 {
@@ -34,23 +35,42 @@ static ph_status ask(struct ph_control_stream *stream, const char *service, uint
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_status(&writer, service); /* a name, as END_SERVICE has it */
+    ph__put_service_name(&writer, service);
     return ph__client_request(stream, PH_FRAME_END_SERVICE, &writer, PH_FRAME_ANSWER, timeout_ms, &frame);
+}
+
+struct wish {
+    const struct ph_hub_options *options;
+    const struct ph_secret *secret; /* NULL: none */
+    const char *service;
+};
+
+static ph_status end_service(const struct ph_hub_list *list, uint16_t hub, void *context)
+{
+    const struct wish *wish = context;
+    const struct ph_hub_options one = ph__hub_list_options(list, hub, wish->options);
+    struct ph_control_stream *stream;
+    PH_TRY(reach(&one, wish->secret, &stream));
+    const ph_status status = ask(stream, wish->service, ph__client_timeout_ms(&one));
+    ph__control_stream_destroy(stream);
+    return status;
 }
 
 ph_status ph__hub_end_service(const struct ph_hub_options *options, const char *service)
 {
     struct ph_secret secret;
-    struct ph_control_stream *stream;
+    struct ph_hub_list list;
     const bool has_secret = options->secret_file != NULL;
     PH_TRY(ph__service_check_name(service));
     if (has_secret)
         PH_TRY(ph__secret_read(options->secret_file, &secret));
-    ph_status status = reach(options, has_secret ? &secret : NULL, &stream);
+    struct wish wish = {.options = options, .secret = has_secret ? &secret : NULL, .service = service};
+    ph_status status = ph__hub_list_read(options->address, &list);
+    if (status == PH_OK) {
+        status = ph__hub_list_ask_each(&list, end_service, &wish);
+        ph__hub_list_fini(&list);
+    }
     if (has_secret)
         ph__secret_fini(&secret);
-    PH_TRY(status);
-    status = ask(stream, service, ph__client_timeout_ms(options));
-    ph__control_stream_destroy(stream);
     return status;
 }

@@ -7,7 +7,7 @@
 #include "hub/client_greet.h"
 #include "hub/client_state.h"
 
-#define LOOK_NS 1000000u /* at least, between two looks at the control connections */
+#define PARTS_LOOK_NS 1000000u /* at least, between two looks at the control connections */
 
 ph_status ph__client_parts_init(struct ph_hub_client *client)
 {
@@ -122,7 +122,7 @@ ph_status ph__client_look_at_parts(struct ph_hub_client *client)
     if (client->list.num_hubs == 1)
         return PH_OK;
     const uint64_t now_ns = ph__clock_ns();
-    if (now_ns - client->parts.looked_ns < LOOK_NS)
+    if (now_ns - client->parts.looked_ns < PARTS_LOOK_NS)
         return PH_OK;
     client->parts.looked_ns = now_ns;
     return ph__client_look_at_hubs(client);

@@ -1,5 +1,4 @@
 /* What is asked of hubs without joining a job: see phloem/hub.h. */
-#include <stdio.h>
 #include <string.h>
 
 #include "hub/client_greet.h"
@@ -21,7 +20,7 @@ static ph_status ask(const struct ph_hub_options *options, const struct ph_hub_l
     enum ph_hub_frame type, const struct ph_wire_writer *body)
 {
     const struct ph_hub_options one = ph__hub_list_options(list, hub, options);
-    return ph__hub_list_name(list, hub, ask_one(&one, type, body));
+    return ask_one(&one, type, body);
 }
 
 /* One after the other, up to the first that fails. */
@@ -35,7 +34,7 @@ static ph_status create(const struct ph_hub_options *options, const struct ph_hu
         PH_TRY(ph__service_check_share(service, &share));
         ph__wire_writer_init(&writer, bytes, sizeof bytes);
         ph__put_service(&writer, service, &share);
-        PH_TRY(ask(options, list, hub, PH_FRAME_CREATE, &writer));
+        PH_TRY(ph__hub_list_name(list, hub, ask(options, list, hub, PH_FRAME_CREATE, &writer)));
     }
     return PH_OK;
 }
@@ -50,35 +49,30 @@ ph_status ph_hub_create_service(const struct ph_hub_options *options, const stru
     return status;
 }
 
-/* All of them: what one hub has lost may be on the others. The first error is what is told. */
-static ph_status destroy(
-    const struct ph_hub_options *options, const struct ph_hub_list *list, struct ph_join *which)
+struct destruction {
+    const struct ph_hub_options *options;
+    struct ph_join which;
+};
+
+static ph_status destroy(const struct ph_hub_list *list, uint16_t hub, void *context)
 {
-    char text[PH_HUB_MAX_TEXT + 1];
-    ph_status first = PH_OK;
-    for (uint16_t hub = 0; hub < list->num_hubs; hub++) {
-        unsigned char bytes[PH_HUB_MAX_BODY];
-        struct ph_wire_writer writer;
-        which->share = ph__hub_list_share(list, hub);
-        ph__wire_writer_init(&writer, bytes, sizeof bytes);
-        ph__put_join(&writer, which);
-        const ph_status status = ask(options, list, hub, PH_FRAME_DESTROY, &writer);
-        if (status == PH_OK || first != PH_OK)
-            continue;
-        first = status;
-        snprintf(text, sizeof text, "%s", ph_error_text());
-    }
-    return first == PH_OK ? PH_OK : ph_fail(first, "%s", text);
+    struct destruction *wish = context;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    wish->which.share = ph__hub_list_share(list, hub);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_join(&writer, &wish->which);
+    return ask(wish->options, list, hub, PH_FRAME_DESTROY, &writer);
 }
 
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce)
 {
-    struct ph_join which = {.nonce = nonce};
+    struct destruction wish = {.options = options, .which.nonce = nonce};
     struct ph_hub_list list;
     PH_TRY(ph__service_check_name(name));
-    strcpy(which.name, name);
+    strcpy(wish.which.name, name);
     PH_TRY(ph__hub_list_read(options->address, &list));
-    const ph_status status = destroy(options, &list, &which);
+    const ph_status status = ph__hub_list_ask_each(&list, destroy, &wish);
     ph__hub_list_fini(&list);
     return status;
 }

@@ -12,7 +12,7 @@ static ph_status ask(
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_status(&writer, service);
+    ph__put_service_name(&writer, service);
     PH_TRY(ph__client_request(stream, PH_FRAME_STATUS, &writer, PH_FRAME_STATUS_TEXT, timeout_ms, &frame));
     return ph__json_parse(frame.body, frame.size, "the hub's status", PH_ERROR_PEER, status_out);
 }

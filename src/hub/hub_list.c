@@ -58,3 +58,17 @@ ph_status ph__hub_list_name(const struct ph_hub_list *list, uint16_t hub, ph_sta
     snprintf(text, sizeof text, "%s", ph_error_text());
     return ph_fail(status, "hub %s: %s", list->addresses[hub], text);
 }
+
+ph_status ph__hub_list_ask_each(const struct ph_hub_list *list, ph_hub_list_ask *ask, void *context)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    ph_status first = PH_OK;
+    for (uint16_t hub = 0; hub < list->num_hubs; hub++) {
+        const ph_status status = ph__hub_list_name(list, hub, ask(list, hub, context));
+        if (status == PH_OK || first != PH_OK)
+            continue;
+        first = status;
+        snprintf(text, sizeof text, "%s", ph_error_text());
+    }
+    return first == PH_OK ? PH_OK : ph_fail(first, "%s", text);
+}

@@ -27,6 +27,11 @@ static inline struct ph_hub_share ph__hub_list_share(const struct ph_hub_list *l
 struct ph_hub_options ph__hub_list_options(
     const struct ph_hub_list *list, uint16_t hub, const struct ph_hub_options *options);
 
+/* Asks each hub, also when one before has failed: what that has lost may be on the others. Returns the first error, which says which hub
+ * it is of. */
+typedef ph_status ph_hub_list_ask(const struct ph_hub_list *list, uint16_t hub, void *context);
+ph_status ph__hub_list_ask_each(const struct ph_hub_list *list, ph_hub_list_ask *ask, void *context);
+
 /* Returns the status. An error that one of several hubs has caused says which: in ph_error_text(). */
 ph_status ph__hub_list_name(const struct ph_hub_list *list, uint16_t hub, ph_status status);
 

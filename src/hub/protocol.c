@@ -309,19 +309,19 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
     return PH_OK;
 }
 
-/* ---- status ---- */
+/* ---- a service's name ---- */
 
-void ph__put_status(struct ph_wire_writer *writer, const char *service)
+void ph__put_service_name(struct ph_wire_writer *writer, const char *service)
 {
     ph__wire_put_text(writer, service, PH_HUB_MAX_NAME);
 }
 
-ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1])
+ph_status ph__get_service_name(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1])
 {
     struct ph_wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, service_out);
-    return ph__body_finish(&reader, "status");
+    return ph__body_finish(&reader, "service's name");
 }
 
 /* ---- keys and layouts ---- */

@@ -167,8 +167,8 @@ void ph__put_service(
 void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join);
 void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined);
 void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout);
-/* Of STATUS and END_SERVICE. "": all services. */
-void ph__put_status(struct ph_wire_writer *writer, const char *service);
+/* STATUS and END_SERVICE. "": all services. */
+void ph__put_service_name(struct ph_wire_writer *writer, const char *service);
 
 /* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
 ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out);
@@ -183,7 +183,7 @@ ph_status ph__get_failure(
 ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out);
 ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
 ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);
-ph_status ph__get_status(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
+ph_status ph__get_service_name(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
 /* The end of any body: PH_ERROR_PEER, naming what it was, unless it was read whole and had all that was read. */
 ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what);

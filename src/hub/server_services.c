@@ -160,7 +160,7 @@ static ph_status check_operator(
 ph_status ph__server_request_end(struct ph_session *session, const struct ph_control_frame *frame)
 {
     char name[PH_HUB_MAX_NAME + 1];
-    PH_TRY(ph__get_status(frame->body, frame->size, name));
+    PH_TRY(ph__get_service_name(frame->body, frame->size, name));
     struct ph_tenant *tenant = find_tenant(session->server, name);
     const ph_status status = check_operator(session, name, tenant);
     if (status != PH_OK) {

@@ -287,7 +287,7 @@ static void tell(struct ph_session *session)
 
 ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame)
 {
-    PH_TRY(ph__get_status(frame->body, frame->size, session->asked_service));
+    PH_TRY(ph__get_service_name(frame->body, frame->size, session->asked_service));
     session->question = ++session->server->num_questions;
     return PH_OK;
 }

@@ -99,10 +99,10 @@ static bool pass_joined(const void *body, size_t size, struct ph_wire_writer *wr
 static bool pass_status(const void *body, size_t size, struct ph_wire_writer *writer)
 {
     char service[PH_HUB_MAX_NAME + 1];
-    if (ph__get_status(body, size, service) != PH_OK)
+    if (ph__get_service_name(body, size, service) != PH_OK)
         return false;
     fuzz_require(strlen(service) <= PH_HUB_MAX_NAME);
-    ph__put_status(writer, service);
+    ph__put_service_name(writer, service);
     return true;
 }
 
@@ -264,7 +264,7 @@ static void write_small(struct ph_wire_writer *writer, pass_function pass)
     else if (pass == pass_answer)
         ph__put_answer(writer, PH_ERROR_USAGE, "no");
     else if (pass == pass_status)
-        ph__put_status(writer, "job");
+        ph__put_service_name(writer, "job");
     else if (pass == pass_iteration)
         ph__put_iteration(writer, 6);
     else if (pass == pass_parts)

@@ -294,7 +294,7 @@ static void put_body(struct ph_wire_writer *writer, uint16_t type, uint32_t rank
     else if (type == PH_FRAME_ATTACH)
         put_attach(writer);
     else if (type == PH_FRAME_STATUS)
-        ph__put_status(writer, "");
+        ph__put_service_name(writer, "");
     else if (type == PH_FRAME_FROM || type == PH_FRAME_KEEP)
         put_keep(writer, type);
     else if (type == PH_FRAME_CHECKPOINT && (now.choices & IS_OF_TWO) != 0)

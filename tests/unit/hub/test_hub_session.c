@@ -207,7 +207,7 @@ static void each_frame_of_many_is_answered(void **state)
     struct spoken worker = {.control = stream};
     for (size_t i = 0; i < NUM_FRAMES; i++) {
         ph__wire_writer_init(&writer, bytes, sizeof bytes);
-        ph__put_status(&writer, i % 2 == 0 ? name : "nobody");
+        ph__put_service_name(&writer, i % 2 == 0 ? name : "nobody");
         assert_ok(ph__client_put(stream, PH_FRAME_STATUS, &writer));
     }
     while (ph__control_stream_has_output(stream))

@@ -111,7 +111,7 @@ static void end_by_name(struct ph_hub_server *server, int socket, const char *na
     unsigned char body[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, body, sizeof body);
-    ph__put_status(&writer, name);
+    ph__put_service_name(&writer, name);
     hub_turns_say(server, socket, PH_FRAME_END_SERVICE, body, writer.used);
 }
 
