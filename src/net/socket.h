@@ -5,15 +5,9 @@
 #define PH_NET_SOCKET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "phloem/status.h"
-
-struct sockaddr;
-
-#define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
-#define PH_HOST_BYTES 46     /* of an IPv4 or IPv6 address in digits, without a port, with its NUL */
+#include "net/socket_address.h"
 
 ph_status ph__socket_listen(const char *address, int *socket_out);
 /* Waits for up to timeout_ms, also for somebody to listen there, or for a way there: whoever was told of a server may come before it,
@@ -35,21 +29,6 @@ ph_status ph__socket_accept(int listening, int *socket_out);
  * socket that has it gets another congestion control if the address is a loopback one. Listening and connecting do so
  * themselves; it must come before either, for the pacing would stay. */
 void ph__socket_avoid_pacing(int socket, const struct sockaddr *address);
-
-/* "127.0.0.1:4711" of this end, or of the other one. */
-ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES]);
-ph_status ph__socket_peer(int socket, char address_out[PH_ADDRESS_BYTES]);
-/* Whether this end of a TCP socket can be reached from this host alone. */
-bool ph__socket_is_loopback(int socket);
-/* Whether it has an IPv4 address, be it one that is written as IPv6 (::ffff:192.0.2.1). */
-bool ph__socket_is_ipv4(int socket);
-/* Whether a listening socket takes what comes to any address of this host. */
-bool ph__socket_is_wildcard(int listening);
-
-/* Whether the text is an IPv4 or IPv6 address in digits, without a zone. */
-bool ph__is_host(const char *text);
-/* "host:port" of the port that the socket's other end has, and of another host, in digits. PH_ERROR_PEER. */
-ph_status ph__socket_peer_at(int socket, const char *host, char address_out[PH_ADDRESS_BYTES]);
 
 /* Whether the process at the other end of a local socket is of this user. */
 bool ph__socket_is_same_user(int socket);

@@ -1,0 +1,32 @@
+/* What a socket's ends are, as text and otherwise; and hosts as text. Errors: PH_ERROR_PEER. */
+#ifndef PH_NET_SOCKET_ADDRESS_H
+#define PH_NET_SOCKET_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "phloem/status.h"
+
+struct sockaddr;
+
+#define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
+#define PH_HOST_BYTES 46     /* of an IPv4 or IPv6 address in digits, without a port, with its NUL */
+
+/* "127.0.0.1:4711" of this end, or of the other one. */
+ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES]);
+ph_status ph__socket_peer(int socket, char address_out[PH_ADDRESS_BYTES]);
+/* Whether this end of a TCP socket can be reached from this host alone. */
+bool ph__socket_is_loopback(int socket);
+/* Whether it has an IPv4 address, be it one that is written as IPv6 (::ffff:192.0.2.1). */
+bool ph__socket_is_ipv4(int socket);
+/* Whether a listening socket takes what comes to any address of this host. */
+bool ph__socket_is_wildcard(int listening);
+
+/* Whether the text is an IPv4 or IPv6 address in digits, without a zone. */
+bool ph__is_host(const char *text);
+/* "host:port" of the port that the socket's other end has, and of another host, in digits. */
+ph_status ph__socket_peer_at(int socket, const char *host, char address_out[PH_ADDRESS_BYTES]);
+
+/* Whether the address is a loopback one, also of IPv4 written as IPv6. */
+bool ph__is_loopback(const struct sockaddr *address);
+
+#endif
