@@ -244,7 +244,7 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph_saved *saved_ou
     saved_out->is_late = ph__wire_get_u8(&reader) != 0;
     PH_TRY(ph__body_finish(&reader, "saved"));
     PH_TRY(check_parts(&saved_out->parts));
-    if (saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* behind an iteration */
+    if (has_chunks(saved_out) && saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* behind an iteration */
         return ph_fail(
             PH_ERROR_PEER, "a hub has settled its parts up to iteration %" PRIu64, saved_out->settled_end);
     if (saved_out->most > PH_HUB_MAX_ITERATION / 2 || saved_out->every > PH_HUB_MAX_PERIOD)

@@ -121,7 +121,7 @@ static void a_turn_takes_some_of_many_connections(void **state)
     int sockets[MANY];
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
     for (size_t i = 0; i < MANY; i++)
-        assert_ok(ph__socket_connect_local(server->local_socket, &sockets[i]));
+        assert_ok(ph__socket_connect_local(server->local_socket, 1000, &sockets[i]));
     server->max_strangers = MANY + 1;
     assert_ok(ph__server_turn(server, 0));
     assert_in_range(count_sessions(server), 1, MANY - 1);

@@ -43,7 +43,7 @@ static void put_question(int socket, const char *service)
     unsigned char body[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     ph__wire_writer_init(&writer, body, sizeof body);
-    ph__put_status(&writer, service);
+    ph__put_service_name(&writer, service);
     hub_turns_put(socket, PH_FRAME_STATUS, body, writer.used);
 }
 
