@@ -1,10 +1,10 @@
 /* What a hub may say to a worker. The first byte of an input chooses what the worker does: join a job over shared memory (0) or TCP
  * (1), create a service (2) or ask for the status (3), with a secret (4), with parameters of its own (8), without a thread
- * (16), as rank 1 (32). The rest is a list of records (fuzz_frames.h), one a frame of the type that it begins with: a hub in a
+ * (16), as rank 1 (32), of two hubs, which are one here, over TCP (64). The rest is a list of records (fuzz_frames.h), one a frame of the type that it begins with: a hub in a
  * thread says the next one whenever it is asked something, or is asked nothing for a moment, and after the last one closes
  * everything. A frame AS_HUBS_DO has the body that a hub would send, and the input's bytes are edits of it (fuzz_edit); one with a
  * WRONG_TAG has a wrong tag where it has any, one with ODD_DESCRIPTORS comes without those that go with it, or with some that nobody
- * wants. VALUE and TAKEN are frames of a link (net/tcp_link.h): as hubs do, those of its core thread's chunk, each VALUE of the next
+ * wants. Behind a SAVED, which answers nothing, the next frame follows at once. VALUE and TAKEN are frames of a link (net/tcp_link.h): as hubs do, those of its core thread's chunk, each VALUE of the next
  * iteration.
  *
  * Whatever it is, the worker's calls return, with one line that says why, and leave no descriptor behind. Before the first input come
@@ -21,6 +21,7 @@
 #include "hub/client_status.h"
 #include "hub/handshake.h"
 #include "hub/job_memory.h"
+#include "hub/part_list.h"
 #include "hub/shard.h"
 #include "net/doorbell.h"
 #include "net/socket.h"
@@ -36,7 +37,8 @@ enum {
     HAS_SECRET = 4,
     HAS_OWN = 8,
     HAS_NO_THREAD = 16,
-    IS_RANK_1 = 32
+    IS_RANK_1 = 32,
+    OF_TWO_HUBS = 64
 };
 enum {
     MAX_CONNECTIONS = 8,
@@ -59,7 +61,8 @@ struct connection {
     int socket;
     struct ph_frame_key *key; /* of what is said; NULL: no tags */
     struct ph_challenge challenge;
-    uint16_t core;                         /* of a link */
+    uint16_t hub;                          /* of those that share the keys */
+    uint32_t chunk;                        /* of a link's core thread; the first, where that has none */
     uint64_t num_values;                   /* that it said over a link */
     bool has_challenged, is_link, is_deaf; /* deaf: what comes is no frame */
 };
@@ -89,15 +92,32 @@ static void make_layout(struct ph_layout **layout_out)
     fuzz_require(ph__layout_create(wanted, NUM_KEYS, CHUNK_BYTES, layout_out) == PH_OK);
 }
 
-static void put_layout(struct ph_wire_writer *writer)
+static uint16_t num_hubs(void)
 {
-    static const uint16_t cores[NUM_KEYS] = {0, 1}; /* of chunks, one a key */
+    return (hub.choices & OF_TWO_HUBS) != 0 ? 2 : 1;
+}
+
+/* cores_out: of chunks, one a key. */
+static void find_cores(uint16_t index, uint16_t cores_out[NUM_KEYS])
+{
+    struct ph_layout *layout;
+    const struct ph_hub_share share = {.hub = index, .num_hubs = num_hubs()};
+    make_layout(&layout);
+    fuzz_require(ph__spread_share(layout, &share, NUM_CORES, cores_out) == PH_OK);
+    ph__layout_destroy(layout);
+}
+
+static void put_layout(struct ph_wire_writer *writer, const struct connection *connection)
+{
+    uint16_t cores[NUM_KEYS];
+    find_cores(connection->hub, cores);
     const struct ph_job_layout layout = {.chunk_bytes = CHUNK_BYTES,
         .num_versions = 1,
         .ring_capacity = RING_CAPACITY,
         .num_cores = NUM_CORES,
         .is_restored = true,
-        .cores_sum = ph__checksum(cores, sizeof cores)};
+        .cores_sum = ph__checksum(cores, sizeof cores),
+        .token = connection->hub};
     ph__put_layout(writer, &layout);
 }
 
@@ -136,12 +156,14 @@ static void put_data(struct ph_wire_writer *writer, struct connection *connectio
     const uint32_t payload_bytes = is_value ? sizeof payload : 0;
     const struct ph_message message = {.kind = is_value ? PH_HUB_VALUE : PH_HUB_TAKEN,
         .count = is_value,
-        .chunk = connection->core,
+        .chunk = connection->chunk,
         .iteration = is_value ? connection->num_values++ : 0};
     ph__tcp_frame_encode(&message, payload_bytes, head);
     ph__wire_put_bytes(writer, head, sizeof head);
     ph__wire_put_bytes(writer, payload, payload_bytes);
 }
+
+static const struct ph_parts no_parts = {.kept = PH_NO_ITERATION};
 
 static void put_body(struct ph_wire_writer *writer, struct connection *connection,
     const struct ph_control_frame *request, uint16_t type)
@@ -157,7 +179,11 @@ static void put_body(struct ph_wire_writer *writer, struct connection *connectio
     else if (type == PH_FRAME_JOINED)
         put_joined(writer);
     else if (type == PH_FRAME_LAYOUT)
-        put_layout(writer);
+        put_layout(writer, connection);
+    else if (type == PH_FRAME_PARTS)
+        ph__put_parts(writer, &no_parts);
+    else if (type == PH_FRAME_SAVED)
+        ph__put_saved(writer, &(struct ph_saved){.parts = no_parts});
     else if (type == PH_FRAME_STATUS_TEXT)
         ph__wire_put_bytes(writer, "{}", 2);
     else if (type == VALUE || type == TAKEN)
@@ -235,8 +261,8 @@ static void say(
     fuzz_send_frame(connection->socket, connection->key, &frame);
 }
 
-/* request: NULL: nothing was asked. */
-static void say_next(struct connection *connection, const struct ph_control_frame *request)
+/* request: NULL: nothing was asked. Returns the type of what was said, 0: nothing is left. */
+static uint16_t say_one(struct connection *connection, const struct ph_control_frame *request)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
@@ -245,7 +271,7 @@ static void say_next(struct connection *connection, const struct ph_control_fram
     uint8_t *edited = NULL;
     if (!fuzz_next_record(&hub.records, &hub.size, &record)) {
         end_all();
-        return;
+        return 0;
     }
     const uint8_t *body = record.body;
     size = record.size;
@@ -257,6 +283,13 @@ static void say_next(struct connection *connection, const struct ph_control_fram
     if (size <= FUZZ_MAX_BODY)
         say(connection, &record, body, size);
     free(edited);
+    return record.head & TYPES;
+}
+
+static void say_next(struct connection *connection, const struct ph_control_frame *request)
+{
+    while (say_one(connection, request) == PH_FRAME_SAVED)
+        ;
 }
 
 /* ---- hearing ---- */
@@ -275,9 +308,31 @@ static void take_keys(struct connection *connection)
 static void become_link(struct connection *connection, const struct ph_control_frame *frame)
 {
     struct ph_attach attach;
+    uint16_t cores[NUM_KEYS];
     fuzz_require(ph__get_attach(frame->body, frame->size, &attach) == PH_OK);
-    connection->core = attach.core;
+    find_cores((uint16_t)(attach.token % num_hubs()), cores);
+    for (uint32_t i = NUM_KEYS; i-- > 0;)
+        connection->chunk = cores[i] == attach.core ? i : connection->chunk;
     connection->is_link = true;
+}
+
+static void take_join(struct connection *connection, const struct ph_control_frame *frame)
+{
+    struct ph_join join;
+    fuzz_require(ph__get_join(frame->body, frame->size, &join) == PH_OK);
+    fuzz_require(join.share.num_hubs == num_hubs());
+    connection->hub = join.share.hub;
+}
+
+/* What a worker tells all hubs of the parts that they have. */
+static void check_choice(const struct ph_control_frame *frame)
+{
+    uint64_t iteration;
+    struct ph_keep keep;
+    if (frame->type == PH_FRAME_FROM)
+        fuzz_require(ph__get_iteration(frame->body, frame->size, &iteration) == PH_OK);
+    if (frame->type == PH_FRAME_KEEP)
+        fuzz_require(ph__get_keep(frame->body, frame->size, &keep) == PH_OK);
 }
 
 /* A worker keeps to the rules as long as the hub does: what it asks can be read. */
@@ -304,7 +359,11 @@ static void hear(struct connection *connection)
             take_keys(connection);
         if (frame.type == PH_FRAME_ATTACH)
             become_link(connection, &frame);
-        say_next(connection, &frame);
+        if (frame.type == PH_FRAME_JOIN)
+            take_join(connection, &frame);
+        check_choice(&frame);
+        if (frame.type != PH_FRAME_KEEP) /* which nobody answers */
+            say_next(connection, &frame);
     }
 }
 
@@ -408,9 +467,11 @@ static ph_status create(const struct ph_hub_options *options)
 static ph_status be_worker(void)
 {
     const unsigned wish = hub.choices & WISHES;
-    const struct ph_hub_options options = {.address = hub.address,
+    char both[2 * PH_ADDRESS_BYTES];
+    snprintf(both, sizeof both, "%s,%s", hub.address, hub.address);
+    const struct ph_hub_options options = {.address = num_hubs() > 1 ? both : hub.address,
         .secret_file = (hub.choices & HAS_SECRET) != 0 ? hub.secret_file : NULL,
-        .transport = wish == JOINS_TCP ? PH_HUB_TCP : PH_HUB_SHARED_MEMORY,
+        .transport = wish == JOINS_TCP || num_hubs() > 1 ? PH_HUB_TCP : PH_HUB_SHARED_MEMORY,
         .wait = PH_HUB_WAIT_SLEEP,
         .timeout_ms = TIMEOUT_MS,
         .has_no_thread = (hub.choices & HAS_NO_THREAD) != 0,
@@ -461,12 +522,19 @@ static void run_whole_jobs(void)
         PH_FRAME_ANSWER, 0};
     static const uint8_t shared[] = {PH_FRAME_WELCOME, PH_FRAME_WELCOME, PH_FRAME_JOINED, PH_FRAME_LAYOUT,
         PH_FRAME_BEGIN, PH_FRAME_GO, PH_FRAME_FAILED, 0};
+    static const uint8_t two_hubs[] = {PH_FRAME_WELCOME, PH_FRAME_JOINED, PH_FRAME_WELCOME, PH_FRAME_JOINED,
+        PH_FRAME_PARTS, PH_FRAME_PARTS, PH_FRAME_LAYOUT, PH_FRAME_LAYOUT, PH_FRAME_WELCOME, PH_FRAME_ANSWER,
+        PH_FRAME_WELCOME, PH_FRAME_ANSWER, PH_FRAME_WELCOME, PH_FRAME_ANSWER, PH_FRAME_WELCOME,
+        PH_FRAME_ANSWER, PH_FRAME_BEGIN, PH_FRAME_BEGIN, PH_FRAME_GO, PH_FRAME_SAVED, PH_FRAME_GO, VALUE,
+        VALUE, VALUE, VALUE, PH_FRAME_SAVED, PH_FRAME_ANSWER, PH_FRAME_ANSWER, 0};
     static const uint8_t create[] = {PH_FRAME_WELCOME, PH_FRAME_ANSWER, 0};
     static const uint8_t status[] = {PH_FRAME_WELCOME, PH_FRAME_STATUS_TEXT, 0};
     fuzz_require(run_whole(JOINS_TCP, tcp, 0) == PH_OK);
     fuzz_require(run_whole(JOINS_TCP | HAS_NO_THREAD, tcp, 0) == PH_OK);
     fuzz_require(run_whole(JOINS_TCP | IS_RANK_1, tcp, 0) == PH_OK);
     fuzz_require(run_whole(JOINS_TCP | HAS_SECRET, tcp_with_secret, 0) == PH_OK);
+    fuzz_require(run_whole(JOINS_TCP | OF_TWO_HUBS, two_hubs, 0) == PH_OK);
+    fuzz_require(run_whole(JOINS_TCP | OF_TWO_HUBS | HAS_NO_THREAD, two_hubs, 0) == PH_OK);
     fuzz_require(run_whole(CREATES, create, 0) == PH_OK);
     fuzz_require(run_whole(ASKS, status, 0) == PH_OK);
     /* Nobody reads the rings: up to where parameters are pulled. */
