@@ -6,7 +6,7 @@
 # first, and ph_error_text reads what either has recorded.
 set(PH_HUB_SYMBOLS ph_hub_* ph_status_* ph_dtype_* ph_version ph_fail ph_error_text)
 set(PH_HUB_LIBRARIES crypto hwloc jansson microhttpd xxhash z zstd m pthread) # whoever links the static one needs them
-set(PH_HUB_HEADERS hub.h kernel.h status.h tensor.h version.h)
+set(PH_HUB_HEADERS hub.h hub_server.h kernel.h status.h tensor.h version.h)
 
 # No team of threads works in it either: what little of the store asks for one gets the serial one.
 add_library(phloem_hub_kernels OBJECT src/kernel/kernel.c src/base/parallel_serial.c)

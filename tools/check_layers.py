@@ -45,6 +45,7 @@ PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "serve.h": "serve",
     "train.h": "train",
     "hub.h": "hub",
+    "hub_server.h": "hub",
     "config.h": "train",  # a job's config: the keys of all rooms below
     "phloem.h": "cli",  # the umbrella: for programs, not for rooms
 }

@@ -1,5 +1,5 @@
-"""Phloem's parameter hub for Python: include/phloem/hub.h by ctypes, with NumPy arrays over the memory that gradients
-and parameters live in. What the calls do, and who may call them when, is written there and in docs/HUB.md.
+"""Phloem's parameter hub for Python: include/phloem/hub.h and hub_server.h by ctypes, with NumPy arrays over the memory that
+gradients and parameters live in. What the calls do, and who may call them when, is written there and in docs/HUB.md.
 
     sgd = Optimizer(kind=OptimizerKind.SGD, learning_rate=0.1)
     create_service(address, "job", nonce, num_workers=2, optimizers=[sgd])

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 
 enum { NUM_INPUTS = 4, NUM_ROWS = 64, NUM_STEPS = 300 };
 enum { WEIGHTS, BIAS, NUM_KEYS };

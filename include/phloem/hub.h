@@ -1,7 +1,7 @@
 /* The parameter hub: workers push gradients, the hub sums them and runs the optimizer, the workers get the new parameters
  * back (Luo et al., Parameter Hub, arXiv:1805.07891).
  *
- * A hub is a process, `phloem hub`, or a struct ph_hub_server inside of any. A *service* is one job on it: a name, a nonce that
+ * A hub is a process, `phloem hub`, or inside of any (hub_server.h). A *service* is one job on it: a name, a nonce that
  * tells two jobs of one name apart, a number of workers and what becomes of their gradients. Each worker connects with a rank,
  * all initialise the same keys, and then, for each key and iteration, each worker
  *
@@ -120,14 +120,12 @@ struct ph_hub_service {
     uint32_t staleness; /* PH_HUB_BOUNDED: iterations */
     enum ph_hub_order order;
     enum ph_hub_on_death on_death;
-    bool is_mean; /* the sum is divided by the number of its gradients */
-    float
-        clip_norm; /* > 0: gradients of all keys together are scaled down to this norm; PH_HUB_SYNCHRONOUS */
+    bool is_mean;    /* the sum is divided by the number of its gradients */
+    float clip_norm; /* > 0: gradients of all keys together are scaled down to it; PH_HUB_SYNCHRONOUS */
     /* A multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES; a job has up to 2^20 chunks. 0: the hub's choice; with clip_norm, whose bits
      * follow it, 32 KiB unless the hub has a setting, and more where there were too many. */
     uint32_t chunk_bytes;
-    uint32_t
-        depth; /* 1 or 2: iterations of a key that a worker may have under way; each costs memory. 0 means 1 */
+    uint32_t depth; /* 1 or 2 (0: 1): iterations of a key that are under way at once; each costs memory */
     uint64_t checkpoint_every; /* iterations, as the disk keeps up; 0: at the beginning and on demand alone */
     const struct ph_hub_optimizer *optimizers; /* borrowed for the call */
     size_t num_optimizers;                     /* 1 .. PH_HUB_MAX_OPTIMIZERS */
@@ -137,17 +135,15 @@ struct ph_hub_service {
 
 struct ph_hub_client;
 
-struct ph_hub_options { /* zero-initialised but for address: the defaults */
-    const char *
-        address; /* "host:port" of the hub; several hubs, that share the keys: separated by commas, see below */
+struct ph_hub_options {      /* zero-initialised but for address: the defaults */
+    const char *address;     /* "host:port" of the hub; of several, separated by commas: see below */
     const char *secret_file; /* NULL: none; needed unless the hub listens on loopback alone */
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait;
     uint32_t timeout_ms;         /* of each wait, and of tests in vain; 0: 60000 */
     uint32_t connect_timeout_ms; /* for the hub to listen, should it be starting; 0: timeout_ms */
     bool has_no_thread; /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
-    bool
-        has_own_parameters; /* shared memory: a writable copy for this worker instead of the one that all share */
+    bool has_own_parameters; /* shared memory: a writable copy, instead of the one that all workers share */
 };
 
 /* Several hubs: the chunks of all keys are spread over the hubs of the list, about as many bytes to each, and every worker has
@@ -182,8 +178,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
 
 struct ph_hub_key {
     size_t num_elements;
-    enum ph_dtype
-        dtype; /* of gradients and parameters on the way: PH_F32, PH_F16, PH_BF16; the hub computes in fp32 */
+    enum ph_dtype dtype; /* PH_F32, PH_F16, PH_BF16: on the way; the hub computes in fp32 */
     uint32_t optimizer;  /* index into the service's */
     const void *initial; /* (num_elements) of dtype: rank 0's are the parameters to begin with; NULL: zeros */
 };
@@ -234,8 +229,7 @@ ph_status ph_hub_checkpoint(struct ph_hub_client *client);
 
 struct ph_hub_client_info {
     const char *transport; /* "shared memory" or "tcp"; static */
-    const char *
-        why; /* one sentence: why this transport, and which addresses of the hub are not used; borrowed until destroy */
+    const char *why; /* one sentence; and which addresses of the hub are not used; borrowed until destroy */
     uint32_t chunk_bytes, num_chunks, num_cores;
     uint32_t num_workers;      /* of the service, dead ones included */
     uint32_t num_contributors; /* whose gradients the last finished pull held, the fewest of its chunks */
@@ -246,52 +240,6 @@ void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_cl
  * PH_ERROR_PEER if they push again; with PH_HUB_SHRINK it goes on without this one. Then destroy. */
 ph_status ph_hub_leave(struct ph_hub_client *client);
 void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a death, to the hub */
-
-/* ---- the hub itself -------------------------------------------------------------------------------------------- */
-
-struct ph_hub_server;
-
-/* Where the new parameters are written to; the bits are the same. AUTO: past the caches where they are sent to a worker and are
- * more than the core threads' own caches hold, else through them. */
-enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
-
-struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borrowed until destroy */
-    const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
-    const char *secret_file;   /* needed when the address is not loopback */
-    uint32_t num_threads;      /* core threads; 0: one a processor */
-    enum ph_hub_wait_policy wait;
-    bool is_wide; /* all core threads work on each key together, to compare; no checkpoint_folder */
-    enum ph_hub_results results;
-    uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
-    uint64_t max_job_bytes; /* of one job; 0: no other limit */
-    uint32_t max_jobs;      /* 0: 64 */
-    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job
-     * begins, and less for small jobs. */
-    uint32_t chunk_bytes;
-    const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
-    const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
-    const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
-    int log_descriptor;     /* structured log lines go there; 0: nowhere */
-    bool is_log_json;       /* a JSON object a line instead of key=value */
-};
-
-/* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER: the addresses cannot be
- * listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for what this machine has not; PH_ERROR_BUG: the
- * system does not tell its processors or network interfaces. */
-ph_status ph_hub_server_create(
-    const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
-
-/* "127.0.0.1:4711": where clients connect; until destroy. */
-const char *ph_hub_server_address(const struct ph_hub_server *server);
-/* "127.0.0.1:9464": where metrics are served; NULL without them. */
-const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
-
-/* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
- * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
- * more seconds, to come to the end of an iteration. Not one that several hubs share: they would not save the same. */
-ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
-void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; errno stays */
-void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */
 
 #ifdef __cplusplus
 }

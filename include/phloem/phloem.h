@@ -6,6 +6,7 @@
 #include "phloem/data.h"
 #include "phloem/graph.h"
 #include "phloem/hub.h"
+#include "phloem/hub_server.h"
 #include "phloem/kernel.h"
 #include "phloem/model.h"
 #include "phloem/op.h"

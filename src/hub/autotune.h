@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "kernel/kernel.h"
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 
 #define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring */
 #define PH_AUTOTUNE_NUM_SIZES 9                        /* 8 KiB, 16 KiB ... 2 MiB */

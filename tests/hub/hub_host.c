@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 
 enum { TRIES = 200 }; /* to listen where another process may still be about to go */
 

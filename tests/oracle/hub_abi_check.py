@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bindings/python/phloem_hub.py says what include/phloem/hub.h says: each structure member by member as the compiler
+"""bindings/python/phloem_hub.py says what include/phloem/hub.h and hub_server.h say: each structure member by member as the compiler
 lays it out, each enumerator, each function with its parameters, the version of the interface and the library's name.
 
 usage: hub_abi_check.py SOURCE_DIR C_COMPILER
@@ -66,7 +66,7 @@ def measure(compiler, include, names_of):
     for members in enumerations(names_of).values():
         expressions += members
     lines = "\n".join(f'    printf("%lld\\n", (long long)({expression}));' for expression in expressions)
-    program = '#include <stddef.h>\n#include <stdio.h>\n#include "phloem/hub.h"\n#include "phloem/version.h"\n'
+    program = '#include <stddef.h>\n#include <stdio.h>\n#include "phloem/hub_server.h"\n#include "phloem/version.h"\n'
     program += f"int main(void)\n{{\n{lines}\n}}\n"
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "measure.c"
@@ -138,7 +138,7 @@ def main():
     import phloem_hub
 
     include = source / "include"
-    header = subprocess.run([compiler, "-E", "-P", f"-I{include}", include / "phloem" / "hub.h"], check=True,
+    header = subprocess.run([compiler, "-E", "-P", f"-I{include}", include / "phloem" / "hub_server.h"], check=True,
                             capture_output=True, text=True).stdout
     measured = measure(compiler, include, header)
     problems = [*structure_problems(phloem_hub, header, measured), *enumeration_problems(phloem_hub, header, measured),
@@ -148,7 +148,7 @@ def main():
     if phloem_hub.LIBRARY != f"libphloem_hub.so.{measured['PH_VERSION_MAJOR']}":
         problems.append("LIBRARY is of another version")
     print("\n".join(problems) or f"{len(STRUCTURES)} structures, {len(ENUMERATIONS)} enumerations and "
-          f"{len(phloem_hub.FUNCTIONS)} functions are those of hub.h")
+          f"{len(phloem_hub.FUNCTIONS)} functions are those of hub.h and hub_server.h")
     return 1 if problems else 0
 
 

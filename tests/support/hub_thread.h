@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 #include "support/test_support.h"
 
 #define HUB_THREAD_NONCE 4711u

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "hub/server_state.h"
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 #include "support/hub_thread.h"
 #include "support/test_support.h"
 #include "tensor/float16.h"

@@ -151,4 +151,16 @@ begin_second
 ends_well
 [ "$(grep -c 'begins at [1-9]' first.out)" -eq 2 ] || complain "worker 0 did not go on twice: $(cat first.out)"
 tail -n 1 first.out | cmp - wanted || complain "another sum than without deaths: $(cat first.out wanted)"
+
+# A worker that comes when the others have left waits for rank 0 to begin the job again, and leaves nothing behind.
+is_told_to_wait() {
+    grep -q "there is no service" late.err
+}
+./surviving_worker "$address" 1 2 77 >/dev/null 2>late.err &
+second=$!
+process=$second
+waits_for is_told_to_wait
+[ -z "$(ls "$folder")" ] || complain 'a worker that came late has begun the job again'
+dies "$second"
+second=''
 echo 'test_hub_examples: the job ends with the bits of one that nothing has happened to'

@@ -48,9 +48,9 @@ while read -r symbol; do
     is_meant "$symbol" || fail "it shows $symbol"
 done <"$work/shown"
 
-# All that hub.h declares is there.
-grep -oE 'ph_hub_[a-z_]+\(' "$PH_SOURCE_DIR/include/phloem/hub.h" | tr -d '(' | sort -u >"$work/declared"
-grep '^ph_hub_' "$work/shown" | cmp - "$work/declared" || fail 'hub.h declares something else than it shows'
+# All that hub.h and hub_server.h declare is there.
+grep -ohE 'ph_hub_[a-z_]+\(' "$PH_SOURCE_DIR/include/phloem/hub.h" "$PH_SOURCE_DIR/include/phloem/hub_server.h" | tr -d '(' | sort -u >"$work/declared"
+grep '^ph_hub_' "$work/shown" | cmp - "$work/declared" || fail 'the headers declare something else than it shows'
 
 # Its table of kernels holds what a hub calls, and the others are NULL: each call must be in the list.
 grep -rhoE 'kernels->[a-z0-9_]+' "$PH_SOURCE_DIR/src/hub" | sed 's/.*>//' | sort -u >"$work/called"
@@ -100,7 +100,7 @@ case $(ldd "$work/static") in *phloem*) fail 'the static program needs a library
 cat >"$work/hub.c" <<'END'
 #include <stdio.h>
 
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 
 int main(void)
 {

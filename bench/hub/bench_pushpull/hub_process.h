@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "child.h"
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 
 enum { HUB_ADDRESS = 64 };
 

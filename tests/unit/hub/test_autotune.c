@@ -5,7 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/rng.h"
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 #include "support/hub_thread.h"
 #include "support/test_support.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 #include "kernel/kernel.h"
-#include "phloem/hub.h"
+#include "phloem/hub_server.h"
 #include "support/hub_thread.h"
 
 #define NUM_KEYS 4

@@ -1,0 +1,65 @@
+/* A parameter hub inside of a program: what `phloem hub` is made of. Its workers' side, and what a hub is: hub.h.
+ *
+ * Threads: one runs the hub, its control thread; any may stop it. The hub starts core threads of its own, which take no signals. Errors as
+ * in hub.h. */
+#ifndef PHLOEM_HUB_SERVER_H
+#define PHLOEM_HUB_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "phloem/hub.h"
+#include "phloem/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ph_hub_server;
+
+/* Where the new parameters are written to; the bits are the same. AUTO: past the caches where they are sent to a worker and are
+ * more than the core threads' own caches hold, else through them. */
+enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
+
+struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borrowed until destroy */
+    const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
+    const char *secret_file;   /* needed when the address is not loopback */
+    uint32_t num_threads;      /* core threads; 0: one a processor */
+    enum ph_hub_wait_policy wait;
+    bool is_wide; /* all core threads work on each key together, to compare; no checkpoint_folder */
+    enum ph_hub_results results;
+    uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
+    uint64_t max_job_bytes; /* of one job; 0: no other limit */
+    uint32_t max_jobs;      /* 0: 64 */
+    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job
+     * begins, and less for small jobs. */
+    uint32_t chunk_bytes;
+    const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
+    const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
+    const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
+    int log_descriptor;     /* structured log lines go there; 0: nowhere */
+    bool is_log_json;       /* a JSON object a line instead of key=value */
+};
+
+/* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER: the addresses cannot be
+ * listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for what this machine has not; PH_ERROR_BUG: the
+ * system does not tell its processors or network interfaces. */
+ph_status ph_hub_server_create(
+    const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
+
+/* "127.0.0.1:4711": where clients connect; until destroy. */
+const char *ph_hub_server_address(const struct ph_hub_server *server);
+/* "127.0.0.1:9464": where metrics are served; NULL without them. */
+const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
+
+/* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
+ * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
+ * more seconds, to come to the end of an iteration. Not one that several hubs share: they would not save the same. */
+ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
+void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; errno stays */
+void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
