@@ -89,8 +89,9 @@ uint64_t ph__server_hold(struct ph_tenant *tenant)
 
 uint64_t ph__server_name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot)
 {
+    const struct ph_tenant_saves *saves = &tenant->saves;
     if (tenant->layout->sizes.num_here == 0)
-        snapshot->iteration = tenant->saves.parts.asked;
+        snapshot->iteration = saves->version != PH_SNAPSHOT_NOW ? saves->version : saves->parts.asked;
     return snapshot->iteration;
 }
 

@@ -176,13 +176,18 @@ static void attach(struct hub_worker_by_hand *worker)
     hub_by_hand_hear(&link, PH_FRAME_ANSWER);
 }
 
-void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration)
+void hub_by_hand_link(struct hub_worker_by_hand *worker, uint64_t iteration)
 {
     hub_by_hand_say_from(worker, iteration);
     hub_by_hand_hear(worker, PH_FRAME_LAYOUT);
     attach(worker);
     hub_by_hand_say(worker, PH_FRAME_LINKED, NULL);
     hub_by_hand_hear(worker, PH_FRAME_BEGIN);
+}
+
+void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration)
+{
+    hub_by_hand_link(worker, iteration);
     hub_by_hand_say(worker, PH_FRAME_ASSIGNED, NULL);
     hub_by_hand_hear(worker, PH_FRAME_GO);
 }

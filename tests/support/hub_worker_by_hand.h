@@ -30,10 +30,11 @@ struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum
 
 /* Tells the keys, and hears which parts there are. */
 struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker);
-/* From the part of that iteration, or PH_NO_ITERATION, up to GO. */
+/* From the part of that iteration, or PH_NO_ITERATION, up to BEGIN; and up to GO. */
+void hub_by_hand_link(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration);
-/* Asks for a checkpoint, at an iteration of the worker's. */
+/* Asks for a checkpoint, at an iteration of the worker's; what was put before and not sent goes with it. */
 void hub_by_hand_say_checkpoint(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph_keep *keep);
 struct ph_saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker);

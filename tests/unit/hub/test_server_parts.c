@@ -195,6 +195,26 @@ static void who_asks_a_hub_without_room_hears_so_and_so_does_the_lead(void **sta
     end(&trial);
 }
 
+/* The second is asked for while the first is being made. */
+static void a_hub_without_chunks_makes_each_part_that_it_is_asked_for(void **state)
+{
+    (void)state;
+    struct trial trial = {.worker.has_no_chunks = true};
+    struct ph_saved saved;
+    choose_folder(&trial);
+    begin(&trial);
+    hub_by_hand_join(&trial.worker, trial.server);
+    hub_by_hand_init(&trial.worker);
+    hub_by_hand_link(&trial.worker, PH_NO_ITERATION);
+    assert_ok(ph__control_stream_put(trial.worker.control, PH_FRAME_ASSIGNED, NULL, 0, NULL, 0));
+    hub_by_hand_say_checkpoint(&trial.worker, 1);
+    do
+        saved = hub_by_hand_hear_saved(&trial.worker);
+    while (!ph__parts_has(&saved.parts, 1));
+    assert_parts(&saved.parts, "of iteration 0, 1");
+    end(&trial);
+}
+
 /* It makes what it is asked for, be that older than what it has made: so what others have is no matter of its own. */
 static void a_hub_without_chunks_settles_nothing_and_hinders_nothing(void **state)
 {
@@ -224,6 +244,7 @@ int main(void)
         cmocka_unit_test(the_next_part_is_not_forgotten_for_one_that_is_there),
         cmocka_unit_test(a_hub_without_room_waits_for_the_next_iteration_all_the_same),
         cmocka_unit_test(who_asks_a_hub_without_room_hears_so_and_so_does_the_lead),
+        cmocka_unit_test(a_hub_without_chunks_makes_each_part_that_it_is_asked_for),
         cmocka_unit_test(a_hub_without_chunks_settles_nothing_and_hinders_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
