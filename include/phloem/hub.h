@@ -166,9 +166,9 @@ struct ph_hub_options {      /* zero-initialised but for address: the defaults *
 ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service);
 
 /* Ends the service for all its workers and forgets it, checkpoint included; a synchronous one without PH_HUB_SHRINK whose first worker
- * has left, when the others have left, too, and nobody joins it meanwhile: PH_ERROR_PEER, and the service stays, when one of them
- * dies before that. So one worker leaves and then calls this. Asks every hub, and returns the first error. Nothing else ends a
- * service but `phloem hub destroy`. */
+ * has left, when the others have left, too, or one of them has died: the caller has what was learnt, and nobody joins any more. So one
+ * worker leaves and then calls this. Asks every hub, and returns the first error. Nothing else ends a service but `phloem hub
+ * destroy`. */
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
 /* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with

@@ -54,16 +54,6 @@ static void forget_member(struct ph_tenant *tenant, uint32_t rank)
     }
 }
 
-/* Whoever has asked for the service's end is done, but this worker is not, and may come back for what the others have had. */
-static void keep_service(struct ph_hub_server *server, struct ph_tenant *tenant, const char *why)
-{
-    if (!tenant->must_end)
-        return;
-    tenant->must_end = false;
-    ph__server_answer_waiting(server, tenant, UINT64_MAX,
-        ph_fail(PH_ERROR_PEER, "service '%s' is still there: %s", tenant->settings.name, why));
-}
-
 static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank, const char *why)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -85,7 +75,6 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
         return;
     }
     tenant->members[rank].session = NULL;
-    keep_service(server, tenant, text);
     ph__server_end_run(server, tenant, PH_ERROR_PEER, text);
 }
 
