@@ -230,7 +230,7 @@ static void what_is_told_is_heard(void **state)
     struct ph_saved heard;
     struct ph_keep heard_keep;
     uint64_t iteration;
-    const struct ph_saved saved = {
+    struct ph_saved saved = {
         .parts = make(4, LIST(8, 12)), .most = 13, .settled_end = 13, .every = 4, .is_late = true};
     const struct ph_keep keep = {.iteration = PH_NO_ITERATION, .settled_end = UINT64_MAX, .next = 16};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -238,6 +238,11 @@ static void what_is_told_is_heard(void **state)
     assert_ok(ph__get_saved(bytes, writer.used, &heard));
     assert_described(&heard.parts, "of iteration 4, 8, 12");
     assert_true(heard.most == 13 && heard.settled_end == 13 && heard.every == 4 && heard.is_late);
+    saved.settled_end = PH_NO_ITERATION; /* of a hub without chunks */
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_saved(&writer, &saved);
+    assert_ok(ph__get_saved(bytes, writer.used, &heard));
+    assert_true(heard.settled_end == PH_NO_ITERATION);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keep(&writer, &keep);
     assert_ok(ph__get_keep(bytes, writer.used, &heard_keep));
