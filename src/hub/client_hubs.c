@@ -46,6 +46,7 @@ static ph_status listen(struct ph_hub_client *client, uint16_t hub)
 {
     struct ph_control_stream *stream = client->hubs[hub].stream;
     char text[PH_HUB_MAX_TEXT + 1];
+    (void)ph__control_stream_flush(stream); /* what is wrong with it, receiving tells */
     const ph_status received = ph__control_stream_receive(stream);
     if (received == PH_OK)
         return take_all_unasked(client, hub);

@@ -12,7 +12,6 @@
 #include "net/socket.h"
 #include "net/tcp_link.h"
 
-#define CONNECT_MS 4000u       /* to where the hub just was: a death is noticed within five seconds */
 #define OTHER_CONNECT_MS 1000u /* to an address that the hub has named, which may be of another network */
 #define OTHER_GREET_MS 5000u   /* ... or another machine's, too */
 
@@ -173,7 +172,7 @@ static ph_status attach_at_control(struct ph_hub_client *client, const struct ph
     const struct ph_attach *wanted, struct ph_control_stream **stream_out)
 {
     struct place place = {
-        .connect_ms = at_most(client, CONNECT_MS), .greet_ms = client->timeout_ms, .attach = *wanted};
+        .connect_ms = client->timeout_ms, .greet_ms = client->timeout_ms, .attach = *wanted};
     PH_TRY(ph__socket_peer(ph__control_stream_socket(hub->stream), place.address));
     return attach(client, hub, &place, stream_out);
 }

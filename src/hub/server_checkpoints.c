@@ -341,10 +341,11 @@ static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
     struct ph_snapshot *snapshot;
     const struct ph_checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
-    if (ph__tenant_has_parts(tenant) && ph__checkpoint_task_has_kept(tenant->saves.task))
-        ph__server_note_kept(tenant, order.part, order.settled_end);
+    const bool has_kept = ph__tenant_has_parts(tenant) && ph__checkpoint_task_has_kept(tenant->saves.task);
     const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
     tenant->saves.task = NULL;
+    if (has_kept) /* of those that had to go some may still be there: the next KEEP tries again */
+        ph__server_note_kept(tenant, order.part, status == PH_OK ? order.settled_end : 0);
     switch (order.work) {
     case PH_CHECKPOINT_WRITE:
         return wrote(server, tenant, snapshot, status);

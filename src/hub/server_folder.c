@@ -1,8 +1,11 @@
 /* What lies in a hub's folder for checkpoints when it starts, or when somebody asks for a service that it does not know: services
  * with their files, and the open parts of those that several hubs share. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/directory.h"
@@ -12,13 +15,16 @@
 
 /* ---- open parts ---- */
 
-/* One that is there and cannot be opened may be whole: that is no reason to do without it. */
+/* A file that is there and cannot be opened may be whole: that is no reason to do without it. */
 static ph_status check_opening(const char *path)
 {
-    uint64_t unused;
-    int descriptor;
-    if (ph__file_open(path, &descriptor, &unused) != PH_OK)
-        return ph_fail(PH_ERROR_DISK, "%s", ph_error_text());
+    struct stat about;
+    const bool is_known = stat(path, &about) == 0;
+    if (is_known ? !S_ISREG(about.st_mode) : errno == ENOENT)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not a file", path);
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return ph_fail(PH_ERROR_DISK, "%s: %s", path, strerror(errno));
     close(descriptor);
     return PH_OK;
 }

@@ -187,6 +187,7 @@ void ph__server_end_tenants(struct ph_hub_server *server)
     while (server->tenants != NULL) {
         struct ph_tenant *tenant = server->tenants;
         ph__server_end_run(server, tenant, PH_ERROR_PEER, "the hub was stopped");
+        ph__server_answer_waiting(server, tenant, UINT64_MAX, ph_fail(PH_ERROR_PEER, "the hub was stopped"));
         ph__server_end_task(server, tenant);
         ph__server_forget(server, tenant);
     }

@@ -77,6 +77,21 @@ static void a_part_that_is_kept_already_is_offered_so(void **state)
     end(&trial);
 }
 
+static void a_folder_in_the_place_of_a_part_is_none(void **state)
+{
+    (void)state;
+    struct trial trial = {0};
+    choose_folder(&trial);
+    hub_by_hand_put_part(trial.folder, 2, false);
+    hub_by_hand_put_part(trial.folder, 5, true);
+    assert_ok(ph__directory_create(path_in(&trial, "job~at-9.safetensors")));
+    begin(&trial);
+    hub_by_hand_join(&trial.worker, trial.server);
+    const struct ph_parts parts = hub_by_hand_init(&trial.worker);
+    assert_parts(&parts, "of iteration 2, 5");
+    end(&trial);
+}
+
 /* ---- not to be had now ------------------------------------------------------------------------------------------- */
 
 static void set_limit(rlim_t num_descriptors)
@@ -240,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_that_is_kept_already_is_offered_so),
+        cmocka_unit_test(a_folder_in_the_place_of_a_part_is_none),
         cmocka_unit_test(a_part_that_cannot_be_opened_is_not_passed_over),
         cmocka_unit_test(the_next_part_is_not_forgotten_for_one_that_is_there),
         cmocka_unit_test(a_hub_without_room_waits_for_the_next_iteration_all_the_same),
