@@ -37,19 +37,19 @@ static void nap(void)
 /* ---- a link ---- */
 
 struct played_link {
-    struct ph_link link;    /* first */
-    atomic_uint num_due;    /* chunks that are to be answered */
-    unsigned num_answered;  /* the engine's */
-    atomic_bool is_sending; /* for ever */
+    struct ph_link link;              /* first */
+    atomic_uint num_due;              /* chunks that are to be answered, when they have been asked for */
+    unsigned num_asked, num_answered; /* the engine's */
+    atomic_bool is_sending;           /* for ever */
 };
 
 static ph_status play_send(
     struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
 {
-    (void)link;
     (void)message;
     (void)payload;
     (void)payload_bytes;
+    ((struct played_link *)link)->num_asked++;
     return PH_OK;
 }
 
@@ -58,7 +58,8 @@ static ph_status play_progress(struct ph_link *link, size_t max_messages, size_t
     struct played_link *played = (struct played_link *)link;
     (void)max_messages;
     *num_moved_out = atomic_load(&played->is_sending);
-    for (; played->num_answered < atomic_load(&played->num_due); played->num_answered++) {
+    for (; played->num_answered < played->num_asked && played->num_answered < atomic_load(&played->num_due);
+         played->num_answered++) {
         const struct ph_message value = {
             .kind = PH_HUB_VALUE, .count = 1, .chunk = played->num_answered, .iteration = 1};
         void *memory;
