@@ -1,7 +1,7 @@
 /* A parameter hub inside of a program: what `phloem hub` is made of. Its workers' side, and what a hub is: hub.h.
  *
- * Threads: one runs the hub, its control thread; any may stop it. The hub starts core threads of its own, which take no signals. Errors as
- * in hub.h. */
+ * Threads: one runs the hub, its control thread; any may stop it. The hub starts core threads of its own, which take no signals.
+ * Errors as in hub.h. */
 #ifndef PHLOEM_HUB_SERVER_H
 #define PHLOEM_HUB_SERVER_H
 

@@ -1,6 +1,7 @@
 /* The inside of a worker's client, for the files that it is made of: client_connect.c (joining and leaving),
  * client_keys.c and client_links.c (keys, links, first parameters), client.c (pushing, pulling, waiting),
- * client_answers.c (what comes over links), client_checkpoint.c, client_hubs.c, client_parts.c and client_greet.c (what is said to hubs). */
+ * client_answers.c (what comes over links), client_checkpoint.c, client_hubs.c, client_parts.c and client_greet.c (what is said to
+ * hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 

@@ -16,10 +16,8 @@ enum { ROW_NAME = 256, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24, ROW_CASE =
  * the one before them did. */
 enum { ROW_CALLS = 7 };
 
-enum {
-    ROW_PSLITES = 3,
-    ROW_OPENMPIS = 2
-}; /* each its own processes: what contestants of a row may be told */
+/* Peers of a row, each with processes of its own. */
+enum { ROW_PSLITES = 3, ROW_OPENMPIS = 2 };
 
 struct rows {
     size_t rounds;
