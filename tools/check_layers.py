@@ -22,10 +22,10 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "model": GROUND | {"graph", "op"},
     "data": GROUND,
     "net": GROUND,
-    "comm": GROUND | {"kernel"},
+    "comm": GROUND | {"kernel", "net"},  # net: the sockets of the watch
     "hub": GROUND | {"kernel", "store", "net"},  # store: the checkpoint format
     "plan": {"base", "kernel"},
-    "shard": GRAPH_AND_BELOW | {"op", "comm", "plan"},
+    "shard": GRAPH_AND_BELOW | {"op", "net", "comm", "plan"},
     "sim": GROUND | {"graph", "comm", "plan"},
     "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net"},
     "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard"},
@@ -33,6 +33,7 @@ ALLOWED = {  # room: the rooms it may include, besides itself
 ALLOWED["cli"] = set(ALLOWED)
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
+    "comm.h": "comm",
     "status.h": "base",
     "version.h": "base",
     "tensor.h": "tensor",

@@ -2,6 +2,7 @@
 #ifndef PHLOEM_PHLOEM_H
 #define PHLOEM_PHLOEM_H
 
+#include "phloem/comm.h"
 #include "phloem/config.h"
 #include "phloem/data.h"
 #include "phloem/graph.h"

@@ -1,0 +1,51 @@
+/* Ranks: the processes that train one model together, and what they say to each other.
+ *
+ * A communicator is one rank's end. A rank that was started alone is a world of one ("self"), so that programs need no
+ * second way. In any other world all ranks make the same calls in the same order. Used by the thread that made it. */
+#ifndef PHLOEM_COMM_H
+#define PHLOEM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "phloem/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ph_comm;
+
+struct ph_comm_options {
+    /* NULL or "auto": by what the launcher has put into the environment; "self": one rank, whoever started it;
+     * "openmpi", "mpich": by that library, whose plugin is loaded when it is asked for. */
+    const char *transport;
+    double timeout_seconds; /* of every wait for another rank; 0: 300 */
+    size_t
+        ranks_per_host; /* 0: ranks are on the hosts that they run on; else rank r counts as on host r / ranks_per_host */
+};
+
+/* All ranks of the job must call it; what they give must be equal. Returns when they have met. PH_ERROR_USAGE: there is no
+ * such transport, its plugin or library is not installed, or a launcher has started several ranks and said so in no way
+ * that is known; PH_ERROR_CONFIG: the ranks' options differ, or the world is no multiple of ranks_per_host; PH_ERROR_PEER:
+ * a rank did not come; PH_ERROR_MEMORY. */
+ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out);
+/* NULL is fine. Of a communicator that has not failed, all ranks must call it, and it waits for them. */
+void ph_comm_destroy(struct ph_comm *comm);
+
+size_t ph_comm_rank(const struct ph_comm *comm);           /* from 0 */
+size_t ph_comm_world_size(const struct ph_comm *comm);     /* ranks, at least 1 */
+size_t ph_comm_num_hosts(const struct ph_comm *comm);      /* at least 1 */
+size_t ph_comm_ranks_per_host(const struct ph_comm *comm); /* 0: hosts have different numbers of ranks */
+const char *ph_comm_describe(const struct ph_comm *comm);  /* "Open MPI 4.1.4, rank 2 of 8, host 1 of 2" */
+
+/* This rank ends with `status` and the text of the last error: all others are told, and whatever they wait for ends with
+ * the same. Of a communicator that has failed already, nothing. */
+void ph_comm_fail(struct ph_comm *comm, ph_status status);
+/* After an error: whether this is the one rank that is to tell people about it. */
+bool ph_comm_speaks(const struct ph_comm *comm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

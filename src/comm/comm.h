@@ -1,0 +1,90 @@
+/* Inside of communicators: exchanges between ranks that run while the caller computes.
+ *
+ * An operation is started, progressed by whoever polls, and waited for by its ticket. Nothing here starts a thread: the
+ * executor polls between two operators, and waiting is polling. All collectives are exchanges of messages and, where they
+ * sum, additions in the order of the ranks, so that every rank has the same bits, and has them each time.
+ *
+ * A *channel* tells operations apart: two that are in flight between the same ranks at once have different ones, and those of
+ * one channel are started in the same order by all who take part. Ranks that take no part in an operation do not start it.
+ *
+ * Memory that is given to an operation is borrowed until it has been waited for; an operation that has failed keeps it
+ * until the process ends, since a message may still arrive. After a failure every call returns the same status and text. */
+#ifndef PH_COMM_COMM_H
+#define PH_COMM_COMM_H
+
+#include "comm/wire_format.h"
+#include "phloem/comm.h"
+
+#define PH_COMM_MAX_CHANNELS 8192u
+
+/* The ranks that take part in a collective, ascending; own: which of them this one is. Borrowed while in flight. */
+struct ph_group {
+    size_t size, own;
+    const uint32_t *ranks;
+};
+/* All ranks; until the communicator is destroyed. */
+const struct ph_group *ph__comm_world(const struct ph_comm *comm);
+/* The ranks of this rank's host, and those of all hosts that have its place there; hosts are equal in size. */
+const struct ph_group *ph__comm_host(const struct ph_comm *comm);
+const struct ph_group *ph__comm_peers(const struct ph_comm *comm);
+
+/* Which operation it is: `what` is named when a wait for it fails, and in traces. Borrowed while in flight. */
+struct ph_comm_call {
+    uint32_t channel; /* < PH_COMM_MAX_CHANNELS */
+    const char *what; /* "embedding.table: pooled vectors" */
+};
+
+/* One message; any number of bytes. Several for one rank are received in the order in which they are sent. */
+struct ph_message {
+    size_t rank; /* of the world; this one, too */
+    void *data;  /* not written where it is sent */
+    uint64_t bytes;
+};
+
+/* What this rank sends and receives; both lists are read during the call alone. */
+struct ph_exchange {
+    const struct ph_message *sends, *receives;
+    size_t num_sends, num_receives;
+};
+ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_exchange *exchange, uint64_t *ticket_out);
+
+/* data (rows, columns) becomes the sum of all members' data, added in their order, every contribution and the sum having
+ * gone through the wire format. */
+ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, enum ph_wire wire, size_t rows, size_t columns, ph_real *data,
+    uint64_t *ticket_out);
+/* data (sum of rows_of, columns): sum_out (rows_of[own], columns) becomes the sum of all members' parts for this one, every
+ * contribution having gone through the wire format. */
+ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, enum ph_wire wire, const size_t *rows_of, size_t columns,
+    const ph_real *data, ph_real *sum_out, uint64_t *ticket_out);
+/* all_out: the members' bytes, one behind the other; bytes_of by member, borrowed during the call alone. */
+ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
+    uint64_t *ticket_out);
+/* The root's data to all other members. */
+ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out);
+
+/* Moves everything in flight on as far as it goes without waiting. Cheap when nothing is. */
+ph_status ph__comm_progress(struct ph_comm *comm);
+/* Returns when the operation is done: PH_ERROR_PEER when a rank has ended or timeout_seconds have passed, naming the rank
+ * and the operation; what another rank has failed with (ph_comm_fail). */
+ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket);
+/* Start and wait in one: for what is done once. */
+ph_status ph__comm_barrier(struct ph_comm *comm);
+
+/* PH_ERROR_CONFIG on all ranks unless all give the same bytes: "`what` differs between ranks 0 and 3". */
+ph_status ph__comm_agree(struct ph_comm *comm, const char *what, const void *bytes, size_t size);
+
+/* What this rank has sent and waited for since it was created, for reports. */
+struct ph_comm_figures {
+    const uint64_t *sent_bytes;    /* by rank: payload, this one's own 0 */
+    const uint64_t *sent_messages; /* by rank */
+    double waited_seconds;         /* in ph__comm_wait: communication that nothing overlapped */
+    uint64_t num_operations;
+};
+struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm);
+
+#endif

@@ -1,0 +1,37 @@
+/* How numbers travel between ranks: as they are, or in fewer bytes.
+ *
+ *   fp32         ph_real
+ *   fp16, bf16   16 bits, to the nearest
+ *   int8         a row's numbers as q = nearest(x / scale), scale = largest |x| / 127, in one byte each, row by row; then the
+ *                rows' scales, a float each. A row that holds a number that is not finite reads as NaN.
+ *
+ * Packing reads rows that lie `stride` numbers apart and writes them without gaps; unpacking is the way back, and adding the
+ * same onto what stands there. Counts may be zero; the caller rounds to nearest (base/cpu.h). */
+#ifndef PH_COMM_WIRE_FORMAT_H
+#define PH_COMM_WIRE_FORMAT_H
+
+#include <stddef.h>
+
+#include "kernel/kernel.h"
+
+#define PH_WIRE_LIST(X)     \
+    X(PH_WIRE_FP32, "fp32") \
+    X(PH_WIRE_FP16, "fp16") \
+    X(PH_WIRE_BF16, "bf16") \
+    X(PH_WIRE_INT8, "int8")
+
+#define PH_WIRE_ENUM(name, text) name,
+enum ph_wire { PH_WIRE_LIST(PH_WIRE_ENUM) PH_WIRE_COUNT };
+#undef PH_WIRE_ENUM
+
+const char *ph__wire_name(enum ph_wire wire);
+
+size_t ph__wire_bytes(enum ph_wire wire, size_t rows, size_t columns);
+void ph__wire_pack(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
+    const ph_real *numbers, size_t stride, void *bytes_out);
+void ph__wire_unpack(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
+    const void *bytes, ph_real *numbers_out, size_t stride);
+void ph__wire_add(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
+    const void *bytes, ph_real *numbers, size_t stride);
+
+#endif
