@@ -49,6 +49,9 @@ struct ph_dim {
 
 #define PH_SYMBOL_BATCH 1u /* B */
 #define PH_SYMBOL_IDS 2u   /* N, ids in the batch */
+/* Where a model is spread over ranks: */
+#define PH_SYMBOL_GLOBAL_BATCH 3u /* G, samples of all ranks together */
+#define PH_SYMBOL_REQUESTS 4u     /* R, ids that this rank's shards are asked for */
 
 struct ph_type {
     enum ph_kind kind;

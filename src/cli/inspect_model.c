@@ -50,7 +50,7 @@ ph_status cli_inspect_model(const struct cli_source *source, bool is_dot)
     struct ph_model_features features;
     struct ph__training_program learning;
     PH_TRY(ph__features_init(source->encoder, &features));
-    ph_status status = ph__training_program_build(&job, &features, &learning);
+    ph_status status = ph__training_program_build(&job, &features, NULL, &learning);
     ph__features_fini(&features);
     PH_TRY(status);
     if (is_dot)

@@ -1,5 +1,6 @@
 /* The builder: a graph under construction. Errors are sticky, so that model code needs no checks: the first
  * one is kept here and comes out of ph_builder_finish (finish.c). */
+#include "graph/distribution.h"
 #include "graph/graph.h"
 
 #include <assert.h>
@@ -20,7 +21,10 @@ ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
     graph->num_values = 1; /* value 0 means none */
     graph->symbols[PH_SYMBOL_BATCH] = (struct ph_symbol){"batch", PH_SYMBOL_BATCH, 1, SIZE_MAX};
     graph->symbols[PH_SYMBOL_IDS] = (struct ph_symbol){"ids", PH_SYMBOL_IDS, 1, SIZE_MAX};
-    graph->num_symbols = 3;
+    graph->symbols[PH_SYMBOL_GLOBAL_BATCH] =
+        (struct ph_symbol){"global_batch", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_REQUESTS] = (struct ph_symbol){"requests", PH_SYMBOL_REQUESTS, 1, SIZE_MAX};
+    graph->num_symbols = PH_NUM_BATCH_SYMBOLS;
     graph->entries[0] = "forward";
     graph->num_entries = 1;
     ph_status status =
@@ -58,7 +62,7 @@ ph_status ph_builder_status(const struct ph_builder *builder)
 }
 
 /* Keeps a failure that a callee has recorded already. */
-static void keep_error(struct ph_builder *builder, ph_status status)
+void ph__builder_keep_error(struct ph_builder *builder, ph_status status)
 {
     if (builder->status != PH_OK)
         return;
@@ -76,15 +80,16 @@ ph_value ph_builder_fail(struct ph_builder *builder, ph_status status, const cha
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ph_fail(status, "%s", text);
-    keep_error(builder, status);
+    ph__builder_keep_error(builder, status);
     return 0;
 }
 
-static bool has_room(struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size)
+bool ph__builder_reserve(
+    struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size)
 {
     ph_status status = ph__array_reserve(items, capacity, count, size);
     if (status != PH_OK)
-        keep_error(builder, status);
+        ph__builder_keep_error(builder, status);
     return status == PH_OK;
 }
 
@@ -94,7 +99,7 @@ void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t siz
         return NULL;
     void *copy = ph__arena_alloc(&builder->graph.arena, size);
     if (copy == NULL)
-        keep_error(builder, PH_ERROR_MEMORY);
+        ph__builder_keep_error(builder, PH_ERROR_MEMORY);
     else
         memcpy(copy, bytes, size);
     return copy;
@@ -134,7 +139,7 @@ const char *ph__builder_scoped(struct ph_builder *builder, const char *name)
 {
     const char *scoped = ph__arena_printf(&builder->graph.arena, "%s%s", builder->scope, name);
     if (scoped == NULL)
-        keep_error(builder, PH_ERROR_MEMORY);
+        ph__builder_keep_error(builder, PH_ERROR_MEMORY);
     return scoped != NULL ? scoped : "";
 }
 
@@ -147,7 +152,7 @@ void ph_builder_push_scope(struct ph_builder *builder, const char *name)
     builder->scopes[builder->num_scopes++] = builder->scope;
     const char *scope = ph__arena_printf(&builder->graph.arena, "%s%s.", builder->scope, name);
     if (scope == NULL)
-        keep_error(builder, PH_ERROR_MEMORY);
+        ph__builder_keep_error(builder, PH_ERROR_MEMORY);
     else
         builder->scope = scope;
 }
@@ -174,10 +179,10 @@ uint32_t ph__builder_symbol(
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-static ph_value add_value(struct ph_builder *builder, const struct ph_value_info *info)
+ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph_value_info *info)
 {
     struct ph_graph *graph = &builder->graph;
-    if (!has_room(
+    if (!ph__builder_reserve(
             builder, (void **)&graph->values, &graph->values_capacity, graph->num_values + 1, sizeof *info))
         return 0;
     graph->values[graph->num_values] = *info;
@@ -209,11 +214,11 @@ static ph_value batch_input(
         return 0;
     ph_value *known = &builder->graph.batch_inputs[input];
     if (*known == 0)
-        *known = add_value(builder, &(struct ph_value_info){.type = *type,
-                                        .name = name,
-                                        .storage = PH_STORAGE_INPUT,
-                                        .producer = PH_NO_NODE,
-                                        .source = input});
+        *known = ph__builder_add_value(builder, &(struct ph_value_info){.type = *type,
+                                                    .name = name,
+                                                    .storage = PH_STORAGE_INPUT,
+                                                    .producer = PH_NO_NODE,
+                                                    .source = input});
     else if (!ph__type_equal(&builder->graph.values[*known].type, type))
         return ph_builder_fail(
             builder, PH_ERROR_USAGE, "input '%s' was asked for with another width before", name);
@@ -266,6 +271,21 @@ ph_value ph_input_weights(struct ph_builder *builder)
     return batch_input(builder, PH_INPUT_WEIGHTS, "weights", &type);
 }
 
+ph_value ph__input_requested_ids(struct ph_builder *builder, size_t num_streams)
+{
+    struct ph_type type = {.kind = PH_JAGGED,
+        .dtype = PH_I64,
+        .rank = 2,
+        .dims = {ph__dim_of(num_streams, PH_SYMBOL_GLOBAL_BATCH), ph__dim_of(1, PH_SYMBOL_REQUESTS)}};
+    return batch_input(builder, PH_INPUT_REQUESTED_IDS, "requested_ids", &type);
+}
+
+ph_value ph__input_requested_weights(struct ph_builder *builder)
+{
+    struct ph_type type = ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_REQUESTS)});
+    return batch_input(builder, PH_INPUT_REQUESTED_WEIGHTS, "requested_weights", &type);
+}
+
 /* Finds `name` in a list of named values; 0 when it is not there. */
 static ph_value find_named(const struct ph_named_value *list, size_t count, const char *name)
 {
@@ -283,153 +303,18 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
     ph_value known = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
     if (known != 0)
         return known;
-    if (!has_room(builder, (void **)&graph->scalar_inputs, &graph->scalar_inputs_capacity,
+    if (!ph__builder_reserve(builder, (void **)&graph->scalar_inputs, &graph->scalar_inputs_capacity,
             graph->num_scalar_inputs + 1, sizeof *graph->scalar_inputs))
         return 0;
     const char *copy = copy_text(builder, name);
-    ph_value value = add_value(builder,
+    ph_value value = ph__builder_add_value(builder,
         &(struct ph_value_info){
             .type = ph__scalar_type(), .name = copy, .storage = PH_STORAGE_SCALAR, .producer = PH_NO_NODE});
     graph->scalar_inputs[graph->num_scalar_inputs++] = (struct ph_named_value){copy, value};
     return value;
 }
 
-/* ---- what is learnt, what is carried ------------------------------------------------------------------- */
-
-static ph_value declare(struct ph_builder *builder, const struct ph_declaration *declaration)
-{
-    struct ph_graph *graph = &builder->graph;
-    if (builder->status != PH_OK)
-        return 0;
-    for (size_t i = 0; i < graph->num_declarations; i++)
-        if (strcmp(graph->declarations[i].name, declaration->name) == 0)
-            return ph_builder_fail(
-                builder, PH_ERROR_CONFIG, "parameter '%s' is declared twice", declaration->name);
-    size_t count = graph->num_declarations + 1;
-    if (!has_room(builder, (void **)&graph->declarations, &graph->declarations_capacity, count,
-            sizeof *declaration) ||
-        !has_room(builder, (void **)&graph->declaration_values, &graph->declaration_values_capacity, count,
-            sizeof *graph->declaration_values))
-        return 0;
-    struct ph_value_info info = {.name = declaration->name,
-        .storage = PH_STORAGE_PARAMETER,
-        .producer = PH_NO_NODE,
-        .source = (uint32_t)graph->num_declarations,
-        .type = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = (uint32_t)declaration->shape.rank}};
-    for (size_t i = 0; i < declaration->shape.rank; i++)
-        info.type.dims[i] = ph__dim(declaration->shape.dims[i]);
-    ph_value value = add_value(builder, &info);
-    graph->declarations[graph->num_declarations] = *declaration;
-    graph->declaration_values[graph->num_declarations++] = value;
-    return value;
-}
-
-ph_value ph_parameter(
-    struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init)
-{
-    if (rank > PH_MAX_RANK)
-        return ph_builder_fail(
-            builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_RANK);
-    struct ph_declaration declaration = {
-        .name = ph__builder_scoped(builder, name), .shape = {.rank = rank}, .init = init};
-    for (size_t i = 0; i < rank; i++)
-        declaration.shape.dims[i] = dims[i];
-    return declare(builder, &declaration);
-}
-
-/* The slice of this name among the declaration's; their number where there is none. */
-static size_t find_slice(const struct ph_declaration *table, const char *name)
-{
-    size_t slice = 0;
-    while (slice < table->num_slices && strcmp(table->slices[slice].name, name) != 0)
-        slice++;
-    return slice;
-}
-
-/* Gives a feature its slice: a new one, unless an earlier feature's has this name. */
-static ph_status add_slice(struct ph_declaration *table, struct ph_table_slice *slices,
-    struct ph_table_slice given, size_t *slice_out)
-{
-    size_t *rows = &table->shape.dims[0];
-    const size_t slice = find_slice(table, given.name);
-    *slice_out = slice;
-    if (slice < table->num_slices && slices[slice].num_rows != given.num_rows)
-        return ph_fail(PH_ERROR_CONFIG, "table '%s': slice '%s' has %zu rows and %zu", table->name,
-            given.name, slices[slice].num_rows, given.num_rows);
-    if (slice < table->num_slices)
-        return PH_OK;
-    slices[table->num_slices++] = given;
-    if (!ph__size_add(*rows, given.num_rows, rows) || *rows > UINT32_MAX)
-        return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", table->name);
-    return PH_OK;
-}
-
-ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_features,
-    const struct ph_table_slice *slices, size_t dim, struct ph_init init)
-{
-    if (builder->status != PH_OK)
-        return 0;
-    struct ph_arena *arena = &builder->graph.arena;
-    struct ph_table_slice *copies = ph__arena_alloc_array(arena, num_features, sizeof *copies);
-    size_t *feature_slices = ph__arena_alloc_array(arena, num_features, sizeof *feature_slices);
-    if (copies == NULL || feature_slices == NULL)
-        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
-    struct ph_declaration declaration = {.name = ph__builder_scoped(builder, name),
-        .is_table = true,
-        .shape = {.rank = 2, .dims = {0, dim}},
-        .init = init,
-        .slices = copies,
-        .num_features = num_features,
-        .feature_slices = feature_slices};
-    for (size_t i = 0; i < num_features; i++) {
-        const struct ph_table_slice slice = {ph__builder_scoped(builder, slices[i].name), slices[i].num_rows};
-        const ph_status status = add_slice(&declaration, copies, slice, &feature_slices[i]);
-        if (status != PH_OK) {
-            keep_error(builder, status);
-            return 0;
-        }
-    }
-    return declare(builder, &declaration);
-}
-
-const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
-{
-    const struct ph_value_info *info = &builder->graph.values[parameter];
-    return info->storage == PH_STORAGE_PARAMETER && info->alias_of == 0
-               ? &builder->graph.declarations[info->source]
-               : NULL;
-}
-
-size_t ph_builder_num_parameters(const struct ph_builder *builder)
-{
-    return builder->graph.num_declarations;
-}
-
-ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index)
-{
-    assert(index < builder->graph.num_declarations);
-    return builder->graph.declaration_values[index];
-}
-
-ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, double initial)
-{
-    struct ph_graph *graph = &builder->graph;
-    if (builder->status != PH_OK || !has_room(builder, (void **)&graph->states, &graph->states_capacity,
-                                        graph->num_states + 1, sizeof *graph->states))
-        return 0;
-    const char *scoped = ph__builder_scoped(builder, name);
-    for (size_t i = 0; i < graph->num_states; i++)
-        if (strcmp(graph->states[i].name, scoped) == 0)
-            return ph_builder_fail(builder, PH_ERROR_CONFIG, "state '%s' is declared twice", scoped);
-    ph_value value =
-        add_value(builder, &(struct ph_value_info){.type = ph__dense_type(1, (struct ph_dim[]){ph__dim(n)}),
-                               .name = scoped,
-                               .storage = PH_STORAGE_STATE,
-                               .producer = PH_NO_NODE,
-                               .source = (uint32_t)graph->num_states});
-    graph->states[graph->num_states++] = (struct ph_state_declaration){scoped, n, initial, value};
-    return value;
-}
+/* ---- outputs ------------------------------------------------------------------------------------------- */
 
 void ph_output(struct ph_builder *builder, const char *name, ph_value value)
 {
@@ -440,8 +325,8 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
         ph_builder_fail(builder, PH_ERROR_USAGE, "output '%s' is named twice", name);
         return;
     }
-    if (!has_room(builder, (void **)&graph->outputs, &graph->outputs_capacity, graph->num_outputs + 1,
-            sizeof *graph->outputs))
+    if (!ph__builder_reserve(builder, (void **)&graph->outputs, &graph->outputs_capacity,
+            graph->num_outputs + 1, sizeof *graph->outputs))
         return;
     graph->outputs[graph->num_outputs++] = (struct ph_named_value){copy_text(builder, name), value};
     graph->values[value].is_output = true;
@@ -467,7 +352,7 @@ static const char *unique_name(struct ph_builder *builder, const char *name)
     for (unsigned i = 2; has_node_named(&builder->graph, candidate); i++) {
         candidate = ph__arena_printf(&builder->graph.arena, "%s.%u", base, i);
         if (candidate == NULL) {
-            keep_error(builder, PH_ERROR_MEMORY);
+            ph__builder_keep_error(builder, PH_ERROR_MEMORY);
             return base;
         }
     }
@@ -500,10 +385,10 @@ static ph_value add_output(
         info.source = source->source;
     }
     if (info.name == NULL) {
-        keep_error(builder, PH_ERROR_MEMORY);
+        ph__builder_keep_error(builder, PH_ERROR_MEMORY);
         return 0;
     }
-    return add_value(builder, &info);
+    return ph__builder_add_value(builder, &info);
 }
 
 static ph_status infer_types(struct ph_builder *builder, const struct ph_node *node, struct ph_type *outputs)
@@ -531,8 +416,8 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
         ph_builder_fail(builder, PH_ERROR_USAGE, "%s has more than %d operands", op->name, PH_MAX_OPERANDS);
         return;
     }
-    if (builder->status != PH_OK || !has_room(builder, (void **)&graph->nodes, &graph->nodes_capacity,
-                                        graph->num_nodes + 1, sizeof *graph->nodes))
+    if (builder->status != PH_OK || !ph__builder_reserve(builder, (void **)&graph->nodes,
+                                        &graph->nodes_capacity, graph->num_nodes + 1, sizeof *graph->nodes))
         return;
     struct ph_node node = {.op = op,
         .name = unique_name(builder, name != NULL ? name : op->name),
@@ -548,7 +433,7 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
     struct ph_type types[PH_MAX_OPERANDS] = {0};
     ph_status status = infer_types(builder, &node, types);
     if (status != PH_OK) {
-        keep_error(builder, status);
+        ph__builder_keep_error(builder, status);
         return;
     }
     for (size_t i = 0; i < num_outputs; i++)

@@ -39,7 +39,7 @@ static size_t sum_of_limits(size_t a, size_t b)
 static struct ph_symbol bound_of(const struct ph_graph *graph, uint32_t symbol)
 {
     struct ph_symbol bound = graph->symbols[symbol];
-    while (bound.bound > PH_SYMBOL_IDS) {
+    while (bound.bound >= PH_NUM_BATCH_SYMBOLS) {
         bound.factor *= graph->symbols[bound.bound].factor;
         bound.bound = graph->symbols[bound.bound].bound;
     }

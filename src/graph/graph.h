@@ -7,8 +7,9 @@
 #include "graph/op.h"
 
 #define PH_NO_NODE UINT32_MAX
-#define PH_MAX_OPERANDS 64 /* inputs, and outputs, of one node */
-#define PH_MAX_SYMBOLS 256 /* a looked-up history takes three */
+#define PH_NUM_BATCH_SYMBOLS (PH_SYMBOL_REQUESTS + 1) /* those that come with the batch, and 0 */
+#define PH_MAX_OPERANDS 64                            /* inputs, and outputs, of one node */
+#define PH_MAX_SYMBOLS 256                            /* a looked-up history takes three */
 #define PH_MAX_ENTRIES 8
 
 enum ph_storage {
@@ -27,6 +28,8 @@ enum ph_batch_input {
     PH_INPUT_LABELS,
     PH_INPUT_LABEL_MASK,
     PH_INPUT_WEIGHTS,
+    PH_INPUT_REQUESTED_IDS,
+    PH_INPUT_REQUESTED_WEIGHTS,
     PH_INPUT_COUNT
 };
 
@@ -113,6 +116,13 @@ struct ph_builder {
     const char *scopes[16];
     size_t num_scopes;
 };
+
+/* For the builder's own files. Keeps a failure that a callee has recorded already; makes room for `count` items, false
+ * where there is none; adds a value, 0 after failure. */
+void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
+bool ph__builder_reserve(
+    struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
+ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph_value_info *info);
 
 struct ph_program {
     struct ph_graph graph; /* live nodes only, grouped by entry in order */

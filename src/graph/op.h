@@ -146,6 +146,10 @@ const char *ph__builder_scoped(struct ph_builder *builder, const char *name); /*
 const struct ph_node *ph__builder_producer(const struct ph_builder *builder, ph_value value);
 /* Slices of a table value, or the declaration of a parameter. */
 const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter);
+/* For passes: declares a parameter or table whose names and arrays are the program's already; and undoes a declaration that
+ * no node reads any more. */
+ph_value ph__builder_declare(struct ph_builder *builder, const struct ph_declaration *declaration);
+void ph__builder_forget(struct ph_builder *builder, ph_value parameter);
 
 bool ph__dim_equal(struct ph_dim a, struct ph_dim b);
 bool ph__type_equal(const struct ph_type *a, const struct ph_type *b);

@@ -78,13 +78,14 @@ size_t ph__type_index_elements(const struct ph_type *type, const struct ph_shape
     }
 }
 
-/* "B", "N", and of dimensions that operators have added "U3", "U4": two histories are not of one length. */
+/* "B", "N", and of dimensions that operators have added "U1", "U2": two histories are not of one length. */
 static void name_symbol(uint32_t symbol, char name[16])
 {
-    if (symbol == PH_SYMBOL_BATCH || symbol == PH_SYMBOL_IDS)
-        snprintf(name, 16, "%s", symbol == PH_SYMBOL_BATCH ? "B" : "N");
+    static const char of_batch[] = {' ', 'B', 'N', 'G', 'R'};
+    if (symbol < PH_NUM_BATCH_SYMBOLS)
+        snprintf(name, 16, "%c", of_batch[symbol]);
     else
-        snprintf(name, 16, "U%u", (unsigned)symbol);
+        snprintf(name, 16, "U%u", (unsigned)(symbol - PH_NUM_BATCH_SYMBOLS + 1));
 }
 
 /* "8", "B", "26B" */

@@ -35,7 +35,7 @@ static void add_symbols(
     const struct ph_workspace *workspace, const struct ph_type *type, bool is_output, struct places *places)
 {
     for (uint32_t i = 0; i < type->rank; i++)
-        if (type->dims[i].symbol > PH_SYMBOL_IDS)
+        if (type->dims[i].symbol >= PH_NUM_BATCH_SYMBOLS)
             add_place(
                 places, &workspace->extents[type->dims[i].symbol], sizeof *workspace->extents, is_output);
 }

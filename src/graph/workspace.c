@@ -9,6 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "graph/distribution.h"
 #include "graph/wave.h"
 
 static const struct ph_graph *graph_of(const struct ph_workspace *workspace)
@@ -52,7 +53,7 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
 /* What the operators decide is bounded by what comes with the batch. */
 static void derive_capacities(const struct ph_graph *graph, uint64_t capacities[PH_MAX_SYMBOLS])
 {
-    for (size_t i = PH_SYMBOL_IDS + 1; i < graph->num_symbols; i++) {
+    for (size_t i = PH_NUM_BATCH_SYMBOLS; i < graph->num_symbols; i++) {
         const struct ph_symbol *symbol = &graph->symbols[i];
         uint64_t bound = capacities[symbol->bound] * symbol->factor;
         capacities[i] = bound < symbol->limit ? bound : symbol->limit;
@@ -78,11 +79,12 @@ static void adopt(struct ph_workspace *workspace, const struct ph_memory_plan *p
 
 /* Plans for batches of this size and takes memory for it. All or nothing: a workspace that cannot grow serves the
  * batches that it was large enough for. The old memory goes last; the new, being untouched, adds only address space. */
-static ph_status plan_workspace(struct ph_workspace *workspace, uint64_t batch_size, uint64_t num_ids)
+static ph_status plan_workspace(
+    struct ph_workspace *workspace, const uint64_t batch_capacities[PH_NUM_BATCH_SYMBOLS])
 {
     const struct ph_executor *executor = workspace->executor;
-    uint64_t capacities[PH_MAX_SYMBOLS] = {
-        [0] = 1, [PH_SYMBOL_BATCH] = batch_size, [PH_SYMBOL_IDS] = num_ids};
+    uint64_t capacities[PH_MAX_SYMBOLS];
+    memcpy(capacities, batch_capacities, PH_NUM_BATCH_SYMBOLS * sizeof *capacities);
     derive_capacities(graph_of(workspace), capacities);
     struct ph_memory_plan plan = {0};
     void *memory = NULL;
@@ -97,10 +99,12 @@ static ph_status plan_workspace(struct ph_workspace *workspace, uint64_t batch_s
     return PH_OK;
 }
 
-ph_status ph_workspace_create(
-    struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out)
+ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, size_t num_ids,
+    const struct ph_requests *requests, struct ph_workspace **workspace_out)
 {
     const struct ph_graph *graph = &executor->program->graph;
+    const uint64_t capacities[PH_NUM_BATCH_SYMBOLS] = {1, batch_size, num_ids,
+        requests != NULL ? requests->num_samples : 0, requests != NULL ? requests->num_ids : 0};
     struct ph_workspace *workspace = calloc(1, sizeof *workspace);
     if (workspace == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
@@ -116,7 +120,7 @@ ph_status ph_workspace_create(
         status = ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
     if (status == PH_OK) {
         workspace->values[0].type = &graph->values[0].type;
-        status = plan_workspace(workspace, batch_size, num_ids);
+        status = plan_workspace(workspace, capacities);
     }
     if (status != PH_OK) {
         ph_workspace_destroy(workspace);
@@ -124,6 +128,12 @@ ph_status ph_workspace_create(
     }
     *workspace_out = workspace;
     return PH_OK;
+}
+
+ph_status ph_workspace_create(
+    struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out)
+{
+    return ph__workspace_create(executor, batch_size, num_ids, NULL, workspace_out);
 }
 
 void ph_workspace_destroy(struct ph_workspace *workspace)
@@ -158,14 +168,14 @@ static uint64_t grown_capacity(uint64_t capacity, uint64_t needed)
     return grown > needed ? grown : needed;
 }
 
-static ph_status grow(struct ph_workspace *workspace, const struct ph_batch *batch)
+static ph_status grow(struct ph_workspace *workspace, const uint64_t needed[PH_NUM_BATCH_SYMBOLS])
 {
-    const uint64_t *capacities = workspace->capacities;
-    uint64_t batch_size = grown_capacity(capacities[PH_SYMBOL_BATCH], batch->num_samples);
-    uint64_t num_ids = grown_capacity(capacities[PH_SYMBOL_IDS], batch->num_ids);
-    if (batch_size == capacities[PH_SYMBOL_BATCH] && num_ids == capacities[PH_SYMBOL_IDS])
+    uint64_t capacities[PH_NUM_BATCH_SYMBOLS];
+    for (size_t i = 0; i < PH_NUM_BATCH_SYMBOLS; i++)
+        capacities[i] = grown_capacity(workspace->capacities[i], needed[i]);
+    if (memcmp(capacities, workspace->capacities, sizeof capacities) == 0)
         return PH_OK;
-    PH_TRY(plan_workspace(workspace, batch_size, num_ids));
+    PH_TRY(plan_workspace(workspace, capacities));
     workspace->num_growths++;
     return PH_OK;
 }
@@ -181,6 +191,15 @@ static ph_status check_width(
     if (width == wanted)
         return PH_OK;
     return ph_fail(PH_ERROR_DATA, "the batch has %zu %s, the model wants %zu", width, what, wanted);
+}
+
+static ph_status check_requests(const struct ph_graph *graph, const struct ph_requests *requests)
+{
+    if (requests == NULL && graph->batch_inputs[PH_INPUT_REQUESTED_IDS] != 0)
+        return ph_fail(PH_ERROR_USAGE, "the program is one of several ranks and wants their requests");
+    return requests != NULL
+               ? check_width(graph, PH_INPUT_REQUESTED_IDS, requests->num_streams, "streams of requests")
+               : PH_OK;
 }
 
 static ph_status check_batch(const struct ph_graph *graph, const struct ph_batch *batch)
@@ -207,11 +226,16 @@ static void bind_input(
     }
 }
 
-ph_status ph_workspace_bind(
-    struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step)
+static void bind_requests(struct ph_workspace *workspace, const struct ph_requests *requests)
 {
-    PH_TRY(check_batch(graph_of(workspace), batch));
-    PH_TRY(grow(workspace, batch));
+    workspace->extents[PH_SYMBOL_GLOBAL_BATCH] = requests->num_samples;
+    workspace->extents[PH_SYMBOL_REQUESTS] = requests->num_ids;
+    bind_input(workspace, PH_INPUT_REQUESTED_IDS, requests->ids, requests->offsets);
+    bind_input(workspace, PH_INPUT_REQUESTED_WEIGHTS, requests->weights, NULL);
+}
+
+static void bind_batch(struct ph_workspace *workspace, const struct ph_batch *batch)
+{
     workspace->extents[PH_SYMBOL_BATCH] = batch->num_samples;
     workspace->extents[PH_SYMBOL_IDS] = batch->num_ids;
     bind_input(workspace, PH_INPUT_DENSE, batch->dense, NULL);
@@ -220,9 +244,28 @@ ph_status ph_workspace_bind(
     bind_input(workspace, PH_INPUT_LABELS, batch->labels, NULL);
     bind_input(workspace, PH_INPUT_LABEL_MASK, batch->label_mask, NULL);
     bind_input(workspace, PH_INPUT_WEIGHTS, batch->weights, NULL);
+}
+
+ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_batch *batch,
+    const struct ph_requests *requests, uint64_t seed, uint64_t step)
+{
+    static const struct ph_requests none = {0};
+    PH_TRY(check_batch(graph_of(workspace), batch));
+    PH_TRY(check_requests(graph_of(workspace), requests));
+    requests = requests != NULL ? requests : &none;
+    PH_TRY(grow(workspace, (const uint64_t[PH_NUM_BATCH_SYMBOLS]){1, batch->num_samples, batch->num_ids,
+                               requests->num_samples, requests->num_ids}));
+    bind_batch(workspace, batch);
+    bind_requests(workspace, requests);
     workspace->run = (struct ph_run){.seed = seed, .step = step, .first_sample = batch->first_sample};
     workspace->is_bound = true;
     return PH_OK;
+}
+
+ph_status ph_workspace_bind(
+    struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step)
+{
+    return ph__workspace_bind(workspace, batch, NULL, seed, step);
 }
 
 static ph_value find_named(const struct ph_named_value *list, size_t count, const char *name)

@@ -80,7 +80,7 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_train_memory *memory = &trainer->summary.memory;
-    PH_TRY(ph__training_program_build(job, &trainer->features, &trainer->learning));
+    PH_TRY(ph__training_program_build(job, &trainer->features, NULL, &trainer->learning));
     uint64_t missing_bytes;
     PH_TRY(ph_program_missing_bytes(trainer->learning.program, trainer->store, &missing_bytes));
     memory->parameter_bytes = trainer->learning.parameter_bytes;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "graph/op.h"
+#include "graph/distribution.h"
 #include "phloem/op.h"
 #include "tensor/row_format.h"
 #include "train/optimizer_groups.h"
@@ -12,7 +12,8 @@
 
 /* What is learnt, beside what happens to it: arrays of the same length. */
 struct learnt {
-    size_t count;
+    size_t count;       /* of parameters; behind them stand values that other ranks want the gradients of */
+    size_t num_values;  /* all of them */
     const char **names; /* borrowed from the builder */
     ph_value *parameters;
     ph_value *gradients;
@@ -27,15 +28,16 @@ static void learnt_fini(struct learnt *learnt)
     free(learnt->optimizers);
 }
 
-static ph_status learnt_init(
-    struct ph_builder *builder, const struct ph_optimizer_settings *settings, struct learnt *learnt)
+static ph_status learnt_init(struct ph_builder *builder, const struct ph_optimizer_settings *settings,
+    const ph_value *more, size_t num_more, struct learnt *learnt)
 {
     size_t count = ph_builder_num_parameters(builder);
     *learnt = (struct learnt){
         .count = count,
+        .num_values = count + num_more,
         .names = calloc(count + 1, sizeof(const char *)),
-        .parameters = calloc(count + 1, sizeof(ph_value)),
-        .gradients = calloc(count + 1, sizeof(ph_value)),
+        .parameters = calloc(count + num_more + 1, sizeof(ph_value)),
+        .gradients = calloc(count + num_more + 1, sizeof(ph_value)),
         .optimizers = calloc(count + 1, sizeof(struct ph_optimizer)),
     };
     if (learnt->names == NULL || learnt->parameters == NULL || learnt->gradients == NULL ||
@@ -46,10 +48,12 @@ static ph_status learnt_init(
     for (size_t i = 0; i < count; i++) {
         ph_value parameter = ph_builder_parameter(builder, i);
         const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
-        learnt->names[i] = declaration->name;
+        learnt->names[i] = declaration->family != NULL ? declaration->family : declaration->name;
         learnt->parameters[i] = parameter;
-        learnt->optimizers[i] = ph__optimizer_for(settings, declaration->name, declaration->is_table);
+        learnt->optimizers[i] = ph__optimizer_for(settings, learnt->names[i], declaration->is_table);
     }
+    for (size_t i = 0; i < num_more; i++)
+        learnt->parameters[count + i] = more[i];
     return PH_OK;
 }
 
@@ -75,11 +79,14 @@ static void add_updates(struct ph_builder *builder, const struct learnt *learnt,
                 learning_rate, step, clip_factor);
 }
 
-static void add_entries(
-    struct ph_builder *builder, const struct learnt *learnt, ph_value loss, double max_norm)
+static void add_entries(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
+    double max_norm, const struct ph_distribution *distribution)
 {
     ph_builder_begin_entry(builder, "backward");
-    ph_backward(builder, loss, learnt->count, learnt->parameters, learnt->gradients);
+    ph_backward(builder, loss, learnt->num_values, learnt->parameters, learnt->gradients);
+    if (distribution != NULL)
+        distribution->reduce(
+            distribution->context, builder, learnt->num_values, learnt->parameters, learnt->gradients);
     ph_value clip_factor = 0;
     if (max_norm > 0) {
         ph_builder_begin_entry(builder, "clip");
@@ -89,18 +96,36 @@ static void add_entries(
     }
     ph_builder_begin_entry(builder, "update");
     add_updates(builder, learnt, clip_factor);
+    if (distribution != NULL)
+        distribution->complete(distribution->context, builder);
 }
 
-static ph_status add_learning(
-    struct ph_builder *builder, const struct ph_train_job *job, ph_value loss, double max_norm)
+static ph_status check_groups(struct ph_builder *builder, const struct ph_optimizer_settings *settings)
+{
+    const size_t count = ph_builder_num_parameters(builder);
+    const char **names = calloc(count + 1, sizeof *names);
+    if (names == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu parameters", count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = ph__builder_declaration(builder, ph_builder_parameter(builder, i))->name;
+    const ph_status status = ph__optimizer_groups_check(settings, names, count);
+    free(names);
+    return status;
+}
+
+static ph_status add_learning(struct ph_builder *builder, const struct ph_train_job *job,
+    const struct ph_distribution *distribution, ph_value loss, double max_norm)
 {
     struct learnt learnt;
-    PH_TRY(learnt_init(builder, job->optimizer, &learnt));
-    ph_status status = ph__optimizer_groups_check(job->optimizer, learnt.names, learnt.count);
-    if (status == PH_OK)
-        add_entries(builder, &learnt, loss, max_norm);
+    const ph_value *more = NULL;
+    size_t num_more = 0;
+    PH_TRY(check_groups(builder, job->optimizer));
+    if (distribution != NULL)
+        distribution->spread(distribution->context, builder, &more, &num_more);
+    PH_TRY(learnt_init(builder, job->optimizer, more, num_more, &learnt));
+    add_entries(builder, &learnt, loss, max_norm, distribution);
     learnt_fini(&learnt);
-    return status;
+    return PH_OK;
 }
 
 static double norm_limit(const struct ph_train_settings *settings)
@@ -123,7 +148,8 @@ static ph_value objective(struct ph_builder *builder, ph_value loss)
 }
 
 static ph_status build(struct ph_builder *builder, const struct ph_train_job *job,
-    const struct ph_model_features *features, struct ph__training_program *program_out)
+    const struct ph_model_features *features, const struct ph_distribution *distribution,
+    struct ph__training_program *program_out)
 {
     ph_value logits = ph_model_build(builder, job->model, features);
     ph_value labels = ph_input_labels(builder, features->num_tasks);
@@ -133,7 +159,7 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     ph_output(builder, "logits", logits);
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
-    PH_TRY(add_learning(builder, job, objective(builder, loss), max_norm));
+    PH_TRY(add_learning(builder, job, distribution, objective(builder, loss), max_norm));
     struct ph__training_program program = {.has_clip = max_norm > 0,
         .parameter_bytes = learnt_bytes(builder, (enum ph_row_format)job->train->row_format)};
     PH_TRY(ph_builder_finish(builder, &program.program));
@@ -142,12 +168,12 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
 }
 
 ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
-    struct ph__training_program *program_out)
+    const struct ph_distribution *distribution, struct ph__training_program *program_out)
 {
     struct ph_builder *builder = NULL;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
     ph_builder_set_precision(builder, (enum ph_precision)job->train->precision);
-    ph_status status = build(builder, job, features, program_out);
+    ph_status status = build(builder, job, features, distribution, program_out);
     ph_builder_destroy(builder);
     return status;
 }

@@ -11,8 +11,10 @@ struct ph__training_program {
     uint64_t parameter_bytes;   /* of what it learns */
 };
 
-/* Scalars to set: "learning_rate", "step" (updates, from 1). Outputs: "loss", "logits". */
+/* Scalars to set: "learning_rate", "step" (updates, from 1). Outputs: "loss", "logits". distribution: over which ranks the
+ * program is spread (graph/distribution.h), NULL: this one has all of it. */
+struct ph_distribution;
 ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
-    struct ph__training_program *program_out);
+    const struct ph_distribution *distribution, struct ph__training_program *program_out);
 
 #endif

@@ -108,7 +108,7 @@ static void check_model(const struct ph_train_job *job, const char *model)
     struct ph_backend *backend = NULL;
     struct ph_executor *executor = NULL;
     struct ph_workspace *workspace = NULL;
-    assert_ok(ph__training_program_build(job, &features, &training));
+    assert_ok(ph__training_program_build(job, &features, NULL, &training));
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&state));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));

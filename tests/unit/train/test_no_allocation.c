@@ -78,7 +78,7 @@ static struct ph_program *build_dlrm(enum ph_precision precision)
         .embedding_scope = PH_SCOPE_TOUCHED};
     const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
     struct ph__training_program training = {0};
-    assert_ok(ph__training_program_build(&job, &features, &training));
+    assert_ok(ph__training_program_build(&job, &features, NULL, &training));
     return training.program;
 }
 

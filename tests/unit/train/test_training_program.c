@@ -198,7 +198,7 @@ static void step_of_two_blocks(
     struct ph_backend *backend;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    assert_ok(ph__training_program_build(job, &features, &training));
+    assert_ok(ph__training_program_build(job, &features, NULL, &training));
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&state));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));

@@ -1,0 +1,163 @@
+/* What a program learns and what it carries: declarations of parameters, tables and states. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "graph/graph.h"
+
+ph_value ph__builder_declare(struct ph_builder *builder, const struct ph_declaration *declaration)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (builder->status != PH_OK)
+        return 0;
+    for (size_t i = 0; i < graph->num_declarations; i++)
+        if (strcmp(graph->declarations[i].name, declaration->name) == 0)
+            return ph_builder_fail(
+                builder, PH_ERROR_CONFIG, "parameter '%s' is declared twice", declaration->name);
+    size_t count = graph->num_declarations + 1;
+    if (!ph__builder_reserve(builder, (void **)&graph->declarations, &graph->declarations_capacity, count,
+            sizeof *declaration) ||
+        !ph__builder_reserve(builder, (void **)&graph->declaration_values,
+            &graph->declaration_values_capacity, count, sizeof *graph->declaration_values))
+        return 0;
+    struct ph_value_info info = {.name = declaration->name,
+        .storage = PH_STORAGE_PARAMETER,
+        .producer = PH_NO_NODE,
+        .source = (uint32_t)graph->num_declarations,
+        .type = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = (uint32_t)declaration->shape.rank}};
+    for (size_t i = 0; i < declaration->shape.rank; i++)
+        info.type.dims[i] = ph__dim(declaration->shape.dims[i]);
+    ph_value value = ph__builder_add_value(builder, &info);
+    graph->declarations[graph->num_declarations] = *declaration;
+    graph->declaration_values[graph->num_declarations++] = value;
+    return value;
+}
+
+ph_value ph_parameter(
+    struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init)
+{
+    if (rank > PH_MAX_RANK)
+        return ph_builder_fail(
+            builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_RANK);
+    struct ph_declaration declaration = {
+        .name = ph__builder_scoped(builder, name), .shape = {.rank = rank}, .init = init};
+    for (size_t i = 0; i < rank; i++)
+        declaration.shape.dims[i] = dims[i];
+    return ph__builder_declare(builder, &declaration);
+}
+
+/* The slice of this name among the declaration's; their number where there is none. */
+static size_t find_slice(const struct ph_declaration *table, const char *name)
+{
+    size_t slice = 0;
+    while (slice < table->num_slices && strcmp(table->slices[slice].name, name) != 0)
+        slice++;
+    return slice;
+}
+
+/* Gives a feature its slice: a new one, unless an earlier feature's has this name. */
+static ph_status add_slice(struct ph_declaration *table, struct ph_table_slice *slices,
+    struct ph_table_slice given, size_t *slice_out)
+{
+    size_t *rows = &table->shape.dims[0];
+    const size_t slice = find_slice(table, given.name);
+    *slice_out = slice;
+    if (slice < table->num_slices && slices[slice].num_rows != given.num_rows)
+        return ph_fail(PH_ERROR_CONFIG, "table '%s': slice '%s' has %zu rows and %zu", table->name,
+            given.name, slices[slice].num_rows, given.num_rows);
+    if (slice < table->num_slices)
+        return PH_OK;
+    slices[table->num_slices++] = given;
+    if (!ph__size_add(*rows, given.num_rows, rows) || *rows > UINT32_MAX)
+        return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", table->name);
+    return PH_OK;
+}
+
+ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_features,
+    const struct ph_table_slice *slices, size_t dim, struct ph_init init)
+{
+    if (builder->status != PH_OK)
+        return 0;
+    struct ph_arena *arena = &builder->graph.arena;
+    struct ph_table_slice *copies = ph__arena_alloc_array(arena, num_features, sizeof *copies);
+    size_t *feature_slices = ph__arena_alloc_array(arena, num_features, sizeof *feature_slices);
+    if (copies == NULL || feature_slices == NULL)
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
+    struct ph_declaration declaration = {.name = ph__builder_scoped(builder, name),
+        .is_table = true,
+        .shape = {.rank = 2, .dims = {0, dim}},
+        .init = init,
+        .slices = copies,
+        .num_features = num_features,
+        .feature_slices = feature_slices};
+    for (size_t i = 0; i < num_features; i++) {
+        const struct ph_table_slice slice = {ph__builder_scoped(builder, slices[i].name), slices[i].num_rows};
+        const ph_status status = add_slice(&declaration, copies, slice, &feature_slices[i]);
+        if (status != PH_OK) {
+            ph__builder_keep_error(builder, status);
+            return 0;
+        }
+    }
+    return ph__builder_declare(builder, &declaration);
+}
+
+const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
+{
+    const struct ph_value_info *info = &builder->graph.values[parameter];
+    return info->storage == PH_STORAGE_PARAMETER && info->alias_of == 0
+               ? &builder->graph.declarations[info->source]
+               : NULL;
+}
+
+void ph__builder_forget(struct ph_builder *builder, ph_value parameter)
+{
+    struct ph_graph *graph = &builder->graph;
+    const struct ph_value_info *info = &graph->values[parameter];
+    if (builder->status != PH_OK || info->storage != PH_STORAGE_PARAMETER)
+        return;
+    const size_t index = info->source, behind = graph->num_declarations - index - 1;
+    memmove(
+        graph->declarations + index, graph->declarations + index + 1, behind * sizeof *graph->declarations);
+    memmove(graph->declaration_values + index, graph->declaration_values + index + 1,
+        behind * sizeof *graph->declaration_values);
+    graph->num_declarations--;
+    for (ph_value value = 1; value < graph->num_values; value++) {
+        struct ph_value_info *other = &graph->values[value];
+        if (other->storage == PH_STORAGE_PARAMETER && other->source == index)
+            other->storage = PH_STORAGE_NONE; /* and its aliases */
+        else if (other->storage == PH_STORAGE_PARAMETER && other->source > index)
+            other->source--;
+    }
+}
+
+size_t ph_builder_num_parameters(const struct ph_builder *builder)
+{
+    return builder->graph.num_declarations;
+}
+
+ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index)
+{
+    assert(index < builder->graph.num_declarations);
+    return builder->graph.declaration_values[index];
+}
+
+ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, double initial)
+{
+    struct ph_graph *graph = &builder->graph;
+    if (builder->status != PH_OK ||
+        !ph__builder_reserve(builder, (void **)&graph->states, &graph->states_capacity, graph->num_states + 1,
+            sizeof *graph->states))
+        return 0;
+    const char *scoped = ph__builder_scoped(builder, name);
+    for (size_t i = 0; i < graph->num_states; i++)
+        if (strcmp(graph->states[i].name, scoped) == 0)
+            return ph_builder_fail(builder, PH_ERROR_CONFIG, "state '%s' is declared twice", scoped);
+    ph_value value = ph__builder_add_value(
+        builder, &(struct ph_value_info){.type = ph__dense_type(1, (struct ph_dim[]){ph__dim(n)}),
+                     .name = scoped,
+                     .storage = PH_STORAGE_STATE,
+                     .producer = PH_NO_NODE,
+                     .source = (uint32_t)graph->num_states});
+    graph->states[graph->num_states++] = (struct ph_state_declaration){scoped, n, initial, value};
+    return value;
+}
