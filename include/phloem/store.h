@@ -3,7 +3,8 @@
  *
  * A table is a physical matrix (rows, dim) made of logical slices, one a feature: "embedding" holds
  * "embedding.user" in rows [0, n), "embedding.item" in the next, and so on. Checkpoints hold the logical
- * slices, so that a later layout (sharded, tiered) reads them all the same. The store knows nothing of ranks.
+ * slices, so that a later layout (sharded, tiered) reads them all the same. A store may hold parts of slices, but knows
+ * nothing of ranks.
  * One thread at a time. */
 #ifndef PHLOEM_STORE_H
 #define PHLOEM_STORE_H
@@ -54,10 +55,13 @@ struct ph_tensor {
     void *data;
     enum ph_row_format row_format; /* of data: fp32, unless it is of a table that is held in fewer bytes */
     uint16_t *low;                 /* the low words of bf16_split, in data's order; NULL else */
+    /* Of a matrix, a store may hold a part alone (training on many ranks): these rows and columns of the whole. */
+    size_t first_row, first_column;
+    struct ph_shape whole; /* rank 0: this is all of it */
 };
 size_t ph_store_num_tensors(const struct ph_store *store);
 struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */
-/* PH_ERROR_USAGE: there is none of this name. */
+/* PH_ERROR_USAGE: there is none of this name. Of several parts under one name the first. */
 ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out);
 
 /* Call after writing through ph_tensor.data: programs' packed copies of weights are made anew. */
@@ -78,7 +82,8 @@ void ph_state_touch(struct ph_state *state);
 
 /* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
  * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these
- * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows were rounded for scoring.
+ * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows were rounded for scoring, or
+ * that holds a part of a tensor alone.
  * What is learnt in 16 bits is written so, bf16_split as the fp32 numbers that it is.
  * Loading fills the store's and the state's existing tensors, whether the file has them in fp32, fp16 or bf16, rows in the
  * format that the store holds them in. A file without a seal or with one that does not fit,
@@ -89,7 +94,8 @@ ph_status ph_checkpoint_save(const char *path, const struct ph_store *store, con
     const char *const *metadata);
 ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);
 
-/* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout. */
+/* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout. PH_ERROR_USAGE as
+ * for saving. */
 ph_status ph_checkpoint_digest(const struct ph_store *store, const struct ph_state *state, char hex_out[65]);
 
 #ifdef __cplusplus

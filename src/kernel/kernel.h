@@ -44,11 +44,13 @@ struct ph_embedding_bag_args {
 /* Rows of a table as optimizers see them: numbers that are read, stepped in fp32 and written back. What fp16 and bf16 cut
  * off is rounded by chance (tensor/float16.h), so that steps too small for a row's last bit count on average; bf16_split cuts
  * nothing off. The random bits of element d of row r of slice k are a pure function of seed, step, k's name, r and d, of
- * no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of the block (r, d / 8) of base/rng.h, r counted from the
- * slice's first row. */
+ * no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of the block (r, d / 8) of base/rng.h. r and d are counted
+ * in the whole logical slice, of which a table may hold a part. */
 struct ph_row_slice {
-    uint64_t stream; /* of the slice's logical name */
-    size_t end_row;  /* its rows end here, in the table */
+    uint64_t stream;     /* of the slice's logical name */
+    size_t end_row;      /* its rows end here, in the table */
+    size_t first_row;    /* its first row here is this one of the whole, below 2^32, */
+    size_t first_column; /* and element 0 of its rows is this one, a multiple of 4 */
 };
 struct ph_table_rows {
     enum ph_row_format format; /* one that is learnt */

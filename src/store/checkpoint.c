@@ -1,5 +1,6 @@
 /* Checkpoints: the logical tensors of store and state, as a safetensors file and as a digest. */
 #include "store/tensor_list.h"
+#include "store/tensor_part.h"
 
 static ph_status list_model(
     struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
@@ -8,7 +9,7 @@ static ph_status list_model(
     return state != NULL ? ph__tensor_list_add_state(list, state) : PH_OK;
 }
 
-/* Rows that were rounded for scoring are not the model that was learnt. */
+/* Neither rows that were rounded for scoring nor parts of tables are the model that was learnt. */
 static ph_status list_whole_model(
     struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
 {
@@ -18,7 +19,12 @@ static ph_status list_whole_model(
             return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be saved",
                 parameter->name, ph_row_format_name(parameter->row_format));
     }
-    return list_model(list, store, state);
+    PH_TRY(list_model(list, store, state));
+    for (size_t i = 0; i < list->count; i++)
+        if (ph__tensor_is_part(&list->tensors[i]))
+            return ph_fail(PH_ERROR_USAGE,
+                "the store holds a part of '%s' alone: the whole model is elsewhere", list->tensors[i].name);
+    return PH_OK;
 }
 
 ph_status ph_checkpoint_save(

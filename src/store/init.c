@@ -2,7 +2,7 @@
  *
  * The value at (row, column) comes from lane column % 4 of the rng block (row, column / 4) under the key
  * (seed, logical name): rows can be filled in any order, by any thread, and a slice has the same values
- * wherever it is stored.
+ * wherever it is stored, and in however many parts.
  *
  * A table of a hundred million weights is filled at every start, so that the normal deviates are made here,
  * four from one rng block, by Box-Muller with short polynomials in plain double arithmetic: exact to float
@@ -73,11 +73,13 @@ static void uniform_values(const struct ph_rng_block *block, double values_out[4
         values_out[lane] = ((double)block->word[lane] + 0.5) * (2 * WORD_SCALE) - 1;
 }
 
-/* The columns [begin, end) of a row; begin is a multiple of 4. */
+/* The columns [begin, end) of a row of the target; begin is a multiple of 4. */
 static void fill_columns(const struct fill *fill, size_t row, size_t begin, size_t end, ph_real *out)
 {
+    const size_t logical_row = fill->target->first_row + row, first_column = fill->target->first_column;
     for (size_t first = begin; first < end; first += 4) {
-        const struct ph_rng_block block = ph__rng_block(&fill->key, row, (uint32_t)(first / 4));
+        const struct ph_rng_block block =
+            ph__rng_block(&fill->key, logical_row, (uint32_t)((first_column + first) / 4));
         double values[4];
         if (fill->kind == PH_INIT_NORMAL)
             normal_values(&block, values);
@@ -141,7 +143,7 @@ static struct fill make_fill(const struct ph_init *init, uint64_t seed, const st
         .key = {.seed = seed, .stream = ph__hash_name(target->name)},
         .target = target,
     };
-    const double fans = (double)target->rows + (double)target->columns;
+    const double fans = (double)target->whole_rows + (double)target->whole_columns;
     if (init->kind == PH_INIT_XAVIER_NORMAL) {
         fill.kind = PH_INIT_NORMAL;
         fill.scale *= sqrt(2 / fans);

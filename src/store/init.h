@@ -5,13 +5,15 @@
 #include "base/parallel.h"
 #include "phloem/store.h"
 
-/* One logical tensor: a dense parameter seen as a matrix, or one slice of a table. */
+/* One logical tensor, a dense parameter seen as a matrix or one slice of a table; or a part of it. */
 struct ph_init_target {
     const char *name;
     size_t rows, columns;
-    enum ph_row_format row_format; /* one that is learnt */
-    void *data;                    /* (rows, columns) in this format, zeroed */
-    uint16_t *low;                 /* the low words of bf16_split */
+    size_t first_row, first_column;   /* of the part; first_column a multiple of 4 */
+    size_t whole_rows, whole_columns; /* what the fans are counted in */
+    enum ph_row_format row_format;    /* one that is learnt */
+    void *data;                       /* (rows, columns) in this format, zeroed */
+    uint16_t *low;                    /* the low words of bf16_split */
 };
 
 /* Fills the target; team NULL: serially. The values do not depend on the team. */

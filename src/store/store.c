@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "store/init.h"
+#include "store/tensor_part.h"
 #include "tensor/row_format.h"
 
 struct ph_store {
@@ -148,24 +149,32 @@ static struct ph_parameter *find_parameter(const struct ph_store *store, const c
 
 /* ---- adding -------------------------------------------------------------------------------------------- */
 
-static bool same_shape(const struct ph_shape *a, const struct ph_shape *b)
+static struct ph_slice_part part_of(const struct ph_declaration *declaration, size_t slice)
 {
-    if (a->rank != b->rank)
-        return false;
-    for (size_t i = 0; i < a->rank; i++)
-        if (a->dims[i] != b->dims[i])
-            return false;
-    return true;
+    if (declaration->parts != NULL)
+        return declaration->parts[slice];
+    return (struct ph_slice_part){
+        .whole_rows = declaration->slices[slice].num_rows, .whole_columns = declaration->shape.dims[1]};
+}
+
+/* The slice of the parameter is that of the declaration, and the same part of it. */
+static bool is_same_slice(
+    const struct ph_parameter *parameter, const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_slice_part *a = &parameter->parts[slice], b = part_of(declaration, slice);
+    return strcmp(parameter->slices[slice].name, declaration->slices[slice].name) == 0 &&
+           parameter->slices[slice].num_rows == declaration->slices[slice].num_rows &&
+           a->first_row == b.first_row && a->whole_rows == b.whole_rows &&
+           a->first_column == b.first_column && a->whole_columns == b.whole_columns;
 }
 
 static ph_status check_same(const struct ph_parameter *parameter, const struct ph_declaration *declaration)
 {
     bool is_same = parameter->is_table == declaration->is_table &&
-                   same_shape(&parameter->shape, &declaration->shape) &&
+                   ph__shape_equal(&parameter->shape, &declaration->shape) &&
                    parameter->num_slices == declaration->num_slices;
     for (size_t i = 0; is_same && i < parameter->num_slices; i++)
-        is_same = strcmp(parameter->slices[i].name, declaration->slices[i].name) == 0 &&
-                  parameter->slices[i].num_rows == declaration->slices[i].num_rows;
+        is_same = is_same_slice(parameter, declaration, i);
     if (is_same)
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
@@ -197,17 +206,50 @@ static enum ph_row_format row_format_of(const struct ph_store *store,
     return format;
 }
 
+static ph_status check_part(const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_slice_part part = part_of(declaration, slice);
+    const size_t rows = declaration->slices[slice].num_rows, columns = declaration->shape.dims[1];
+    if (part.first_row > part.whole_rows || rows > part.whole_rows - part.first_row ||
+        part.first_column > part.whole_columns || columns > part.whole_columns - part.first_column ||
+        part.first_column % PH_PART_COLUMNS != 0)
+        return ph_fail(PH_ERROR_BUG, "table '%s': slice '%s' is no part of a whole one", declaration->name,
+            declaration->slices[slice].name);
+    if (part.whole_rows > UINT32_MAX)
+        return ph_fail(
+            PH_ERROR_CONFIG, "slice '%s' has more than 2^32 - 1 rows", declaration->slices[slice].name);
+    return PH_OK;
+}
+
+static struct ph_tensor declared_tensor(const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_slice_part part = part_of(declaration, slice);
+    return ph__slice_tensor(&declaration->slices[slice], &part, declaration->shape.dims[1]);
+}
+
+/* The slice's name is not that of another tensor, but for another part of the same one. */
+static ph_status check_slice_name(
+    const struct ph_store *store, const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_tensor tensor = declared_tensor(declaration, slice);
+    for (size_t i = 0; i < store->num_tensors; i++)
+        if (ph__tensor_excludes(&tensor, &store->tensors[i]))
+            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor.name);
+    for (size_t i = 0; i < slice; i++) {
+        const struct ph_tensor other = declared_tensor(declaration, i);
+        if (ph__tensor_excludes(&tensor, &other))
+            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
+    }
+    return PH_OK;
+}
+
 static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
 {
     size_t rows = 0;
     for (size_t i = 0; i < declaration->num_slices; i++) {
         const struct ph_table_slice *slice = &declaration->slices[i];
-        if (find_tensor(store, slice->name) != NULL)
-            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", slice->name);
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(slice->name, declaration->slices[j].name) == 0)
-                return ph_fail(
-                    PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, slice->name);
+        PH_TRY(check_part(declaration, i));
+        PH_TRY(check_slice_name(store, declaration, i));
         if (!ph__size_add(rows, slice->num_rows, &rows) || rows > UINT32_MAX)
             return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", declaration->name);
     }
@@ -234,8 +276,9 @@ static struct ph_row_slice *make_row_slices(struct ph_arena *arena, const struct
         const char *name = ph__arena_printf(arena, "rounding:%s", declaration->slices[i].name);
         if (name == NULL)
             return NULL;
+        const struct ph_slice_part part = part_of(declaration, i);
         end_row += declaration->slices[i].num_rows;
-        slices[i] = (struct ph_row_slice){ph__hash_name(name), end_row};
+        slices[i] = (struct ph_row_slice){ph__hash_name(name), end_row, part.first_row, part.first_column};
     }
     return slices;
 }
@@ -245,11 +288,14 @@ static struct ph_parameter *copy_declaration(struct ph_arena *arena, const struc
 {
     struct ph_parameter *parameter = ph__arena_alloc(arena, sizeof *parameter);
     const char *name = ph__arena_strdup(arena, declaration->name);
+    const char *family = declaration->family != NULL ? ph__arena_strdup(arena, declaration->family) : name;
     struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
+    struct ph_slice_part *parts = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *parts);
     struct ph_row_slice *row_slices = make_row_slices(arena, declaration);
-    if (parameter == NULL || name == NULL || slices == NULL || row_slices == NULL)
+    if (parameter == NULL || family == NULL || slices == NULL || parts == NULL || row_slices == NULL)
         return NULL;
     for (size_t i = 0; i < declaration->num_slices; i++) {
+        parts[i] = part_of(declaration, i);
         slices[i].num_rows = declaration->slices[i].num_rows;
         slices[i].name = ph__arena_strdup(arena, declaration->slices[i].name);
         if (slices[i].name == NULL)
@@ -257,11 +303,13 @@ static struct ph_parameter *copy_declaration(struct ph_arena *arena, const struc
     }
     *parameter = (struct ph_parameter){
         .name = name,
+        .family = family,
         .is_table = declaration->is_table,
         .shape = declaration->shape,
         .init = declaration->init,
         .num_slices = declaration->num_slices,
         .slices = slices,
+        .parts = parts,
         .row_slices = row_slices,
         .version = 1,
     };
@@ -285,17 +333,14 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
     char *data = parameter->memory;
     uint16_t *low = parameter->low;
     for (size_t i = 0; i < parameter->num_slices; i++) {
-        const struct ph_table_slice *slice = &parameter->slices[i];
-        store->tensors[store->num_tensors++] = (struct ph_tensor){
-            .name = slice->name,
-            .dtype = dtype_of(parameter->row_format),
-            .shape = {.rank = 2, .dims = {slice->num_rows, dim}},
-            .data = data,
-            .row_format = parameter->row_format,
-            .low = low,
-        };
-        data += slice->num_rows * row_bytes;
-        low += low != NULL ? slice->num_rows * dim : 0;
+        struct ph_tensor tensor = ph__slice_tensor(&parameter->slices[i], &parameter->parts[i], dim);
+        tensor.dtype = dtype_of(parameter->row_format);
+        tensor.data = data;
+        tensor.row_format = parameter->row_format;
+        tensor.low = low;
+        store->tensors[store->num_tensors++] = tensor;
+        data += parameter->slices[i].num_rows * row_bytes;
+        low += low != NULL ? parameter->slices[i].num_rows * dim : 0;
     }
 }
 
@@ -306,9 +351,15 @@ static void initialise(const struct ph_store *store, const struct ph_parameter *
         return; /* memory comes zeroed, which are rows of zeros */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];
-        struct ph_init_target target = {
-            .name = tensor->name, .row_format = tensor->row_format, .data = tensor->data, .low = tensor->low};
+        const struct ph_shape whole = ph__tensor_whole(tensor);
+        struct ph_init_target target = {.name = tensor->name,
+            .first_row = tensor->first_row,
+            .first_column = tensor->first_column,
+            .row_format = tensor->row_format,
+            .data = tensor->data,
+            .low = tensor->low};
         ph__init_matrix(&tensor->shape, &target.rows, &target.columns);
+        ph__init_matrix(&whole, &target.whole_rows, &target.whole_columns);
         ph__init_fill(&parameter->init, store->seed, &target, team);
     }
 }

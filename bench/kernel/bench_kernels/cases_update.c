@@ -53,7 +53,7 @@ static void merge_ids(struct update *update)
     update->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), slots, IDS, 0, ROWS, 0, update->order,
         update->unique, update->starts, bench_memory(ph__slot_sort_scratch_bytes(IDS), 1));
     for (size_t i = 0; i < SLICES; i++)
-        update->slices[i] = (struct ph_row_slice){i, ROWS * (i + 1) / SLICES};
+        update->slices[i] = (struct ph_row_slice){.stream = i, .end_row = ROWS * (i + 1) / SLICES};
 }
 
 static void measure_format(struct bench *bench, struct update *update, enum ph_row_format format,

@@ -26,14 +26,16 @@ void ph__table_rows_load_ref(
 static void store_by_chance(
     const struct ph_table_rows *table, const struct ph_row_slice *slice, size_t row, const ph_real *numbers)
 {
-    const size_t first_row = slice > table->slices ? slice[-1].end_row : 0;
+    const size_t begin_row = slice > table->slices ? slice[-1].end_row : 0;
+    const size_t logical_row = row - begin_row + slice->first_row;
     const struct ph_rng_key key = {table->seed, table->step, slice->stream};
     uint16_t *words = (uint16_t *)table->memory + row * table->dim;
     struct ph_rng_block block = {{0}};
     for (size_t d = 0; d < table->dim; d++) {
-        if (d % 8 == 0)
-            block = ph__rng_block(&key, row - first_row, (uint32_t)(d / 8));
-        const uint32_t random = block.word[d % 8 / 2] >> 16 * (d % 2) & 0xffff;
+        const size_t element = slice->first_column + d;
+        if (d == 0 || element % 8 == 0)
+            block = ph__rng_block(&key, logical_row, (uint32_t)(element / 8));
+        const uint32_t random = block.word[element % 8 / 2] >> 16 * (element % 2) & 0xffff;
         words[d] = table->format == PH_ROWS_FP16 ? ph__half_by_chance((float)numbers[d], random)
                                                  : ph__bfloat_by_chance((float)numbers[d], random);
     }

@@ -114,7 +114,8 @@ static void duplicates_are_merged_before_one_update(void **state)
 
 /* ---- rows in fewer bytes ------------------------------------------------------------------------------------ */
 
-static const struct ph_row_slice slices[] = {{101, BASE + 3}, {102, BASE + 4}, {103, ROWS}};
+static const struct ph_row_slice slices[] = {
+    {101, BASE + 3, 0, 0}, {102, BASE + 4, 5, 12}, {103, ROWS, 1000, 16}};
 
 /* A table with its optimizer's slots. */
 struct learnt {
@@ -252,7 +253,7 @@ static void split_rows_are_updated_as_those_of_fp32(void **state)
 static void check_small_steps(const struct ph_kernels *kernels)
 {
     enum { DIM = 64, STEPS = 400 };
-    static const struct ph_row_slice slice = {7, 1};
+    static const struct ph_row_slice slice = {.stream = 7, .end_row = 1};
     static const uint32_t unique[] = {0}, starts[] = {0}, rows[] = {0};
     const struct ph_embedding_gradient_source source = {
         .num_entries = 1, .rows = rows, .grad = filled_floats(DIM, 1), .dim = DIM};

@@ -10,8 +10,11 @@ enum { ROWS = 61 };
 static const enum ph_row_format formats[] = {PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
 enum { NUM_FORMATS = sizeof formats / sizeof *formats };
 
-/* The second slice has no row. */
-static const struct ph_row_slice slices[] = {{11, 7}, {12, 7}, {13, 30}, {14, 31}, {15, ROWS}};
+/* The second slice has no row; three are parts, of which two begin in the middle of eight columns. */
+static const struct ph_row_slice slices[] = {
+    {11, 7, 0, 0}, {12, 7, 3, 4}, {13, 30, 500, 12}, {14, 31, 0, 4096}, {15, ROWS, UINT32_MAX - 40u, 4}};
+static const struct ph_row_slice whole_slices[] = {
+    {11, 7, 0, 0}, {12, 7, 0, 0}, {13, 30, 0, 0}, {14, 31, 0, 0}, {15, ROWS, 0, 0}};
 
 static struct ph_table_rows new_table(enum ph_row_format format, size_t dim)
 {
@@ -56,10 +59,12 @@ static void assert_same_table(const struct ph_table_rows *a, const struct ph_tab
 }
 
 /* Some rows of the middle; the others stay as they are. */
-static void check_as_ref(const struct ph_kernels *kernels, enum ph_row_format format, size_t dim)
+static void check_as_ref(const struct ph_kernels *kernels, const struct ph_row_slice *of_slices,
+    enum ph_row_format format, size_t dim)
 {
     const struct ph_kernels *ref = ph__kernels_for(PH_ISA_REF);
     struct ph_table_rows table = new_table(format, dim), wanted = new_table(format, dim);
+    table.slices = wanted.slices = of_slices;
     for (size_t first = 0; first < 10; first += 3) {
         const size_t count = ROWS - 5 - 2 * first;
         const float *numbers = mixed_numbers(count * dim);
@@ -79,7 +84,8 @@ static void check_every_dimension(const struct ph_kernels *kernels)
     for (size_t i = 0; i < NUM_FORMATS; i++)
         for (size_t dim = 0; dim <= 280; dim += dim < 70 ? 1 : 15) {
             reset_arrays(NULL);
-            check_as_ref(kernels, formats[i], dim);
+            check_as_ref(kernels, slices, formats[i], dim);
+            check_as_ref(kernels, whole_slices, formats[i], dim);
         }
 }
 
@@ -100,9 +106,11 @@ static void bits_follow_slice_row_and_element(void **state)
     for (size_t row = 0; row < ROWS; row++)
         for (size_t d = 0; d < DIM; d++) {
             const size_t slice = row < 7 ? 0 : row < 30 ? 2 : row < 31 ? 3 : 4;
-            const size_t first_row = slice == 0 ? 0 : slices[slice - 1].end_row;
+            const size_t begin_row = slice == 0 ? 0 : slices[slice - 1].end_row;
+            const size_t element = slices[slice].first_column + d;
             const struct ph_rng_key key = {test_seed(), 5, slices[slice].stream};
-            const uint32_t word = ph__rng_word(&key, row - first_row, (uint32_t)(d / 2));
+            const uint32_t word =
+                ph__rng_word(&key, slices[slice].first_row + row - begin_row, (uint32_t)(element / 2));
             const uint32_t random = d % 2 == 0 ? word & 0xffff : word >> 16;
             assert_int_equal(((const uint16_t *)table.memory)[row * DIM + d],
                 ph__bfloat_by_chance(numbers[row * DIM + d], random));
@@ -113,7 +121,7 @@ static void a_slice_has_its_bits_wherever_it_lies(void **state)
 {
     (void)state;
     enum { DIM = 18 };
-    static const struct ph_row_slice alone = {13, 23};
+    static const struct ph_row_slice alone = {13, 23, 500, 12};
     struct ph_table_rows table = new_table(PH_ROWS_FP16, DIM), other = new_table(PH_ROWS_FP16, DIM);
     other.slices = &alone;
     other.num_slices = 1;

@@ -14,7 +14,12 @@ static ph_real *fill(struct ph_init init, const char *name, size_t rows, size_t 
 {
     ph_real *data = calloc(rows * columns + 1, sizeof *data);
     assert_non_null(data);
-    const struct ph_init_target target = {.name = name, .rows = rows, .columns = columns, .data = data};
+    const struct ph_init_target target = {.name = name,
+        .rows = rows,
+        .columns = columns,
+        .whole_rows = rows,
+        .whole_columns = columns,
+        .data = data};
     ph__init_fill(&init, test_seed(), &target, team);
     return data;
 }
@@ -33,6 +38,8 @@ static void rows_in_fewer_bytes_begin_with_the_nearest_of_the_same_values(void *
         const struct ph_init_target target = {.name = "t",
             .rows = 20,
             .columns = WIDE,
+            .whole_rows = 20,
+            .whole_columns = WIDE,
             .row_format = formats[i % 3],
             .data = words,
             .low = formats[i % 3] == PH_ROWS_BF16_SPLIT ? low : NULL};

@@ -1,0 +1,196 @@
+/* One small model, held whole by one store and cut at random over the stores of several ranks.
+ *
+ * Logical tensors: dense "deep.weight" and "deep.bias", which every rank holds, and slices of tables of two widths, which
+ * are cut into strips of columns and these into runs of rows; each piece goes to one rank. A rank's pieces of one width lie
+ * in one physical table. */
+#ifndef PH_TEST_PARTS_FIXTURE_H
+#define PH_TEST_PARTS_FIXTURE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "store/store.h"
+#include "store/tensor_part.h"
+#include "support/test_support.h"
+#include "tensor/row_format.h"
+
+enum { MAX_RANKS = 8, MAX_PIECES = 128, NUM_SLICES = 4, MAX_STRIPS = 3, MAX_RUNS = 4 };
+
+static const struct {
+    struct ph_table_slice slice;
+    size_t dim;
+} logical_slices[NUM_SLICES] = {{{"embedding.user", 67}, 20}, {{"embedding.item", 9}, 20},
+    {{"wide.page", 13}, 76}, {{"wide.one", 1}, 76}};
+
+struct piece {
+    struct ph_table_slice slice; /* its rows */
+    struct ph_slice_part part;
+    size_t num_columns, rank;
+};
+
+struct cut_model {
+    struct ph_rng_sequence random;
+    struct ph_init init;
+    enum ph_row_format format;
+    size_t num_ranks, num_pieces;
+    struct piece pieces[MAX_PIECES];
+    struct ph_store *ranks[MAX_RANKS];
+};
+
+static inline struct ph_store *parts_new_store(enum ph_row_format format)
+{
+    struct ph_store *store;
+    assert_ok(ph_store_create(test_seed(), &store));
+    ph__store_learn_rows(store, format);
+    return store;
+}
+
+static inline void parts_add_slots(struct ph_store *store, struct ph_parameter *parameter)
+{
+    struct ph_slot *slot;
+    assert_ok(ph__store_add_slot(store, parameter, "m", false, &slot));
+    assert_ok(ph__store_add_slot(store, parameter, "s", parameter->is_table, &slot));
+}
+
+static inline void parts_add_dense(struct ph_store *store, struct ph_init init)
+{
+    const struct ph_declaration dense[] = {
+        {.name = "deep.weight", .shape = {2, {5, 7}}, .init = init},
+        {.name = "deep.bias", .shape = {1, {7}}, .init = init},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct ph_parameter *parameter;
+        assert_ok(ph__store_add(store, &dense[i], NULL, &parameter));
+        parts_add_slots(store, parameter);
+    }
+}
+
+/* A table of these slices; parts NULL: whole ones. */
+static inline void parts_add_table(struct ph_store *store, const char *name, struct ph_init init, size_t dim,
+    size_t num_slices, const struct ph_table_slice *slices, const struct ph_slice_part *parts)
+{
+    struct ph_declaration table = {.name = name,
+        .family = "embedding.table",
+        .is_table = true,
+        .shape = {2, {0, dim}},
+        .init = init,
+        .num_slices = num_slices,
+        .slices = slices,
+        .parts = parts};
+    struct ph_parameter *parameter;
+    for (size_t i = 0; i < num_slices; i++)
+        table.shape.dims[0] += slices[i].num_rows;
+    assert_ok(ph__store_add(store, &table, NULL, &parameter));
+    assert_string_equal(parameter->family, "embedding.table");
+    parts_add_slots(store, parameter);
+}
+
+static inline struct ph_store *parts_whole_store(struct ph_init init, enum ph_row_format format)
+{
+    struct ph_store *store = parts_new_store(format);
+    parts_add_dense(store, init);
+    for (size_t i = 0; i < NUM_SLICES; i += 2) {
+        const struct ph_table_slice slices[] = {logical_slices[i].slice, logical_slices[i + 1].slice};
+        parts_add_table(store, i == 0 ? "embedding" : "wide", init, logical_slices[i].dim, 2, slices, NULL);
+    }
+    return store;
+}
+
+/* Ascending cuts 0 .. extent, in steps of `unit`; some runs may be empty. Returns the runs. */
+static inline size_t parts_cut(
+    struct ph_rng_sequence *random, size_t extent, size_t unit, size_t max_runs, size_t cuts_out[])
+{
+    const size_t num_runs = 1 + ph__rng_below(random, max_runs);
+    for (size_t i = 0; i <= num_runs; i++)
+        cuts_out[i] = i == 0 ? 0 : i == num_runs ? extent : ph__rng_below(random, extent / unit + 1) * unit;
+    for (size_t i = 1; i < num_runs; i++)
+        for (size_t j = i; j > 1 && cuts_out[j - 1] > cuts_out[j]; j--) {
+            const size_t larger = cuts_out[j - 1];
+            cuts_out[j - 1] = cuts_out[j];
+            cuts_out[j] = larger;
+        }
+    return num_runs;
+}
+
+/* A strip of a slice's columns, cut into runs of rows. */
+static inline void parts_cut_strip(
+    struct cut_model *model, size_t slice, size_t first_column, size_t num_columns)
+{
+    const size_t rows = logical_slices[slice].slice.num_rows;
+    size_t cuts[MAX_RUNS + 1];
+    const size_t num_runs = parts_cut(&model->random, rows, 1, MAX_RUNS, cuts);
+    for (size_t i = 0; i < num_runs && num_columns > 0; i++) {
+        assert_true(model->num_pieces < MAX_PIECES);
+        model->pieces[model->num_pieces++] =
+            (struct piece){.slice = {logical_slices[slice].slice.name, cuts[i + 1] - cuts[i]},
+                .part = {cuts[i], rows, first_column, logical_slices[slice].dim},
+                .num_columns = num_columns,
+                .rank = ph__rng_below(&model->random, model->num_ranks)};
+    }
+}
+
+/* The rank's pieces of this width as one table. */
+static inline void parts_add_width(struct cut_model *model, size_t rank, size_t num_columns)
+{
+    struct ph_table_slice slices[MAX_PIECES];
+    struct ph_slice_part parts[MAX_PIECES];
+    char name[32];
+    size_t count = 0;
+    for (size_t i = 0; i < model->num_pieces; i++)
+        if (model->pieces[i].rank == rank && model->pieces[i].num_columns == num_columns) {
+            slices[count] = model->pieces[i].slice;
+            parts[count++] = model->pieces[i].part;
+        }
+    snprintf(name, sizeof name, "table.%zu", num_columns);
+    if (count > 0)
+        parts_add_table(model->ranks[rank], name, model->init, num_columns, count, slices, parts);
+}
+
+static inline void cut_model_init(struct cut_model *model, size_t num_ranks, struct ph_init init,
+    enum ph_row_format format, uint64_t number)
+{
+    *model = (struct cut_model){.random = {.key = {.seed = test_seed(), .stream = number}},
+        .init = init,
+        .format = format,
+        .num_ranks = num_ranks};
+    for (size_t slice = 0; slice < NUM_SLICES; slice++) {
+        size_t cuts[MAX_STRIPS + 1];
+        const size_t num_strips =
+            parts_cut(&model->random, logical_slices[slice].dim, PH_PART_COLUMNS, MAX_STRIPS, cuts);
+        for (size_t i = 0; i < num_strips; i++)
+            parts_cut_strip(model, slice, cuts[i], cuts[i + 1] - cuts[i]);
+    }
+    for (size_t rank = 0; rank < num_ranks; rank++) {
+        model->ranks[rank] = parts_new_store(format);
+        parts_add_dense(model->ranks[rank], init);
+        for (size_t num_columns = 1; num_columns <= 76; num_columns++)
+            parts_add_width(model, rank, num_columns);
+    }
+}
+
+static inline void cut_model_fini(struct cut_model *model)
+{
+    for (size_t rank = 0; rank < model->num_ranks; rank++)
+        ph_store_destroy(model->ranks[rank]);
+}
+
+/* The numbers of the part are those of the whole tensor there, bit for bit. */
+static inline void assert_same_numbers(const struct ph_tensor *part, const struct ph_tensor *whole)
+{
+    const size_t bytes = part->row_format == PH_ROWS_FP32 ? ph_dtype_size(part->dtype) : sizeof(uint16_t);
+    const bool is_matrix = part->shape.rank == 2;
+    const size_t rows = is_matrix ? part->shape.dims[0] : 1;
+    const size_t columns = part->shape.dims[is_matrix ? 1 : 0], stride = whole->shape.dims[is_matrix ? 1 : 0];
+    for (size_t row = 0; row < rows; row++) {
+        const size_t place =
+            is_matrix ? (part->first_row + row) * stride + part->first_column : part->first_row;
+        assert_memory_equal((const char *)part->data + row * columns * bytes,
+            (const char *)whole->data + place * bytes, columns * bytes);
+        if (part->low != NULL)
+            assert_memory_equal(part->low + row * columns, whole->low + place, columns * sizeof *part->low);
+    }
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* Stores that hold parts of tables: the same values as the whole table's, wherever the cuts are. */
+#include "store/tensor_part.h"
+
+#include "parts_fixture.h"
+#include "store/tensor_list.h"
+
+static const struct ph_init normal = {PH_INIT_NORMAL, 1};
+
+static void check_initial_values(struct ph_init init, enum ph_row_format format, uint64_t number)
+{
+    struct ph_store *whole = parts_whole_store(init, format);
+    struct cut_model model;
+    cut_model_init(&model, 1 + number % MAX_RANKS, init, format, number);
+    uint64_t count = 0;
+    for (size_t rank = 0; rank < model.num_ranks; rank++) {
+        const struct ph_store *store = model.ranks[rank];
+        count += ph_store_parameter_count(store) - 5 * 7 - 7;
+        for (size_t i = 0; i < ph_store_num_tensors(store); i++) {
+            struct ph_tensor wanted;
+            const struct ph_tensor tensor = ph_store_tensor(store, i);
+            const struct ph_shape shape = ph__tensor_whole(&tensor);
+            assert_ok(ph_store_find(whole, tensor.name, &wanted));
+            assert_true(ph__shape_equal(&shape, &wanted.shape));
+            assert_int_equal(tensor.dtype, wanted.dtype);
+            assert_same_numbers(&tensor, &wanted);
+        }
+    }
+    assert_int_equal(count, ph_store_parameter_count(whole) - 5 * 7 - 7);
+    cut_model_fini(&model);
+    ph_store_destroy(whole);
+}
+
+static void parts_begin_with_the_values_of_the_whole(void **state)
+{
+    (void)state;
+    static const enum ph_row_format formats[] = {
+        PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
+    static const struct ph_init inits[] = {{PH_INIT_CONSTANT, 0.3}, {PH_INIT_NORMAL, 0.1},
+        {PH_INIT_UNIFORM, 2}, {PH_INIT_XAVIER_NORMAL, 1}, {PH_INIT_XAVIER_UNIFORM, 0.5}};
+    for (uint64_t number = 0; number < 200; number++)
+        check_initial_values(inits[number % 5], formats[number / 5 % 4], number);
+}
+
+static struct ph_declaration table_of(
+    const char *name, size_t rows, const struct ph_table_slice *slices, const struct ph_slice_part *parts)
+{
+    return (struct ph_declaration){.name = name,
+        .is_table = true,
+        .shape = {2, {rows, 8}},
+        .init = normal,
+        .num_slices = 2,
+        .slices = slices,
+        .parts = parts};
+}
+
+static void a_slice_that_is_all_of_it_is_whole(void **state)
+{
+    (void)state;
+    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
+    const struct ph_slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
+    const struct ph_declaration table = table_of("table", 50, slices, parts);
+    struct ph_parameter *parameter;
+    assert_ok(ph__store_add(store, &table, NULL, &parameter));
+    assert_string_equal(parameter->family, "table");
+    assert_memory_equal(parameter->parts, parts, sizeof parts);
+    const struct ph_tensor user = ph_store_tensor(store, 0), item = ph_store_tensor(store, 1);
+    assert_false(ph__tensor_is_part(&user));
+    assert_true(ph__tensor_is_part(&item));
+    assert_int_equal(item.first_row, 5);
+    assert_int_equal(item.whole.dims[0], 25);
+    ph_store_destroy(store);
+}
+
+static void parts_of_one_name_must_not_overlap(void **state)
+{
+    (void)state;
+    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_parameter *parameter;
+    const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.user", 20}};
+    const struct ph_slice_part apart[] = {{0, 50, 0, 16}, {30, 50, 0, 16}};
+    const struct ph_slice_part touching[] = {{0, 50, 0, 16}, {29, 50, 0, 16}};
+    const struct ph_slice_part beside[] = {{0, 50, 8, 16}, {30, 50, 8, 16}};
+    const struct ph_slice_part foreign[] = {{0, 51, 8, 16}, {31, 51, 8, 16}};
+    struct ph_declaration table = table_of("table", 50, slices, touching);
+    assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "two slices");
+    table.parts = apart;
+    assert_ok(ph__store_add(store, &table, NULL, &parameter));
+    assert_ok(ph__store_add(store, &table, NULL, &parameter));
+    table.parts = touching;
+    assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "other slices");
+    struct ph_declaration second = table_of("second", 50, slices, foreign);
+    assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "two tensors");
+    second.parts = NULL;
+    assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "two tensors");
+    second.parts = beside;
+    assert_ok(ph__store_add(store, &second, NULL, &parameter));
+    ph_store_destroy(store);
+}
+
+static void what_is_no_part_of_the_whole_is_a_bug(void **state)
+{
+    (void)state;
+    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_parameter *parameter;
+    const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
+    static const struct ph_slice_part wrong[] = {
+        {21, 40, 0, 8}, {41, 40, 0, 8}, {0, 40, 0, 7}, {0, 40, 2, 12}, {0, 40, 8, 12}, {SIZE_MAX, 40, 0, 8}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const struct ph_slice_part parts[] = {{0, 30, 0, 8}, wrong[i]};
+        const struct ph_declaration table = table_of("table", 50, slices, parts);
+        assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_BUG, "'embedding.item'");
+    }
+    const struct ph_slice_part large[] = {{0, 30, 0, 8}, {0, (size_t)UINT32_MAX + 1, 0, 8}};
+    const struct ph_declaration table = table_of("table", 50, slices, large);
+    assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "2^32 - 1 rows");
+    ph_store_destroy(store);
+}
+
+static void a_store_of_parts_is_no_model_to_save(void **state)
+{
+    (void)state;
+    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_parameter *parameter;
+    const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
+    const struct ph_slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
+    const struct ph_declaration table = table_of("table", 50, slices, parts);
+    char digits[65];
+    assert_ok(ph__store_add(store, &table, NULL, &parameter));
+    assert_fails(
+        ph_checkpoint_save("parts.safetensors", store, NULL, NULL), PH_ERROR_USAGE, "'embedding.item'");
+    assert_fails(ph_checkpoint_digest(store, NULL, digits), PH_ERROR_USAGE, "'embedding.item'");
+    ph_store_destroy(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_begin_with_the_values_of_the_whole),
+        cmocka_unit_test(a_slice_that_is_all_of_it_is_whole),
+        cmocka_unit_test(parts_of_one_name_must_not_overlap),
+        cmocka_unit_test(what_is_no_part_of_the_whole_is_a_bug),
+        cmocka_unit_test(a_store_of_parts_is_no_model_to_save),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
