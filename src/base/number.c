@@ -78,3 +78,16 @@ const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES])
     }
     return text;
 }
+
+const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double amount = (double)bytes;
+    size_t unit = 0;
+    while (amount >= 1024 && unit + 1 < sizeof units / sizeof *units) {
+        amount /= 1024;
+        unit++;
+    }
+    snprintf(text, PH_NUMBER_TEXT_BYTES, unit == 0 ? "%.0f %s" : "%.1f %s", amount, units[unit]);
+    return text;
+}

@@ -15,4 +15,7 @@ bool ph__integer_parse(const char *text, int64_t *integer_out);
 #define PH_NUMBER_TEXT_BYTES 32
 const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES]);
 
+/* "3.2 GiB". Returns `text`. */
+const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES]);
+
 #endif

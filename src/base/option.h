@@ -87,6 +87,9 @@ ph_status ph__config_read_sections(
 /* The effective config as YAML that ph__config_read gives the same settings for. */
 ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
 
+/* A text as a key or a value in such a file: quoted. PH_ERROR_USAGE where it is not UTF-8. */
+ph_status ph__config_write_text(struct ph_writer *writer, const char *text);
+
 /* A path as the value of a key in such a file: quoted, and read back as the same path. */
 ph_status ph__config_write_path(struct ph_writer *writer, const char *path);
 

@@ -13,7 +13,7 @@ static bool is_escaped(uint32_t code)
            code == 0xfeff || code == 0xfffe || code == 0xffff;
 }
 
-static ph_status write_quoted(struct ph_writer *writer, const char *text)
+ph_status ph__config_write_text(struct ph_writer *writer, const char *text)
 {
     size_t left = strlen(text);
     PH_TRY(ph__writer_write(writer, "\"", 1));
@@ -40,7 +40,7 @@ static ph_status write_texts(struct ph_writer *writer, const struct ph_text_list
     PH_TRY(ph__writer_write(writer, "[", 1));
     for (size_t i = 0; i < list->count; i++) {
         PH_TRY(ph__writer_write(writer, ", ", i > 0 ? 2 : 0));
-        PH_TRY(write_quoted(writer, list->items[i]));
+        PH_TRY(ph__config_write_text(writer, list->items[i]));
     }
     return ph__writer_write(writer, "]", 1);
 }
@@ -56,7 +56,7 @@ static ph_status write_value(struct ph_writer *writer, const struct ph_option *o
     if (text != NULL) {
         bool is_text = option->type == PH_OPTION_TEXT || option->type == PH_OPTION_PATH;
         if (is_text)
-            status = write_quoted(writer, text);
+            status = ph__config_write_text(writer, text);
         else
             status = ph__writer_printf(writer, option->type == PH_OPTION_INTEGERS ? "[%s]" : "%s", text);
     }

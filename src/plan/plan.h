@@ -1,24 +1,28 @@
 /* Plans: which rank holds which rows and columns of which table.
  *
  * A plan is made from facts of the tables and of the machine by a planner, or read from a file that a person can edit; it
- * says a table's kind and where it goes, and the shards follow from these alone, so that every rank works out the same ones.
+ * says a table's kind and its place, and the shards follow from these alone, so that every rank works out the same ones.
  *
- *   table_wise        the whole table on one rank
- *   row_wise          rows over all ranks, or those named, in equal runs: the first (rows % n) ranks have one more
- *   column_wise       columns over the ranks named, in equal runs of multiples of PH_SHARD_COLUMNS where there are as many
- *   table_row_wise    the table on one host, its rows over that host's ranks
- *   table_column_wise the table on one host, its columns over that host's ranks
- *   grid              columns over hosts, rows over each host's ranks
- *   data_parallel     all of it on every rank
+ *   kind               place   what is where
+ *   table_wise         rank    the whole table on one rank
+ *   row_wise           ranks   rows over the ranks, in equal runs: the first (rows % n) have one more
+ *   column_wise        ranks   columns over the ranks, in equal runs of PH_SHARD_COLUMNS: the first ones have one run more
+ *   table_row_wise     host    the table on one host, its rows over that host's ranks
+ *   table_column_wise  host    the table on one host, its columns over as many of its ranks as they are enough for
+ *   grid               hosts   columns over the hosts, rows over each host's ranks
+ *   data_parallel      -       all of it on every rank
+ *
+ * A rank has one shard of a table at most. Ranks behind the last row have none.
  *
  * Sources: Mudigere et al. 2022 (arXiv 2104.05158, section 4.2) for the kinds. */
 #ifndef PH_PLAN_PLAN_H
 #define PH_PLAN_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/arena.h"
+#include "base/stream.h"
 #include "phloem/status.h"
 
 #define PH_SHARD_KIND_LIST(X)                          \
@@ -34,8 +38,10 @@
 enum ph_shard_kind { PH_SHARD_KIND_LIST(PH_SHARD_KIND_ENUM) PH_SHARD_KIND_COUNT };
 #undef PH_SHARD_KIND_ENUM
 
-#define PH_SHARD_COLUMNS \
-    4 /* what squares of a gradient row are summed in (kernel/kernel.h): shards' columns are cut there */
+const char *ph__shard_kind_name(enum ph_shard_kind kind);
+
+/* What squares of a gradient row are summed in (kernel/kernel.h): shards' columns are cut there. */
+#define PH_SHARD_COLUMNS 4
 
 /* Ranks are numbered host by host. */
 struct ph_topology {
@@ -45,13 +51,14 @@ struct ph_topology {
 
 /* What a planner knows of one logical table. */
 struct ph_table_facts {
-    const char *name; /* "embedding.user" */
-    uint64_t num_rows;
-    size_t dim;
-    size_t num_features;   /* that read it */
-    double ids_per_sample; /* of all of them together */
-    uint64_t weight_bytes; /* of one row, as it is held */
-    uint64_t slot_bytes;   /* of one row, all its optimizer's slots */
+    const char *name;        /* "embedding.user" */
+    uint64_t num_rows;       /* at least 1 */
+    size_t dim;              /* at least 1 */
+    size_t num_features;     /* that read it */
+    double ids_per_sample;   /* of all of them together */
+    uint64_t weight_bytes;   /* of one row, as it is held */
+    uint64_t slot_bytes;     /* of one row, all its optimizer's slots */
+    uint64_t row_slot_bytes; /* of these, what is one number a row: each of its column shards has it */
 };
 
 /* A part of a table on one rank. */
@@ -67,11 +74,14 @@ struct ph_plan_table {
     enum ph_shard_kind kind;
     uint64_t num_rows;
     uint32_t dim;
-    size_t first_shard,
-        num_shards; /* of the plan's shards: by first column, then first row; none where data_parallel */
+    const uint32_t *places; /* the ranks or hosts that the kind is placed by, no two the same */
+    size_t num_places;      /* 0 where data_parallel */
+    /* Its shards among the plan's: by first column, then first row; none where data_parallel. */
+    size_t first_shard, num_shards;
+    uint64_t bytes; /* of all its shards, or of one copy, with slots */
 };
 
-struct ph_plan {
+struct ph_plan { /* zero-initialised is none */
     struct ph_arena arena;
     struct ph_topology topology;
     struct ph_plan_table *tables; /* as the facts are ordered */
@@ -82,14 +92,41 @@ struct ph_plan {
 
 void ph__plan_fini(struct ph_plan *plan);
 
-/* Reads a plan file (docs/PARALLEL.md) for these tables and this topology. Every error is PH_ERROR_CONFIG with file and
- * line: an unknown or missing table, another world size, a rank or host that is not there, a kind that does not fit. */
+/* Reads a plan file for these tables and this topology:
+ *
+ *   version: 1
+ *   world_size: 4
+ *   ranks_per_host: 2                                    # may be left out
+ *   tables:
+ *     embedding.user: {kind: row_wise, ranks: [0, 1, 3]}
+ *     embedding.item: {kind: table_wise, rank: 2}
+ *     "linear.*": {kind: data_parallel}                  # any number of characters; the first that matches
+ *   default: {kind: table_wise}                          # of tables that no line above names
+ *
+ * A name goes before a pattern. A kind without its place gets one: all ranks or all hosts where rows or a grid go over them; one
+ * rank, one host, or as many ranks as the columns are enough for, where there are the fewest bytes by then, after all tables
+ * that are placed otherwise, the largest first. Every error is PH_ERROR_CONFIG with file and line: an unknown or missing table,
+ * another world size, a rank or host that is not there or is named twice, a kind that does not fit. */
 ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
     const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out);
-/* Writes one that ph__plan_read reads back to the same plan. PH_ERROR_DISK. */
-ph_status ph__plan_write(const struct ph_plan *plan, const char *path);
+/* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_DISK. */
+ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer);
 
-/* Where a step's time goes on this machine, measured (plan_machine.h) or stated. */
+/* How numbers travel (comm/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
+struct ph_plan_wire {
+    size_t number_bytes; /* fp32 4, fp16 and bf16 2, int8 1 */
+    size_t vector_bytes; /* int8: 4, its scale */
+};
+
+/* A step of training, as far as tables are concerned. */
+struct ph_plan_step {
+    size_t batch_size;               /* samples, of all ranks together */
+    bool has_id_weights;             /* a weight travels with each id */
+    struct ph_plan_wire pooled_wire; /* of pooled vectors, forward */
+    struct ph_plan_wire gradient_wire;
+};
+
+/* Where a step's time goes on this machine, measured or stated (plan_machine.h). */
 struct ph_plan_machine {
     double memory_bytes_per_s;  /* of one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */
@@ -97,10 +134,12 @@ struct ph_plan_machine {
     uint64_t rank_bytes;        /* that a rank may spend on tables and slots; 0: no limit */
 };
 
-/* The greedy planner: tables by falling cost, each to where the busiest rank stays least busy, with the kinds that fit.
- * PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */
+/* The greedy planner: tables by falling cost (plan_cost.h), each where the busiest rank stays least busy, with the kinds that
+ * fit; for several thresholds of when a table is worth cutting, of which the best plan stays. Finds a plan wherever all tables
+ * fit when each is cut by rows over all ranks. PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */
 ph_status ph__plan_greedy(const struct ph_plan_machine *machine, const struct ph_topology *topology,
-    size_t batch_size, const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out);
+    const struct ph_plan_step *step, const struct ph_table_facts *tables, size_t num_tables,
+    struct ph_plan *plan_out);
 
 /* What a plan asks of each rank, by the planner's own cost. */
 struct ph_plan_load {
@@ -108,10 +147,11 @@ struct ph_plan_load {
     double seconds;    /* a step */
     double sent_bytes; /* a step, to other ranks: ids, vectors, gradients */
 };
-/* loads_out (world_size). */
-void ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine, size_t batch_size,
-    const struct ph_table_facts *tables, struct ph_plan_load *loads_out);
-/* A table for people: tables with their kinds and ranks, and ranks with their loads. */
-ph_status ph__plan_print(const struct ph_plan *plan, const struct ph_plan_load *loads, FILE *file);
+/* loads_out (world_size). PH_ERROR_MEMORY. */
+ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
+    const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_plan_load *loads_out);
+/* Two tables for people: tables with their kinds and places, and ranks with their loads. */
+ph_status ph__plan_print(
+    const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer);
 
 #endif

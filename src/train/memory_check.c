@@ -3,19 +3,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-const char *ph__bytes_text(uint64_t bytes, char buffer[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double amount = (double)bytes;
-    size_t unit = 0;
-    while (amount >= 1024 && unit + 1 < sizeof units / sizeof *units) {
-        amount /= 1024;
-        unit++;
-    }
-    snprintf(buffer, 32, unit == 0 ? "%.0f %s" : "%.1f %s", amount, units[unit]);
-    return buffer;
-}
-
 static uint64_t sum_needed(const struct ph_train_memory *memory)
 {
     return memory->parameter_bytes + memory->slot_bytes + memory->plan_bytes + PH_TRAIN_ALLOWANCE_BYTES;

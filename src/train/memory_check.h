@@ -2,6 +2,7 @@
 #ifndef PH_TRAIN_MEMORY_CHECK_H
 #define PH_TRAIN_MEMORY_CHECK_H
 
+#include "base/number.h"
 #include "phloem/train.h"
 
 /* PH_ERROR_MEMORY with the sum when parameters, slots, plan and allowance exceed `available_bytes`. */
@@ -14,8 +15,5 @@ ph_status ph__memory_plan_failed(
 
 /* The most that the run may use: baseline + parameters + slots + plan + allowance. */
 uint64_t ph__memory_limit(const struct ph_train_memory *memory);
-
-/* "3.2 GiB" into the caller's buffer. */
-const char *ph__bytes_text(uint64_t bytes, char buffer[32]);
 
 #endif

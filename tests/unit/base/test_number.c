@@ -60,6 +60,17 @@ static void the_shortest_text_reads_back_as_the_number(void **state)
         assert_true(strtod(ph__number_format(others[i], text), NULL) == others[i]);
 }
 
+static void bytes_are_written_in_binary_units(void **state)
+{
+    (void)state;
+    char text[32];
+    assert_string_equal(ph__bytes_text(0, text), "0 B");
+    assert_string_equal(ph__bytes_text(1023, text), "1023 B");
+    assert_string_equal(ph__bytes_text(1536, text), "1.5 KiB");
+    assert_string_equal(ph__bytes_text(3ull << 30, text), "3.0 GiB");
+    assert_string_equal(ph__bytes_text(UINT64_MAX, text), "16.0 EiB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -67,6 +78,7 @@ int main(void)
         cmocka_unit_test(anything_else_is_no_number),
         cmocka_unit_test(integers_are_digits_only),
         cmocka_unit_test(the_shortest_text_reads_back_as_the_number),
+        cmocka_unit_test(bytes_are_written_in_binary_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,17 +49,6 @@ static void limit_adds_the_baseline(void **state)
     assert_int_equal(ph__memory_limit(&job), 405 * MIB);
 }
 
-static void bytes_are_written_in_binary_units(void **state)
-{
-    (void)state;
-    char text[32];
-    assert_string_equal(ph__bytes_text(0, text), "0 B");
-    assert_string_equal(ph__bytes_text(1023, text), "1023 B");
-    assert_string_equal(ph__bytes_text(1536, text), "1.5 KiB");
-    assert_string_equal(ph__bytes_text(3ull << 30, text), "3.0 GiB");
-    assert_string_equal(ph__bytes_text(UINT64_MAX, text), "16.0 EiB");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -68,7 +57,6 @@ int main(void)
         cmocka_unit_test(plan_that_is_not_known_yet_is_not_called_zero),
         cmocka_unit_test(plan_that_cannot_be_laid_out_is_named_in_the_sum),
         cmocka_unit_test(limit_adds_the_baseline),
-        cmocka_unit_test(bytes_are_written_in_binary_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

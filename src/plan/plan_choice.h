@@ -1,0 +1,41 @@
+/* What is decided about a table before its shards are worked out. Private to the plan room and its tests. */
+#ifndef PH_PLAN_PLAN_CHOICE_H
+#define PH_PLAN_PLAN_CHOICE_H
+
+#include "plan/plan.h"
+
+/* What a kind is placed by; also the key of a plan file. */
+enum ph_place { PH_PLACE_NONE, PH_PLACE_RANK, PH_PLACE_RANKS, PH_PLACE_HOST, PH_PLACE_HOSTS };
+enum ph_place ph__shard_kind_place(enum ph_shard_kind kind);
+const char *ph__place_name(enum ph_place place); /* "ranks" */
+
+struct ph_plan_choice {
+    enum ph_shard_kind kind;
+    const uint32_t *places; /* ranks or hosts; borrowed */
+    size_t num_places;      /* 0: wherever ph__plan_read says */
+};
+
+/* PH_ERROR_CONFIG with the reason alone: a place that is not there, twice or too often, or more of them than the table has
+ * columns for. */
+ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_table_facts *table,
+    const struct ph_plan_choice *choice);
+
+/* Parts that a table's columns can be cut into. */
+size_t ph__column_parts(size_t dim);
+
+/* Places for the choices that have none, from the arena. choices (num_tables). */
+ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_table_facts *tables,
+    size_t num_tables, struct ph_plan_choice *choices, struct ph_arena *arena);
+
+/* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their number. */
+size_t ph__table_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
+    const struct ph_plan_choice *choice, uint32_t table_index, struct ph_table_shard *shards_out);
+
+/* The plan of such choices (num_tables). What it points to is its own. PH_ERROR_MEMORY. */
+ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_table_facts *tables,
+    size_t num_tables, const struct ph_plan_choice *choices, struct ph_plan *plan_out);
+
+/* Bytes of a shard, or of `num_rows` rows and `num_columns` columns of the table, with slots. */
+uint64_t ph__part_bytes(const struct ph_table_facts *table, uint64_t num_rows, size_t num_columns);
+
+#endif

@@ -1,0 +1,349 @@
+/* A plan file: its lines first, then which table goes by which of them. */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/option.h"
+#include "base/yaml.h"
+#include "plan/plan_choice.h"
+
+#define FORMAT_VERSION 1
+#define MAX_NAMED 4 /* tables without an entry that an error names */
+
+/* What stands below a table's name, or below "default". */
+struct entry {
+    const char *key;  /* "tables.embedding.user" */
+    const char *name; /* of the table, or a pattern; NULL: all others */
+    size_t line;
+    bool has_kind;
+    enum ph_place place; /* that it names; NONE: it names none */
+    size_t place_line;
+    uint32_t *places; /* what choice.places borrows */
+    struct ph_plan_choice choice;
+};
+
+struct reading {
+    const char *path;
+    const struct ph_topology *topology;
+    const struct ph_table_facts *tables;
+    size_t num_tables;
+    struct ph_arena *arena;
+    struct entry *entries; /* in the order of the file */
+    size_t num_entries;
+    struct entry *rest; /* "default"; NULL: there is none */
+    size_t tables_line; /* 0: there is none */
+    bool has_version, has_world_size;
+};
+
+/* PH_ERROR_CONFIG "file:line: what", with the reason that was recorded last where `what` is NULL. */
+static ph_status fail_at(const struct reading *reading, size_t line, const char *what)
+{
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s", reading->path, line, what != NULL ? what : ph_error_text());
+}
+
+static ph_status fail_key(const struct reading *reading, const struct ph_yaml_node *node, const char *what)
+{
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s", reading->path, node->line, node->key, what);
+}
+
+static ph_status refuse_word(const struct reading *reading, size_t line, const char *what, const char *word,
+    const char *const *known, size_t num_known)
+{
+    const char *nearest = ph__nearest_word(word, known, num_known);
+    if (nearest == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: unknown %s '%s'", reading->path, line, what, word);
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: unknown %s '%s'; did you mean '%s'?", reading->path, line, what,
+        word, nearest);
+}
+
+/* ---- one line ---------------------------------------------------------------------------------------------- */
+
+static ph_status read_integer(
+    const struct reading *reading, const struct ph_yaml_node *node, int64_t *integer_out)
+{
+    if (node->kind != PH_YAML_SCALAR || !ph__integer_parse(node->text, integer_out))
+        return fail_key(reading, node, "must be an integer");
+    return PH_OK;
+}
+
+/* A number that the topology has already: it must be the same. */
+static ph_status read_agreed(const struct reading *reading, const struct ph_yaml_node *node, size_t wanted)
+{
+    int64_t number;
+    PH_TRY(read_integer(reading, node, &number));
+    if (number != (int64_t)wanted)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: the plan is for a %s of %lld, and here it is %zu",
+            reading->path, node->line, node->key, (long long)number, wanted);
+    return PH_OK;
+}
+
+static ph_status read_version(const struct reading *reading, const struct ph_yaml_node *node)
+{
+    int64_t version;
+    PH_TRY(read_integer(reading, node, &version));
+    if (version != FORMAT_VERSION)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: version %lld of the format, and %d is what is known",
+            reading->path, node->line, (long long)version, FORMAT_VERSION);
+    return PH_OK;
+}
+
+static ph_status read_kind(
+    const struct reading *reading, const struct ph_yaml_node *node, struct entry *entry)
+{
+    const char *known[PH_SHARD_KIND_COUNT];
+    for (size_t i = 0; i < PH_SHARD_KIND_COUNT; i++)
+        known[i] = ph__shard_kind_name((enum ph_shard_kind)i);
+    if (node->kind != PH_YAML_SCALAR)
+        return fail_key(reading, node, "must be a word, such as row_wise");
+    for (size_t i = 0; i < PH_SHARD_KIND_COUNT; i++)
+        if (strcmp(node->text, known[i]) == 0) {
+            entry->choice.kind = (enum ph_shard_kind)i;
+            entry->has_kind = true;
+            return PH_OK;
+        }
+    return refuse_word(reading, node->line, "kind", node->text, known, PH_SHARD_KIND_COUNT);
+}
+
+static ph_status add_place(
+    const struct reading *reading, const struct ph_yaml_node *node, struct entry *entry)
+{
+    int64_t place;
+    PH_TRY(read_integer(reading, node, &place));
+    if (place < 0 || place > UINT32_MAX)
+        return fail_key(reading, node, "must be the number of a rank or host");
+    entry->places[entry->choice.num_places++] = (uint32_t)place;
+    return PH_OK;
+}
+
+/* "rank", "ranks", "host" or "hosts", the items of a list still to come. */
+static ph_status begin_places(
+    const struct reading *reading, const struct ph_yaml_node *node, enum ph_place place, struct entry *entry)
+{
+    const bool is_list = place == PH_PLACE_RANKS || place == PH_PLACE_HOSTS;
+    if (entry->place != PH_PLACE_NONE)
+        return fail_key(reading, node, "the table has a place already");
+    if (node->kind != (is_list ? PH_YAML_SEQUENCE : PH_YAML_SCALAR) || (is_list && node->num_items == 0))
+        return fail_key(reading, node, is_list ? "must be a list, such as [0, 1]" : "must be one number");
+    entry->place = place;
+    entry->place_line = node->line;
+    entry->places =
+        ph__arena_alloc_array(reading->arena, is_list ? node->num_items : 1, sizeof *entry->places);
+    entry->choice.places = entry->places;
+    if (entry->places == NULL)
+        return PH_ERROR_MEMORY;
+    return is_list ? PH_OK : add_place(reading, node, entry);
+}
+
+/* `word` is what stands behind the entry's key and its dot. */
+static ph_status read_member(
+    const struct reading *reading, const struct ph_yaml_node *node, const char *word, struct entry *entry)
+{
+    static const char *const known[] = {"kind", "rank", "ranks", "host", "hosts"};
+    if (strcmp(word, "kind") == 0)
+        return read_kind(reading, node, entry);
+    for (enum ph_place place = PH_PLACE_RANK; place <= PH_PLACE_HOSTS; place++) {
+        const char *name = ph__place_name(place);
+        if (strcmp(word, name) == 0)
+            return begin_places(reading, node, place, entry);
+        if (place == entry->place && strncmp(word, name, strlen(name)) == 0 && word[strlen(name)] == '[')
+            return add_place(reading, node, entry);
+    }
+    return refuse_word(reading, node->line, "key", word, known, sizeof known / sizeof *known);
+}
+
+/* ---- the lines --------------------------------------------------------------------------------------------- */
+
+static struct entry *begin_entry(
+    struct reading *reading, const struct ph_yaml_node *node, const char *table_name)
+{
+    struct entry *entry = &reading->entries[reading->num_entries++];
+    *entry = (struct entry){.key = node->key, .name = table_name, .line = node->line};
+    return entry;
+}
+
+/* A line below "tables" or "default": it begins an entry, or belongs to the one that was begun last. */
+static ph_status read_below(struct reading *reading, const struct ph_yaml_node *node)
+{
+    static const char section[] = "tables.";
+    const bool is_table = strncmp(node->key, section, strlen(section)) == 0;
+    if (is_table && node->kind == PH_YAML_MAPPING) {
+        begin_entry(reading, node, node->key + strlen(section));
+        return PH_OK;
+    }
+    struct entry *entry = reading->num_entries > 0 ? &reading->entries[reading->num_entries - 1] : NULL;
+    const size_t length = entry != NULL ? strlen(entry->key) : 0;
+    if (entry == NULL || strncmp(node->key, entry->key, length) != 0 || node->key[length] != '.')
+        return fail_key(reading, node, "must be a mapping, such as {kind: row_wise}");
+    return read_member(reading, node, node->key + length + 1, entry);
+}
+
+static ph_status read_section(struct reading *reading, const struct ph_yaml_node *node)
+{
+    const bool is_empty = node->kind == PH_YAML_SCALAR && node->text[0] == '\0';
+    if (node->kind != PH_YAML_MAPPING && !is_empty)
+        return fail_key(reading, node, "must be a mapping");
+    if (strcmp(node->key, "tables") == 0)
+        reading->tables_line = node->line;
+    else
+        reading->rest = begin_entry(reading, node, NULL);
+    return PH_OK;
+}
+
+static ph_status read_node(struct reading *reading, const struct ph_yaml_node *node)
+{
+    static const char *const known[] = {"version", "world_size", "ranks_per_host", "tables", "default"};
+    if (strcmp(node->key, "version") == 0) {
+        reading->has_version = true;
+        return read_version(reading, node);
+    }
+    if (strcmp(node->key, "world_size") == 0) {
+        reading->has_world_size = true;
+        return read_agreed(reading, node, reading->topology->world_size);
+    }
+    if (strcmp(node->key, "ranks_per_host") == 0)
+        return read_agreed(reading, node, reading->topology->ranks_per_host);
+    if (strcmp(node->key, "tables") == 0 || strcmp(node->key, "default") == 0)
+        return read_section(reading, node);
+    if (strncmp(node->key, "tables.", 7) == 0 || strncmp(node->key, "default.", 8) == 0)
+        return read_below(reading, node);
+    return refuse_word(reading, node->line, "key", node->key, known, sizeof known / sizeof *known);
+}
+
+static ph_status check_entry(const struct reading *reading, const struct entry *entry)
+{
+    const enum ph_place place = ph__shard_kind_place(entry->choice.kind);
+    if (!entry->has_kind)
+        return ph_fail(
+            PH_ERROR_CONFIG, "%s:%zu: %s: missing key 'kind'", reading->path, entry->line, entry->key);
+    if (entry->place == PH_PLACE_NONE || entry->place == place)
+        return PH_OK;
+    if (place == PH_PLACE_NONE)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s is everywhere, and '%s' names a place", reading->path,
+            entry->place_line, entry->key, ph__shard_kind_name(entry->choice.kind),
+            ph__place_name(entry->place));
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s goes by '%s', not by '%s'", reading->path,
+        entry->place_line, entry->key, ph__shard_kind_name(entry->choice.kind), ph__place_name(place),
+        ph__place_name(entry->place));
+}
+
+static ph_status read_lines(struct reading *reading)
+{
+    struct ph_yaml_node *nodes;
+    size_t num_nodes;
+    PH_TRY(ph__yaml_read(reading->arena, reading->path, &nodes, &num_nodes));
+    reading->entries = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->entries);
+    if (reading->entries == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_nodes; i++)
+        PH_TRY(read_node(reading, &nodes[i]));
+    if (!reading->has_version || !reading->has_world_size)
+        return ph_fail(PH_ERROR_CONFIG, "%s:1: missing key '%s'", reading->path,
+            reading->has_version ? "world_size" : "version");
+    for (size_t i = 0; i < reading->num_entries; i++)
+        PH_TRY(check_entry(reading, &reading->entries[i]));
+    return PH_OK;
+}
+
+/* ---- the tables -------------------------------------------------------------------------------------------- */
+
+static bool is_pattern(const char *name)
+{
+    return strpbrk(name, "*?[") != NULL;
+}
+
+static bool is_meant(const struct entry *entry, const char *table)
+{
+    return strcmp(entry->name, table) == 0 ||
+           (is_pattern(entry->name) && fnmatch(entry->name, table, 0) == 0);
+}
+
+/* NULL: none, and no default. */
+static const struct entry *find_entry(const struct reading *reading, const char *table)
+{
+    const struct entry *found = NULL;
+    for (size_t i = 0; i < reading->num_entries; i++) {
+        const struct entry *entry = &reading->entries[i];
+        if (entry->name == NULL)
+            continue;
+        if (strcmp(entry->name, table) == 0)
+            return entry;
+        if (found == NULL && is_meant(entry, table))
+            found = entry;
+    }
+    return found != NULL ? found : reading->rest;
+}
+
+/* Every name is that of a table, every pattern fits one. */
+static ph_status check_names(const struct reading *reading)
+{
+    const char **names = ph__arena_alloc_array(reading->arena, reading->num_tables, sizeof *names);
+    if (names == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t t = 0; t < reading->num_tables; t++)
+        names[t] = reading->tables[t].name;
+    for (size_t i = 0; i < reading->num_entries; i++) {
+        const struct entry *entry = &reading->entries[i];
+        bool is_any = entry->name == NULL;
+        for (size_t t = 0; t < reading->num_tables && !is_any; t++)
+            is_any = is_meant(entry, names[t]);
+        if (!is_any)
+            return refuse_word(reading, entry->line, "table", entry->name, names, reading->num_tables);
+    }
+    return PH_OK;
+}
+
+static ph_status refuse_missing(const struct reading *reading)
+{
+    size_t num_missing = 0;
+    const char *names = "";
+    for (size_t t = 0; t < reading->num_tables; t++) {
+        if (find_entry(reading, reading->tables[t].name) != NULL || num_missing++ >= MAX_NAMED)
+            continue;
+        names = ph__arena_printf(
+            reading->arena, "%s%s'%s'", names, num_missing > 1 ? ", " : "", reading->tables[t].name);
+        if (names == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    const size_t line = reading->tables_line > 0 ? reading->tables_line : 1;
+    if (num_missing > MAX_NAMED)
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: no line for %s and %zu more, and no 'default'",
+            reading->path, line, names, num_missing - MAX_NAMED);
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: no line for %s, and no 'default'", reading->path, line, names);
+}
+
+static ph_status choose(const struct reading *reading, struct ph_plan_choice *choices)
+{
+    PH_TRY(check_names(reading));
+    for (size_t t = 0; t < reading->num_tables; t++) {
+        const struct entry *entry = find_entry(reading, reading->tables[t].name);
+        if (entry == NULL)
+            return refuse_missing(reading);
+        choices[t] = entry->choice;
+        if (ph__choice_check(reading->topology, &reading->tables[t], &choices[t]) != PH_OK)
+            return fail_at(reading, entry->place_line, NULL);
+    }
+    return PH_OK;
+}
+
+static ph_status read_plan(struct reading *reading, struct ph_plan *plan_out)
+{
+    struct ph_plan_choice *choices =
+        ph__arena_alloc_array(reading->arena, reading->num_tables, sizeof *choices);
+    if (choices == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(read_lines(reading));
+    PH_TRY(choose(reading, choices));
+    PH_TRY(ph__plan_places(reading->topology, reading->tables, reading->num_tables, choices, reading->arena));
+    return ph__plan_build(reading->topology, reading->tables, reading->num_tables, choices, plan_out);
+}
+
+ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
+    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out)
+{
+    struct ph_arena arena = {0};
+    struct reading reading = {
+        .path = path, .topology = topology, .tables = tables, .num_tables = num_tables, .arena = &arena};
+    ph_status status = read_plan(&reading, plan_out);
+    ph__arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,46 @@
+#include "base/number.h"
+#include "base/option.h"
+#include "plan/plan_choice.h"
+#include "plan/plan_text.h"
+
+static ph_status write_places(const struct ph_plan_table *table, struct ph_writer *writer)
+{
+    const enum ph_place place = ph__shard_kind_place(table->kind);
+    if (place == PH_PLACE_NONE)
+        return PH_OK;
+    PH_TRY(ph__writer_printf(writer, ", %s: ", ph__place_name(place)));
+    if (place == PH_PLACE_RANK || place == PH_PLACE_HOST)
+        return ph__writer_printf(writer, "%u", table->places[0]);
+    for (size_t i = 0; i < table->num_places; i++)
+        PH_TRY(ph__writer_printf(writer, "%s%u", i == 0 ? "[" : ", ", table->places[i]));
+    return ph__writer_printf(writer, "]");
+}
+
+static ph_status write_table(const struct ph_plan *plan, const struct ph_plan_table *table,
+    struct ph_arena *arena, struct ph_writer *writer)
+{
+    char bytes[PH_NUMBER_TEXT_BYTES];
+    const char *ranks = ph__plan_ranks_text(plan, table, arena);
+    if (ranks == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__writer_printf(writer, "  # %s%s, ranks: %s\n  ", ph__bytes_text(table->bytes, bytes),
+        table->kind == PH_SHARD_DATA_PARALLEL ? " each" : "", ranks));
+    PH_TRY(ph__config_write_text(writer, table->name));
+    PH_TRY(ph__writer_printf(writer, ": {kind: %s", ph__shard_kind_name(table->kind)));
+    PH_TRY(write_places(table, writer));
+    return ph__writer_printf(writer, "}\n");
+}
+
+ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer)
+{
+    struct ph_arena arena = {0};
+    PH_TRY(ph__writer_printf(writer,
+        "# Which rank holds which rows and columns of which table.\n"
+        "version: 1\nworld_size: %zu\nranks_per_host: %zu\ntables:\n",
+        plan->topology.world_size, plan->topology.ranks_per_host));
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
+        status = write_table(plan, &plan->tables[i], &arena, writer);
+    ph__arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,98 @@
+/* Random tables, worlds and choices for tests of plans. */
+#ifndef PH_TEST_PLAN_FIXTURE_H
+#define PH_TEST_PLAN_FIXTURE_H
+
+#include "support/test_support.h"
+
+#include <stdio.h>
+
+#include "base/rng.h"
+#include "plan/plan_choice.h"
+
+enum { MAX_WORLD = 9, MAX_TABLES = 12 };
+
+struct drawing {
+    struct ph_rng_sequence rng;
+    struct ph_topology topology;
+    size_t num_tables;
+    struct ph_table_facts tables[MAX_TABLES];
+    char names[MAX_TABLES][32];
+    struct ph_plan_choice choices[MAX_TABLES];
+    uint32_t places[MAX_TABLES][MAX_WORLD];
+};
+
+static inline size_t draw(struct drawing *drawing, size_t bound)
+{
+    return (size_t)ph__rng_below(&drawing->rng, bound);
+}
+
+/* A world of 1 to MAX_WORLD ranks on hosts of equal size. */
+static inline void draw_topology(struct drawing *drawing)
+{
+    drawing->topology.world_size = 1 + draw(drawing, MAX_WORLD);
+    do
+        drawing->topology.ranks_per_host = 1 + draw(drawing, drawing->topology.world_size);
+    while (drawing->topology.world_size % drawing->topology.ranks_per_host != 0);
+}
+
+static inline void draw_tables(struct drawing *drawing, size_t most_rows)
+{
+    drawing->num_tables = 1 + draw(drawing, MAX_TABLES);
+    for (size_t i = 0; i < drawing->num_tables; i++) {
+        struct ph_table_facts *table = &drawing->tables[i];
+        const bool has_row_state = draw(drawing, 2) == 0;
+        snprintf(drawing->names[i], sizeof drawing->names[i], "embedding.f%zu", i);
+        *table = (struct ph_table_facts){.name = drawing->names[i],
+            .num_rows = 1 + draw(drawing, most_rows),
+            .dim = 1 + draw(drawing, 40),
+            .num_features = 1 + draw(drawing, 3)};
+        table->ids_per_sample = (double)table->num_features * (0.5 + (double)draw(drawing, 8));
+        table->weight_bytes = 4 * table->dim;
+        table->row_slot_bytes = has_row_state ? 4 : 0;
+        table->slot_bytes = has_row_state ? 4 : 4 * table->dim * draw(drawing, 3);
+    }
+}
+
+/* A kind, and every other time a place that fits it. */
+static inline void draw_choice(struct drawing *drawing, size_t table, enum ph_shard_kind kind)
+{
+    const enum ph_place place = ph__shard_kind_place(kind);
+    const bool is_host = place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
+    const size_t num_hosts = drawing->topology.world_size / drawing->topology.ranks_per_host;
+    const size_t count = is_host ? num_hosts : drawing->topology.world_size;
+    size_t most = place == PH_PLACE_RANKS || place == PH_PLACE_HOSTS ? count : 1;
+    if ((kind == PH_SHARD_COLUMN_WISE || kind == PH_SHARD_GRID) &&
+        most > ph__column_parts(drawing->tables[table].dim))
+        most = ph__column_parts(drawing->tables[table].dim);
+    uint32_t order[MAX_WORLD];
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    ph__rng_shuffle(&drawing->rng, order, count);
+    struct ph_plan_choice *choice = &drawing->choices[table];
+    *choice = (struct ph_plan_choice){.kind = kind, .places = drawing->places[table]};
+    if (place != PH_PLACE_NONE && draw(drawing, 2) == 0)
+        choice->num_places = 1 + draw(drawing, most);
+    for (size_t i = 0; i < choice->num_places; i++)
+        drawing->places[table][i] = order[i];
+}
+
+static inline void draw_choices(struct drawing *drawing)
+{
+    for (size_t i = 0; i < drawing->num_tables; i++)
+        draw_choice(drawing, i, (enum ph_shard_kind)draw(drawing, PH_SHARD_KIND_COUNT));
+}
+
+/* The plan of the choices as drawn, with places for those that have none. */
+static inline void build_drawn(struct drawing *drawing, struct ph_plan *plan_out)
+{
+    struct ph_arena arena = {0};
+    for (size_t i = 0; i < drawing->num_tables; i++)
+        assert_ok(ph__choice_check(&drawing->topology, &drawing->tables[i], &drawing->choices[i]));
+    assert_ok(
+        ph__plan_places(&drawing->topology, drawing->tables, drawing->num_tables, drawing->choices, &arena));
+    assert_ok(
+        ph__plan_build(&drawing->topology, drawing->tables, drawing->num_tables, drawing->choices, plan_out));
+    ph__arena_fini(&arena);
+}
+
+#endif
