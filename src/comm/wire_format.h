@@ -3,10 +3,12 @@
  *   fp32         ph_real
  *   fp16, bf16   16 bits, to the nearest
  *   int8         a row's numbers as q = nearest(x / scale), scale = largest |x| / 127, in one byte each, row by row; then the
- *                rows' scales, a float each. A row that holds a number that is not finite reads as NaN.
+ *                rows' scales, a float each. A row that holds a number that is not finite reads as NaN, one whose scale
+ *                would be subnormal as zeros.
  *
  * Packing reads rows that lie `stride` numbers apart and writes them without gaps; unpacking is the way back, and adding the
- * same onto what stands there. Counts may be zero; the caller rounds to nearest (base/cpu.h). */
+ * same onto what stands there. Every ISA gives the same bits, but for those of a NaN that adding makes. Counts may be zero;
+ * bytes are aligned as the numbers in them are; the caller rounds to nearest (base/cpu.h). */
 #ifndef PH_COMM_WIRE_FORMAT_H
 #define PH_COMM_WIRE_FORMAT_H
 

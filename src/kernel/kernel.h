@@ -306,6 +306,14 @@ struct ph_kernels {
     void (*bf16_narrow)(size_t n, const ph_real *x, uint16_t *y);
     void (*bf16_widen)(size_t n, const uint16_t *x, ph_real *y);
 
+    /* ---- numbers on their way between ranks (comm/wire_format.h): the same bits on every ISA. Not in place ---- */
+    void (*fp16_narrow)(size_t n, const ph_real *x, uint16_t *y); /* as ph__half_from_float */
+    void (*fp16_widen)(size_t n, const uint16_t *x, ph_real *y);
+    /* y = nearest(x / scale), the even one of two, with the returned scale = largest |x| / 127; 0, and y zeros, where that is
+     * less than FLT_MIN; NaN, and y zeros, where it or a number is not finite. */
+    float (*int8_narrow)(size_t n, const ph_real *x, int8_t *y);
+    void (*int8_widen)(size_t n, const int8_t *x, float scale, ph_real *y); /* y = x scale */
+
     /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets 1
      * where kept, 0 elsewhere; kept elements are multiplied by 1 / (1 - rate), rate < 1. Bit-equal on every ISA: an
      * element is kept when its ph__rng_word >= rate * 2^32 (rounded to uint64). */

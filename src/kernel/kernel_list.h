@@ -45,6 +45,10 @@
     X(add_rows, avx2, avx512)                 \
     X(bf16_narrow, avx2, avx512)              \
     X(bf16_widen, avx2, avx512)               \
+    X(fp16_narrow, avx2, avx512)              \
+    X(fp16_widen, avx2, avx512)               \
+    X(int8_narrow, avx2, avx512)              \
+    X(int8_widen, avx2, avx512)               \
     X(dropout, avx2, avx512)                  \
     X(dropout_backward, avx2, avx512)         \
     X(batch_norm_sums, avx2, avx512)          \

@@ -75,6 +75,18 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n) /* as b
     return vf_load_nibbles(p);
 }
 
+static inline vf vf_load_signed_bytes(const int8_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+
+static inline void vf_store_signed_bytes(int8_t *p, vf x)
+{
+    const __m256i whole = _mm256_cvtps_epi32(x);
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(words, words));
+}
+
 /* ---- words of rows that are learnt -------------------------------------------------------------------------- */
 
 static inline vu vu_load_words(const uint16_t *p)

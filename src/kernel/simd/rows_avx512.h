@@ -74,6 +74,17 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n)
     return vf_of_nibbles(_mm_maskz_loadu_epi8((__mmask16)((1u << ((n + 1) / 2)) - 1), p));
 }
 
+/* Bytes with a sign: numbers from p on, and the nearest integers of -127 .. 127, the even one of two. */
+static inline vf vf_load_signed_bytes(const int8_t *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+
+static inline void vf_store_signed_bytes(int8_t *p, vf x)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
+}
+
 /* ---- words of rows that are learnt: 16 bits in lanes of 32 ------------------------------------------------- */
 
 static inline vu vu_load_words(const uint16_t *p)

@@ -1,0 +1,82 @@
+/* What the files of the communicator share; no other room includes it.
+ *
+ *   comm.c            one rank's end: made, described, ended
+ *   comm_meeting.c    what ranks tell each other first, and which hosts that makes
+ *   comm_operation.c  operations in flight: their requests, stages and memory
+ *   comm_wait.c       progress and waiting
+ *   comm_failure.c    how it ends when a rank fails
+ *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves */
+#ifndef PH_COMM_COMM_INSIDE_H
+#define PH_COMM_COMM_INSIDE_H
+
+#include "comm/comm.h"
+#include "comm/comm_operation.h"
+#include "comm/comm_patience.h"
+#include "comm/transport.h"
+#include "comm/watch.h"
+
+/* What a rank says of itself before anything else. */
+struct ph_greeting {
+    char transport[16]; /* as it was asked for */
+    double timeout_seconds;
+    uint64_t ranks_per_host;
+    char host[64], boot[48]; /* two machines may share a name, two containers a boot */
+    int64_t process;
+    struct ph_processors processors;
+};
+
+/* Who is where. Hosts are counted in the order of their ranks. */
+struct ph_comm_places {
+    struct ph_greeting *greetings; /* by rank */
+    uint32_t *ranks, *peer_ranks;  /* 0, 1, 2 ...; and those of `peers` */
+    struct ph_group world, host, peers;
+    size_t num_hosts, own_host, ranks_per_host; /* ranks_per_host 0: they differ */
+    /* On this machine, even where hosts are emulated: */
+    size_t num_neighbours;   /* ranks, this one too */
+    uint64_t num_processors; /* that they may keep busy together */
+};
+
+struct ph_comm_failure {
+    bool has_failed;
+    struct ph_comm_notice notice; /* a rank that has failed speaks for itself; else the lowest other one */
+};
+
+struct ph_comm {
+    struct ph_transport transport;
+    struct ph_comm_watch watch;
+    bool is_watched;
+    uint64_t looked_ns; /* when the watch was looked at last */
+    const struct ph_kernels *kernels;
+    uint64_t timeout_ns;
+    size_t cut_bytes; /* the most of one message */
+    struct ph_comm_places places;
+    struct ph_operations operations;
+    struct ph_patience patience;
+    struct ph_comm_failure failure;
+    uint64_t *sent_bytes, *sent_messages; /* by rank */
+    uint64_t waited_ns;
+    char description[192];
+};
+
+/* ---- comm_meeting.c ---- */
+
+/* Exchanges greetings and fills comm->places. PH_ERROR_CONFIG: the same on all ranks, and nothing is on its way then. */
+ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
+void ph__comm_places_fini(struct ph_comm_places *places);
+/* "rank 3 (process 4711 on node7)" */
+void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
+
+/* ---- comm_failure.c ---- */
+
+/* PH_OK, or what the communicator has failed with, recorded for this thread. */
+ph_status ph__comm_check(const struct ph_comm *comm);
+/* Fails unless it has: with a notice of the watch that explains it, where one comes soon, else as this rank's failure. */
+ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...) PH_PRINTF(2, 3);
+/* The same for `rank`, which was waited for in vain. */
+ph_status ph__comm_fail_for(struct ph_comm *comm, size_t rank, const char *text);
+/* All ranks have come to the same error by themselves: none is told, and rank 0 speaks. */
+ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text);
+/* Looks at the watch if that was `interval_ns` ago. */
+ph_status ph__comm_look(struct ph_comm *comm, uint64_t now_ns, uint64_t interval_ns);
+
+#endif

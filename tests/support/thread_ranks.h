@@ -1,0 +1,45 @@
+/* Ranks that are threads of a test, each with a communicator over thread_transport.h, and watched over by a played watch that
+ * sees deaths at once. A rank does not assert, as cmocka's asserts are for one thread: it returns a status. */
+#ifndef PH_TEST_THREAD_RANKS_H
+#define PH_TEST_THREAD_RANKS_H
+
+#include "comm/comm.h"
+#include "comm/comm_create.h"
+#include "support/test_support.h"
+#include "support/thread_transport.h"
+
+#define THREAD_RANKS_TIMEOUT_SECONDS 30. /* where a test names none */
+#define THREAD_RANKS_MOST 8
+
+struct thread_ranks {
+    size_t world_size;
+    uint64_t seed;                         /* of the order of messages; 0: test_seed() */
+    struct ph_comm_options options;        /* of all ranks */
+    const struct ph_comm_options *of_rank; /* instead, one for each; NULL: they agree */
+    size_t cut_bytes;                      /* messages are cut there; 0: where they always are */
+    const struct thread_fault *faults;
+    size_t num_faults;
+    bool is_unwatched;
+};
+
+/* What a rank has ended with. */
+struct thread_rank_end {
+    ph_status status;
+    char text[600];
+    bool has_met, speaks; /* speaks: ph_comm_speaks, where it has met others and then failed */
+};
+
+typedef ph_status thread_rank_run(struct ph_comm *comm, void *context);
+
+/* All ranks run to their ends; one that fails tells the others by ph_comm_fail. ends_out: (world_size), or NULL: none is to fail. */
+void thread_ranks_run(
+    const struct thread_ranks *ranks, thread_rank_run *run, void *context, struct thread_rank_end *ends_out);
+
+/* In a rank's function, which returns PH_ERROR_BUG unless the condition holds. */
+#define RANK_CHECK(condition)                                                                  \
+    do {                                                                                       \
+        if (!(condition))                                                                      \
+            return ph_fail(PH_ERROR_BUG, "%s:%d: not so: %s", __FILE__, __LINE__, #condition); \
+    } while (0)
+
+#endif
