@@ -84,38 +84,45 @@ struct ph_position {
 };
 
 struct ph_batches_options {
-    size_t batch_size;    /* rows, at least 1 */
+    size_t batch_size;    /* rows, at least 1; of all ranks together */
     bool is_shuffled;     /* by seed and epoch, within a window of shuffle_bytes (0: 32 MiB) */
     size_t shuffle_bytes; /* rows are shuffled fully when they fit, window by window otherwise */
     uint64_t seed, epoch;
+    /* Of prepared data that is shuffled (else one; 0: one): blocks are shuffled in so many lanes, of which each rank need
+     * read only some. The order depends on lanes and batch_size, never on ranks. */
+    size_t shuffle_lanes;
+    /* Of a batch of n samples rank r of W gets samples n r / W to n (r + 1) / W - 1, rounded down, which may be none: an empty
+     * batch, not the end. All ranks see as many batches. world_size 0: one rank. */
+    size_t rank, world_size;
     size_t num_prefetched; /* made ahead by a thread, up to 1024; 0: none, ph_batches_next makes them */
     bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
     uint64_t max_bad_rows; /* left out and counted; one more is PH_ERROR_DATA, naming it */
     /* Of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number; 0: all are;
      * PH_ERROR_USAGE beyond [0, 1]. */
     double negative_rate;
-    /* NULL: the beginning; else of ph_batches_position, of the same file by the same encoder and options
-     * (num_prefetched may differ). Borrowed during open. */
+    /* NULL: the beginning; else of ph_batches_position, of the same file by the same encoder and options (num_prefetched,
+     * rank and world_size may differ). Borrowed during open. */
     const struct ph_position *start;
     /* NULL; or set by a signal handler, and waiting for text ends with PH_ERROR_INTERRUPTED. */
     const volatile int *stop_signal;
 };
 
 /* Opens one file, the files of a pattern, or one split of prepared data (its folder) for one pass. The encoder is
- * borrowed until close and may be shared by several batches. Errors: PH_ERROR_USAGE for options out of range, and for an
- * encoder whose rows a program hands over, without files; PH_ERROR_DATA for files that are missing, do not have the
+ * borrowed until close and may be shared by several batches. Errors: PH_ERROR_USAGE for options out of range, for an
+ * encoder whose rows a program hands over, without files, and for a pipe that several ranks would read; PH_ERROR_DATA for files that are missing, do not have the
  * encoder's columns, or have become shorter than start; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
 ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out);
 
-/* The next batch, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
+/* The next batch, or the rank's part of it, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
  * only while batches grow. One thread. Errors arrive in the order of the rows, and stay: PH_ERROR_DATA, naming the place
  * and the field, for one bad row more than max_bad_rows, for data without rows, and for a file that cannot be read to its
- * end; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
+ * end; several ranks read the same, but a bad row that ends the reading at once (max_bad_rows 0) may be met by some of them
+ * alone; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
 ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
 
 /* Where the pass stands behind the batch that was returned last: opened again with this start, the next batches are
- * those that would have followed. */
+ * those that would have followed. The same on all ranks, however many there are. */
 void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out);
 
 /* Rows left out up to the batch that was returned last (shuffled: in the windows up to its), and the first of them with

@@ -86,6 +86,7 @@ struct ph_batch {
     const int64_t *ids;        /* (N) encoded ids, in [0, rows of the feature's table) */
     const ph_real *id_weights; /* (N) for weighted pooling; NULL: all 1 */
     const int64_t *groups;     /* (B) the id that grouped AUC groups by; NULL: none */
+    size_t num_global_samples; /* of the batch on all ranks, of which these are a part; 0: these are all */
 };
 
 #ifdef __cplusplus

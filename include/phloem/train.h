@@ -155,11 +155,11 @@ struct ph_train_job {
     const struct ph_encoder *encoder;
     const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
     const struct ph_dataset *train_dataset, *valid_dataset,
-        *test_dataset;                    /* NULL, or in the place of a path */
-    const char *folder;                   /* made if missing; gets the files below */
-    bool is_resumed;                      /* goes on in a folder that is not empty */
-    bool is_shuffled;                     /* training batches, by seed and epoch */
-    size_t shuffle_bytes, num_prefetched; /* as in struct ph_batches_options */
+        *test_dataset;                                   /* NULL, or in the place of a path */
+    const char *folder;                                  /* made if missing; gets the files below */
+    bool is_resumed;                                     /* goes on in a folder that is not empty */
+    bool is_shuffled;                                    /* training batches, by seed and epoch */
+    size_t shuffle_bytes, shuffle_lanes, num_prefetched; /* as in struct ph_batches_options */
     double
         negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
                               are corrected for it wherever the model scores: docs/ONLINE.md */

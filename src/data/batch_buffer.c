@@ -184,13 +184,13 @@ static ph_status reserve_ids(
 ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_rows, uint64_t first_sample)
 {
-    PH_TRY(reserve(buffer, encoder, num_rows));
+    PH_TRY(reserve(buffer, encoder, num_rows > 0 ? num_rows : 1));
     PH_TRY(fill_lengths(buffer, encoder, rows, num_rows));
     struct ph_batch *batch = &buffer->batch;
     batch->num_ids = buffer->offsets[num_rows * encoder->num_sparse];
     PH_TRY(reserve_ids(buffer, encoder, batch->num_ids));
     fill_rows(buffer, encoder, rows, num_rows);
-    batch->num_samples = num_rows;
+    batch->num_samples = batch->num_global_samples = num_rows;
     batch->num_dense = encoder->num_dense;
     batch->num_sparse = encoder->num_sparse;
     batch->num_tasks = encoder->num_tasks;

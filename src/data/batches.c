@@ -6,7 +6,6 @@
  * `lock`, each change is signalled. A buffer belongs to the maker while its number is at least num_made, else
  * to the consumer until it is taken and given back. The end and an error travel in a buffer too, so they
  * arrive in order. */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 #include "data/batch_buffer.h"
 #include "data/dataset.h"
-#include "data/window.h"
+#include "data/rank_rows.h"
 
 #define MAX_PREFETCHED 1024
 
@@ -30,9 +29,8 @@ struct slot {
 
 struct ph_batches {
     /* the maker's */
-    struct ph__window window;
-    size_t batch_size;
-    uint64_t num_rows; /* given out so far */
+    const struct ph_encoder *encoder;
+    struct ph__rank_rows rows;
     /* shared */
     struct slot *slots;
     size_t num_slots;
@@ -53,32 +51,16 @@ struct ph_batches {
 
 /* ---- making -------------------------------------------------------------------------------------------- */
 
-static ph_status fail_without_rows(const struct ph_batches *batches)
-{
-    const struct ph__window *window = &batches->window;
-    uint64_t num_rows = window->is_prepared ? ph__prepared_set_manifest(window->prepared.set)->num_rows
-                                            : window->source.num_rows;
-    if (num_rows == 0)
-        return ph_fail(PH_ERROR_DATA, "%s: has no rows", window->path);
-    return ph_fail(PH_ERROR_DATA, "%s: none of its %" PRIu64 " rows takes part: data.negative_rate is %g",
-        window->path, num_rows, window->negative_rate);
-}
-
 static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
 {
-    struct ph__window *window = &batches->window;
-    const uint32_t *const *rows;
-    size_t num_rows;
-    PH_TRY(ph__window_take(window, batches->batch_size, &rows, &num_rows));
-    slot->is_end = num_rows == 0;
-    if (slot->is_end && batches->num_rows == 0)
-        return fail_without_rows(batches);
+    struct ph__rank_batch part;
+    PH_TRY(ph__rank_rows_next(&batches->rows, &part));
+    slot->is_end = part.num_global == 0;
     if (slot->is_end)
         return PH_OK;
-    PH_TRY(ph__batch_buffer_fill(&slot->buffer, window->encoder, rows, num_rows, batches->num_rows));
-    batches->num_rows += num_rows;
-    ph__window_tell(window, &slot->position);
-    slot->position.words[PH_POSITION_WORDS - 1] = batches->num_rows;
+    PH_TRY(ph__batch_buffer_fill(&slot->buffer, batches->encoder, part.rows, part.num_rows, part.first));
+    slot->buffer.batch.num_global_samples = part.num_global;
+    ph__rank_rows_tell(&batches->rows, &slot->position);
     return PH_OK;
 }
 
@@ -88,8 +70,8 @@ static bool make(struct ph_batches *batches, struct slot *slot)
     slot->status = fill_slot(batches, slot);
     if (slot->status != PH_OK)
         snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
-    slot->num_bad_rows = batches->window.source.num_bad_rows;
-    snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", batches->window.source.first_bad_row);
+    slot->num_bad_rows = ph__rank_rows_num_bad(&batches->rows);
+    snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", ph__rank_rows_first_bad(&batches->rows));
     return slot->status == PH_OK && !slot->is_end;
 }
 
@@ -145,16 +127,14 @@ static ph_status open_batches(const struct ph_encoder *encoder, const char *path
         free(slots);
         return ph_fail(PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->num_prefetched + 1);
     }
-    batches->batch_size = options->batch_size;
+    batches->encoder = encoder;
     batches->slots = slots;
     batches->num_slots = options->num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
-    ph_status status = ph__window_open(&batches->window, encoder, path, dataset, options);
-    if (status == PH_OK && options->start != NULL) {
+    ph_status status = ph__rank_rows_open(&batches->rows, encoder, path, dataset, options);
+    if (status == PH_OK && options->start != NULL)
         batches->position = *options->start;
-        batches->num_rows = options->start->words[PH_POSITION_WORDS - 1];
-    }
     if (status == PH_OK && options->num_prefetched > 0)
         status = start(batches);
     if (status != PH_OK) {
@@ -188,7 +168,7 @@ void ph_batches_close(struct ph_batches *batches)
         pthread_mutex_unlock(&batches->lock);
         pthread_join(batches->thread, NULL);
     }
-    ph__window_close(&batches->window);
+    ph__rank_rows_close(&batches->rows);
     for (size_t i = 0; i < batches->num_slots; i++)
         ph__batch_buffer_fini(&batches->slots[i].buffer);
     free(batches->slots);

@@ -274,6 +274,17 @@ static const struct ph_option data_options[] = {
         .min = 65536,
         .max = 1e12,
         .help = "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole."},
+    {.key = "shuffle_lanes",
+        .type = PH_OPTION_INTEGER,
+        .offset = DATA(shuffle_lanes),
+        .default_text = "1",
+        .min = 1,
+        .max = 65536,
+        .help = "Of prepared data: its blocks are dealt anew every epoch to so many lanes, each shuffled "
+                "within its share of "
+                "data.shuffle_bytes, and a batch takes as much from each. As many lanes as ranks, or a "
+                "multiple: each rank decodes only its own. The order of the rows depends on the lanes, not "
+                "on the ranks."},
     {.key = "prefetch",
         .type = PH_OPTION_INTEGER,
         .offset = DATA(num_prefetched),
@@ -318,6 +329,7 @@ ph_status ph__data_settings_compare(
         after.negative_rate = before.negative_rate;
         after.is_shuffled = before.is_shuffled;
         after.shuffle_bytes = before.shuffle_bytes;
+        after.shuffle_lanes = before.shuffle_lanes;
         status = ph__config_compare(&kept, &now, 1, rule);
     }
     ph__arena_fini(&arena);

@@ -91,7 +91,7 @@ struct ph_data_settings {
     int64_t max_bad_rows;
     double negative_rate;
     bool is_shuffled;
-    int64_t shuffle_bytes;
+    int64_t shuffle_bytes, shuffle_lanes;
     int64_t num_prefetched;
 };
 

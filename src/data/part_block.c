@@ -262,6 +262,16 @@ ph_status ph__block_decode(
     return PH_OK;
 }
 
+ph_status ph__block_decode_labels(
+    const struct ph__block_decoder *decoder, const struct ph__block *block, uint32_t *labels_out)
+{
+    const struct decoding decoding = {.layout = decoder->layout,
+        .block = block,
+        .streams = (const struct ph__stream *)(const void *)block->bytes};
+    PH_TRY(check_directory(&decoding));
+    return decode_values(&decoding, 0, 0, block->num_rows, decoder->layout->limits[0], labels_out);
+}
+
 void ph__block_decoder_fini(struct ph__block_decoder *decoder)
 {
     free(decoder->cursors);

@@ -54,6 +54,10 @@ struct ph__block_decoder {
 /* Appends the block's rows to `rows`. PH_ERROR_DATA saying only what is wrong: the caller knows file and block. */
 ph_status ph__block_decode(
     struct ph__block_decoder *decoder, const struct ph__block *block, struct ph__rows *rows);
+/* The first word of each row alone, its first label: labels_out (num_rows). As ph__block_decode, but what is wrong with
+ * other streams is not noticed. */
+ph_status ph__block_decode_labels(
+    const struct ph__block_decoder *decoder, const struct ph__block *block, uint32_t *labels_out);
 void ph__block_decoder_fini(struct ph__block_decoder *decoder);
 
 #endif

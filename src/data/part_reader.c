@@ -177,19 +177,35 @@ static ph_status check_block(struct ph__part_reader *reader, size_t block)
     return PH_OK;
 }
 
-ph_status ph__part_reader_decode(
-    struct ph__part_reader *reader, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows)
+static struct ph__block content_of(const struct ph__part_reader *reader, size_t block)
 {
     const struct ph__part_entry *entry = &reader->entries[block];
-    PH_TRY(check_block(reader, block));
-    const struct ph__block content = {.bytes = reader->map.bytes + entry->offset,
+    return (struct ph__block){.bytes = reader->map.bytes + entry->offset,
         .num_bytes = entry->num_bytes,
         .num_rows = entry->num_rows,
         .num_words = (size_t)entry->num_words};
-    ph_status status = ph__block_decode(decoder, &content, rows);
-    if (status != PH_OK)
-        return ph_fail(status, "%s: block %zu: %s", reader->path, block, ph_error_text());
-    return PH_OK;
+}
+
+static ph_status name_block(const struct ph__part_reader *reader, size_t block, ph_status status)
+{
+    if (status == PH_OK)
+        return PH_OK;
+    return ph_fail(status, "%s: block %zu: %s", reader->path, block, ph_error_text());
+}
+
+ph_status ph__part_reader_decode(
+    struct ph__part_reader *reader, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows)
+{
+    PH_TRY(check_block(reader, block));
+    const struct ph__block content = content_of(reader, block);
+    return name_block(reader, block, ph__block_decode(decoder, &content, rows));
+}
+
+ph_status ph__part_reader_decode_labels(const struct ph__part_reader *reader, size_t block,
+    const struct ph__block_decoder *decoder, uint32_t *labels_out)
+{
+    const struct ph__block content = content_of(reader, block);
+    return name_block(reader, block, ph__block_decode_labels(decoder, &content, labels_out));
 }
 
 void ph__part_reader_expect(const struct ph__part_reader *reader, size_t block)

@@ -26,6 +26,11 @@ const struct ph__part_entry *ph__part_reader_entries(const struct ph__part_reade
 ph_status ph__part_reader_decode(
     struct ph__part_reader *reader, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows);
 
+/* Only the first label of each row, as the word that it is: labels_out (the block's rows). The checksum, which would need
+ * all of the block's bytes, is left to ph__part_reader_decode. */
+ph_status ph__part_reader_decode_labels(const struct ph__part_reader *reader, size_t block,
+    const struct ph__block_decoder *decoder, uint32_t *labels_out);
+
 /* Tells the system that the block will be wanted soon. */
 void ph__part_reader_expect(const struct ph__part_reader *reader, size_t block);
 

@@ -152,6 +152,13 @@ ph_status ph__prepared_set_decode(
     return ph__part_reader_decode(set->parts[found->part], found->block, decoder, rows);
 }
 
+ph_status ph__prepared_set_decode_labels(const struct ph__prepared_set *set, size_t block,
+    const struct ph__block_decoder *decoder, uint32_t *labels_out)
+{
+    const struct ph__set_block *found = &set->blocks[block];
+    return ph__part_reader_decode_labels(set->parts[found->part], found->block, decoder, labels_out);
+}
+
 void ph__prepared_set_expect(const struct ph__prepared_set *set, size_t block)
 {
     ph__part_reader_expect(set->parts[set->blocks[block].part], set->blocks[block].block);

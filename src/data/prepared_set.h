@@ -32,6 +32,9 @@ const struct ph__set_block *ph__prepared_set_block(const struct ph__prepared_set
 /* Appends the block's rows to `rows`. PH_ERROR_DATA naming file and block. */
 ph_status ph__prepared_set_decode(
     struct ph__prepared_set *set, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows);
+/* labels_out (the block's rows): the first label of each, as a word. */
+ph_status ph__prepared_set_decode_labels(const struct ph__prepared_set *set, size_t block,
+    const struct ph__block_decoder *decoder, uint32_t *labels_out);
 void ph__prepared_set_expect(const struct ph__prepared_set *set, size_t block); /* it will be wanted soon */
 
 #endif

@@ -57,47 +57,103 @@ ph_status ph__prepared_source_open(struct ph__prepared_source *source, const str
     *source = (struct ph__prepared_source){.window_bytes = window_bytes};
     PH_TRY(ph__prepared_set_open(folder, encoder, &source->set));
     source->decoder.layout = ph__prepared_set_layout(source->set);
+    source->end = ph__prepared_set_num_blocks(source->set);
     return make_order(source, seed, epoch);
+}
+
+void ph__prepared_source_view(struct ph__prepared_source *view, const struct ph__prepared_source *of,
+    size_t first, size_t end, size_t window_bytes)
+{
+    *view = (struct ph__prepared_source){.set = of->set,
+        .decoder.layout = of->decoder.layout,
+        .order = of->order,
+        .kept = of->kept,
+        .is_view = true,
+        .next = first,
+        .end = end,
+        .window_bytes = window_bytes};
 }
 
 void ph__prepared_source_close(struct ph__prepared_source *source)
 {
     ph__block_decoder_fini(&source->decoder);
-    ph__prepared_set_close(source->set);
-    free(source->order);
+    if (!source->is_view) {
+        ph__prepared_set_close(source->set);
+        free(source->order);
+        free(source->kept);
+    }
     memset(source, 0, sizeof *source);
+}
+
+/* ---- rows that take part --------------------------------------------------------------------------------- */
+
+static ph_status count_block(
+    struct ph__prepared_source *source, const struct ph__negatives *negatives, size_t block)
+{
+    uint32_t labels[PH_BLOCK_MAX_ROWS];
+    const struct ph__set_block *counted = ph__prepared_set_block(source->set, block);
+    PH_TRY(ph__prepared_set_decode_labels(source->set, block, &source->decoder, labels));
+    for (size_t i = 0; i < counted->num_rows; i++)
+        source->kept[block] += ph__negatives_keep(negatives, labels[i], counted->first_row + i);
+    return PH_OK;
+}
+
+ph_status ph__prepared_source_count(struct ph__prepared_source *source, const struct ph__negatives *negatives)
+{
+    size_t num_blocks = ph__prepared_set_num_blocks(source->set);
+    if (ph__negatives_are_all_kept(negatives))
+        return PH_OK;
+    source->kept = calloc(num_blocks + 1, sizeof *source->kept);
+    if (source->kept == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to count the rows of %zu blocks", num_blocks);
+    for (size_t block = 0; block < num_blocks; block++)
+        PH_TRY(count_block(source, negatives, block));
+    return PH_OK;
+}
+
+uint64_t ph__prepared_source_num_kept(const struct ph__prepared_source *source, size_t first, size_t end)
+{
+    uint64_t num_kept = 0;
+    for (size_t place = first; place < end; place++) {
+        size_t block = source->order[place];
+        num_kept +=
+            source->kept != NULL ? source->kept[block] : ph__prepared_set_block(source->set, block)->num_rows;
+    }
+    return num_kept;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------------------- */
 
-bool ph__prepared_source_fits(const struct ph__prepared_source *source, const struct ph__rows *rows)
+void ph__prepared_source_choose(struct ph__prepared_source *source)
 {
-    if (source->next == ph__prepared_set_num_blocks(source->set))
-        return false;
-    if (rows->num_rows == 0)
-        return true;
-    const struct ph__set_block *block = ph__prepared_set_block(source->set, source->order[source->next]);
-    uint64_t num_rows = rows->num_rows + (uint64_t)block->num_rows;
-    return num_rows <= UINT32_MAX &&
-           ph__rows_bytes(num_rows, ph__rows_num_words(rows) + block->num_words) <= source->window_bytes;
+    uint64_t num_rows = 0, num_words = 0;
+    for (; source->next < source->end; source->next++) {
+        const struct ph__set_block *block = ph__prepared_set_block(source->set, source->order[source->next]);
+        bool is_first = num_rows == 0;
+        num_rows += block->num_rows;
+        num_words += block->num_words;
+        if (!is_first &&
+            (num_rows > UINT32_MAX || ph__rows_bytes(num_rows, num_words) > source->window_bytes))
+            return;
+    }
 }
 
-ph_status ph__prepared_source_next(
-    struct ph__prepared_source *source, struct ph__rows *rows, uint64_t *first_row_out)
+ph_status ph__prepared_source_read(
+    struct ph__prepared_source *source, size_t place, struct ph__rows *rows, uint64_t *first_row_out)
 {
-    size_t block = source->order[source->next++];
-    if (source->next < ph__prepared_set_num_blocks(source->set))
-        ph__prepared_set_expect(source->set, source->order[source->next]);
+    size_t block = source->order[place];
+    if (place + 1 < source->end)
+        ph__prepared_set_expect(source->set, source->order[place + 1]);
     *first_row_out = ph__prepared_set_block(source->set, block)->first_row;
+    source->num_decoded++;
     return ph__prepared_set_decode(source->set, block, &source->decoder, rows);
 }
 
 ph_status ph__prepared_source_seek(struct ph__prepared_source *source, uint64_t next)
 {
-    if (next > ph__prepared_set_num_blocks(source->set))
+    if (next > source->end)
         return ph_fail(PH_ERROR_DATA,
-            "the prepared data has %zu blocks, fewer than the %" PRIu64 " that were read",
-            ph__prepared_set_num_blocks(source->set), next);
+            "the prepared data has %zu blocks, fewer than the %" PRIu64 " that were read", source->end, next);
     source->next = (size_t)next;
     return PH_OK;
 }

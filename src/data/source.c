@@ -180,6 +180,7 @@ static ph_status fetch(struct ph__source *source, bool *is_end_out)
 
 static ph_status encode(struct ph__source *source, struct ph__rows *rows)
 {
+    source->num_encoded++;
     PH_TRY(ph__row_begin(&source->row, rows));
     PH_TRY(source->format->encode(source));
     return ph__row_commit(&source->row);
@@ -243,4 +244,26 @@ ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool
             return status;
         PH_TRY(refuse_row(source));
     }
+}
+
+ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *num_skipped_out)
+{
+    uint64_t num_skipped = 0;
+    for (bool is_end = false; num_skipped < count; num_skipped++) {
+        PH_TRY(fetch(source, &is_end));
+        if (is_end)
+            break;
+        source->num_rows++;
+    }
+    *num_skipped_out = num_skipped;
+    return PH_OK;
+}
+
+ph_status ph__source_return(struct ph__source *source, const struct ph__source_position *position)
+{
+    close_file(source);
+    source->file = (size_t)position->file;
+    source->num_rows = position->num_rows;
+    source->num_bad_rows = position->num_bad_rows;
+    return open_file(source, position);
 }

@@ -64,6 +64,7 @@ struct ph__source {
     bool is_uncounted; /* the lines before the start are not known */
     struct ph__row_encoder row;
     uint64_t num_rows, num_bad_rows;
+    uint64_t num_encoded; /* rows that were encoded so far, bad ones included: what the pass has cost */
     char first_bad_row
         [512]; /* its place and what was wrong with it; "": none. Of an uncounted start without the
                                     line, unless it has ended the reading: that would take reading all before it */
@@ -80,6 +81,10 @@ void ph__source_close(struct ph__source *source);
 
 /* Encodes the next good row behind those in `rows` (with a fit: nothing is appended); *is_end_out when there was none. */
 ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool *is_end_out);
+/* Goes over so many rows without encoding them, fewer only at the end; bad ones are not noticed, and count as good. */
+ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *num_skipped_out);
+/* Goes back to where the source once stood. */
+ph_status ph__source_return(struct ph__source *source, const struct ph__source_position *position);
 void ph__source_tell(const struct ph__source *source, struct ph__source_position *position_out);
 
 /* The file being read, or the last one. */

@@ -162,6 +162,7 @@ struct ph_train_job ph_config_job(const struct ph_config *config)
         .test_path = config->data.test,
         .is_shuffled = config->data.is_shuffled,
         .shuffle_bytes = (size_t)config->data.shuffle_bytes,
+        .shuffle_lanes = (size_t)config->data.shuffle_lanes,
         .num_prefetched = (size_t)config->data.num_prefetched,
         .negative_rate = config->data.negative_rate,
         .max_bad_rows = (uint64_t)config->data.max_bad_rows,

@@ -130,6 +130,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .batch_size = (size_t)job->train->batch_size,
         .is_shuffled = job->is_shuffled,
         .shuffle_bytes = job->shuffle_bytes,
+        .shuffle_lanes = job->shuffle_lanes,
         .seed = job->seed,
         .epoch = trainer->epoch,
         .num_prefetched = job->num_prefetched,

@@ -12,6 +12,7 @@
 #define FORMAT "phloem.resume"
 #define VERSION "3"
 #define ROW_FORMAT_KEY "row_format" /* of the metadata; files of older libraries lack it, and are of fp32 */
+#define LANES_KEY "shuffle_lanes"   /* of the metadata; files of older libraries lack it, and are of one */
 #define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
@@ -107,6 +108,12 @@ static const char *row_format_of(const struct ph__trainer *trainer)
     return ph_row_format_name((enum ph_row_format)trainer->job->train->row_format);
 }
 
+static void write_lanes(const struct ph__trainer *trainer, char text_out[24])
+{
+    const size_t lanes = trainer->job->shuffle_lanes;
+    snprintf(text_out, 24, "%zu", lanes > 1 ? lanes : 1);
+}
+
 static struct job describe_job(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -174,14 +181,15 @@ static ph_status write_list(
     const char *path, const struct ph__trainer *trainer, const struct ph__tensor_list *list)
 {
     struct job job = describe_job(trainer);
-    char *job_text = NULL, *carried_text = NULL;
+    char *job_text = NULL, *carried_text = NULL, lanes[24];
+    write_lanes(trainer, lanes);
     ph_status status = fields_text(job_fields, sizeof job_fields / sizeof *job_fields, &job, &job_text);
     if (status == PH_OK)
         status = fields_text(
             carried_fields, sizeof carried_fields / sizeof *carried_fields, trainer, &carried_text);
     if (status == PH_OK) {
         const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
-            row_format_of(trainer), "job", job_text, "carried", carried_text, NULL};
+            row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text, NULL};
         status = ph__safetensors_write(path, list->count, list->tensors, metadata);
     }
     free(job_text);
@@ -263,6 +271,17 @@ static ph_status check_row_format(
         row_format_of(trainer));
 }
 
+static ph_status check_lanes(
+    const char *path, const struct ph_safetensors *file, const struct ph__trainer *trainer)
+{
+    const char *written = ph__safetensors_metadata(file, LANES_KEY);
+    char lanes[24];
+    write_lanes(trainer, lanes);
+    if (strcmp(written != NULL ? written : "1", lanes) == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another order of the rows", path);
+}
+
 static ph_status read_header(const char *path, const struct ph_safetensors *file, struct ph__trainer *read)
 {
     struct job was, is = describe_job(read);
@@ -270,6 +289,7 @@ static ph_status read_header(const char *path, const struct ph_safetensors *file
     PH_TRY(read_fields(path, file, "job", job_fields, sizeof job_fields / sizeof *job_fields, &was));
     PH_TRY(check_job(path, &was, &is));
     PH_TRY(check_row_format(path, file, read));
+    PH_TRY(check_lanes(path, file, read));
     PH_TRY(read_fields(
         path, file, "carried", carried_fields, sizeof carried_fields / sizeof *carried_fields, read));
     if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)

@@ -39,6 +39,7 @@ static inline void fixture_init(struct fixture *fixture, const char *train)
         .encoding = PH_ENCODING_VOCABULARY,
         .min_count = 1,
         .negative_rate = 1,
+        .shuffle_lanes = 1,
         .fields.items = fixture->fields,
     };
 }
