@@ -52,6 +52,7 @@ struct ph_dim {
 /* Where a model is spread over ranks: */
 #define PH_SYMBOL_GLOBAL_BATCH 3u /* G, samples of all ranks together */
 #define PH_SYMBOL_REQUESTS 4u     /* R, ids that this rank's shards are asked for */
+#define PH_SYMBOL_GLOBAL_IDS 5u   /* M, ids of all ranks' samples together */
 
 struct ph_type {
     enum ph_kind kind;

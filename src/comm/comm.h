@@ -70,7 +70,7 @@ ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_ca
 /* Moves everything in flight on as far as it goes without waiting. Cheap when nothing is. */
 ph_status ph__comm_progress(struct ph_comm *comm);
 /* Returns when the operation is done: PH_ERROR_PEER when a rank has ended or timeout_seconds have passed, naming the rank
- * and the operation; what another rank has failed with (ph_comm_fail). */
+ * and the operation; what another rank has failed with (ph_comm_fail). One that has been waited for may be again. */
 ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket);
 /* Start and wait in one: for what is done once. */
 ph_status ph__comm_barrier(struct ph_comm *comm);

@@ -145,6 +145,23 @@ void ph__wire_unpack(const struct ph_kernels *kernels, enum ph_wire wire, size_t
     read_rows(kernels, wire, rows, columns, bytes, numbers_out, stride, unpack_row);
 }
 
+void ph__wire_unpack_rows(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
+    const void *bytes, size_t first, size_t count, ph_real *numbers_out)
+{
+    const size_t row_bytes = columns * number_bytes(wire);
+    const unsigned char *from = (const unsigned char *)bytes + first * row_bytes;
+    const unsigned char *scales = (const unsigned char *)bytes + rows * row_bytes + first * sizeof(float);
+    if (wire != PH_WIRE_INT8) {
+        ph__wire_unpack(kernels, wire, count, columns, from, numbers_out, columns);
+        return;
+    }
+    for (size_t row = 0; row < count; row++) {
+        float scale;
+        memcpy(&scale, scales + row * sizeof scale, sizeof scale);
+        unpack_row(kernels, wire, columns, from + row * row_bytes, scale, numbers_out + row * columns);
+    }
+}
+
 void ph__wire_add(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers, size_t stride)
 {

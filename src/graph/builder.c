@@ -24,6 +24,8 @@ ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
     graph->symbols[PH_SYMBOL_GLOBAL_BATCH] =
         (struct ph_symbol){"global_batch", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX};
     graph->symbols[PH_SYMBOL_REQUESTS] = (struct ph_symbol){"requests", PH_SYMBOL_REQUESTS, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_GLOBAL_IDS] =
+        (struct ph_symbol){"global_ids", PH_SYMBOL_GLOBAL_IDS, 1, SIZE_MAX};
     graph->num_symbols = PH_NUM_BATCH_SYMBOLS;
     graph->entries[0] = "forward";
     graph->num_entries = 1;

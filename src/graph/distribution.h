@@ -2,7 +2,7 @@
  *
  * Each rank has some rows and columns of the tables, and all samples of a step's global batch whose ids lie there are its
  * *requests*: they are brought together before the batch is bound, and the program looks them up like a batch of its own.
- * A distribution (shard/distribution.h makes one) rewrites what a model has built and binds batches so. */
+ * A distribution (shard/plan_distribution.h makes one) rewrites what a model has built and binds batches so. */
 #ifndef PH_GRAPH_DISTRIBUTION_H
 #define PH_GRAPH_DISTRIBUTION_H
 
@@ -12,7 +12,8 @@
  * global batch and stream s, a stream being some rows' share of a feature, are
  * ids[offsets[s * num_samples + b] .. offsets[s * num_samples + b + 1]), counted as the whole feature counts them. */
 struct ph_requests {
-    size_t num_samples; /* of the global batch */
+    size_t num_samples;    /* of the global batch */
+    size_t num_global_ids; /* of all its samples */
     size_t num_streams;
     size_t num_ids;
     const uint32_t *offsets; /* (num_streams * num_samples + 1) */

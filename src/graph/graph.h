@@ -7,9 +7,9 @@
 #include "graph/op.h"
 
 #define PH_NO_NODE UINT32_MAX
-#define PH_NUM_BATCH_SYMBOLS (PH_SYMBOL_REQUESTS + 1) /* those that come with the batch, and 0 */
-#define PH_MAX_OPERANDS 64                            /* inputs, and outputs, of one node */
-#define PH_MAX_SYMBOLS 256                            /* a looked-up history takes three */
+#define PH_NUM_BATCH_SYMBOLS (PH_SYMBOL_GLOBAL_IDS + 1) /* those that come with the batch, and 0 */
+#define PH_MAX_OPERANDS 64                              /* inputs, and outputs, of one node */
+#define PH_MAX_SYMBOLS 256                              /* a looked-up history takes three */
 #define PH_MAX_ENTRIES 8
 
 enum ph_storage {

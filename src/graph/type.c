@@ -81,7 +81,7 @@ size_t ph__type_index_elements(const struct ph_type *type, const struct ph_shape
 /* "B", "N", and of dimensions that operators have added "U1", "U2": two histories are not of one length. */
 static void name_symbol(uint32_t symbol, char name[16])
 {
-    static const char of_batch[] = {' ', 'B', 'N', 'G', 'R'};
+    static const char of_batch[] = {' ', 'B', 'N', 'G', 'R', 'M'};
     if (symbol < PH_NUM_BATCH_SYMBOLS)
         snprintf(name, 16, "%c", of_batch[symbol]);
     else

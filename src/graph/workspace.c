@@ -104,7 +104,8 @@ ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, 
 {
     const struct ph_graph *graph = &executor->program->graph;
     const uint64_t capacities[PH_NUM_BATCH_SYMBOLS] = {1, batch_size, num_ids,
-        requests != NULL ? requests->num_samples : 0, requests != NULL ? requests->num_ids : 0};
+        requests != NULL ? requests->num_samples : 0, requests != NULL ? requests->num_ids : 0,
+        requests != NULL ? requests->num_global_ids : 0};
     struct ph_workspace *workspace = calloc(1, sizeof *workspace);
     if (workspace == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
@@ -230,6 +231,7 @@ static void bind_requests(struct ph_workspace *workspace, const struct ph_reques
 {
     workspace->extents[PH_SYMBOL_GLOBAL_BATCH] = requests->num_samples;
     workspace->extents[PH_SYMBOL_REQUESTS] = requests->num_ids;
+    workspace->extents[PH_SYMBOL_GLOBAL_IDS] = requests->num_global_ids;
     bind_input(workspace, PH_INPUT_REQUESTED_IDS, requests->ids, requests->offsets);
     bind_input(workspace, PH_INPUT_REQUESTED_WEIGHTS, requests->weights, NULL);
 }
@@ -254,7 +256,7 @@ ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_bat
     PH_TRY(check_requests(graph_of(workspace), requests));
     requests = requests != NULL ? requests : &none;
     PH_TRY(grow(workspace, (const uint64_t[PH_NUM_BATCH_SYMBOLS]){1, batch->num_samples, batch->num_ids,
-                               requests->num_samples, requests->num_ids}));
+                               requests->num_samples, requests->num_ids, requests->num_global_ids}));
     bind_batch(workspace, batch);
     bind_requests(workspace, requests);
     workspace->run = (struct ph_run){.seed = seed, .step = step, .first_sample = batch->first_sample};

@@ -1,0 +1,166 @@
+/* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all, in three exchanges: how many rows, which, and the rows. */
+#include "shard/gather_rows.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { FIRST_CHANNEL = 6144, COUNTS = 0, SLOTS, ROWS, NUM_CHANNELS };
+
+struct gather_attributes {
+    struct ph_sharding *sharding;
+    uint32_t channel;
+};
+
+static ph_status gather_infer(struct ph_infer *infer)
+{
+    const struct ph_type *rows = &infer->inputs[0];
+    if (rows->kind != PH_SPARSE_ROWS)
+        return ph__infer_fail(infer, "sparse rows");
+    const size_t limit = infer->builder->graph.symbols[rows->dims[0].symbol].limit;
+    const uint32_t symbol = ph__builder_symbol(infer->builder, "gathered", PH_SYMBOL_GLOBAL_IDS, 1, limit);
+    infer->outputs[0] = *rows;
+    infer->outputs[0].dims[0] = ph__dim_of(1, symbol);
+    return ph_builder_status(infer->builder);
+}
+
+static void gather_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const double rows = (double)call->outputs[0].shape.dims[0], dim = (double)call->outputs[0].shape.dims[1];
+    *cost_out = (struct ph_cost){
+        .flops = rows * dim, .bytes = rows * (2 * dim * sizeof(ph_real) + 2 * sizeof(uint32_t))};
+}
+
+/* What comes from the ranks, one behind the other. */
+struct gathered {
+    uint64_t *counts, *bytes; /* by rank */
+    size_t *next;             /* by rank: its first row that is not merged yet, of all */
+    size_t *ends;             /* by rank */
+    uint32_t *slots;
+    ph_real *rows;
+};
+
+static size_t ranks_bytes(size_t world_size)
+{
+    return ph__size_align(world_size * (2 * sizeof(uint64_t) + 2 * sizeof(size_t)));
+}
+
+/* No rank has more rows than ids. */
+static size_t gather_scratch_bytes(const struct ph_call *call)
+{
+    const struct gather_attributes *attributes = call->attributes;
+    const size_t most = (size_t)call->extents[PH_SYMBOL_GLOBAL_IDS];
+    return ranks_bytes(attributes->sharding->world_size) + ph__size_align(most * sizeof(uint32_t)) +
+           most * call->outputs[0].shape.dims[1] * sizeof(ph_real);
+}
+
+static struct gathered lay_out(const struct ph_call *call, size_t world_size)
+{
+    struct gathered gathered = {.counts = call->scratch};
+    gathered.bytes = gathered.counts + world_size;
+    gathered.next = (size_t *)(gathered.bytes + world_size);
+    gathered.ends = gathered.next + world_size;
+    gathered.slots = (void *)((char *)call->scratch + ranks_bytes(world_size));
+    gathered.rows = (void *)((char *)gathered.slots +
+                             ph__size_align((size_t)call->extents[PH_SYMBOL_GLOBAL_IDS] * sizeof(uint32_t)));
+    return gathered;
+}
+
+static ph_status gather(struct ph_comm *comm, uint32_t channel, const char *what, const void *data,
+    const uint64_t *bytes, void *all)
+{
+    const struct ph_comm_call named = {channel, what};
+    uint64_t ticket;
+    PH_TRY(ph__comm_all_gather_start(comm, &named, ph__comm_world(comm), data, bytes, all, &ticket));
+    return ph__comm_wait(comm, ticket);
+}
+
+static ph_status gather_counts(
+    const struct gather_attributes *attributes, uint64_t own, struct gathered *gathered)
+{
+    const struct ph_sharding *sharding = attributes->sharding;
+    size_t end = 0;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        gathered->bytes[rank] = sizeof own;
+    PH_TRY(gather(sharding->comm, attributes->channel + COUNTS, "numbers of rows", &own, gathered->bytes,
+        gathered->counts));
+    for (size_t rank = 0; rank < sharding->world_size; rank++) {
+        gathered->next[rank] = end;
+        end += (size_t)gathered->counts[rank];
+        gathered->ends[rank] = end;
+    }
+    return PH_OK;
+}
+
+static ph_status gather_items(const struct gather_attributes *attributes, uint32_t part, const char *what,
+    size_t item_bytes, const void *items, struct gathered *gathered, void *all)
+{
+    const struct ph_sharding *sharding = attributes->sharding;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        gathered->bytes[rank] = gathered->counts[rank] * item_bytes;
+    return gather(sharding->comm, attributes->channel + part, what, items, gathered->bytes, all);
+}
+
+/* The least slot that is not merged yet, of any rank; UINT32_MAX: all are. */
+static uint32_t least_slot(const struct gathered *gathered, size_t world_size)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t rank = 0; rank < world_size; rank++)
+        if (gathered->next[rank] < gathered->ends[rank] && gathered->slots[gathered->next[rank]] < least)
+            least = gathered->slots[gathered->next[rank]];
+    return least;
+}
+
+static size_t merge(const struct ph_call *call, struct gathered *gathered, size_t world_size)
+{
+    const struct ph_operand *output = &call->outputs[0];
+    const size_t dim = output->shape.dims[1];
+    size_t count = 0;
+    for (uint32_t slot; (slot = least_slot(gathered, world_size)) != UINT32_MAX; count++) {
+        ph_real *sum = (ph_real *)output->data + count * dim;
+        bool is_first = true;
+        for (size_t rank = 0; rank < world_size; rank++) {
+            if (gathered->next[rank] == gathered->ends[rank] || gathered->slots[gathered->next[rank]] != slot)
+                continue;
+            const ph_real *row = gathered->rows + gathered->next[rank]++ * dim;
+            if (is_first)
+                memcpy(sum, row, dim * sizeof *sum);
+            else
+                call->backend->kernels->add(dim, sum, row, sum);
+            is_first = false;
+        }
+        output->index[count] = slot;
+    }
+    return count;
+}
+
+static ph_status gather_run(struct ph_call *call)
+{
+    const struct gather_attributes *attributes = call->attributes;
+    const struct ph_operand *own = &call->inputs[0];
+    const size_t world_size = attributes->sharding->world_size;
+    struct gathered gathered = lay_out(call, world_size);
+    PH_TRY(gather_counts(attributes, own->shape.dims[0], &gathered));
+    PH_TRY(gather_items(
+        attributes, SLOTS, "touched rows", sizeof(uint32_t), own->index, &gathered, gathered.slots));
+    PH_TRY(gather_items(attributes, ROWS, "gradients of rows", own->shape.dims[1] * sizeof(ph_real),
+        own->data, &gathered, gathered.rows));
+    call->extents[call->outputs[0].type->dims[0].symbol] = merge(call, &gathered, world_size);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_gather_rows = {
+    .name = "gather_rows",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = gather_infer,
+    .cost = gather_cost,
+    .scratch_bytes = gather_scratch_bytes,
+    .run = gather_run,
+};
+
+ph_value ph__gather_rows(
+    struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows, size_t index)
+{
+    const struct gather_attributes attributes = {sharding, (uint32_t)(FIRST_CHANNEL + NUM_CHANNELS * index)};
+    return ph__emit1(builder, &ph__op_gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);
+}

@@ -1,0 +1,130 @@
+/* global_mean: means l_r over t_r, of all ranks r, become one: loss = sum_r l_r t_r / T, T = sum_r t_r, summed in the order of
+ * the ranks; 0 where T is. Its gradient by this rank's l_r is t_r / T.
+ *
+ * inputs: l_r, t_r (host scalars: loss, and the weight that it is a mean over); outputs: loss, T. */
+#include "shard/global_loss.h"
+
+#include <stdlib.h>
+
+enum { CHANNEL = 4 };
+enum { LOSS, TOTAL, NUM_VALUES };
+
+struct mean_attributes {
+    struct ph_sharding *sharding;
+};
+
+static struct ph_sharding *sharding_of(const struct ph_call *call)
+{
+    return ((const struct mean_attributes *)call->attributes)->sharding;
+}
+
+static ph_status mean_infer(struct ph_infer *infer)
+{
+    infer->outputs[LOSS] = ph__scalar_type();
+    infer->outputs[TOTAL] = ph__scalar_type();
+    return PH_OK;
+}
+
+static void mean_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    (void)call;
+    *cost_out = (struct ph_cost){.flops = 2, .bytes = 4 * sizeof(double)};
+}
+
+/* Of each rank its loss and total, and the bytes that it sends. */
+static size_t mean_scratch_bytes(const struct ph_call *call)
+{
+    return sharding_of(call)->world_size * (NUM_VALUES * sizeof(double) + sizeof(uint64_t));
+}
+
+static ph_status mean_run(struct ph_call *call)
+{
+    static const struct ph_comm_call named = {CHANNEL, "loss"};
+    struct ph_sharding *sharding = sharding_of(call);
+    const double own[NUM_VALUES] = {*call->inputs[LOSS].scalar, *call->inputs[TOTAL].scalar};
+    double *all = call->scratch, sum = 0, total = 0;
+    uint64_t *bytes = (uint64_t *)(all + NUM_VALUES * sharding->world_size), ticket;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        bytes[rank] = sizeof own;
+    PH_TRY(ph__comm_all_gather_start(
+        sharding->comm, &named, ph__comm_world(sharding->comm), own, bytes, all, &ticket));
+    PH_TRY(ph__comm_wait(sharding->comm, ticket));
+    for (size_t rank = 0; rank < sharding->world_size; rank++) {
+        sum += all[NUM_VALUES * rank + LOSS] * all[NUM_VALUES * rank + TOTAL];
+        total += all[NUM_VALUES * rank + TOTAL];
+    }
+    *call->outputs[LOSS].scalar = total > 0 ? sum / total : 0;
+    *call->outputs[TOTAL].scalar = total;
+    return PH_OK;
+}
+
+static void mean_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    const ph_value inputs[] = {gradient->output_gradients[LOSS], node.inputs[TOTAL], node.outputs[TOTAL]};
+    gradient->input_gradients[LOSS] =
+        ph__emit1(gradient->builder, &ph__op_global_mean_backward, NULL, NULL, 0, 3, inputs);
+}
+
+const struct ph_op ph__op_global_mean = {
+    .name = "global_mean",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_MIXES_SAMPLES,
+    .infer = mean_infer,
+    .gradient = mean_gradient,
+    .cost = mean_cost,
+    .scratch_bytes = mean_scratch_bytes,
+    .run = mean_run,
+};
+
+/* inputs: gradient, t_r, T; output: gradient t_r / T */
+static ph_status backward_infer(struct ph_infer *infer)
+{
+    infer->outputs[0] = ph__scalar_type();
+    return PH_OK;
+}
+
+static ph_status backward_run(struct ph_call *call)
+{
+    const double own = *call->inputs[1].scalar, total = *call->inputs[2].scalar;
+    *call->outputs[0].scalar = total > 0 ? *call->inputs[0].scalar * (own / total) : 0;
+    return PH_OK;
+}
+
+const struct ph_op ph__op_global_mean_backward = {
+    .name = "global_mean_backward",
+    .infer = backward_infer,
+    .cost = mean_cost,
+    .run = backward_run,
+};
+
+/* The loss's node gets values of its own for what it makes, and the mean takes over those that everybody reads. */
+static void share_loss(struct ph_sharding *sharding, struct ph_builder *builder, size_t index)
+{
+    struct ph_graph *graph = &builder->graph;
+    const struct mean_attributes attributes = {sharding};
+    const size_t begin = graph->num_nodes;
+    ph_value outputs[NUM_VALUES];
+    ph__emit(builder, &ph__op_global_mean, NULL, &attributes, sizeof attributes, NUM_VALUES,
+        graph->nodes[index].outputs, NUM_VALUES, outputs);
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    struct ph_node *loss = &graph->nodes[index], *mean = &graph->nodes[begin];
+    ph_value *shared = loss->outputs;
+    loss->outputs = mean->outputs;
+    mean->outputs = shared;
+    mean->inputs = ph__builder_copy(builder, loss->outputs, NUM_VALUES * sizeof *outputs);
+    for (size_t k = 0; k < NUM_VALUES; k++) {
+        graph->values[loss->outputs[k]].producer = (uint32_t)index;
+        graph->values[mean->outputs[k]].producer = (uint32_t)begin;
+    }
+    const ph_status status = ph__graph_move_before(graph, index + 1, begin);
+    if (status != PH_OK)
+        ph_builder_fail(builder, status, "%s", ph_error_text());
+}
+
+void ph__share_losses(struct ph_sharding *sharding, struct ph_builder *builder)
+{
+    for (size_t i = 0; ph_builder_status(builder) == PH_OK && i < builder->graph.num_nodes; i++)
+        if (builder->graph.nodes[i].op == &ph__op_bce_with_logits)
+            share_loss(sharding, builder, i);
+}

@@ -1,0 +1,184 @@
+/* Which rank gives what to a lookup: streams of requests and blocks of vectors, worked out for all ranks by each of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "shard/lookup_pass.h"
+
+enum { FIRST_CHANNEL = 16 }; /* two for each lookup: vectors, and their gradients */
+
+static const char *last_word(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot != NULL ? dot + 1 : name;
+}
+
+/* The number of this stream among those of the rank, which gets it if it has it not. */
+static ph_status find_stream(
+    struct ph_lookup_pass *pass, size_t rank, const struct ph_stream *wanted, size_t *stream_out)
+{
+    struct ph_stream_list *list = &pass->sharding->streams[rank];
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].feature == wanted->feature && list->items[i].first_row == wanted->first_row &&
+            list->items[i].num_rows == wanted->num_rows) {
+            *stream_out = i;
+            return PH_OK;
+        }
+    PH_TRY(ph__array_reserve((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items));
+    *stream_out = list->count;
+    list->items[list->count++] = *wanted;
+    return PH_OK;
+}
+
+static ph_status stream_of(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t feature,
+    size_t rank, const struct ph_table_shard *shard, size_t *stream_out)
+{
+    const struct ph_table_slice *slice = &lookup->declaration->slices[lookup->slices[feature]];
+    const size_t *selected = lookup->features.selected;
+    const struct ph_stream stream = {.feature = (uint32_t)(selected != NULL ? selected[feature] : feature),
+        .name = ph__arena_strdup(&pass->sharding->arena, last_word(slice->name)),
+        .first_row = shard->first_row,
+        .num_rows = shard->num_rows,
+        .whole_rows = slice->num_rows};
+    return stream.name != NULL ? find_stream(pass, rank, &stream, stream_out) : PH_ERROR_MEMORY;
+}
+
+/* The group of this key, which comes to be if there is none; groups (world's widths are few) have room. */
+static struct ph_shard_group *find_group(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
+    struct ph_shard_group *groups, size_t *num_groups, struct ph_shard_key key)
+{
+    for (size_t i = 0; i < *num_groups; i++)
+        if (ph__shard_key_equal(groups[i].key, key))
+            return &groups[i];
+    struct ph_shard_group *group = &groups[(*num_groups)++];
+    *group = (struct ph_shard_group){.key = key,
+        .pieces = ph__pass_take(pass, lookup->num_features, sizeof *group->pieces),
+        .streams = ph__pass_take(pass, lookup->num_features, sizeof *group->streams),
+        .slices = ph__pass_take(pass, lookup->num_features, sizeof *group->slices)};
+    return group;
+}
+
+/* Where the piece of that stream stands: streams ascend. */
+static void insert_piece(struct ph_shard_group *group, size_t stream, size_t slice, struct ph_piece piece)
+{
+    size_t at = group->count++;
+    for (; at > 0 && group->streams[at - 1] > stream; at--) {
+        group->streams[at] = group->streams[at - 1];
+        group->slices[at] = group->slices[at - 1];
+        group->pieces[at] = group->pieces[at - 1];
+    }
+    group->streams[at] = stream;
+    group->slices[at] = slice;
+    group->pieces[at] = piece;
+}
+
+static ph_status group_shards(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t rank,
+    struct ph_shard_group *groups, size_t *num_groups_out)
+{
+    *num_groups_out = 0;
+    for (size_t i = 0; i < lookup->num_features; i++) {
+        const struct ph_table_shard *shard = ph__pass_shard_of(pass, lookup->plans[i], rank);
+        size_t stream;
+        if (shard == NULL)
+            continue;
+        PH_TRY(stream_of(pass, lookup, i, rank, shard, &stream));
+        struct ph_shard_group *group =
+            find_group(pass, lookup, groups, num_groups_out, ph__shard_key_of(shard, lookup->plans[i]));
+        PH_TRY(ph_builder_status(pass->builder));
+        insert_piece(
+            group, stream, lookup->slices[i], (struct ph_piece){(uint32_t)i, shard->first_column, false});
+    }
+    return PH_OK;
+}
+
+/* Which pieces come onto columns that an earlier block has filled: cut rows. */
+static void mark_added(struct ph_block *block, struct ph_piece *pieces, size_t dim, bool *is_filled)
+{
+    for (size_t i = 0; i < block->count; i++) {
+        bool *columns = is_filled + pieces[i].feature * dim + pieces[i].first_column;
+        pieces[i].is_added = columns[0];
+        columns[0] = true;
+    }
+}
+
+static bool is_mean(const struct ph_spread_lookup *lookup)
+{
+    const struct ph_embedding_bag_attributes *attributes = lookup->node.attributes;
+    return attributes->pooling == PH_POOL_MEAN;
+}
+
+static ph_status add_blocks(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup, bool *is_filled)
+{
+    struct ph_vector_exchange *exchange = lookup->exchange;
+    const size_t world_size = pass->sharding->world_size;
+    struct ph_shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    struct ph_block *blocks = ph__pass_take(pass, world_size * lookup->num_features, sizeof *blocks);
+    lookup->groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    PH_TRY(ph_builder_status(pass->builder));
+    for (size_t rank = 0; rank < world_size; rank++) {
+        size_t num_groups;
+        PH_TRY(group_shards(pass, lookup, rank, groups, &num_groups));
+        if (rank == pass->sharding->rank) {
+            exchange->own_first = exchange->num_blocks;
+            exchange->own_count = num_groups;
+            memcpy(lookup->groups, groups, num_groups * sizeof *groups);
+        }
+        for (size_t g = 0; g < num_groups; g++) {
+            struct ph_block *block = &blocks[exchange->num_blocks++];
+            *block = (struct ph_block){.rank = (uint32_t)rank,
+                .count = (uint32_t)groups[g].count,
+                .width = groups[g].key.width,
+                .is_mean = groups[g].key.is_cut && is_mean(lookup),
+                .pieces = groups[g].pieces};
+            mark_added(block, groups[g].pieces, exchange->dim, is_filled);
+        }
+    }
+    exchange->blocks = blocks;
+    return PH_OK;
+}
+
+static ph_status list_replicas(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup)
+{
+    uint32_t *features = ph__pass_take(pass, lookup->num_features, sizeof *features);
+    PH_TRY(ph_builder_status(pass->builder));
+    for (size_t i = 0; i < lookup->num_features; i++)
+        if (ph__plan_is_replica(lookup->plans[i]))
+            features[lookup->exchange->num_replicas++] = (uint32_t)i;
+    lookup->exchange->replicas = features;
+    return PH_OK;
+}
+
+static const char *describe_exchange(
+    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, const char *what)
+{
+    return ph__arena_printf(&pass->sharding->arena, "%s of %s", what, lookup->declaration->name);
+}
+
+ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup)
+{
+    struct ph_sharding *sharding = pass->sharding;
+    PH_TRY(ph__array_reserve((void **)&sharding->exchanges, &sharding->exchanges_capacity,
+        sharding->num_exchanges + 1, sizeof *sharding->exchanges));
+    lookup->exchange = ph__pass_take(pass, 1, sizeof *lookup->exchange);
+    const size_t dim = lookup->declaration->shape.dims[1];
+    bool *is_filled = calloc(lookup->num_features * dim + 1, sizeof *is_filled);
+    ph_status status = ph_builder_status(pass->builder);
+    if (status == PH_OK && is_filled == NULL)
+        status = ph_fail(PH_ERROR_MEMORY, "no memory for a pass over lookups");
+    if (status == PH_OK) {
+        *lookup->exchange = (struct ph_vector_exchange){.sharding = sharding,
+            .channel = (uint32_t)(FIRST_CHANNEL + 2 * sharding->num_exchanges),
+            .what = describe_exchange(pass, lookup, "vectors"),
+            .what_gradient = describe_exchange(pass, lookup, "gradients"),
+            .num_features = lookup->num_features,
+            .dim = dim};
+        sharding->exchanges[sharding->num_exchanges++] = lookup->exchange;
+        status = add_blocks(pass, lookup, is_filled);
+    }
+    if (status == PH_OK)
+        status = list_replicas(pass, lookup);
+    if (status == PH_OK && lookup->node.inputs[PH_EMBEDDING_WEIGHTS] != 0)
+        sharding->has_weights = true;
+    free(is_filled);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* Requests: before each step the ids of all ranks' samples go where their rows are.
+ *
+ * Two exchanges a step, three with weights, whatever the number of tables: the bags' lengths, then their ids. What comes
+ * lies rank by rank, each rank's streams one behind the other; a program looks up streams, each with the samples of all
+ * ranks in order, so that what has come is put in that order. Ids travel as 32 bits, counted from their stream's first row.
+ * Source: the combined format of Mudigere et al. 2022 (arXiv 2104.05158, section 4.4). */
+#ifndef PH_SHARD_REQUEST_EXCHANGE_H
+#define PH_SHARD_REQUEST_EXCHANGE_H
+
+#include "shard/sharding.h"
+
+struct ph_request_buffers;
+
+ph_status ph__request_buffers_create(struct ph_request_buffers **buffers_out); /* PH_ERROR_MEMORY */
+void ph__request_buffers_destroy(struct ph_request_buffers *buffers);
+
+/* Exchanges the batch's ids and sets the bounds of its ranks' samples. requests_out is borrowed until the next exchange.
+ * Memory grows only while batches grow. PH_ERROR_DATA: an id outside its table; errors of ph__comm_wait. */
+ph_status ph__requests_exchange(
+    struct ph_sharding *sharding, const struct ph_batch *batch, struct ph_requests *requests_out);
+
+#endif

@@ -1,0 +1,275 @@
+/* The pass over lookups. First all lookups are looked at: which rank has what of each feature's table, which ids it is to be
+ * asked for, which vectors it gives. Then, since a program's requests are one input, the graph is rewritten: this rank's own
+ * lookups and the start of their exchange come to stand at the beginning of the forward entry, where nothing waits for
+ * anything, and the lookup's node becomes the wait. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "shard/lookup_pass.h"
+
+/* ---- looking at lookups ------------------------------------------------------------------------------------------ */
+
+/* The slice that begins where the feature's rows do. */
+static size_t slice_at(const struct ph_declaration *table, struct ph_slot_range range)
+{
+    uint64_t first = 0;
+    size_t slice = 0;
+    while (slice + 1 < table->num_slices &&
+           (first != range.first_row || table->slices[slice].num_rows != range.num_rows))
+        first += table->slices[slice++].num_rows;
+    return slice;
+}
+
+/* A table of the model that is the same on every rank stays as it is. */
+static bool is_any_slice_cut(struct ph_lookup_pass *pass, const struct ph_declaration *table)
+{
+    for (size_t i = 0; i < table->num_slices; i++) {
+        const struct ph_plan_table *plan = ph__pass_find_plan(pass, table->slices[i].name);
+        if (plan != NULL && !ph__plan_is_replica(plan))
+            return true;
+    }
+    return false;
+}
+
+static bool is_any_feature_cut(const struct ph_spread_lookup *lookup)
+{
+    for (size_t i = 0; i < lookup->num_features; i++)
+        if (!ph__plan_is_replica(lookup->plans[i]))
+            return true;
+    return false;
+}
+
+static ph_status describe(
+    struct ph_lookup_pass *pass, const struct ph_node *node, struct ph_spread_lookup *lookup)
+{
+    struct ph_builder *builder = pass->builder;
+    const struct ph_node *slots = ph__builder_producer(builder, node->inputs[PH_EMBEDDING_SLOTS]);
+    *lookup = (struct ph_spread_lookup){.output = node->outputs[0],
+        .node = *node,
+        .ids = slots->inputs[0],
+        .table = node->inputs[PH_EMBEDDING_TABLE],
+        .features = ph__feature_list(builder, slots->inputs[0]),
+        .num_features = ph_value_type(builder, slots->inputs[0]).dims[0].extent};
+    lookup->declaration = ph__builder_copy(
+        builder, ph__builder_declaration(builder, lookup->table), sizeof *lookup->declaration);
+    lookup->slices = ph__pass_take(pass, lookup->num_features, sizeof *lookup->slices);
+    lookup->plans = ph__pass_take(pass, lookup->num_features, sizeof *lookup->plans);
+    for (size_t i = 0; i < lookup->num_features && ph_builder_status(builder) == PH_OK; i++) {
+        lookup->slices[i] = slice_at(lookup->declaration, ph__slots_ranges(slots)[i]);
+        lookup->plans[i] = ph__pass_find_plan(pass, lookup->declaration->slices[lookup->slices[i]].name);
+    }
+    return ph_builder_status(builder);
+}
+
+static ph_status add_lookup(struct ph_lookup_pass *pass, const struct ph_node *node)
+{
+    struct ph_spread_lookup lookup;
+    PH_TRY(describe(pass, node, &lookup));
+    if (!is_any_slice_cut(pass, lookup.declaration))
+        return ph_builder_status(pass->builder);
+    if (node->op != &ph__op_embedding_bag && is_any_feature_cut(&lookup)) {
+        ph_builder_fail(pass->builder, PH_ERROR_CONFIG,
+            "'%s' looks table '%s' up item by item: the plan must make it data_parallel", node->name,
+            lookup.declaration->slices[lookup.slices[0]].name);
+        return PH_ERROR_CONFIG;
+    }
+    PH_TRY(ph__array_reserve(
+        (void **)&pass->lookups, &pass->lookups_capacity, pass->num_lookups + 1, sizeof *pass->lookups));
+    pass->lookups[pass->num_lookups++] = lookup;
+    return PH_OK;
+}
+
+static ph_status list_lookups(struct ph_lookup_pass *pass)
+{
+    const struct ph_graph *graph = &pass->builder->graph;
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
+            PH_TRY(add_lookup(pass, node));
+    }
+    return PH_OK;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------------------------- */
+
+/* A lookup like the model's, of some slices of another table. */
+static ph_value emit_lookup(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, ph_value ids,
+    ph_value table, const size_t *slices, enum ph_pooling pooling, ph_value weights)
+{
+    struct ph_embedding_bag_attributes attributes =
+        *(const struct ph_embedding_bag_attributes *)lookup->node.attributes;
+    attributes.pooling = pooling;
+    if (ph_builder_status(pass->builder) != PH_OK)
+        return 0;
+    const struct ph_declaration *declaration = ph__builder_declaration(pass->builder, table);
+    const ph_value inputs[PH_EMBEDDING_INPUTS] = {
+        ph__slots(pass->builder, ids, declaration, slices), table, weights};
+    return ph__emit1(
+        pass->builder, lookup->node.op, NULL, &attributes, sizeof attributes, PH_EMBEDDING_INPUTS, inputs);
+}
+
+static enum ph_pooling pooling_of(const struct ph_spread_lookup *lookup)
+{
+    return ((const struct ph_embedding_bag_attributes *)lookup->node.attributes)->pooling;
+}
+
+/* The vectors of the global batch that this rank's shards of one key give. */
+static ph_value look_up_requests(
+    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, const struct ph_shard_group *group)
+{
+    struct ph_builder *builder = pass->builder;
+    size_t *local_of = ph__pass_take(pass, lookup->declaration->num_slices, sizeof *local_of);
+    size_t *slices = ph__pass_take(pass, group->count, sizeof *slices);
+    const size_t num_streams = pass->sharding->streams[pass->sharding->rank].count;
+    const ph_value requests = ph__input_requested_ids(builder, num_streams);
+    const ph_value table = ph__local_table(pass, lookup->declaration, &group->key, local_of);
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    for (size_t i = 0; i < group->count; i++)
+        slices[i] = local_of[group->slices[i]];
+    const ph_value ids = group->count == num_streams
+                             ? requests
+                             : ph_select_features(builder, requests, group->count, group->streams);
+    const ph_value weights = lookup->node.inputs[PH_EMBEDDING_WEIGHTS] != 0
+                                 ? ph__selected_weights(builder, ids, ph__input_requested_weights(builder))
+                                 : 0;
+    return emit_lookup(
+        pass, lookup, ids, table, slices, group->key.is_cut ? PH_POOL_SUM : pooling_of(lookup), weights);
+}
+
+/* What tables that every rank has give, for this rank's own samples. */
+static ph_value look_up_replicas(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+{
+    struct ph_builder *builder = pass->builder;
+    const struct ph_vector_exchange *exchange = lookup->exchange;
+    size_t *local_of = ph__pass_take(pass, lookup->declaration->num_slices, sizeof *local_of);
+    size_t *slices = ph__pass_take(pass, exchange->num_replicas, sizeof *slices);
+    size_t *features = ph__pass_take(pass, exchange->num_replicas, sizeof *features);
+    const ph_value table = ph__local_table(pass, lookup->declaration, NULL, local_of);
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    for (size_t i = 0; i < exchange->num_replicas; i++) {
+        features[i] = exchange->replicas[i];
+        slices[i] = local_of[lookup->slices[features[i]]];
+    }
+    const ph_value ids = ph_select_features(builder, lookup->ids, exchange->num_replicas, features);
+    const ph_value weights = ph__selected_weights(builder, ids, lookup->node.inputs[PH_EMBEDDING_WEIGHTS]);
+    return emit_lookup(pass, lookup, ids, table, slices, pooling_of(lookup), weights);
+}
+
+static bool wants_lengths(const struct ph_vector_exchange *exchange)
+{
+    for (size_t i = 0; i < exchange->num_blocks; i++)
+        if (exchange->blocks[i].is_mean)
+            return true;
+    return false;
+}
+
+/* Nodes added since `begin` come to stand at the front, behind those that did before. */
+static void bring_forward(struct ph_lookup_pass *pass, size_t begin)
+{
+    struct ph_graph *graph = &pass->builder->graph;
+    const size_t count = graph->num_nodes - begin;
+    const ph_status status = ph__graph_move_before(graph, pass->front, begin);
+    if (status != PH_OK)
+        ph_builder_fail(pass->builder, status, "%s", ph_error_text());
+    pass->front += count;
+}
+
+/* The node of the model's lookup, which nodes added since `begin` come to stand before. */
+static struct ph_node *node_behind(
+    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t begin)
+{
+    struct ph_graph *graph = &pass->builder->graph;
+    const ph_status status = ph__graph_move_before(graph, graph->values[lookup->output].producer, begin);
+    if (status != PH_OK)
+        ph_builder_fail(pass->builder, status, "%s", ph_error_text());
+    return &graph->nodes[graph->values[lookup->output].producer];
+}
+
+/* All features of the lookup are in tables that every rank has: it looks those up. */
+static void look_up_replicas_only(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+{
+    const size_t begin = pass->builder->graph.num_nodes;
+    const ph_value replicas = look_up_replicas(pass, lookup);
+    if (ph_builder_status(pass->builder) != PH_OK)
+        return;
+    const struct ph_node added = *ph__builder_producer(pass->builder, replicas);
+    pass->builder->graph.num_nodes--; /* the lookup itself: the model's node is it */
+    struct ph_node *node = node_behind(pass, lookup, begin);
+    node->inputs = added.inputs;
+    node->num_inputs = added.num_inputs;
+}
+
+/* Own lookups and the start of their exchange; outputs_out are start's. */
+static void emit_start(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
+    ph_value *lookups_out, ph_value *outputs_out)
+{
+    struct ph_vector_exchange *exchange = lookup->exchange;
+    const struct ph_exchange_attributes attributes = {.exchange = exchange};
+    const size_t begin = pass->builder->graph.num_nodes;
+    for (size_t i = 0; i < exchange->own_count; i++)
+        lookups_out[i] = look_up_requests(pass, lookup, &lookup->groups[i]);
+    ph__emit(pass->builder, &ph__op_exchange_vectors_start, NULL, &attributes, sizeof attributes,
+        exchange->own_count, lookups_out, PH_EXCHANGE_OUTPUTS, outputs_out);
+    exchange->in_flight = outputs_out[PH_EXCHANGE_IN_FLIGHT];
+    if (ph_builder_status(pass->builder) == PH_OK)
+        bring_forward(pass, begin);
+}
+
+static void exchange_vectors(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+{
+    struct ph_builder *builder = pass->builder;
+    struct ph_vector_exchange *exchange = lookup->exchange;
+    const struct ph_exchange_attributes attributes = {.exchange = exchange};
+    ph_value inputs[PH_MAX_OPERANDS] = {0};
+    emit_start(pass, lookup, inputs + PH_EXCHANGE_LOOKUPS, inputs);
+    const size_t begin = builder->graph.num_nodes;
+    inputs[PH_EXCHANGE_IDS] = wants_lengths(exchange) ? lookup->ids : 0;
+    if (exchange->num_replicas > 0)
+        inputs[PH_EXCHANGE_REPLICAS] = look_up_replicas(pass, lookup);
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    struct ph_node *node = node_behind(pass, lookup, begin);
+    node->op = &ph__op_exchange_vectors_wait;
+    node->num_inputs = (uint32_t)(PH_EXCHANGE_LOOKUPS + exchange->own_count);
+    node->inputs = ph__builder_copy(builder, inputs, node->num_inputs * sizeof *inputs);
+    node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);
+    node->attributes_size = sizeof attributes;
+}
+
+static ph_status rewrite(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+{
+    const struct ph_vector_exchange *exchange = lookup->exchange;
+    if (exchange->own_count + PH_EXCHANGE_LOOKUPS > PH_MAX_OPERANDS)
+        return ph_fail(PH_ERROR_CONFIG, "table '%s': shards of %zu widths on one rank",
+            lookup->declaration->name, exchange->own_count);
+    if (exchange->num_blocks == 0)
+        look_up_replicas_only(pass, lookup);
+    else
+        exchange_vectors(pass, lookup);
+    return ph_builder_status(pass->builder);
+}
+
+static ph_status shard_lookups(struct ph_lookup_pass *pass)
+{
+    PH_TRY(list_lookups(pass));
+    for (size_t i = 0; i < pass->num_lookups; i++)
+        PH_TRY(ph__plan_vector_exchange(pass, &pass->lookups[i]));
+    for (size_t i = 0; i < pass->num_lookups; i++)
+        PH_TRY(rewrite(pass, &pass->lookups[i]));
+    for (size_t i = 0; i < pass->num_lookups; i++)
+        ph__builder_forget(pass->builder, pass->lookups[i].table);
+    return PH_OK;
+}
+
+void ph__shard_lookups(struct ph_sharding *sharding, struct ph_builder *builder)
+{
+    struct ph_lookup_pass pass = {.sharding = sharding, .builder = builder, .arena = &builder->graph.arena};
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    const ph_status status = shard_lookups(&pass);
+    if (status != PH_OK)
+        ph_builder_fail(builder, status, "%s", ph_error_text());
+    free(pass.lookups);
+}

@@ -1,0 +1,100 @@
+/* How one program is spread over ranks: what its passes, its operators and its requests share.
+ *
+ * The pass over lookups (shard_lookups.c) finds out, for every rank alike, which *streams* of requests each rank gets and
+ * which *blocks* of vectors ranks give each other; request_exchange.c brings the one, vector_exchange.c the other. All ranks
+ * walk the same graph and the same plan, so that each knows what the others send without being told.
+ *
+ * A global batch of n samples lies on W ranks in order: rank r has the samples [n r / W, n (r + 1) / W). */
+#ifndef PH_SHARD_SHARDING_H
+#define PH_SHARD_SHARDING_H
+
+#include "base/arena.h"
+#include "comm/comm.h"
+#include "graph/distribution.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+struct ph_distribution_options {
+    struct ph_comm *comm;       /* borrowed */
+    const struct ph_plan *plan; /* borrowed */
+    enum ph_wire forward, backward,
+        dense;           /* of vectors, of their gradients, of dense parameters' gradients */
+    size_t bucket_bytes; /* of dense gradients that are reduced as one */
+    bool overlaps;       /* they are reduced while others are made */
+};
+
+/* The ids of a feature that lie in some rows of its table. */
+struct ph_stream {
+    uint32_t feature; /* of the batch */
+    const char *name; /* of its slice, for errors */
+    uint64_t first_row, num_rows, whole_rows;
+};
+
+struct ph_stream_list {
+    struct ph_stream *items;
+    size_t count, capacity;
+};
+
+/* Where one vector of a block belongs: the columns [first_column, + width of the block) of a feature of the lookup. */
+struct ph_piece {
+    uint32_t feature, first_column;
+    bool is_added; /* to what an earlier block has put there: the rows are cut */
+};
+
+/* For each sample of whoever asks, `count` vectors of `width` numbers that rank `rank` has for it: (B, count, width). */
+struct ph_block {
+    uint32_t rank;
+    uint32_t count, width;
+    bool is_mean; /* sums of some rows, of which the one who asks makes means */
+    const struct ph_piece *pieces;
+};
+
+/* A lookup of the model, (B, num_features, dim), and all ranks' blocks for it, by rank. The first own_count blocks from
+ * own_first on are this rank's, each made by one local lookup. */
+struct ph_vector_exchange {
+    struct ph_sharding *sharding;
+    uint32_t channel;
+    const char *what, *what_gradient;
+    size_t num_features, dim;
+    const struct ph_block *blocks;
+    size_t num_blocks, own_first, own_count;
+    size_t num_replicas;
+    const uint32_t *replicas; /* (num_replicas) features whose tables every rank has */
+    ph_value in_flight;       /* what its lookups give, on its way */
+};
+
+/* All times of a batch that is bound. */
+struct ph_sharding {
+    struct ph_comm *comm;
+    const struct ph_plan *plan;
+    enum ph_wire forward, backward,
+        dense; /* of vectors, of their gradients, of dense parameters' gradients */
+    size_t bucket_bytes;
+    bool overlaps; /* dense gradients are reduced while others are made */
+    size_t rank, world_size;
+    struct ph_arena arena;
+
+    struct ph_stream_list *streams; /* by rank */
+    bool has_weights;               /* requests carry weights */
+    struct ph_vector_exchange **exchanges;
+    size_t num_exchanges, exchanges_capacity;
+
+    size_t *bounds; /* (world_size + 1) of the ranks' samples in the global batch that is bound */
+    struct ph_request_buffers *requests;
+};
+
+/* PH_ERROR_MEMORY. */
+ph_status ph__sharding_create(
+    const struct ph_distribution_options *options, struct ph_sharding **sharding_out);
+void ph__sharding_destroy(struct ph_sharding *sharding);
+
+/* First of rank's samples in a global batch of n; of rank world_size: n. */
+size_t ph__sharding_bound(const struct ph_sharding *sharding, size_t num_samples, size_t rank);
+/* Samples of a rank in the batch that is bound. */
+size_t ph__sharding_samples(const struct ph_sharding *sharding, size_t rank);
+
+/* The pass over lookups: each that reads a table which the plan cuts becomes lookups of this rank's shards and an exchange
+ * of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table that the plan does not name. */
+void ph__shard_lookups(struct ph_sharding *sharding, struct ph_builder *builder);
+
+#endif

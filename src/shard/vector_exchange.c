@@ -1,0 +1,315 @@
+#include "shard/vector_exchange.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Of own samples at a time: what is unpacked of a block stays in a cache. */
+enum { BLOCK_SAMPLES = 64 };
+
+static const struct ph_vector_exchange *exchange_of(const struct ph_call *call)
+{
+    return ((const struct ph_exchange_attributes *)call->attributes)->exchange;
+}
+
+size_t ph__block_wire_bytes(const struct ph_block *block, enum ph_wire wire, size_t num_samples)
+{
+    return ph__size_align(ph__wire_bytes(wire, num_samples * block->count, block->width));
+}
+
+size_t ph__exchange_wire_bytes(
+    const struct ph_vector_exchange *exchange, enum ph_wire wire, size_t num_samples)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < exchange->num_blocks; i++)
+        bytes += ph__block_wire_bytes(&exchange->blocks[i], wire, num_samples);
+    return bytes;
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+static struct ph_type vectors_type(const struct ph_vector_exchange *exchange)
+{
+    const struct ph_dim dims[] = {
+        ph__dim_of(1, PH_SYMBOL_BATCH), ph__dim(exchange->num_features), ph__dim(exchange->dim)};
+    return ph__dense_type(3, dims);
+}
+
+static ph_status start_infer(struct ph_infer *infer)
+{
+    const struct ph_exchange_attributes *attributes = infer->attributes;
+    infer->outputs[PH_EXCHANGE_IN_FLIGHT] = vectors_type(attributes->exchange);
+    infer->outputs[PH_EXCHANGE_TICKET] = ph__scalar_type();
+    infer->outputs[PH_EXCHANGE_SENT] =
+        ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH)});
+    return PH_OK;
+}
+
+/* What is sent in fewer bytes than it was made in. */
+static size_t sent_bytes(const struct ph_call *call, const struct ph_vector_exchange *exchange)
+{
+    const size_t num_samples = call->extents[PH_SYMBOL_GLOBAL_BATCH];
+    const size_t num_ranks = exchange->sharding->world_size;
+    size_t bytes = 0;
+    if (exchange->sharding->forward == PH_WIRE_FP32)
+        return 0;
+    for (size_t i = 0; i < exchange->own_count; i++) /* each rank's part begins on a line of its own */
+        bytes += ph__block_wire_bytes(
+                     &exchange->blocks[exchange->own_first + i], exchange->sharding->forward, num_samples) +
+                 num_ranks * (PH_ALIGNMENT + sizeof(float));
+    return bytes;
+}
+
+static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    if (output == PH_EXCHANGE_IN_FLIGHT)
+        *bytes_out =
+            ph__exchange_wire_bytes(exchange, exchange->sharding->forward, call->extents[PH_SYMBOL_BATCH]);
+    else
+        *bytes_out = sent_bytes(call, exchange);
+    return PH_OK;
+}
+
+static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    for (size_t i = 0; i < call->num_inputs; i++)
+        cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
+}
+
+static size_t start_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    return (exchange->own_count * exchange->sharding->world_size + exchange->num_blocks) *
+           sizeof(struct ph_message);
+}
+
+/* A rank's samples of an own lookup: as they are, or packed at *packed, which moves behind them. */
+static struct ph_message pack_part(const struct ph_call *call, const struct ph_block *block,
+    const ph_real *vectors, size_t rank, char **packed)
+{
+    const struct ph_sharding *sharding = exchange_of(call)->sharding;
+    const size_t rows = ph__sharding_samples(sharding, rank) * block->count;
+    const ph_real *part = vectors + sharding->bounds[rank] * block->count * block->width;
+    struct ph_message message = {
+        rank, (void *)(uintptr_t)part, ph__wire_bytes(sharding->forward, rows, block->width)};
+    if (sharding->forward == PH_WIRE_FP32)
+        return message;
+    message.data = *packed;
+    ph__wire_pack(
+        call->backend->kernels, sharding->forward, rows, block->width, part, block->width, message.data);
+    *packed += ph__size_align(message.bytes);
+    return message;
+}
+
+static size_t list_sends(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    char *packed = call->outputs[PH_EXCHANGE_SENT].data;
+    size_t count = 0;
+    for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
+        for (size_t i = 0; i < exchange->own_count; i++)
+            messages[count++] = pack_part(
+                call, &exchange->blocks[exchange->own_first + i], call->inputs[i].data, rank, &packed);
+    return count;
+}
+
+static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const struct ph_sharding *sharding = exchange->sharding;
+    const size_t num_samples = call->extents[PH_SYMBOL_BATCH];
+    char *place = call->outputs[PH_EXCHANGE_IN_FLIGHT].data;
+    for (size_t i = 0; i < exchange->num_blocks; i++) {
+        const struct ph_block *block = &exchange->blocks[i];
+        messages[i] = (struct ph_message){
+            block->rank, place, ph__wire_bytes(sharding->forward, num_samples * block->count, block->width)};
+        place += ph__block_wire_bytes(block, sharding->forward, num_samples);
+    }
+    return exchange->num_blocks;
+}
+
+static ph_status start_run(struct ph_call *call)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    struct ph_message *sends = call->scratch;
+    const size_t num_sends = list_sends(call, sends);
+    const size_t num_receives = list_receives(call, sends + num_sends);
+    const struct ph_exchange list = {sends, sends + num_sends, num_sends, num_receives};
+    const struct ph_comm_call named = {exchange->channel, exchange->what};
+    uint64_t ticket;
+    PH_TRY(ph__comm_exchange_start(exchange->sharding->comm, &named, &list, &ticket));
+    *call->outputs[PH_EXCHANGE_TICKET].scalar = (double)ticket;
+    return PH_OK;
+}
+
+/* The vectors' gradient is what exchange_gradients_start has on its way, one wait for each own lookup. */
+static void start_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    struct ph_exchange_attributes attributes = *(const struct ph_exchange_attributes *)node.attributes;
+    const ph_value sent = gradient->output_gradients[PH_EXCHANGE_IN_FLIGHT];
+    for (size_t i = 0; i < node.num_inputs; i++) {
+        attributes.lookup = i;
+        if (gradient->is_wanted[i])
+            gradient->input_gradients[i] = ph__gradient_wait(gradient->builder, &attributes, sent);
+    }
+}
+
+const struct ph_op ph__op_exchange_vectors_start = {
+    .name = "exchange_vectors_start",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = start_infer,
+    .gradient = start_gradient,
+    .cost = start_cost,
+    .scratch_bytes = start_scratch_bytes,
+    .output_bytes = start_output_bytes,
+    .run = start_run,
+};
+
+/* ---- wait -------------------------------------------------------------------------------------------------------- */
+
+static ph_status wait_infer(struct ph_infer *infer)
+{
+    const struct ph_exchange_attributes *attributes = infer->attributes;
+    infer->outputs[0] = vectors_type(attributes->exchange);
+    return PH_OK;
+}
+
+static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
+}
+
+/* Room for BLOCK_SAMPLES of the largest block, as numbers, on a line of its own for each thread. */
+static size_t unpacked_bytes(const struct ph_vector_exchange *exchange)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < exchange->num_blocks; i++) {
+        const size_t numbers = (size_t)exchange->blocks[i].count * exchange->blocks[i].width;
+        most = numbers > most ? numbers : most;
+    }
+    return ph__size_align(BLOCK_SAMPLES * most * sizeof(ph_real));
+}
+
+static size_t wait_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    return exchange->sharding->forward == PH_WIRE_FP32
+               ? 0
+               : ph__team_num_threads(call->backend->team) * unpacked_bytes(exchange);
+}
+
+ph_real ph__mean_factor(const struct ph_operand *ids, size_t num_samples, size_t sample, size_t feature)
+{
+    const uint32_t *bag = ids->index + feature * num_samples + sample;
+    return bag[1] > bag[0] ? 1 / (ph_real)(bag[1] - bag[0]) : 0;
+}
+
+static void put_vector(const struct ph_call *call, const struct ph_block *block, const struct ph_piece *piece,
+    size_t sample, const ph_real *vector, ph_real *target)
+{
+    const ph_real factor = block->is_mean ? ph__mean_factor(&call->inputs[PH_EXCHANGE_IDS],
+                                                call->extents[PH_SYMBOL_BATCH], sample, piece->feature)
+                                          : 1;
+    if (!piece->is_added && !block->is_mean) {
+        memcpy(target, vector, block->width * sizeof *target);
+        return;
+    }
+    for (size_t d = 0; d < block->width; d++)
+        target[d] = (piece->is_added ? target[d] : 0) + factor * vector[d];
+}
+
+struct assembly {
+    const struct ph_call *call;
+    const struct ph_vector_exchange *exchange;
+};
+
+/* vectors: of the samples [first, last), one behind the other. */
+static void put_block(const struct assembly *assembly, const struct ph_block *block, size_t first,
+    size_t last, const ph_real *vectors)
+{
+    const struct ph_vector_exchange *exchange = assembly->exchange;
+    ph_real *output = assembly->call->outputs[0].data;
+    for (size_t b = first; b < last; b++)
+        for (size_t i = 0; i < block->count; i++) {
+            const struct ph_piece *piece = &block->pieces[i];
+            put_vector(assembly->call, block, piece, b, vectors,
+                output + (b * exchange->num_features + piece->feature) * exchange->dim + piece->first_column);
+            vectors += block->width;
+        }
+}
+
+/* The samples [first, last) of a block that has come in the wire format, as numbers. */
+static const ph_real *unpack_rows(const struct assembly *assembly, const struct ph_block *block,
+    const char *bytes, size_t first, size_t last, size_t worker)
+{
+    const struct ph_call *call = assembly->call;
+    const enum ph_wire wire = assembly->exchange->sharding->forward;
+    if (wire == PH_WIRE_FP32)
+        return (const ph_real *)(const void *)bytes + first * block->count * block->width;
+    ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(assembly->exchange));
+    ph__wire_unpack_rows(call->backend->kernels, wire, call->extents[PH_SYMBOL_BATCH] * block->count,
+        block->width, bytes, first * block->count, (last - first) * block->count, numbers);
+    return numbers;
+}
+
+static void put_replicas(const struct assembly *assembly, size_t first, size_t last)
+{
+    const struct ph_vector_exchange *exchange = assembly->exchange;
+    const ph_real *vectors = assembly->call->inputs[PH_EXCHANGE_REPLICAS].data;
+    ph_real *output = assembly->call->outputs[0].data;
+    vectors += first * exchange->num_replicas * exchange->dim;
+    for (size_t b = first; b < last; b++)
+        for (size_t i = 0; i < exchange->num_replicas; i++) {
+            memcpy(output + (b * exchange->num_features + exchange->replicas[i]) * exchange->dim, vectors,
+                exchange->dim * sizeof *vectors);
+            vectors += exchange->dim;
+        }
+}
+
+static void assemble(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct assembly *assembly = argument;
+    const struct ph_vector_exchange *exchange = assembly->exchange;
+    const size_t num_samples = assembly->call->extents[PH_SYMBOL_BATCH];
+    const char *bytes = assembly->call->inputs[PH_EXCHANGE_IN_FLIGHT].data;
+    for (size_t i = 0; i < exchange->num_blocks; i++) {
+        const struct ph_block *block = &exchange->blocks[i];
+        put_block(assembly, block, first, last, unpack_rows(assembly, block, bytes, first, last, worker));
+        bytes += ph__block_wire_bytes(block, exchange->sharding->forward, num_samples);
+    }
+    if (exchange->num_replicas > 0)
+        put_replicas(assembly, first, last);
+}
+
+static ph_status wait_run(struct ph_call *call)
+{
+    struct assembly assembly = {call, exchange_of(call)};
+    PH_TRY(
+        ph__comm_wait(assembly.exchange->sharding->comm, (uint64_t)*call->inputs[PH_EXCHANGE_TICKET].scalar));
+    ph__for_blocks(call->backend, call->extents[PH_SYMBOL_BATCH], BLOCK_SAMPLES, assemble, &assembly);
+    return PH_OK;
+}
+
+static void wait_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    const struct ph_exchange_attributes *attributes = node.attributes;
+    const ph_value dy = gradient->output_gradients[0];
+    gradient->input_gradients[PH_EXCHANGE_IN_FLIGHT] =
+        ph__gradient_start(gradient->builder, attributes, dy, node.inputs[PH_EXCHANGE_IDS]);
+    if (gradient->is_wanted[PH_EXCHANGE_REPLICAS])
+        gradient->input_gradients[PH_EXCHANGE_REPLICAS] = ph__emit1(
+            gradient->builder, &ph__op_replicated_gradient, NULL, attributes, sizeof *attributes, 1, &dy);
+}
+
+const struct ph_op ph__op_exchange_vectors_wait = {
+    .name = "exchange_vectors_wait",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = wait_infer,
+    .gradient = wait_gradient,
+    .cost = wait_cost,
+    .scratch_bytes = wait_scratch_bytes,
+    .run = wait_run,
+};

@@ -1,0 +1,309 @@
+/* The way back of vector_exchange.c: this rank's gradient (B,F,D) is cut into the blocks that the vectors came in, each goes to
+ * the rank that made it, and what comes from all ranks is the gradient of a lookup of the global batch. As numbers it is
+ * received where it is read. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "shard/vector_exchange.h"
+
+enum { BLOCK_SAMPLES = 64 };
+
+/* Outputs of start: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes, and then, on
+ * their way, the gradients of the own lookups. */
+enum { SENT, TICKET, RECEIVED, GRADIENTS };
+enum { DY, IDS, NUM_INPUTS };
+
+static const struct ph_vector_exchange *exchange_of(const struct ph_call *call)
+{
+    return ((const struct ph_exchange_attributes *)call->attributes)->exchange;
+}
+
+static struct ph_type lookup_type(const struct ph_vector_exchange *exchange, size_t lookup)
+{
+    const struct ph_block *block = &exchange->blocks[exchange->own_first + lookup];
+    const struct ph_dim dims[] = {
+        ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH), ph__dim(block->count), ph__dim(block->width)};
+    return ph__dense_type(3, dims);
+}
+
+static ph_status start_infer(struct ph_infer *infer)
+{
+    const struct ph_exchange_attributes *attributes = infer->attributes;
+    infer->outputs[SENT] = infer->inputs[DY];
+    infer->outputs[TICKET] = ph__scalar_type();
+    infer->outputs[RECEIVED] = ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH)});
+    for (size_t i = 0; i < attributes->exchange->own_count; i++)
+        infer->outputs[GRADIENTS + i] = lookup_type(attributes->exchange, i);
+    return PH_OK;
+}
+
+static size_t received_bytes(const struct ph_call *call, const struct ph_vector_exchange *exchange)
+{
+    const enum ph_wire wire = exchange->sharding->backward;
+    size_t bytes = 0;
+    if (wire == PH_WIRE_FP32)
+        return 0;
+    for (size_t i = 0; i < exchange->own_count; i++)
+        bytes += ph__block_wire_bytes(&exchange->blocks[exchange->own_first + i], wire,
+                     call->extents[PH_SYMBOL_GLOBAL_BATCH]) +
+                 exchange->sharding->world_size * (PH_ALIGNMENT + sizeof(float));
+    return bytes;
+}
+
+static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    if (output == SENT)
+        *bytes_out =
+            ph__exchange_wire_bytes(exchange, exchange->sharding->backward, call->extents[PH_SYMBOL_BATCH]);
+    else if (output == RECEIVED)
+        *bytes_out = received_bytes(call, exchange);
+    return PH_OK;
+}
+
+static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    cost_out->bytes = 2 * (double)ph__elements(&call->inputs[DY]) * sizeof(ph_real);
+}
+
+/* The numbers of the largest block, where they are packed in fewer bytes, before the messages. */
+static size_t numbers_bytes(const struct ph_vector_exchange *exchange, size_t num_samples)
+{
+    size_t most = 0;
+    if (exchange->sharding->backward == PH_WIRE_FP32)
+        return 0;
+    for (size_t i = 0; i < exchange->num_blocks; i++) {
+        const size_t numbers = (size_t)exchange->blocks[i].count * exchange->blocks[i].width;
+        most = numbers > most ? numbers : most;
+    }
+    return ph__size_align(num_samples * most * sizeof(ph_real));
+}
+
+static size_t start_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const size_t num_messages = exchange->own_count * exchange->sharding->world_size + exchange->num_blocks;
+    return numbers_bytes(exchange, call->extents[PH_SYMBOL_BATCH]) + num_messages * sizeof(struct ph_message);
+}
+
+/* ---- cutting ----------------------------------------------------------------------------------------------------- */
+
+struct cut {
+    const struct ph_call *call;
+    const struct ph_block *block;
+    ph_real *vectors;
+};
+
+static void cut_samples(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct cut *cut = argument;
+    const struct ph_vector_exchange *exchange = exchange_of(cut->call);
+    const struct ph_block *block = cut->block;
+    const ph_real *dy = cut->call->inputs[DY].data;
+    ph_real *vector = cut->vectors + first * block->count * block->width;
+    (void)worker;
+    for (size_t b = first; b < last; b++)
+        for (size_t i = 0; i < block->count; i++, vector += block->width) {
+            const struct ph_piece *piece = &block->pieces[i];
+            const ph_real *from =
+                dy + (b * exchange->num_features + piece->feature) * exchange->dim + piece->first_column;
+            memcpy(vector, from, block->width * sizeof *vector);
+            if (!block->is_mean)
+                continue;
+            const ph_real factor = ph__mean_factor(
+                &cut->call->inputs[IDS], cut->call->extents[PH_SYMBOL_BATCH], b, piece->feature);
+            for (size_t d = 0; d < block->width; d++)
+                vector[d] *= factor;
+        }
+}
+
+static void list_sends(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const enum ph_wire wire = exchange->sharding->backward;
+    const size_t num_samples = call->extents[PH_SYMBOL_BATCH];
+    char *place = call->outputs[SENT].data;
+    for (size_t i = 0; i < exchange->num_blocks; i++) {
+        const struct ph_block *block = &exchange->blocks[i];
+        const size_t rows = num_samples * block->count;
+        struct cut cut = {call, block, wire == PH_WIRE_FP32 ? (ph_real *)(void *)place : call->scratch};
+        ph__for_blocks(call->backend, num_samples, BLOCK_SAMPLES, cut_samples, &cut);
+        if (wire != PH_WIRE_FP32)
+            ph__wire_pack(call->backend->kernels, wire, rows, block->width, cut.vectors, block->width, place);
+        messages[i] = (struct ph_message){block->rank, place, ph__wire_bytes(wire, rows, block->width)};
+        place += ph__block_wire_bytes(block, wire, num_samples);
+    }
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+/* Where a rank's part of an own lookup's gradient comes to stand in RECEIVED. */
+static size_t received_offset(const struct ph_vector_exchange *exchange, size_t lookup, size_t rank)
+{
+    size_t offset = 0;
+    for (size_t i = 0; i <= lookup; i++)
+        for (size_t from = 0; from < (i < lookup ? exchange->sharding->world_size : rank); from++)
+            offset += ph__block_wire_bytes(&exchange->blocks[exchange->own_first + i],
+                exchange->sharding->backward, ph__sharding_samples(exchange->sharding, from));
+    return offset;
+}
+
+static void list_receives(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const struct ph_sharding *sharding = exchange->sharding;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        for (size_t i = 0; i < exchange->own_count; i++) {
+            const struct ph_block *block = &exchange->blocks[exchange->own_first + i];
+            const size_t numbers = (size_t)block->count * block->width;
+            void *place = sharding->backward == PH_WIRE_FP32
+                              ? (void *)((ph_real *)call->outputs[GRADIENTS + i].data +
+                                         sharding->bounds[rank] * numbers)
+                              : (char *)call->outputs[RECEIVED].data + received_offset(exchange, i, rank);
+            *messages++ = (struct ph_message){rank, place,
+                ph__wire_bytes(
+                    sharding->backward, ph__sharding_samples(sharding, rank) * block->count, block->width)};
+        }
+}
+
+static ph_status start_run(struct ph_call *call)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    struct ph_message *sends =
+        (void *)((char *)call->scratch + numbers_bytes(exchange, call->extents[PH_SYMBOL_BATCH]));
+    struct ph_message *receives = sends + exchange->num_blocks;
+    const size_t num_receives = exchange->own_count * exchange->sharding->world_size;
+    const struct ph_exchange list = {sends, receives, exchange->num_blocks, num_receives};
+    const struct ph_comm_call named = {exchange->channel + 1, exchange->what_gradient};
+    uint64_t ticket;
+    list_sends(call, sends);
+    list_receives(call, receives);
+    PH_TRY(ph__comm_exchange_start(exchange->sharding->comm, &named, &list, &ticket));
+    *call->outputs[TICKET].scalar = (double)ticket;
+    return PH_OK;
+}
+
+const struct ph_op ph__op_exchange_gradients_start = {
+    .name = "exchange_gradients_start",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = start_infer,
+    .cost = start_cost,
+    .scratch_bytes = start_scratch_bytes,
+    .output_bytes = start_output_bytes,
+    .run = start_run,
+};
+
+ph_value ph__gradient_start(
+    struct ph_builder *builder, const struct ph_exchange_attributes *attributes, ph_value dy, ph_value ids)
+{
+    const ph_value inputs[NUM_INPUTS] = {dy, ids};
+    ph_value outputs[PH_MAX_OPERANDS];
+    ph__emit(builder, &ph__op_exchange_gradients_start, NULL, attributes, sizeof *attributes, NUM_INPUTS,
+        inputs, GRADIENTS + attributes->exchange->own_count, outputs);
+    return outputs[SENT];
+}
+
+/* ---- wait -------------------------------------------------------------------------------------------------------- */
+
+/* Inputs of wait: the gradient on its way (none on a rank without lookups), ticket, what is sent, what comes packed. */
+enum { GRADIENT, WAIT_TICKET, WAIT_SENT, WAIT_RECEIVED, NUM_WAIT_INPUTS };
+
+static ph_status wait_infer(struct ph_infer *infer)
+{
+    infer->outputs[0] = infer->inputs[GRADIENT];
+    return PH_OK;
+}
+
+static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    cost_out->bytes = (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
+}
+
+static void unpack(const struct ph_call *call)
+{
+    const struct ph_exchange_attributes *attributes = call->attributes;
+    const struct ph_vector_exchange *exchange = attributes->exchange;
+    const struct ph_sharding *sharding = exchange->sharding;
+    const struct ph_block *block = &exchange->blocks[exchange->own_first + attributes->lookup];
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        ph__wire_unpack(call->backend->kernels, sharding->backward,
+            ph__sharding_samples(sharding, rank) * block->count, block->width,
+            (const char *)call->inputs[WAIT_RECEIVED].data +
+                received_offset(exchange, attributes->lookup, rank),
+            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * block->count * block->width,
+            block->width);
+}
+
+static ph_status wait_run(struct ph_call *call)
+{
+    const struct ph_sharding *sharding = exchange_of(call)->sharding;
+    PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[WAIT_TICKET].scalar));
+    if (ph__is_absent(&call->inputs[GRADIENT]))
+        return PH_OK;
+    if (sharding->backward != PH_WIRE_FP32)
+        unpack(call);
+    else if (call->outputs[0].data != call->inputs[GRADIENT].data)
+        memcpy(call->outputs[0].data, call->inputs[GRADIENT].data,
+            ph__elements(&call->outputs[0]) * sizeof(ph_real));
+    return PH_OK;
+}
+
+const struct ph_op ph__op_exchange_gradients_wait = {
+    .name = "exchange_gradients_wait",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
+    .infer = wait_infer,
+    .cost = wait_cost,
+    .run = wait_run,
+};
+
+ph_value ph__gradient_wait(
+    struct ph_builder *builder, const struct ph_exchange_attributes *attributes, ph_value sent)
+{
+    const struct ph_node *start = ph__builder_producer(builder, sent);
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    if (start == NULL || start->op != &ph__op_exchange_gradients_start)
+        return ph_builder_fail(
+            builder, PH_ERROR_BUG, "the gradients of '%s' are not on their way", attributes->exchange->what);
+    const bool has_lookup = attributes->lookup < attributes->exchange->own_count;
+    const ph_value inputs[NUM_WAIT_INPUTS] = {has_lookup ? start->outputs[GRADIENTS + attributes->lookup] : 0,
+        start->outputs[TICKET], start->outputs[SENT], start->outputs[RECEIVED]};
+    return ph__emit1(builder, &ph__op_exchange_gradients_wait, NULL, attributes, sizeof *attributes,
+        NUM_WAIT_INPUTS, inputs);
+}
+
+/* ---- tables that every rank has ------------------------------------------------------------------------------------ */
+
+static ph_status replicated_infer(struct ph_infer *infer)
+{
+    const struct ph_exchange_attributes *attributes = infer->attributes;
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].dims[1] = ph__dim(attributes->exchange->num_replicas);
+    return PH_OK;
+}
+
+static void copy_replicas(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct ph_call *call = argument;
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const ph_real *dy = call->inputs[0].data;
+    ph_real *target = (ph_real *)call->outputs[0].data + first * exchange->num_replicas * exchange->dim;
+    (void)worker;
+    for (size_t b = first; b < last; b++)
+        for (size_t i = 0; i < exchange->num_replicas; i++, target += exchange->dim)
+            memcpy(target, dy + (b * exchange->num_features + exchange->replicas[i]) * exchange->dim,
+                exchange->dim * sizeof *target);
+}
+
+static ph_status replicated_run(struct ph_call *call)
+{
+    ph__for_blocks(call->backend, ph__rows(&call->outputs[0]), BLOCK_SAMPLES, copy_replicas, call);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_replicated_gradient = {
+    .name = "replicated_gradient",
+    .infer = replicated_infer,
+    .cost = wait_cost,
+    .run = replicated_run,
+};
