@@ -86,6 +86,9 @@ struct ph_embedding_update_args {
     size_t num_unique;
     const struct ph_table_rows *table;
     ph_real *m, *s; /* NULL where the optimizer has none */
+    /* ROWWISE_ADAGRAD of a part of the columns: the sum of squares of each run's whole row, and its columns. */
+    const ph_real *square_sums; /* (num_unique); NULL: rows are whole, and their squares are summed here */
+    size_t whole_dim;           /* 0: dim */
 };
 
 /* ---- products whose rows do not depend on each other --------------------------------------------------------- */
@@ -177,6 +180,24 @@ struct ph_optimizer_step {
     ph_real bias_correction1, bias_correction2; /* c1, c2 */
 };
 
+/* What row-wise Adagrad sums of a row does not depend on how its columns are cut, nor on the ISA.
+ * - Columns are taken in blocks of PH_SQUARES_COLUMNS. Block k's sum is b_k = (g_0^2 + g_1^2) + (g_2^2 + g_3^2); columns that
+ *   a last block lacks count 0.
+ * - There are PH_SQUARES_SUMS running sums, from 0: a_j = b_j + b_(j+16) + b_(j+32) ...; of these, c_i = (a_(4i) + a_(4i+2))
+ *   + (a_(4i+1) + a_(4i+3)), and the row's sum is (c_0 + c_2) + (c_1 + c_3).
+ * - g = fma(l2, w, gradient * gradient_scale), where l2 is 0 without w; the step is fma(-rate, g, w); all else is rounded by
+ *   itself.
+ * So the block sums of parts that begin at multiples of PH_SQUARES_COLUMNS (row_squares, embedding_squares), one behind the
+ * other, make the sum of the whole row (ph__square_sums), and steps of the parts by its mean over all columns
+ * (rowwise_adagrad_step, embedding_update with square_sums) have the bits of the whole row's: weights, and the s that each
+ * part has for itself. */
+#define PH_SQUARES_COLUMNS 4
+#define PH_SQUARES_SUMS 16
+static inline size_t ph__square_blocks(size_t dim)
+{
+    return dim / PH_SQUARES_COLUMNS + (dim % PH_SQUARES_COLUMNS != 0);
+}
+
 /* ---- the hub ----------------------------------------------------------------------------------------------- */
 
 /* One pass over a chunk of n numbers: its copies are summed in their order, the optimizer steps with the sum, the new weights
@@ -237,6 +258,11 @@ struct ph_kernels {
     void (*embedding_update)(
         const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
 
+    /* The block sums of the squares of runs [first, last)'s gradient rows, as ROWWISE_ADAGRAD sums them: those of run r at
+     * blocks_out + r * ph__square_blocks(dim). m, s and square_sums are not read, the table only where l2 is not 0. */
+    void (*embedding_squares)(const struct ph_embedding_update_args *args, size_t first, size_t last,
+        ph_real *row_scratch, ph_real *blocks_out);
+
     /* Rows [first, first + count) of a table as numbers (count, dim), and numbers as rows. */
     void (*table_rows_load)(
         const struct ph_table_rows *table, size_t first, size_t count, ph_real *numbers_out);
@@ -264,6 +290,14 @@ struct ph_kernels {
     /* One row of dim weights with a single accumulator *s. */
     void (*rowwise_adagrad_update)(
         const struct ph_optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
+    /* The block sums of squares (ph__square_blocks(dim)) of a row's columns, or of a part of them; grad NULL: zeros; weight may
+     * be NULL where l2 is 0. */
+    void (*row_squares)(const struct ph_optimizer_step *step, size_t dim, const ph_real *grad,
+        const ph_real *weight, ph_real *blocks_out);
+    /* The rest of rowwise_adagrad_update, of a part of the columns too: mean_square is the whole row's sum of squares
+     * divided by (ph_real) its columns. */
+    void (*rowwise_adagrad_step)(const struct ph_optimizer_step *step, ph_real mean_square, size_t dim,
+        const ph_real *grad, ph_real *weight, ph_real *s);
 
     void (*aggregate)(const struct ph_aggregate_args *args); /* not for ROWWISE_ADAGRAD either */
 
@@ -365,6 +399,30 @@ struct ph_kernels {
 
 /* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */
 const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
+
+/* The mean square of run r, whose sum is given. */
+static inline ph_real ph__mean_square(const struct ph_embedding_update_args *args, size_t r)
+{
+    return args->square_sums[r] / (ph_real)(args->whole_dim != 0 ? args->whole_dim : args->source->dim);
+}
+
+/* The sum that the running sums of squares make. */
+static inline ph_real ph__add_square_sums(const ph_real sums[PH_SQUARES_SUMS])
+{
+    ph_real c[4];
+    for (int i = 0; i < 4; i++)
+        c[i] = (sums[4 * i] + sums[4 * i + 2]) + (sums[4 * i + 1] + sums[4 * i + 3]);
+    return (c[0] + c[2]) + (c[1] + c[3]);
+}
+
+/* Rows' sums of squares from their block sums: sums_out[r] for r in [first, last), of parts in the order of their columns,
+ * each but the last of a multiple of PH_SQUARES_COLUMNS. */
+struct ph_square_part {
+    const ph_real *blocks; /* (rows, num_blocks) */
+    size_t num_blocks;
+};
+void ph__square_sums(
+    const struct ph_square_part *parts, size_t num_parts, size_t first, size_t last, ph_real *sums_out);
 
 /* The layout of row_product's weights, the same for every ISA. */
 size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, bool is_bf16);

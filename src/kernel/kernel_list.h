@@ -18,6 +18,7 @@
     X(embedding_bag, avx2, avx512)            \
     X(embedding_gradient_row, avx2, avx2)     \
     X(embedding_update, avx2, avx512)         \
+    X(embedding_squares, avx2, avx512)        \
     X(table_rows_load, avx2, avx512)          \
     X(table_rows_store, avx2, avx512)         \
     X(row_product, avx2, avx512)              \
@@ -29,6 +30,8 @@
     X(interchange, avx2, avx512)              \
     X(optimizer_update, avx2, avx2)           \
     X(rowwise_adagrad_update, avx2, avx512)   \
+    X(row_squares, avx2, avx512)              \
+    X(rowwise_adagrad_step, avx2, avx512)     \
     PH_HUB_KERNEL_LIST(X)                     \
     X(fm_forward, avx2, avx512)               \
     X(fm_backward, avx2, avx512)              \

@@ -113,7 +113,7 @@ struct merge {
     struct ph_embedding_gradient_source source;
     struct ph_table_rows table;
     struct ph_embedding_update_args update;
-    float *row;
+    float *row, *blocks;
 };
 
 static void run_sort(const struct ph_kernels *kernels, const void *state)
@@ -154,6 +154,12 @@ static void run_update(const struct ph_kernels *kernels, const void *state)
     kernels->embedding_update(&merge->update, 0, merge->num_unique, merge->row);
 }
 
+static void run_squares(const struct ph_kernels *kernels, const void *state)
+{
+    const struct merge *merge = state;
+    kernels->embedding_squares(&merge->update, 0, merge->num_unique, merge->row, merge->blocks);
+}
+
 /* BATCH bags of `pooling` uniform ids, merged. */
 static void make_merge(
     struct merge *merge, const struct ph_optimizer_step *step, size_t rows, size_t dim, size_t pooling)
@@ -170,6 +176,7 @@ static void make_merge(
         .items = bench_memory(count, sizeof(uint64_t)),
         .table = {.dim = dim, .memory = bench_floats(rows * dim)},
         .row = bench_memory(2 * dim, sizeof(float)),
+        .blocks = bench_memory(count * ph__square_blocks(dim), sizeof(float)),
     };
     merge->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), merge->slots, count, 0, (uint32_t)rows, 0,
         merge->order, merge->unique, merge->starts, merge->scratch);
@@ -190,6 +197,30 @@ static void make_merge(
         .table = &merge->table,
         .s = bench_floats(rows * dim),
     };
+}
+
+/* The sweeps of row-wise Adagrad: of whole rows, and the first of two over a part of the columns. */
+static void measure_rowwise(struct bench *bench, struct merge *merge, size_t pooling)
+{
+    static const struct ph_optimizer_step step = {
+        .kind = PH_ROWWISE_ADAGRAD, .learning_rate = 1e-6f, .gradient_scale = 1, .epsilon = 1e-8f};
+    char name[64];
+    const double row_bytes = (double)(merge->source.dim * sizeof(float));
+    const double gradient_bytes = (double)merge->count * row_bytes;
+    merge->update.step = &step;
+    snprintf(name, sizeof name, "embedding_update.rowwise_adagrad.pool%zu", pooling);
+    bench_measure(bench, &(struct bench_case){.name = name,
+                             .bytes = gradient_bytes + 2 * (double)merge->num_unique * row_bytes,
+                             .limit = LIMIT_MEMORY,
+                             .run = run_update,
+                             .state = merge});
+    snprintf(name, sizeof name, "embedding_squares.pool%zu", pooling);
+    bench_measure(
+        bench, &(struct bench_case){.name = name,
+                   .bytes = gradient_bytes + (double)merge->num_unique * row_bytes / PH_SQUARES_COLUMNS,
+                   .limit = LIMIT_MEMORY,
+                   .run = run_squares,
+                   .state = merge});
 }
 
 static void measure_merge(struct bench *bench, size_t pooling)
@@ -223,6 +254,7 @@ static void measure_merge(struct bench *bench, size_t pooling)
                              .limit = LIMIT_MEMORY,
                              .run = run_update,
                              .state = &merge});
+    measure_rowwise(bench, &merge, pooling);
 }
 
 void bench_embedding(struct bench *bench)

@@ -11,7 +11,10 @@ void ph__embedding_update_ref(
         const size_t end = r + 1 < args->num_unique ? args->starts[r + 1] : args->source->num_entries;
         ph__embedding_gradient_row_ref(args->source, args->starts[r], end, gradient);
         ph__table_rows_load_ref(args->table, slot, 1, weights);
-        if (args->step->kind == PH_ROWWISE_ADAGRAD)
+        if (args->step->kind == PH_ROWWISE_ADAGRAD && args->square_sums != NULL)
+            ph__rowwise_adagrad_step_ref(
+                args->step, ph__mean_square(args, r), dim, gradient, weights, args->s + slot);
+        else if (args->step->kind == PH_ROWWISE_ADAGRAD)
             ph__rowwise_adagrad_update_ref(args->step, dim, gradient, weights, args->s + slot);
         else
             ph__optimizer_update_ref(args->step, dim, gradient, weights,

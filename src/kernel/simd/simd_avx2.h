@@ -246,6 +246,33 @@ static inline vf vf_sums_of_fours(const vf *x, size_t count)
         vf_add(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xEE)), order);
 }
 
+static inline vf vf_sums_in_fours(const vf *x, size_t count)
+{
+    vf a, b;
+    if (count == 1) {
+        a = vf_add(x[0], _mm256_shuffle_ps(x[0], x[0], 0xB1));
+        return vf_add(a, _mm256_shuffle_ps(a, a, 0x4E));
+    }
+    a = vf_add(_mm256_shuffle_ps(x[0], x[1], 0x88), _mm256_shuffle_ps(x[0], x[1], 0xDD));
+    b = a;
+    if (count == 4)
+        b = vf_add(_mm256_shuffle_ps(x[2], x[3], 0x88), _mm256_shuffle_ps(x[2], x[3], 0xDD));
+    return vf_add(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xDD));
+}
+
+static inline vf vf_firsts_of_fours(vf x)
+{
+    return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
+}
+
+static inline float vf_sum_of_lanes(const vf *x, size_t count) /* lanes 2 and 3 are those of x[1] */
+{
+    const vf half = vf_add(x[0], x[1]);
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = count == 4 ? _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter)) : quarter;
+    return _mm_cvtss_f32(count == 1 ? pair : _mm_add_ss(pair, _mm_movehdup_ps(pair)));
+}
+
 static inline float vf_sum(vf x)
 {
     const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

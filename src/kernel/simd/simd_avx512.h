@@ -263,6 +263,38 @@ static inline vf vf_sums_of_fours(const vf *x, size_t count)
     return _mm512_permutexvar_ps(order, vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE)));
 }
 
+/* Number v of each 128-bit lane: the sum ((0 + 1) + (2 + 3)) of the four there of x[v], v < count, a constant: 4, or 2 or 1,
+ * where numbers 2 and 3 repeat the first two, or all the first. */
+static inline vf vf_sums_in_fours(const vf *x, size_t count)
+{
+    vf a, b;
+    if (count == 1) {
+        a = vf_add(x[0], _mm512_shuffle_ps(x[0], x[0], 0xB1));
+        return vf_add(a, _mm512_shuffle_ps(a, a, 0x4E));
+    }
+    a = vf_add(_mm512_shuffle_ps(x[0], x[1], 0x88), _mm512_shuffle_ps(x[0], x[1], 0xDD));
+    b = a;
+    if (count == 4)
+        b = vf_add(_mm512_shuffle_ps(x[2], x[3], 0x88), _mm512_shuffle_ps(x[2], x[3], 0xDD));
+    return vf_add(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
+}
+
+/* The first numbers of the 128-bit lanes, side by side in the first lane. */
+static inline vf vf_firsts_of_fours(vf x)
+{
+    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12), x);
+}
+
+/* The sum of the first `count` numbers, 1, 2 or 4, a constant, of 128-bit lanes 0 .. 3, which x[0] holds here: lanes first,
+ * (0 + 2) + (1 + 3), then numbers the same way. */
+static inline float vf_sum_of_lanes(const vf *x, size_t count)
+{
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x[0]), _mm512_extractf32x8_ps(x[0], 1));
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = count == 4 ? _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter)) : quarter;
+    return _mm_cvtss_f32(count == 1 ? pair : _mm_add_ss(pair, _mm_movehdup_ps(pair)));
+}
+
 static inline float vf_sum(vf x)
 {
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

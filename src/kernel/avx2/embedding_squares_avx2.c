@@ -1,0 +1,3 @@
+#include "kernel/simd/simd_avx2.h"
+
+#include "kernel/simd/embedding_squares.inc"
