@@ -1,7 +1,7 @@
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "support/thread_ranks.h"
 
 enum { WORLD = 4 };
@@ -205,6 +205,40 @@ static void a_transport_that_fails_is_quoted(void **state)
     }
 }
 
+/* Rank 2 dies; then rank 0, which has not heard of it, finds that it cannot send; then the others go on. */
+struct turns {
+    _Atomic bool has_died, has_tried;
+};
+
+static ph_status send_to_the_dead(struct ph_comm *comm, void *context)
+{
+    struct turns *turns = context;
+    uint64_t ticket;
+    if (ph_comm_rank(comm) == 2) {
+        PH_TRY(ph__comm_broadcast_start(
+            comm, &(struct ph_comm_call){0, "last words"}, ph__comm_world(comm), 2, NULL, 0, &ticket));
+        turns->has_died = true;
+    }
+    while (!(ph_comm_rank(comm) == 0 ? turns->has_died : turns->has_tried))
+        sched_yield();
+    const ph_status status = sum_again_and_again(comm, NULL);
+    turns->has_tried = true;
+    return status;
+}
+
+static void a_death_explains_why_a_transport_fails(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[WORLD];
+    struct turns turns = {false, false};
+    const struct thread_fault faults[] = {
+        {.kind = THREAD_DIES, .rank = 2}, {.kind = THREAD_CANNOT_SEND, .rank = 0}};
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD, .faults = faults, .num_faults = 2},
+        send_to_the_dead, &turns, ends);
+    for (size_t rank = 0; rank < WORLD; rank++)
+        assert_string_equal(ends[rank].text, "rank 2 has died");
+}
+
 /* Ranks that have not the same idea of a message. */
 static ph_status send_too_little(struct ph_comm *comm, void *context)
 {
@@ -282,6 +316,7 @@ int main(void)
         cmocka_unit_test(what_one_rank_fails_with_all_end_with),
         cmocka_unit_test(of_ranks_that_fail_at_once_one_tells_it),
         cmocka_unit_test(a_transport_that_fails_is_quoted),
+        cmocka_unit_test(a_death_explains_why_a_transport_fails),
         cmocka_unit_test(a_message_of_another_length_is_an_error),
         cmocka_unit_test(after_a_failure_every_call_says_the_same),
     };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/comm_inside.h"
 #include "support/thread_ranks.h"
 
 enum { WORLD = 4 };
@@ -31,6 +32,28 @@ static void ranks_know_where_they_are(void **state)
             describe_oneself, &ranks_per_host, NULL);
     size_t all = WORLD;
     thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, describe_oneself, &all, NULL);
+}
+
+/* Four ranks beside each other, which keep one thread busy each, or as many as a test says. */
+static ph_status count_the_crowd(struct ph_comm *comm, void *context)
+{
+    const uint64_t processors = comm->places.num_processors;
+    (void)context;
+    RANK_CHECK(comm->places.num_neighbours == WORLD);
+    RANK_CHECK(comm->patience.is_crowded == (WORLD > processors));
+    ph__comm_set_threads(comm, processors / WORLD + 1);
+    RANK_CHECK(comm->patience.is_crowded);
+    ph__comm_set_threads(comm, processors / WORLD);
+    RANK_CHECK(!comm->patience.is_crowded);
+    return PH_OK;
+}
+
+static void ranks_that_want_more_processors_than_there_are_are_crowded(void **state)
+{
+    (void)state;
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, count_the_crowd, NULL, NULL);
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD, .options = {.ranks_per_host = 1}},
+        count_the_crowd, NULL, NULL);
 }
 
 /* ---- disagreement -------------------------------------------------------------------------------------------- */
@@ -91,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_know_where_they_are),
+        cmocka_unit_test(ranks_that_want_more_processors_than_there_are_are_crowded),
         cmocka_unit_test(options_that_differ_are_refused_on_all_ranks),
         cmocka_unit_test(hosts_that_do_not_divide_the_world_are_refused),
         cmocka_unit_test(a_timeout_that_is_no_time_is_refused),
