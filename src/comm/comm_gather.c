@@ -73,6 +73,32 @@ ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_ca
     return ph__operation_launch(comm, operation, ticket_out);
 }
 
+/* ---- once ---------------------------------------------------------------------------------------------------- */
+
+/* Through staging memory, which stays where a rank fails and a message may still arrive. */
+ph_status ph__comm_gather_once(
+    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out)
+{
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const size_t world_size = comm->transport.world_size, rank = comm->transport.rank;
+    const size_t num_requests = 2 * (world_size - 1) * ph__operation_num_cuts(comm, size);
+    struct ph_operation *operation;
+    uint64_t ticket;
+    PH_TRY(ph__operation_take(comm, &call, num_requests, world_size * size, &operation));
+    unsigned char *all = operation->staging;
+    memcpy(all + rank * size, own, size);
+    for (size_t k = 1; k < world_size; k++) {
+        const size_t other = (rank + k) % world_size;
+        PH_TRY(ph__operation_receive(comm, operation, other, all + other * size, size));
+    }
+    for (size_t k = 1; k < world_size; k++)
+        PH_TRY(ph__operation_send(comm, operation, (rank + k) % world_size, all + rank * size, size));
+    PH_TRY(ph__operation_launch(comm, operation, &ticket));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    memcpy(all_out, all, world_size * size);
+    return PH_OK;
+}
+
 /* ---- agreement ----------------------------------------------------------------------------------------------- */
 
 static ph_status digest_of(const void *bytes, size_t size, unsigned char sum_out[PH_DIGEST_BYTES])
@@ -84,17 +110,6 @@ static ph_status digest_of(const void *bytes, size_t size, unsigned char sum_out
         status = ph__digest_finish_bytes(digest, sum_out);
     ph__digest_destroy(digest);
     return status;
-}
-
-static ph_status gather_sums(struct ph_comm *comm, const char *what, const unsigned char own[PH_DIGEST_BYTES],
-    unsigned char (*all)[PH_DIGEST_BYTES], uint64_t *bytes_of)
-{
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
-    uint64_t ticket;
-    for (size_t rank = 0; rank < comm->transport.world_size; rank++)
-        bytes_of[rank] = PH_DIGEST_BYTES;
-    PH_TRY(ph__comm_all_gather_start(comm, &call, &comm->places.world, own, bytes_of, all, &ticket));
-    return ph__comm_wait(comm, ticket);
 }
 
 static ph_status compare_sums(struct ph_comm *comm, const char *what, unsigned char (*all)[PH_DIGEST_BYTES])
@@ -116,13 +131,11 @@ ph_status ph__comm_agree(struct ph_comm *comm, const char *what, const void *byt
     PH_TRY(ph__comm_check(comm));
     PH_TRY(digest_of(bytes, size, own));
     unsigned char(*all)[PH_DIGEST_BYTES] = malloc(world_size * sizeof *all);
-    uint64_t *bytes_of = malloc(world_size * sizeof *bytes_of);
-    ph_status status = all != NULL && bytes_of != NULL
-                           ? gather_sums(comm, what, own, all, bytes_of)
-                           : ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
+    if (all == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
+    ph_status status = ph__comm_gather_once(comm, what, own, sizeof own, all);
     if (status == PH_OK)
         status = compare_sums(comm, what, all);
-    free(bytes_of);
     free(all);
     return status;
 }

@@ -1,7 +1,8 @@
 /* What the files of the communicator share; no other room includes it.
  *
  *   comm.c            one rank's end: made, described, ended
- *   comm_meeting.c    what ranks tell each other first, and which hosts that makes
+ *   comm_meeting.c    what ranks tell each other first
+ *   comm_places.c     which ranks are on which host
  *   comm_operation.c  operations in flight: their requests, stages and memory
  *   comm_wait.c       progress and waiting
  *   comm_failure.c    how it ends when a rank fails
@@ -12,29 +13,9 @@
 #include "comm/comm.h"
 #include "comm/comm_operation.h"
 #include "comm/comm_patience.h"
+#include "comm/comm_places.h"
 #include "comm/transport.h"
 #include "comm/watch.h"
-
-/* What a rank says of itself before anything else. */
-struct ph_greeting {
-    char transport[16]; /* as it was asked for */
-    double timeout_seconds;
-    uint64_t ranks_per_host;
-    char host[64], boot[48]; /* two machines may share a name, two containers a boot */
-    int64_t process;
-    struct ph_processors processors;
-};
-
-/* Who is where. Hosts are counted in the order of their ranks. */
-struct ph_comm_places {
-    struct ph_greeting *greetings; /* by rank */
-    uint32_t *ranks, *peer_ranks;  /* 0, 1, 2 ...; and those of `peers` */
-    struct ph_group world, host, peers;
-    size_t num_hosts, own_host, ranks_per_host; /* ranks_per_host 0: they differ */
-    /* On this machine, even where hosts are emulated: */
-    size_t num_neighbours;   /* ranks, this one too */
-    uint64_t num_processors; /* that they may keep busy together */
-};
 
 struct ph_comm_failure {
     bool has_failed;
@@ -62,9 +43,14 @@ struct ph_comm {
 
 /* Exchanges greetings and fills comm->places. PH_ERROR_CONFIG: the same on all ranks, and nothing is on its way then. */
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
-void ph__comm_places_fini(struct ph_comm_places *places);
 /* "rank 3 (process 4711 on node7)" */
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
+
+/* ---- comm_gather.c ---- */
+
+/* Starts and waits: all_out (world, size) is every rank's `size` bytes. */
+ph_status ph__comm_gather_once(
+    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out);
 
 /* ---- comm_failure.c ---- */
 

@@ -1,4 +1,4 @@
-/* What ranks tell each other first: whether they are of one build and were asked for the same, and where each is. */
+/* What ranks tell each other first: whether they are of one build and were asked for the same, and where each runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +12,15 @@ enum { VERSION_BYTES = 32 };
 
 /* ---- one build and one wish ---------------------------------------------------------------------------------- */
 
-static ph_status gather(struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out)
-{
-    const struct ph_group *world = &comm->places.world;
-    uint64_t ticket, *bytes_of = malloc(world->size * sizeof *bytes_of);
-    if (bytes_of == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world->size);
-    for (size_t rank = 0; rank < world->size; rank++)
-        bytes_of[rank] = size;
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
-    ph_status status = ph__comm_all_gather_start(comm, &call, world, own, bytes_of, all_out, &ticket);
-    free(bytes_of);
-    PH_TRY(status);
-    return ph__comm_wait(comm, ticket);
-}
-
 /* By itself, since greetings of another version may have another size. */
 static ph_status compare_versions(struct ph_comm *comm)
 {
-    char own[VERSION_BYTES] = "";
+    char own[VERSION_BYTES] = {0};
     char(*all)[VERSION_BYTES] = malloc(comm->places.world.size * sizeof *all);
     if (all == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", comm->places.world.size);
     snprintf(own, sizeof own, "%s", ph_version());
-    ph_status status = gather(comm, "meeting of the ranks", own, sizeof own, all);
+    ph_status status = ph__comm_gather_once(comm, "meeting of the ranks", own, sizeof own, all);
     for (size_t rank = 1; status == PH_OK && rank < comm->places.world.size; rank++)
         if (memcmp(all[rank], all[0], sizeof own) != 0)
             status = ph_fail(PH_ERROR_CONFIG, "rank 0 runs phloem %.*s, and rank %zu %.*s", VERSION_BYTES - 1,
@@ -89,124 +74,19 @@ static ph_status compare_options(const struct ph_comm_places *places)
     return PH_OK;
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------------- */
-
-static bool is_one_machine(const struct ph_greeting *a, const struct ph_greeting *b)
-{
-    return memcmp(a->host, b->host, sizeof a->host) == 0 && memcmp(a->boot, b->boot, sizeof a->boot) == 0;
-}
-
-static bool is_one_host(const struct ph_comm_places *places, size_t a, size_t b)
-{
-    const struct ph_greeting *greetings = places->greetings;
-    const size_t ranks_per_host = (size_t)greetings[0].ranks_per_host;
-    if (ranks_per_host != 0)
-        return a / ranks_per_host == b / ranks_per_host;
-    return is_one_machine(&greetings[a], &greetings[b]);
-}
-
-static size_t host_end(const struct ph_comm_places *places, size_t first)
-{
-    size_t end = first + 1;
-    while (end < places->world.size && is_one_host(places, end, first))
-        end++;
-    return end;
-}
-
-/* The ranks [first, end) are a host: is one of theirs behind them, too? */
-static ph_status check_host(const struct ph_comm_places *places, size_t first, size_t end)
-{
-    for (size_t rank = end; rank < places->world.size; rank++)
-        if (is_one_host(places, rank, first))
-            return ph_fail(PH_ERROR_CONFIG,
-                "ranks %zu and %zu are on one host and rank %zu, between them, is on another: number them "
-                "host by host (mpirun --map-by slot, srun --distribution=block)",
-                first, rank, end);
-    return PH_OK;
-}
-
-static ph_status count_hosts(struct ph_comm_places *places, size_t own)
-{
-    size_t first = 0, end;
-    for (; first < places->world.size; first = end) {
-        end = host_end(places, first);
-        PH_TRY(check_host(places, first, end));
-        if (first <= own && own < end) {
-            places->own_host = places->num_hosts;
-            places->host =
-                (struct ph_group){.size = end - first, .own = own - first, .ranks = places->ranks + first};
-        }
-        if (places->num_hosts == 0)
-            places->ranks_per_host = end;
-        else if (places->ranks_per_host != end - first)
-            places->ranks_per_host = 0;
-        places->num_hosts++;
-    }
-    return PH_OK;
-}
-
-static void find_peers(struct ph_comm_places *places)
-{
-    struct ph_group *peers = &places->peers;
-    peers->ranks = places->peer_ranks;
-    for (size_t first = 0; first < places->world.size; first = host_end(places, first)) {
-        const size_t rank = first + places->host.own;
-        if (rank >= host_end(places, first))
-            continue;
-        if (rank == places->world.own)
-            peers->own = peers->size;
-        places->peer_ranks[peers->size++] = (uint32_t)rank;
-    }
-}
-
-static void find_neighbours(struct ph_comm *comm)
-{
-    struct ph_comm_places *places = &comm->places;
-    struct ph_processors all = PH_NO_PROCESSORS;
-    for (size_t rank = 0; rank < places->world.size; rank++) {
-        if (!is_one_machine(&places->greetings[rank], &places->greetings[places->world.own]))
-            continue;
-        places->num_neighbours++;
-        ph__processors_join(&all, &places->greetings[rank].processors);
-    }
-    places->num_processors = ph__processors_count(&all);
-    ph__comm_set_threads(comm, 1);
-}
-
 /* ---- together ------------------------------------------------------------------------------------------------ */
-
-static ph_status places_init(struct ph_comm_places *places, size_t rank, size_t world_size)
-{
-    *places = (struct ph_comm_places){.greetings = calloc(world_size, sizeof *places->greetings),
-        .ranks = malloc(world_size * sizeof *places->ranks),
-        .peer_ranks = malloc(world_size * sizeof *places->peer_ranks)};
-    if (places->greetings == NULL || places->ranks == NULL || places->peer_ranks == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
-    for (size_t i = 0; i < world_size; i++)
-        places->ranks[i] = (uint32_t)i;
-    places->world = (struct ph_group){.size = world_size, .own = rank, .ranks = places->ranks};
-    return PH_OK;
-}
-
-void ph__comm_places_fini(struct ph_comm_places *places)
-{
-    free(places->greetings);
-    free(places->ranks);
-    free(places->peer_ranks);
-}
 
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options)
 {
     struct ph_comm_places *places = &comm->places;
     struct ph_greeting own;
-    PH_TRY(places_init(places, comm->transport.rank, comm->transport.world_size));
+    PH_TRY(ph__comm_places_init(places, comm->transport.rank, comm->transport.world_size));
     PH_TRY(compare_versions(comm));
     greet(options, &own);
-    PH_TRY(gather(comm, "meeting of the ranks", &own, sizeof own, places->greetings));
+    PH_TRY(ph__comm_gather_once(comm, "meeting of the ranks", &own, sizeof own, places->greetings));
     PH_TRY(compare_options(places));
-    PH_TRY(count_hosts(places, comm->transport.rank));
-    find_peers(places);
-    find_neighbours(comm);
+    PH_TRY(ph__comm_places_find(places));
+    ph__comm_set_threads(comm, 1);
     return PH_OK;
 }
 

@@ -1,0 +1,172 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/thread_ranks.h"
+
+enum { MESSAGES = 4 /* of each pair */, MOST_BYTES = 600 };
+
+static const size_t worlds[] = {1, 2, 3, 4, 7};
+enum { NUM_WORLDS = sizeof worlds / sizeof *worlds };
+
+static uint64_t bytes_between(size_t from, size_t to, size_t k)
+{
+    return (from * 7 + to * 3 + k * 131) % 5 == 0 ? 0 : (from * 31 + to * 17 + k * 101) % MOST_BYTES;
+}
+
+static unsigned char byte_between(size_t from, size_t to, size_t k, size_t i)
+{
+    return (unsigned char)(from * 101 + to * 29 + k * 13 + i * 7);
+}
+
+/* Of one rank: what it sends to all, itself too, and what it gets. */
+struct letters {
+    struct ph_message sends[THREAD_RANKS_MOST * MESSAGES], receives[THREAD_RANKS_MOST * MESSAGES];
+    unsigned char sent[THREAD_RANKS_MOST * MESSAGES][MOST_BYTES],
+        got[THREAD_RANKS_MOST * MESSAGES][MOST_BYTES];
+    size_t count;
+};
+
+static void write_letters(struct letters *letters, size_t own, size_t world_size)
+{
+    letters->count = world_size * MESSAGES;
+    for (size_t l = 0; l < letters->count; l++) {
+        const size_t other = l % world_size, k = l / world_size;
+        letters->sends[l] = (struct ph_message){other, letters->sent[l], bytes_between(own, other, k)};
+        letters->receives[l] = (struct ph_message){other, letters->got[l], bytes_between(other, own, k)};
+        for (size_t i = 0; i < MOST_BYTES; i++)
+            letters->sent[l][i] = byte_between(own, other, k, i);
+        memset(letters->got[l], 0xEE, MOST_BYTES);
+    }
+}
+
+static ph_status read_letters(const struct letters *letters, size_t own, size_t world_size)
+{
+    for (size_t l = 0; l < letters->count; l++) {
+        const size_t other = l % world_size, k = l / world_size;
+        for (size_t i = 0; i < MOST_BYTES; i++)
+            RANK_CHECK(letters->got[l][i] ==
+                       (i < letters->receives[l].bytes ? byte_between(other, own, k, i) : 0xEE));
+    }
+    return PH_OK;
+}
+
+static ph_status exchange_letters(struct ph_comm *comm, struct letters *letters)
+{
+    const struct ph_comm_call call = {3, "letters"};
+    uint64_t ticket;
+    write_letters(letters, ph_comm_rank(comm), ph_comm_world_size(comm));
+    const struct ph_exchange exchange = {letters->sends, letters->receives, letters->count, letters->count};
+    PH_TRY(ph__comm_exchange_start(comm, &call, &exchange, &ticket));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    return read_letters(letters, ph_comm_rank(comm), ph_comm_world_size(comm));
+}
+
+static ph_status exchange_again_and_again(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    struct letters *letters = malloc(sizeof *letters);
+    ph_status status = letters != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for a test");
+    for (size_t step = 0; step < 3 && status == PH_OK; step++)
+        status = exchange_letters(comm, letters);
+    free(letters);
+    return status;
+}
+
+static void every_message_reaches_its_rank_in_order(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < NUM_WORLDS; w++)
+        thread_ranks_run(
+            &(struct thread_ranks){.world_size = worlds[w]}, exchange_again_and_again, NULL, NULL);
+}
+
+static void messages_over_the_cut_arrive_whole(void **state)
+{
+    (void)state;
+    for (size_t cut = 1; cut <= MOST_BYTES; cut *= 9)
+        thread_ranks_run(
+            &(struct thread_ranks){.world_size = 3, .cut_bytes = cut}, exchange_again_and_again, NULL, NULL);
+}
+
+static void the_order_of_arrival_does_not_matter(void **state)
+{
+    (void)state;
+    const struct thread_fault slow = {.kind = THREAD_IS_SLOW, .rank = 1, .count = 50};
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        thread_ranks_run(
+            &(struct thread_ranks){.world_size = 4, .seed = seed, .faults = &slow, .num_faults = 1},
+            exchange_again_and_again, NULL, NULL);
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------- */
+
+static ph_status count_what_was_sent(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    enum { BYTES = 100 };
+    unsigned char data[BYTES] = {0}, got[BYTES];
+    const size_t own = ph_comm_rank(comm), other = 1 - own;
+    const struct ph_message sends[] = {{other, data, BYTES}, {own, data, BYTES}, {other, NULL, 0}};
+    const struct ph_message receives[] = {{own, got, BYTES}, {other, got, BYTES}, {other, NULL, 0}};
+    const struct ph_comm_figures before = ph__comm_figures(comm);
+    const uint64_t bytes = before.sent_bytes[other], messages = before.sent_messages[other];
+    uint64_t ticket;
+    PH_TRY(ph__comm_exchange_start(
+        comm, &(struct ph_comm_call){0, "counted"}, &(struct ph_exchange){sends, receives, 3, 3}, &ticket));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    const struct ph_comm_figures after = ph__comm_figures(comm);
+    RANK_CHECK(after.num_operations == before.num_operations + 1);
+    RANK_CHECK(after.sent_bytes[other] == bytes + BYTES);
+    RANK_CHECK(after.sent_messages[other] == messages + 4 + 1); /* cut at 30 bytes, and one of none */
+    RANK_CHECK(after.sent_bytes[own] == 0 && after.sent_messages[own] == 0);
+    RANK_CHECK(after.waited_seconds > before.waited_seconds);
+    return PH_OK;
+}
+
+static void figures_tell_what_was_sent_to_whom(void **state)
+{
+    (void)state;
+    const struct thread_fault slow[] = {
+        {.kind = THREAD_IS_SLOW, .rank = 0, .count = 50}, {.kind = THREAD_IS_SLOW, .rank = 1, .count = 50}};
+    thread_ranks_run(
+        &(struct thread_ranks){.world_size = 2, .cut_bytes = 30, .faults = slow, .num_faults = 2},
+        count_what_was_sent, NULL, NULL);
+}
+
+/* ---- the barrier --------------------------------------------------------------------------------------------- */
+
+struct arrivals {
+    _Atomic size_t count;
+};
+
+static ph_status arrive(struct ph_comm *comm, void *context)
+{
+    struct arrivals *arrivals = context;
+    for (size_t round = 1; round <= 20; round++) {
+        arrivals->count++;
+        PH_TRY(ph__comm_barrier(comm));
+        RANK_CHECK(arrivals->count >= round * ph_comm_world_size(comm));
+    }
+    return PH_OK;
+}
+
+static void a_barrier_lets_none_through_before_all_have_come(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < NUM_WORLDS; w++) {
+        struct arrivals arrivals = {0};
+        thread_ranks_run(&(struct thread_ranks){.world_size = worlds[w]}, arrive, &arrivals, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_message_reaches_its_rank_in_order),
+        cmocka_unit_test(messages_over_the_cut_arrive_whole),
+        cmocka_unit_test(the_order_of_arrival_does_not_matter),
+        cmocka_unit_test(figures_tell_what_was_sent_to_whom),
+        cmocka_unit_test(a_barrier_lets_none_through_before_all_have_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
