@@ -125,7 +125,7 @@ void ph__watch_put_notice(struct ph_wire_writer *writer, const struct ph_comm_no
     ph__wire_put_u32(writer, plain.rank);
     ph__wire_put_u32(writer, (uint32_t)plain.status);
     ph__wire_put_u8(writer, plain.has_died);
-    ph__wire_put_text(writer, plain.text, PH_COMM_NOTICE_TEXT - 1);
+    ph__wire_put_text(writer, plain.text, PH_NOTICE_TEXT_BYTES - 1);
 }
 
 ph_status ph__watch_get_notice(
@@ -138,7 +138,7 @@ ph_status ph__watch_get_notice(
     notice.status = (ph_status)ph__wire_get_u32(&reader);
     const uint8_t has_died = ph__wire_get_u8(&reader);
     notice.has_died = has_died != 0;
-    ph__wire_get_text(&reader, PH_COMM_NOTICE_TEXT - 1, notice.text);
+    ph__wire_get_text(&reader, PH_NOTICE_TEXT_BYTES - 1, notice.text);
     PH_TRY(finish(&reader));
     if (notice.rank >= world_size || !is_error(notice.status) || has_died > 1)
         return ph_fail(PH_ERROR_PEER, "%s tells of rank %u of %zu, status %d", from_a_rank, notice.rank,

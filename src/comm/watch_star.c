@@ -116,7 +116,7 @@ static ph_status obey_all(struct ph_watch_peer *peer)
     struct ph_control_frame frame;
     bool is_there = true;
     const ph_status received = ph__control_stream_receive(peer->stream);
-    char reason[PH_COMM_NOTICE_TEXT];
+    char reason[PH_NOTICE_TEXT_BYTES];
     snprintf(reason, sizeof reason, "%s", ph_error_text());
     while (peer->stream != NULL && is_there) {
         PH_TRY(ph__control_stream_take(peer->stream, &frame, &is_there));

@@ -40,7 +40,7 @@ struct ph_watch_options {
 /* What the transport takes to all ranks, byte by byte. It holds the secret: to be wiped by explicit_bzero. */
 struct ph_watch_invitation {
     ph_status status; /* PH_OK, or why there is no watch */
-    char text[PH_COMM_NOTICE_TEXT];
+    char text[PH_NOTICE_TEXT_BYTES];
     unsigned char secret[PH_WATCH_SECRET_BYTES];
     uint32_t num_addresses;
     char addresses[PH_WATCH_MAX_ADDRESSES][PH_ADDRESS_BYTES]; /* "host:port", in digits */

@@ -22,7 +22,7 @@ struct comer { /* a rank but 0 */
     const struct ph_watch_invitation *invitation; /* borrowed */
     pthread_t thread;
     ph_status status;
-    char text[PH_COMM_NOTICE_TEXT]; /* of an error */
+    char text[PH_NOTICE_TEXT_BYTES]; /* of an error */
     struct ph_comm_watch watch;
 };
 
