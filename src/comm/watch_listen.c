@@ -331,7 +331,6 @@ static ph_status await_all(struct ph_watch_listener *listener)
         note_missing(listener);
     if (!star->has_notice)
         return PH_OK;
-    ph__watch_star_flush(star);
     return ph_fail(star->notice.status, "%s", star->notice.text);
 }
 

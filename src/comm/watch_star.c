@@ -175,11 +175,6 @@ static void flush_until(struct ph_watch_star *star, uint64_t deadline_ns)
         ph__watch_star_turn(star, ph__clock_ms_until(deadline_ns));
 }
 
-void ph__watch_star_flush(struct ph_watch_star *star)
-{
-    flush_until(star, ph__clock_deadline(LAST_WORD_MS));
-}
-
 /* ---- the table ---- */
 
 static bool look(void *context, struct ph_comm_notice *notice_out)
@@ -222,7 +217,7 @@ static void close_star(void *context, bool is_clean)
     ph__watch_star_turn(star, 0);
     if (is_clean && !star->has_notice)
         ph__watch_star_send(star, PH_WATCH_LEAVE, NULL, 0);
-    ph__watch_star_flush(star);
+    flush_until(star, ph__clock_deadline(LAST_WORD_MS));
     ph__watch_star_destroy(star);
     restore_error(error);
 }

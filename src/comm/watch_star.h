@@ -13,6 +13,10 @@
  * (net/authenticate.h); strangers are dropped, and those who say nothing when too many of them wait. What is said later carries
  * no tags: whoever could change it on its way could as well cut the connection.
  *
+ * Of the table's functions look never waits; once there is a notice it gives that one each time. tell returns when rank 0 has
+ * sent back what it had heard first, or after about a second: look then gives what counts. close waits as long for what was
+ * said to leave. The text of the last error is after each what it was before.
+ *
  * No threads, no signals. The calls of one rank come from one thread. */
 #ifndef PH_COMM_WATCH_STAR_H
 #define PH_COMM_WATCH_STAR_H

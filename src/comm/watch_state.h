@@ -41,8 +41,6 @@ void ph__watch_star_turn(struct ph_watch_star *star, int timeout_ms);
 void ph__watch_star_send(struct ph_watch_star *star, enum ph_watch_frame type, const void *body, size_t size);
 /* Where there is no notice yet, this is it; rank 0 passes it on. */
 void ph__watch_star_note(struct ph_watch_star *star, const struct ph_comm_notice *notice);
-/* Turns until all that was said has left, for up to about a second. */
-void ph__watch_star_flush(struct ph_watch_star *star);
 
 /* Limits what a connection may say, and takes no descriptors from it. Owns the socket, also where this fails. */
 ph_status ph__watch_stream_create(int socket, struct ph_control_stream **stream_out);
