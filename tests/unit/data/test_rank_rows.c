@@ -257,15 +257,39 @@ static void ranks_leave_out_the_same_negatives(void **state)
 {
     (void)state;
     const struct rank_data data = prepare("negatives");
+    const struct rank_data text = {.encoder = data.encoder, .path = prepare_path("prepared.csv")};
     for (int number = 0; number < 3; number++)
         for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
             struct ph_batches_options options = order(number, 100);
             options.shuffle_bytes *= 16;
             options.negative_rate = 0.02;
             assert_ranks_share(&data, &options, world_size);
+            assert_ranks_share(&text, &options, world_size);
             assert_ranks_go_on(&data, &options, world_size);
         }
     ph_encoder_destroy((struct ph_encoder *)data.encoder);
+}
+
+/* Without a header the first row decides whether there are labels, though it be another rank's: then the second has a cell
+ * too much. */
+static void the_first_row_decides_for_every_rank(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_file("labelled.csv", "1,x\n0,y\n"));
+    fixture.settings.has_header = false;
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "a", PH_FIELD_ID);
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    const struct rank_data data = {.encoder = encoder, .path = fixture_file("mixed.csv", "x\n1,y\n")};
+    const struct ph_batches_options options = {.batch_size = 2, .needs_no_labels = true};
+    for (size_t rank = 0; rank < 2; rank++) {
+        struct ph_batches *batches = ranks_open_one(&data, &options, rank, 2);
+        const struct ph_batch *batch = NULL;
+        assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, "mixed.csv:2: the row has 2 cells");
+        ph_batches_close(batches);
+    }
+    ph_encoder_destroy(encoder);
 }
 
 /* Row 4 is the first bad one: in a batch of 8 rows it is rank 2's of 4. */
@@ -452,6 +476,7 @@ int main(void)
         cmocka_unit_test(ranks_share_prepared_data),
         cmocka_unit_test(ranks_leave_out_the_same_rows),
         cmocka_unit_test(ranks_leave_out_the_same_negatives),
+        cmocka_unit_test(the_first_row_decides_for_every_rank),
         cmocka_unit_test(a_bad_row_ends_the_rank_that_has_it),
         cmocka_unit_test(data_without_rows_fail_on_every_rank),
         cmocka_unit_test(ranks_go_on_where_others_have_left),
