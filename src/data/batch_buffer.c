@@ -157,13 +157,15 @@ static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *
     bool has_blank = false;
     for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
         buffer->id_weights[i] = 1;
-    for (size_t first = 0; first < num_samples; first += ROWS_AT_ONCE) {
+    size_t first = 0;
+    do { /* of no rows, too: it places the batch's arrays */
         size_t end = first + ROWS_AT_ONCE < num_samples ? first + ROWS_AT_ONCE : num_samples;
         const struct run run = {.rows = rows, .num_samples = num_samples, .first = first, .end = end};
         fetch_next(encoder, &run);
         has_blank |= fill_fixed(buffer, encoder, &run);
         fill_ids(buffer, encoder, &run);
-    }
+        first += ROWS_AT_ONCE;
+    } while (first < num_samples);
     if (!has_blank)
         buffer->batch.label_mask = NULL;
 }

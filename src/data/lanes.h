@@ -5,7 +5,8 @@
  * [n l / L, n (l + 1) / L), and has them in the order of the lanes: where L is a multiple of the world's size, a rank's part
  * of the batch lies in lanes that are its own. When a lane cannot give its part, what is missing is dealt to the others in
  * the same way. All of that follows from the blocks' numbers of rows: whoever knows how many batches there were knows how
- * many rows each lane has left, and nobody reads a lane that it takes nothing from. One thread at a time. */
+ * many rows each lane has left, and nobody reads a lane that it takes nothing from. Where negatives are left out the labels of
+ * all blocks are read first, to count the rows that take part. One thread at a time. */
 #ifndef PH_DATA_LANES_H
 #define PH_DATA_LANES_H
 

@@ -290,19 +290,11 @@ ph_status ph__window_take(
     return PH_OK;
 }
 
-/* The first row of a source in the order of the data is the next one to be given out. */
-static ph_status skip_text(struct ph__window *window, uint64_t count, uint64_t *num_skipped_out)
-{
-    PH_TRY(ph__source_skip(&window->source, count, num_skipped_out));
-    window->is_at_end |= *num_skipped_out < count;
-    return PH_OK;
-}
-
 ph_status ph__window_skip(struct ph__window *window, uint64_t count, uint64_t *num_skipped_out)
 {
     uint64_t num_skipped = 0;
     if (!window->is_prepared)
-        return skip_text(window, count, num_skipped_out);
+        return ph__source_skip(&window->source, count, num_skipped_out); /* nothing is read ahead of it */
     while (num_skipped < count) {
         if (window->next == window->num_ordered)
             PH_TRY(refill(window, 0));

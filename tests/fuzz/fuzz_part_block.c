@@ -22,12 +22,24 @@ static void check_again(const struct ph__rows *rows)
     ph__block_decoder_fini(&decoder);
 }
 
+/* The labels alone are those of the rows; there may be some where the rest makes no sense. */
+static void check_labels(const struct ph__block *block, const struct ph__rows *rows)
+{
+    const struct ph__block_decoder decoder = {.layout = fuzz_layout()};
+    uint32_t labels[PH_BLOCK_MAX_ROWS];
+    const ph_status status = ph__block_decode_labels(&decoder, block, labels);
+    fuzz_require(status == PH_OK || (status == PH_ERROR_DATA && rows->num_rows == 0));
+    for (size_t i = 0; i < rows->num_rows; i++)
+        fuzz_require(labels[i] == rows->words[rows->starts[i]]);
+}
+
 static void decode(const struct ph__block *block)
 {
     struct ph__block_decoder decoder = {.layout = fuzz_layout()};
     struct ph__rows rows = {0};
     const ph_status status = ph__block_decode(&decoder, block, &rows);
     fuzz_require(status == PH_OK || (status == PH_ERROR_DATA && rows.num_rows == 0));
+    check_labels(block, &rows);
     if (status == PH_OK) {
         fuzz_require(rows.num_rows == block->num_rows && ph__rows_num_words(&rows) == block->num_words);
         fuzz_check_rows(&rows, 0);

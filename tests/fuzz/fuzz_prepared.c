@@ -146,7 +146,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .is_shuffled = (data[1] & 2) != 0,
         .shuffle_bytes = 256,
         .needs_no_labels = (data[1] & 4) != 0,
-        .negative_rate = (data[1] & 8) != 0 ? 0.5 : 1};
+        .negative_rate = (data[1] & 8) != 0 ? 0.5 : 1,
+        .shuffle_lanes = (data[1] & 16) != 0 ? 2 : 1,
+        .rank = (data[1] & 32) != 0 ? data[1] >> 6 : 0,
+        .world_size = (data[1] & 32) != 0 ? 4 : 0};
     const size_t number = data[0] % NUM_FILES;
     if (put_edited(&prepared, number, data + HEAD_BYTES, size - HEAD_BYTES))
         read_batches(&prepared, &options);

@@ -29,6 +29,7 @@ static void an_empty_section_gives_the_documented_defaults(void **state)
     assert_int_equal(settings.fields.count, 0);
     assert_true(settings.has_header && settings.is_shuffled);
     assert_int_equal(settings.shuffle_bytes, PH_DEFAULT_SHUFFLE_BYTES);
+    assert_int_equal(settings.shuffle_lanes, 1);
     assert_int_equal(settings.num_prefetched, 2);
     assert_string_equal(settings.list_separator, "|");
     ph__arena_fini(&arena);

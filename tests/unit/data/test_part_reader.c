@@ -34,6 +34,10 @@ static void blocks_come_back_in_any_order(void **state)
         ph__part_reader_expect(reader, order[i]);
         assert_ok(ph__part_reader_decode(reader, order[i], &decoder, &decoded));
         assert_rows_equal(&decoded, i * NUM_ROWS, &rows);
+        uint32_t labels[NUM_ROWS];
+        assert_ok(ph__part_reader_decode_labels(reader, order[i], &decoder, labels));
+        for (size_t row = 0; row < NUM_ROWS; row++)
+            assert_int_equal(labels[row], rows.words[rows.starts[row]]);
         ph__rows_fini(&rows);
     }
     ph__rows_fini(&decoded);

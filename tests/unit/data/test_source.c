@@ -170,6 +170,44 @@ static void positions_are_resumed_exactly(void **state)
     ph_encoder_destroy(encoder);
 }
 
+/* Row 5 of every ten is bad, which only who encodes it notices. Rows 0 to 9 are read, 10 to 253 skipped into the second file,
+ * and 254 to 256 read; back at row 10, all is as it was. */
+static void rows_are_skipped_and_gone_back_to(void **state)
+{
+    (void)state;
+    static const char *const endings[] = {"", ".zst"};
+    struct ph_encoder *encoder = make_encoder();
+    for (size_t i = 0; i < 2; i++) {
+        const struct ph__source_options options = {.max_bad_rows = 100};
+        struct ph__source source;
+        struct ph__rows rows = {0};
+        struct ph__source_position start;
+        uint64_t num_skipped;
+        bool is_end = false;
+        assert_ok(ph__source_open(&source, encoder, write_files("skipped", endings[i], true), &options));
+        for (int row = 0; row < 9; row++)
+            assert_ok(ph__source_next(&source, &rows, &is_end));
+        ph__source_tell(&source, &start);
+        assert_ok(ph__source_skip(&source, 244, &num_skipped));
+        assert_int_equal(num_skipped, 244);
+        assert_int_equal(source.num_rows, 9 + 244);
+        for (int row = 0; row < 2; row++)
+            assert_ok(ph__source_next(&source, &rows, &is_end));
+        assert_int_equal(source.num_bad_rows, 2);
+        assert_int_equal(source.num_encoded, 10 + 3);
+        assert_ok(ph__source_skip(&source, 1000, &num_skipped));
+        assert_int_equal(num_skipped, NUM_FILES * FILE_ROWS - 257);
+        assert_ok(ph__source_return(&source, &start));
+        while (!is_end)
+            assert_ok(ph__source_next(&source, &rows, &is_end));
+        assert_int_equal(source.num_rows, 540);
+        assert_int_equal(source.num_bad_rows, 60);
+        ph__source_close(&source);
+        ph__rows_fini(&rows);
+    }
+    ph_encoder_destroy(encoder);
+}
+
 static void a_position_counts_bad_rows_on(void **state)
 {
     (void)state;
@@ -311,6 +349,7 @@ int main(void)
         cmocka_unit_test(many_files_are_one_stream),
         cmocka_unit_test(bad_rows_are_counted_up_to_the_limit),
         cmocka_unit_test(positions_are_resumed_exactly),
+        cmocka_unit_test(rows_are_skipped_and_gone_back_to),
         cmocka_unit_test(a_position_counts_bad_rows_on),
         cmocka_unit_test(parts_by_bytes_are_the_whole),
         cmocka_unit_test(a_part_names_the_line_of_its_bad_row),

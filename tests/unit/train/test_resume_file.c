@@ -199,6 +199,9 @@ static void file_of_another_job_is_refused_and_changes_nothing(void **state)
     job->is_shuffled = false;
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another order of the rows");
     job->is_shuffled = true;
+    job->shuffle_lanes = 2;
+    assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another order of the rows");
+    job->shuffle_lanes = 1;
     setups[1]->train.batch_size++;
     assert_fails(ph__resume_file_read(path, read), PH_ERROR_CHECKPOINT, "another batch size");
     setups[1]->train.batch_size--;
