@@ -53,6 +53,7 @@ struct search {
     size_t num_tables;
     struct ph_arena arena;
     double *costs, fair_share;   /* (num_tables) seconds of each by itself on one rank */
+    bool *is_better_copied;      /* (num_tables) data_parallel is less work for all ranks together */
     uint32_t *order;             /* (num_tables) by falling cost */
     double *seconds;             /* (world_size) scratch */
     struct place_load *loads;    /* (world_size) scratch */
@@ -238,7 +239,8 @@ static ph_status try_table(struct search *search, size_t table, const struct pol
     if (policy->is_rows_only)
         return try_kind(search, table, PH_SHARD_ROW_WISE, search->topology->world_size);
     PH_TRY(try_kind(search, table, PH_SHARD_TABLE_WISE, 1));
-    PH_TRY(try_kind(search, table, PH_SHARD_DATA_PARALLEL, 0));
+    if (search->is_better_copied[table])
+        PH_TRY(try_kind(search, table, PH_SHARD_DATA_PARALLEL, 0));
     if ((may_be_cut || !search->best.fits) && has_host_kinds(search))
         PH_TRY(try_on_host(search, table));
     if ((may_be_cut && !policy->stays_on_host) || !search->best.fits)
@@ -330,17 +332,27 @@ static ph_status build_best(struct search *search, struct ph_plan *plan_out)
 
 /* ---- the search --------------------------------------------------------------------------------------------- */
 
-static ph_status weigh_tables(struct search *search)
+/* What the table would be by itself. */
+static ph_status weigh(struct search *search, size_t table, enum ph_shard_kind kind, size_t num_places)
 {
     static const uint32_t first[] = {0};
-    const struct ph_plan_choice whole = {PH_SHARD_TABLE_WISE, first, 1};
+    const struct ph_plan_choice choice = {kind, first, num_places};
     struct trial *trial = &search->trial;
+    memset(trial->usage, 0, search->topology->world_size * sizeof *trial->usage);
+    PH_TRY(add_usage(search, &search->tables[table], &choice, trial->usage));
+    judge(search, trial);
+    return PH_OK;
+}
+
+static ph_status weigh_tables(struct search *search)
+{
     for (size_t i = 0; i < search->num_tables; i++) {
-        memset(trial->usage, 0, search->topology->world_size * sizeof *trial->usage);
-        PH_TRY(add_usage(search, &search->tables[i], &whole, trial->usage));
-        judge(search, trial);
-        search->costs[i] = trial->busiest;
-        search->fair_share += trial->busiest / (double)search->topology->world_size;
+        PH_TRY(weigh(search, i, PH_SHARD_TABLE_WISE, 1));
+        const double whole_sum = search->trial.sum;
+        search->costs[i] = search->trial.busiest;
+        search->fair_share += search->costs[i] / (double)search->topology->world_size;
+        PH_TRY(weigh(search, i, PH_SHARD_DATA_PARALLEL, 0));
+        search->is_better_copied[i] = search->trial.sum < whole_sum;
     }
     return PH_OK;
 }
@@ -368,6 +380,7 @@ static ph_status begin_search(struct search *search)
     const size_t world_size = search->topology->world_size, num_tables = search->num_tables;
     ph_status status = PH_OK;
     search->costs = room_for(search, num_tables, sizeof *search->costs, &status);
+    search->is_better_copied = room_for(search, num_tables, sizeof *search->is_better_copied, &status);
     search->order = room_for(search, num_tables, sizeof *search->order, &status);
     search->seconds = room_for(search, world_size, sizeof *search->seconds, &status);
     search->loads = room_for(search, world_size, sizeof *search->loads, &status);
