@@ -55,6 +55,8 @@ struct ph_slot_range {
 };
 /* Of a slots node, by feature. The program's. */
 const struct ph_slot_range *ph__slots_ranges(const struct ph_node *node);
+/* Of a feature_bags node: the batch's feature of each that it selects. The program's. */
+const size_t *ph__selected_features(const struct ph_node *node);
 
 struct ph_scale_attributes {
     double factor;

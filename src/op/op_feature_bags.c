@@ -141,6 +141,12 @@ struct ph_feature_list ph__feature_list(const struct ph_builder *builder, ph_val
         ph_value_type(builder, selection->inputs[0]).dims[0].extent, attributes->features};
 }
 
+const size_t *ph__selected_features(const struct ph_node *node)
+{
+    const struct selection_attributes *attributes = node->attributes;
+    return attributes->features;
+}
+
 /* ---- feature_weights ----------------------------------------------------------------------------------------- */
 
 enum { IDS, BAGS, WEIGHTS, NUM_INPUTS };

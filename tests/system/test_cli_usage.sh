@@ -7,10 +7,10 @@ succeeds --version
 contains stdout "$(sed -n 's/^project(phloem VERSION \([0-9.]*\).*/\1/p' "$PH_SOURCE_DIR/CMakeLists.txt")"
 
 succeeds --help
-for verb in synth train compare tune eval predict inspect config; do
+for verb in synth train compare tune plan eval predict inspect config; do
     contains stdout "  $verb"
 done
-for verb in synth train compare eval predict inspect config; do
+for verb in synth train compare plan eval predict inspect config; do
     succeeds "$verb" --help
     contains stdout "usage: phloem $verb"
 done

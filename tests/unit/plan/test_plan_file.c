@@ -164,7 +164,7 @@ static const char *write_plan(const struct ph_plan *plan, const char *name)
 {
     struct ph_writer *writer;
     const char *path = test_path(name);
-    assert_ok(ph__writer_open_atomic(path, &writer));
+    assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__plan_write(plan, writer));
     assert_ok(ph__writer_finish(writer));
     ph__writer_close(writer);

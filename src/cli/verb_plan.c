@@ -1,0 +1,204 @@
+/* phloem plan CONFIG --world N */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "cli/inspect.h"
+#include "cli/output_file.h"
+#include "cli/printing.h"
+#include "cli/verb.h"
+#include "plan/plan_machine.h"
+#include "train/table_facts.h"
+
+#define MAX_WORLD 4096 /* the planner weighs every pair of ranks */
+
+struct request {
+    const char *path; /* config or folder */
+    const char *out, *plan;
+    struct cli_texts sets;
+    struct ph_topology topology;
+    uint64_t rank_bytes;
+};
+
+/* What is planned, beside what it is planned for. */
+struct planning {
+    const struct request *request;
+    struct cli_source source;
+    struct ph__table_list list;
+    struct ph_plan_step step;
+    struct ph_plan_machine machine;
+    struct ph_plan plan;
+    struct ph_plan_load *loads;
+};
+
+static ph_status parse_count(const char *flag, const char *text, int64_t *count_out)
+{
+    if (ph__integer_parse(text, count_out) && *count_out > 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_USAGE, "%s must be a whole number above 0, not '%s'", flag, text);
+}
+
+static ph_status parse_topology(
+    const char *world, const char *ranks_per_host, struct ph_topology *topology_out)
+{
+    int64_t world_size, num_local;
+    if (world == NULL)
+        return ph_fail(PH_ERROR_USAGE, "--world N is missing: over how many ranks?");
+    PH_TRY(parse_count("--world", world, &world_size));
+    PH_TRY(parse_count("--ranks-per-host", ranks_per_host != NULL ? ranks_per_host : world, &num_local));
+    if (world_size > MAX_WORLD)
+        return ph_fail(
+            PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks", world_size, MAX_WORLD);
+    if (world_size % num_local != 0)
+        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of --ranks-per-host %" PRId64,
+            world_size, num_local);
+    *topology_out = (struct ph_topology){(size_t)world_size, (size_t)num_local};
+    return PH_OK;
+}
+
+/* ---- planning ------------------------------------------------------------------------------------------------ */
+
+/* The columns of the table that most bytes are read of. */
+static size_t busiest_dim(const struct ph__table_list *list)
+{
+    size_t dim = 1;
+    double most = 0;
+    for (size_t i = 0; i < list->num_tables; i++) {
+        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
+        if (reals > most) {
+            most = reals;
+            dim = list->tables[i].dim;
+        }
+    }
+    return dim;
+}
+
+static ph_status measure_machine(const struct ph_train_job *job, struct planning *planning)
+{
+    struct ph_team *team;
+    PH_TRY(ph__team_create(job->num_threads, &team));
+    ph_status status = ph__plan_machine_measure(busiest_dim(&planning->list), team, &planning->machine);
+    ph__team_destroy(team);
+    planning->machine.rank_bytes = planning->request->rank_bytes;
+    return status;
+}
+
+static ph_status make_plan(struct planning *planning)
+{
+    static const struct ph_plan_wire fp32 = {sizeof(float), 0};
+    const struct request *request = planning->request;
+    struct ph__table_list *list = &planning->list;
+    struct ph_train_job job = ph_config_job(&planning->source.config);
+    job.encoder = planning->source.encoder;
+    PH_TRY(ph__table_list_of_job(&job, list));
+    PH_TRY(measure_machine(&job, planning));
+    planning->step = (struct ph_plan_step){
+        (size_t)job.train->batch_size, ph_encoder_has_id_weights(job.encoder), fp32, fp32};
+    if (request->plan != NULL)
+        PH_TRY(ph__plan_read(
+            request->plan, &request->topology, list->tables, list->num_tables, &planning->plan));
+    else
+        PH_TRY(ph__plan_greedy(&planning->machine, &request->topology, &planning->step, list->tables,
+            list->num_tables, &planning->plan));
+    planning->loads =
+        ph__arena_alloc_array(&list->arena, request->topology.world_size, sizeof *planning->loads);
+    if (planning->loads == NULL)
+        return PH_ERROR_MEMORY;
+    return ph__plan_loads(
+        &planning->plan, &planning->machine, &planning->step, list->tables, planning->loads);
+}
+
+/* ---- what is said about it ------------------------------------------------------------------------------------ */
+
+static ph_status print_plan(const void *what, struct ph_writer *writer)
+{
+    const struct planning *planning = what;
+    const struct ph_plan_machine *machine = &planning->machine;
+    PH_TRY(ph__plan_print(&planning->plan, planning->loads, writer));
+    return ph__writer_printf(writer,
+        "\nA step of %zu samples, by the planner's model: %.2f GB/s of rows at random (measured here), %.2f "
+        "GB/s "
+        "between ranks of a\nhost, %.2f GB/s between hosts (both stated).\n",
+        planning->step.batch_size, machine->memory_bytes_per_s / 1e9, machine->host_bytes_per_s / 1e9,
+        machine->network_bytes_per_s / 1e9);
+}
+
+static ph_status write_plan(const struct planning *planning)
+{
+    struct ph_writer *writer;
+    const char *path = planning->request->out;
+    const bool is_standard = strcmp(path, "-") == 0;
+    PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
+    ph_status status = ph__plan_write(&planning->plan, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+static ph_status spare_inputs(const struct planning *planning)
+{
+    const struct request *request = planning->request;
+    if (request->out == NULL)
+        return PH_OK;
+    PH_TRY(cli_output_spare_model(request->out, request->path));
+    PH_TRY(cli_output_spare_input(request->out, request->path));
+    if (planning->source.config.data.train != NULL)
+        PH_TRY(cli_output_spare_input(request->out, planning->source.config.data.train));
+    return PH_OK;
+}
+
+static ph_status plan_source(struct planning *planning)
+{
+    const struct request *request = planning->request;
+    PH_TRY(cli_source_open(&planning->source, request->path, &request->sets));
+    PH_TRY(spare_inputs(planning));
+    PH_TRY(make_plan(planning));
+    if (request->out == NULL || strcmp(request->out, "-") != 0)
+        PH_TRY(cli_print(print_plan, planning));
+    return request->out != NULL ? write_plan(planning) : PH_OK;
+}
+
+static ph_status plan(const struct request *request)
+{
+    struct planning planning = {.request = request};
+    ph_status status = plan_source(&planning);
+    ph__plan_fini(&planning.plan);
+    ph__table_list_fini(&planning.list);
+    cli_source_close(&planning.source);
+    return status;
+}
+
+ph_status verb_plan(int argc, char **argv)
+{
+    struct request request = {0};
+    const char *world = NULL, *ranks_per_host = NULL, *memory = NULL;
+    const struct cli_flag flags[] = {
+        {"--world", CLI_TEXT, &world, "N", "ranks (required)"},
+        {"--ranks-per-host", CLI_TEXT, &ranks_per_host, "M",
+            "of each host; all are on one where it is not given"},
+        {"--memory", CLI_TEXT, &memory, "BYTES", "that a rank may spend on tables and optimizer slots"},
+        {"--out", CLI_TEXT, &request.out, "FILE",
+            "where the plan is written, for parallel.plan; -: in place of the tables"},
+        {"--plan", CLI_TEXT, &request.plan, "FILE",
+            "shows what this plan asks of the ranks, in place of a new one"},
+        {"--set", CLI_TEXTS, &request.sets, "KEY=VALUE", "in place of the config's value"},
+    };
+    const struct cli_command command = {"plan",
+        "Plans which rank holds which rows and columns of which table of CONFIG's model (or DIR's), and "
+        "prints what each "
+        "rank then has to hold and to do. Ids are counted in the first batch of data.train.",
+        "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
+    struct cli_arguments arguments;
+    PH_TRY(cli_parse(&command, argc, argv, &arguments));
+    if (arguments.has_printed_help)
+        return PH_OK;
+    request.path = arguments.positional[0];
+    PH_TRY(parse_topology(world, ranks_per_host, &request.topology));
+    int64_t rank_bytes = 0;
+    if (memory != NULL)
+        PH_TRY(parse_count("--memory", memory, &rank_bytes));
+    request.rank_bytes = (uint64_t)rank_bytes;
+    return plan(&request);
+}

@@ -1,0 +1,160 @@
+#include "plan/plan_cost.h"
+
+#include <math.h>
+
+double ph__expected_rows(double num_rows, double num_ids)
+{
+    return num_rows > 1 ? -num_rows * expm1(num_ids * log1p(-1 / num_rows)) : fmin(num_ids, 1);
+}
+
+ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
+    const struct ph_plan_step *step, struct ph_arena *arena, struct ph_table_counts *counts_out)
+{
+    const struct ph_plan_table *planned = &plan->tables[table];
+    const struct ph_table_shard *shards = plan->shards + planned->first_shard;
+    const size_t world_size = plan->topology.world_size, num_shards = planned->num_shards;
+    double *ids = ph__arena_alloc_array(arena, world_size * num_shards, sizeof *ids);
+    double *distinct_rows = ph__arena_alloc_array(arena, num_shards, sizeof *distinct_rows);
+    double *rank_rows = ph__arena_alloc_array(arena, world_size, sizeof *rank_rows);
+    if (ids == NULL || distinct_rows == NULL || rank_rows == NULL)
+        return PH_ERROR_MEMORY;
+    const double num_rows = (double)facts->num_rows;
+    const double batch_rows = ph__expected_rows(num_rows, facts->ids_per_sample * (double)step->batch_size);
+    for (size_t i = 0; i < num_shards; i++)
+        distinct_rows[i] = batch_rows * (double)shards[i].num_rows / num_rows;
+    for (size_t rank = 0; rank < world_size; rank++) {
+        const double num_ids =
+            facts->ids_per_sample * (double)ph__plan_samples(&plan->topology, step->batch_size, rank);
+        rank_rows[rank] = ph__expected_rows(num_rows, num_ids);
+        for (size_t i = 0; i < num_shards; i++)
+            ids[rank * num_shards + i] = num_ids * (double)shards[i].num_rows / num_rows;
+    }
+    *counts_out = (struct ph_table_counts){ids, distinct_rows, rank_rows};
+    return PH_OK;
+}
+
+/* ---- a rank's work ----------------------------------------------------------------------------------------- */
+
+/* What is asked of one rank's part of a table. */
+struct part_work {
+    size_t num_columns;
+    double num_ids, num_bags, num_rows; /* E, V, U */
+};
+
+static double touched_bytes(const struct ph_table_facts *facts, const struct part_work *work)
+{
+    const double columns = (double)work->num_columns, share = columns / (double)facts->dim;
+    const double weights = (double)facts->weight_bytes * share;
+    const double slots =
+        (double)(facts->slot_bytes - facts->row_slot_bytes) * share + (double)facts->row_slot_bytes;
+    const double vector = (double)sizeof(float) * columns;
+    return work->num_ids * (weights + vector) + work->num_bags * vector +
+           2 * work->num_rows * (weights + slots);
+}
+
+static void use_shards(const struct ph_plan *plan, const struct ph_plan_table *table,
+    const struct ph_table_facts *facts, const struct ph_plan_step *step, const struct ph_table_counts *counts,
+    struct ph_rank_usage *usage)
+{
+    for (size_t i = 0; i < table->num_shards; i++) {
+        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        struct part_work work = {shard->num_columns, 0,
+            (double)facts->num_features * (double)step->batch_size, counts->distinct_rows[i]};
+        for (size_t rank = 0; rank < plan->topology.world_size; rank++)
+            work.num_ids += counts->ids[rank * table->num_shards + i];
+        usage[shard->rank].held_bytes += ph__part_bytes(facts, shard->num_rows, shard->num_columns);
+        usage[shard->rank].touched_bytes += touched_bytes(facts, &work);
+    }
+}
+
+static void use_replicas(const struct ph_plan *plan, const struct ph_table_facts *facts,
+    const struct ph_plan_step *step, struct ph_rank_usage *usage)
+{
+    const double num_rows =
+        ph__expected_rows((double)facts->num_rows, facts->ids_per_sample * (double)step->batch_size);
+    for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
+        const double num_samples = (double)ph__plan_samples(&plan->topology, step->batch_size, rank);
+        const struct part_work work = {facts->dim, facts->ids_per_sample * num_samples,
+            (double)facts->num_features * num_samples, num_rows};
+        usage[rank].held_bytes += ph__part_bytes(facts, facts->num_rows, facts->dim);
+        usage[rank].touched_bytes += touched_bytes(facts, &work);
+    }
+}
+
+struct traffic_usage {
+    size_t ranks_per_host;
+    struct ph_rank_usage *usage;
+};
+
+static void use_link(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+{
+    const struct traffic_usage *traffic = context;
+    struct ph_rank_usage *sender = &traffic->usage[from], *receiver = &traffic->usage[to];
+    const bool is_inside = from / traffic->ranks_per_host == to / traffic->ranks_per_host;
+    (void)what;
+    *(is_inside ? &sender->host_sent : &sender->network_sent) += bytes;
+    *(is_inside ? &receiver->host_received : &receiver->network_received) += bytes;
+}
+
+void ph__table_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
+    const struct ph_plan_step *step, const struct ph_table_counts *counts, struct ph_rank_usage *usage)
+{
+    const struct ph_plan_table *planned = &plan->tables[table];
+    struct traffic_usage traffic = {plan->topology.ranks_per_host, usage};
+    if (planned->kind == PH_SHARD_DATA_PARALLEL)
+        use_replicas(plan, facts, step, usage);
+    else
+        use_shards(plan, planned, facts, step, counts, usage);
+    ph__table_traffic(plan, table, facts, step, counts, use_link, &traffic);
+}
+
+/* ---- seconds ------------------------------------------------------------------------------------------------ */
+
+void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_topology *topology,
+    const struct ph_rank_usage *usage, double *seconds_out)
+{
+    const size_t num_local = topology->ranks_per_host;
+    for (size_t first = 0; first < topology->world_size; first += num_local) {
+        double sent = 0, received = 0;
+        for (size_t rank = first; rank < first + num_local; rank++) {
+            sent += usage[rank].network_sent;
+            received += usage[rank].network_received;
+        }
+        for (size_t rank = first; rank < first + num_local; rank++)
+            seconds_out[rank] =
+                usage[rank].touched_bytes / machine->memory_bytes_per_s +
+                fmax(usage[rank].host_sent, usage[rank].host_received) / machine->host_bytes_per_s +
+                fmax(sent, received) / machine->network_bytes_per_s;
+    }
+}
+
+static ph_status add_loads(const struct ph_plan *plan, const struct ph_plan_step *step,
+    const struct ph_table_facts *tables, struct ph_arena *arena, struct ph_rank_usage *usage)
+{
+    for (size_t i = 0; i < plan->num_tables; i++) {
+        struct ph_table_counts counts;
+        PH_TRY(ph__expected_counts(plan, i, &tables[i], step, arena, &counts));
+        ph__table_usage(plan, i, &tables[i], step, &counts, usage);
+    }
+    return PH_OK;
+}
+
+ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
+    const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_plan_load *loads_out)
+{
+    struct ph_arena arena = {0};
+    const size_t world_size = plan->topology.world_size;
+    struct ph_rank_usage *usage = ph__arena_alloc_array(&arena, world_size, sizeof *usage);
+    double *seconds = ph__arena_alloc_array(&arena, world_size, sizeof *seconds);
+    ph_status status = usage != NULL && seconds != NULL ? PH_OK : PH_ERROR_MEMORY;
+    if (status == PH_OK)
+        status = add_loads(plan, step, tables, &arena, usage);
+    if (status == PH_OK) {
+        ph__usage_seconds(machine, &plan->topology, usage, seconds);
+        for (size_t i = 0; i < world_size; i++)
+            loads_out[i] = (struct ph_plan_load){
+                usage[i].held_bytes, seconds[i], usage[i].host_sent + usage[i].network_sent};
+    }
+    ph__arena_fini(&arena);
+    return status;
+}

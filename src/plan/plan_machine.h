@@ -1,0 +1,17 @@
+/* The machine that a plan is made for: how fast its memory gives rows at random, measured, and how fast its links are, stated.
+ * A rank measures by itself: those that share a host share its memory, and then each has less than this. */
+#ifndef PH_PLAN_PLAN_MACHINE_H
+#define PH_PLAN_PLAN_MACHINE_H
+
+#include "base/parallel.h"
+#include "plan/plan.h"
+
+/* What is taken where nobody has measured: memory of a host that two processes share, and 10 Gb/s between hosts. */
+#define PH_PLAN_HOST_BYTES_PER_S 5e9
+#define PH_PLAN_NETWORK_BYTES_PER_S 1.25e9
+
+/* Looks rows of `dim` reals up at random for about 50 ms, in up to 128 MiB, with all threads of the team; sets the links as
+ * stated, and no limit. PH_ERROR_MEMORY, and PH_ERROR_USAGE for an ISA that is not there. */
+ph_status ph__plan_machine_measure(size_t dim, struct ph_team *team, struct ph_plan_machine *machine_out);
+
+#endif

@@ -1,0 +1,163 @@
+#include "train/table_facts.h"
+
+#include "graph/graph.h"
+#include "op/op_table.h"
+#include "op/op_update.h"
+#include "op/registry.h"
+#include "serve/features.h"
+#include "tensor/row_format.h"
+#include "train/job_rows.h"
+#include "train/training_program.h"
+
+struct counting {
+    const struct ph_graph *graph;
+    const struct ph_batch *batch;
+    struct ph_table_facts *tables;
+    size_t *first_tables; /* (num_declarations) that declaration's slices begin here */
+};
+
+static const struct ph_node *producer_of(const struct ph_graph *graph, ph_value value)
+{
+    const uint32_t producer = graph->values[value].producer;
+    return producer != PH_NO_NODE ? &graph->nodes[producer] : NULL;
+}
+
+/* The slice that begins at this row of the table. */
+static size_t slice_at(const struct ph_declaration *declaration, uint64_t first_row)
+{
+    size_t slice = 0;
+    for (uint64_t row = 0; row < first_row; slice++)
+        row += declaration->slices[slice].num_rows;
+    return slice;
+}
+
+static double ids_per_sample(const struct ph_batch *batch, size_t feature)
+{
+    const size_t first = feature * batch->num_samples;
+    if (batch->num_samples == 0)
+        return 0;
+    return (double)(batch->offsets[first + batch->num_samples] - batch->offsets[first]) /
+           (double)batch->num_samples;
+}
+
+/* A lookup reads a slice for each feature of its ids, which may be some of the batch's. */
+static void count_lookup(const struct counting *counting, const struct ph_node *lookup)
+{
+    const struct ph_graph *graph = counting->graph;
+    const uint32_t source = graph->values[lookup->inputs[PH_EMBEDDING_TABLE]].source;
+    const struct ph_node *slots = producer_of(graph, lookup->inputs[PH_EMBEDDING_SLOTS]);
+    const struct ph_node *selection = producer_of(graph, slots->inputs[0]);
+    const size_t *features = selection != NULL ? ph__selected_features(selection) : NULL;
+    const size_t num_features = graph->values[slots->inputs[0]].type.dims[0].extent;
+    for (size_t i = 0; i < num_features; i++) {
+        const size_t slice = slice_at(&graph->declarations[source], ph__slots_ranges(slots)[i].first_row);
+        struct ph_table_facts *table = &counting->tables[counting->first_tables[source] + slice];
+        table->num_features++;
+        table->ids_per_sample += ids_per_sample(counting->batch, features != NULL ? features[i] : i);
+    }
+}
+
+static void count_update(const struct counting *counting, const struct ph_node *update)
+{
+    const uint32_t source = counting->graph->values[update->inputs[PH_UPDATE_PARAMETER]].source;
+    const struct ph_declaration *declaration = &counting->graph->declarations[source];
+    const struct ph_optimizer *optimizer = update->attributes;
+    const uint64_t bytes = update->op->slot_bytes(update, declaration) / declaration->shape.dims[0];
+    for (size_t i = 0; declaration->is_table && i < declaration->num_slices; i++) {
+        struct ph_table_facts *table = &counting->tables[counting->first_tables[source] + i];
+        table->slot_bytes = bytes;
+        table->row_slot_bytes = optimizer->kind == PH_ROWWISE_ADAGRAD ? bytes : 0;
+    }
+}
+
+static void count_nodes(const struct counting *counting)
+{
+    for (size_t i = 0; i < counting->graph->num_nodes; i++) {
+        const struct ph_node *node = &counting->graph->nodes[i];
+        if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
+            count_lookup(counting, node);
+        else if (node->op->slot_bytes != NULL)
+            count_update(counting, node);
+    }
+}
+
+static ph_status list_tables(
+    const struct ph_graph *graph, enum ph_row_format row_format, struct ph__table_list *list)
+{
+    for (size_t d = 0; d < graph->num_declarations; d++) {
+        const struct ph_declaration *declaration = &graph->declarations[d];
+        for (size_t i = 0; declaration->is_table && i < declaration->num_slices; i++) {
+            const struct ph_table_slice *slice = &declaration->slices[i];
+            const size_t dim = declaration->shape.dims[1];
+            struct ph_table_facts *table = &list->tables[list->num_tables++];
+            *table = (struct ph_table_facts){.name = ph__arena_strdup(&list->arena, slice->name),
+                .num_rows = slice->num_rows,
+                .dim = dim,
+                .weight_bytes = ph__table_bytes(row_format, 1, dim)};
+            if (table->name == NULL)
+                return PH_ERROR_MEMORY;
+        }
+    }
+    return PH_OK;
+}
+
+ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
+    const struct ph_batch *batch, struct ph__table_list *list)
+{
+    const struct ph_graph *graph = &program->graph;
+    size_t num_tables = 0;
+    *list = (struct ph__table_list){0};
+    size_t *first_tables = ph__arena_alloc_array(&list->arena, graph->num_declarations, sizeof *first_tables);
+    if (first_tables == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t d = 0; d < graph->num_declarations; d++) {
+        first_tables[d] = num_tables;
+        num_tables += graph->declarations[d].is_table ? graph->declarations[d].num_slices : 0;
+    }
+    list->tables = ph__arena_alloc_array(&list->arena, num_tables, sizeof *list->tables);
+    if (list->tables == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(list_tables(graph, row_format, list));
+    const struct counting counting = {graph, batch, list->tables, first_tables};
+    count_nodes(&counting);
+    return PH_OK;
+}
+
+void ph__table_list_fini(struct ph__table_list *list)
+{
+    ph__arena_fini(&list->arena);
+    *list = (struct ph__table_list){0};
+}
+
+/* ---- of a job ----------------------------------------------------------------------------------------------- */
+
+static ph_status list_by_batch(
+    const struct ph_train_job *job, const struct ph_program *program, struct ph__table_list *list)
+{
+    const struct ph_batches_options options = {
+        .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
+    struct ph_batches *batches;
+    const struct ph_batch *batch;
+    PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
+    ph_status status = ph_batches_next(batches, &batch);
+    if (status == PH_OK)
+        status = ph__table_list_init(program, (enum ph_row_format)job->train->row_format, batch, list);
+    ph_batches_close(batches);
+    return status;
+}
+
+ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list)
+{
+    struct ph_model_features features;
+    struct ph__training_program learning;
+    *list = (struct ph__table_list){0};
+    if (!ph__job_rows_exist(ph__job_train(job)))
+        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: ids are counted in its first batch");
+    PH_TRY(ph__features_init(job->encoder, &features));
+    ph_status status = ph__training_program_build(job, &features, &learning);
+    ph__features_fini(&features);
+    PH_TRY(status);
+    status = list_by_batch(job, learning.program, list);
+    ph_program_destroy(learning.program);
+    return status;
+}

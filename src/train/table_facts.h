@@ -1,0 +1,24 @@
+/* What a planner wants to know of a training's tables: of its program who reads and updates them, of a batch how many ids they
+ * are asked for. */
+#ifndef PH_TRAIN_TABLE_FACTS_H
+#define PH_TRAIN_TABLE_FACTS_H
+
+#include "phloem/train.h"
+#include "plan/plan.h"
+
+struct ph__table_list { /* zero-initialised is empty */
+    struct ph_arena arena;
+    struct ph_table_facts *tables; /* the program's logical tables, in the order of their declaration */
+    size_t num_tables;
+};
+
+/* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are counted in it.
+ * PH_ERROR_MEMORY. To be finished also after a failure. */
+ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
+    const struct ph_batch *batch, struct ph__table_list *list);
+void ph__table_list_fini(struct ph__table_list *list);
+
+/* The same of a job: builds its program, and reads its first batch. */
+ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
+
+#endif

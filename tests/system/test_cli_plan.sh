@@ -1,0 +1,45 @@
+#!/bin/sh
+# phloem plan: what it prints and writes, that it reads what it wrote, and how it ends where it cannot.
+# shellcheck source=tests/system/support.sh
+. "$PH_SOURCE_DIR/tests/system/support.sh"
+
+make_small_job
+succeeds plan job.yaml --world 4 --ranks-per-host 2 --out plan.yaml
+contains stdout 'embedding.C26'
+contains stdout 'ms a step'
+contains stdout 'A step of 250 samples'
+contains plan.yaml 'world_size: 4'
+contains plan.yaml '"embedding.C1": {kind: '
+[ "$(grep -c 'kind:' plan.yaml)" -eq 26 ] || complain 'the plan has not a line a table'
+succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan plan.yaml --out again.yaml
+cmp -s plan.yaml again.yaml || complain 'a plan that was read is written otherwise'
+succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan plan.yaml --out -
+cmp -s plan.yaml stdout || complain 'a plan on standard output is written otherwise'
+
+# What a person writes, and its mistakes.
+cat >own.yaml <<'END'
+version: 1
+world_size: 2
+tables:
+  embedding.C1: {kind: row_wise}
+default: {kind: table_wise}
+END
+succeeds plan job.yaml --world 2 --plan own.yaml
+grep -q 'embedding.C1  *| row_wise  *| 0-1' stdout || complain 'the plan that was written by hand is not shown'
+fails 2 'own.yaml:2: the plan is for a world_size of 2, and here it is 4' plan job.yaml --world 4 --plan own.yaml
+sed 's/embedding.C1:/embedding.C99:/' own.yaml >wrong.yaml
+fails 2 "wrong.yaml:4: unknown table 'embedding.C99'; did you mean" plan job.yaml --world 2 --plan wrong.yaml
+
+fails 5 'fits nowhere' plan job.yaml --world 2 --memory 1000
+fails 2 '--world N is missing' plan job.yaml
+fails 2 "--world must be a whole number above 0, not '0'" plan job.yaml --world 0
+fails 2 '--world 4 is no multiple of --ranks-per-host 3' plan job.yaml --world 4 --ranks-per-host 3
+fails 2 'up to 4096 ranks' plan job.yaml --world 5000
+fails 2 'would overwrite job.yaml' plan job.yaml --world 2 --out job.yaml
+fails 2 'would overwrite data/train.tsv' plan job.yaml --world 2 --out data/train.tsv
+fails 5 'nowhere/plan.yaml' plan job.yaml --world 2 --out nowhere/plan.yaml
+
+# A trained folder is as good as its config.
+succeeds train job.yaml --out run --quiet --set train.max_steps=1
+succeeds plan run --world 2
+fails 2 'would overwrite run/config.yaml' plan run --world 2 --out run/config.yaml
