@@ -1,4 +1,5 @@
 /* Tensors and parts of them out of a checkpoint's folder, whatever pieces it has them in; and the sum over all of it. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,9 @@
 #include "store/tensor_bytes.h"
 #include "store/tensor_list.h"
 
-#define BLOCK_BYTES \
-    ((size_t)1 << 16)   /* of a piece's rows that are read at once when not all columns are wanted */
-#define PAGE_BYTES 4096 /* of rows shorter than this nothing is saved by reading some columns alone */
-#define DIGEST_BYTES ((size_t)1 << 20)
+/* Where some columns of a piece are wanted, whole rows are read, so many bytes at once, unless they are longer than a page:
+ * nothing is saved by leaving out less. */
+enum { BLOCK_BYTES = 1 << 16, PAGE_BYTES = 4096, DIGEST_BYTES = 1 << 20 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------- */
 
@@ -157,6 +157,17 @@ struct source {
     struct ph_area area;
 };
 
+/* The tensor is one that the folder has. */
+static struct source find_source(const struct ph_folder *folder, const struct ph_tensor *tensor)
+{
+    const struct source source = {folder, ph__folder_find(folder, tensor->name), ph__tensor_area(tensor)};
+    const struct ph_tensor found = ph__folder_tensor(folder, source.index);
+    const struct ph_area whole = ph__shape_area(&found.shape);
+    assert(ph__area_is_within(&source.area, &whole));
+    (void)whole;
+    return source;
+}
+
 static ph_status read_source_rows(const void *context, size_t first_row, size_t num_rows, void *bytes)
 {
     const struct source *source = context;
@@ -170,8 +181,7 @@ ph_status ph__folder_load(const struct ph_folder *folder, size_t num_tensors, co
 {
     PH_TRY(ph__folder_check_tensors(folder, num_tensors, tensors));
     for (size_t i = 0; i < num_tensors; i++) {
-        const struct source source = {
-            folder, ph__folder_find(folder, tensors[i].name), ph__tensor_area(&tensors[i])};
+        const struct source source = find_source(folder, &tensors[i]);
         const enum ph_dtype dtype = ph__folder_tensor(folder, source.index).dtype;
         const ph_status status = ph__tensor_fill(&tensors[i], dtype, read_source_rows, &source);
         if (status != PH_OK)

@@ -138,7 +138,7 @@ static inline void parts_add_width(struct cut_model *model, size_t rank, size_t 
 {
     struct ph_table_slice slices[MAX_PIECES];
     struct ph_slice_part parts[MAX_PIECES];
-    char name[32];
+    char name[64];
     size_t count = 0;
     for (size_t i = 0; i < model->num_pieces; i++)
         if (model->pieces[i].rank == rank && model->pieces[i].num_columns == num_columns) {
