@@ -86,7 +86,8 @@ void ph_state_touch(struct ph_state *state);
  * that holds a part of a tensor alone.
  * What is learnt in 16 bits is written so, bf16_split as the fp32 numbers that it is.
  * Loading fills the store's and the state's existing tensors, whether the file has them in fp32, fp16 or bf16, rows in the
- * format that the store holds them in. A file without a seal or with one that does not fit,
+ * format that the store holds them in. The path may be a folder that many ranks wrote (an index and files, named as Hugging
+ * Face names them; docs/PARALLEL.md), too. A file without a seal or with one that does not fit,
  * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
  * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and
  * the error says so. */

@@ -17,6 +17,9 @@
 
 struct ph_safetensors;
 
+/* The type of this name ("F32"); false when there is none. */
+bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out);
+
 /* Writes the file with its seal, atomically. metadata: keys (none is "sha256") and values alternating,
  * NULL-terminated; NULL: none. The order in the file is by size of the element, largest first, then by name,
  * whatever the order of the array. */
@@ -29,6 +32,7 @@ ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_ou
  * file gives may be a damaged one. */
 ph_status ph__safetensors_check_seal(const struct ph_safetensors *file);
 bool ph__safetensors_is_sealed(const struct ph_safetensors *file); /* carries one, fitting or not */
+uint64_t ph__safetensors_bytes(const struct ph_safetensors *file); /* of the whole file */
 void ph__safetensors_close(struct ph_safetensors *file);
 
 /* Tensors by name, ascending. data is NULL; the name is borrowed until close. */

@@ -123,17 +123,24 @@ static ph_status check_metadata(const struct ph_safetensors *file)
     return PH_OK;
 }
 
+bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out)
+{
+    for (int dtype = 0; dtype < PH_DTYPE_COUNT; dtype++)
+        if (strcmp(name, ph_dtype_name((enum ph_dtype)dtype)) == 0) {
+            *dtype_out = (enum ph_dtype)dtype;
+            return true;
+        }
+    return false;
+}
+
 static ph_status parse_dtype(
     const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
 {
     const char *text = ph__json_as_text(ph__json_get(description, "dtype"), NULL);
     if (text == NULL)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has no dtype", file->path, entry->name);
-    for (int dtype = 0; dtype < PH_DTYPE_COUNT; dtype++)
-        if (strcmp(text, ph_dtype_name((enum ph_dtype)dtype)) == 0) {
-            entry->dtype = (enum ph_dtype)dtype;
-            return PH_OK;
-        }
+    if (ph__safetensors_dtype(text, &entry->dtype))
+        return PH_OK;
     return ph_fail(
         PH_ERROR_CHECKPOINT, "%s: tensor '%s' has unknown dtype '%.32s'", file->path, entry->name, text);
 }
@@ -288,6 +295,11 @@ void ph__safetensors_close(struct ph_safetensors *file)
         close(file->descriptor);
     ph__arena_fini(&file->arena);
     free(file);
+}
+
+uint64_t ph__safetensors_bytes(const struct ph_safetensors *file)
+{
+    return file->data_begin + file->data_bytes;
 }
 
 /* ---- the seal ------------------------------------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "store/declaration.h"
 #include "store/init.h"
 #include "store/tensor_part.h"
 #include "tensor/row_format.h"
@@ -149,38 +150,6 @@ static struct ph_parameter *find_parameter(const struct ph_store *store, const c
 
 /* ---- adding -------------------------------------------------------------------------------------------- */
 
-static struct ph_slice_part part_of(const struct ph_declaration *declaration, size_t slice)
-{
-    if (declaration->parts != NULL)
-        return declaration->parts[slice];
-    return (struct ph_slice_part){
-        .whole_rows = declaration->slices[slice].num_rows, .whole_columns = declaration->shape.dims[1]};
-}
-
-/* The slice of the parameter is that of the declaration, and the same part of it. */
-static bool is_same_slice(
-    const struct ph_parameter *parameter, const struct ph_declaration *declaration, size_t slice)
-{
-    const struct ph_slice_part *a = &parameter->parts[slice], b = part_of(declaration, slice);
-    return strcmp(parameter->slices[slice].name, declaration->slices[slice].name) == 0 &&
-           parameter->slices[slice].num_rows == declaration->slices[slice].num_rows &&
-           a->first_row == b.first_row && a->whole_rows == b.whole_rows &&
-           a->first_column == b.first_column && a->whole_columns == b.whole_columns;
-}
-
-static ph_status check_same(const struct ph_parameter *parameter, const struct ph_declaration *declaration)
-{
-    bool is_same = parameter->is_table == declaration->is_table &&
-                   ph__shape_equal(&parameter->shape, &declaration->shape) &&
-                   parameter->num_slices == declaration->num_slices;
-    for (size_t i = 0; is_same && i < parameter->num_slices; i++)
-        is_same = is_same_slice(parameter, declaration, i);
-    if (is_same)
-        return PH_OK;
-    return ph_fail(PH_ERROR_CONFIG,
-        "parameter '%s' is in the store already with another shape or other slices", declaration->name);
-}
-
 static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
 {
     size_t elements = 1, bytes;
@@ -204,116 +173,6 @@ static enum ph_row_format row_format_of(const struct ph_store *store,
     const enum ph_row_format format = ph__row_format_fitting(store->row_format, dim);
     *bytes_out = ph__table_bytes(format, rows, dim);
     return format;
-}
-
-static ph_status check_part(const struct ph_declaration *declaration, size_t slice)
-{
-    const struct ph_slice_part part = part_of(declaration, slice);
-    const size_t rows = declaration->slices[slice].num_rows, columns = declaration->shape.dims[1];
-    if (part.first_row > part.whole_rows || rows > part.whole_rows - part.first_row ||
-        part.first_column > part.whole_columns || columns > part.whole_columns - part.first_column ||
-        part.first_column % PH_PART_COLUMNS != 0)
-        return ph_fail(PH_ERROR_BUG, "table '%s': slice '%s' is no part of a whole one", declaration->name,
-            declaration->slices[slice].name);
-    if (part.whole_rows > UINT32_MAX)
-        return ph_fail(
-            PH_ERROR_CONFIG, "slice '%s' has more than 2^32 - 1 rows", declaration->slices[slice].name);
-    return PH_OK;
-}
-
-static struct ph_tensor declared_tensor(const struct ph_declaration *declaration, size_t slice)
-{
-    const struct ph_slice_part part = part_of(declaration, slice);
-    return ph__slice_tensor(&declaration->slices[slice], &part, declaration->shape.dims[1]);
-}
-
-/* The slice's name is not that of another tensor, but for another part of the same one. */
-static ph_status check_slice_name(
-    const struct ph_store *store, const struct ph_declaration *declaration, size_t slice)
-{
-    const struct ph_tensor tensor = declared_tensor(declaration, slice);
-    for (size_t i = 0; i < store->num_tensors; i++)
-        if (ph__tensor_excludes(&tensor, &store->tensors[i]))
-            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor.name);
-    for (size_t i = 0; i < slice; i++) {
-        const struct ph_tensor other = declared_tensor(declaration, i);
-        if (ph__tensor_excludes(&tensor, &other))
-            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
-    }
-    return PH_OK;
-}
-
-static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < declaration->num_slices; i++) {
-        const struct ph_table_slice *slice = &declaration->slices[i];
-        PH_TRY(check_part(declaration, i));
-        PH_TRY(check_slice_name(store, declaration, i));
-        if (!ph__size_add(rows, slice->num_rows, &rows) || rows > UINT32_MAX)
-            return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", declaration->name);
-    }
-    if (declaration->shape.rank != 2 || declaration->shape.dims[0] != rows)
-        return ph_fail(PH_ERROR_BUG, "table '%s' is not the sum of its slices", declaration->name);
-    return PH_OK;
-}
-
-static ph_status check_new(const struct ph_store *store, const struct ph_declaration *declaration)
-{
-    if (declaration->is_table)
-        return check_slices(store, declaration);
-    if (find_tensor(store, declaration->name) != NULL)
-        return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", declaration->name);
-    return PH_OK;
-}
-
-/* Random numbers that round a table's rows are not those that made its initial values. */
-static struct ph_row_slice *make_row_slices(struct ph_arena *arena, const struct ph_declaration *declaration)
-{
-    struct ph_row_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
-    size_t end_row = 0;
-    for (size_t i = 0; slices != NULL && i < declaration->num_slices; i++) {
-        const char *name = ph__arena_printf(arena, "rounding:%s", declaration->slices[i].name);
-        if (name == NULL)
-            return NULL;
-        const struct ph_slice_part part = part_of(declaration, i);
-        end_row += declaration->slices[i].num_rows;
-        slices[i] = (struct ph_row_slice){ph__hash_name(name), end_row, part.first_row, part.first_column};
-    }
-    return slices;
-}
-
-/* A copy of the declaration without memory for its values, owned by the arena. */
-static struct ph_parameter *copy_declaration(struct ph_arena *arena, const struct ph_declaration *declaration)
-{
-    struct ph_parameter *parameter = ph__arena_alloc(arena, sizeof *parameter);
-    const char *name = ph__arena_strdup(arena, declaration->name);
-    const char *family = declaration->family != NULL ? ph__arena_strdup(arena, declaration->family) : name;
-    struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
-    struct ph_slice_part *parts = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *parts);
-    struct ph_row_slice *row_slices = make_row_slices(arena, declaration);
-    if (parameter == NULL || family == NULL || slices == NULL || parts == NULL || row_slices == NULL)
-        return NULL;
-    for (size_t i = 0; i < declaration->num_slices; i++) {
-        parts[i] = part_of(declaration, i);
-        slices[i].num_rows = declaration->slices[i].num_rows;
-        slices[i].name = ph__arena_strdup(arena, declaration->slices[i].name);
-        if (slices[i].name == NULL)
-            return NULL;
-    }
-    *parameter = (struct ph_parameter){
-        .name = name,
-        .family = family,
-        .is_table = declaration->is_table,
-        .shape = declaration->shape,
-        .init = declaration->init,
-        .num_slices = declaration->num_slices,
-        .slices = slices,
-        .parts = parts,
-        .row_slices = row_slices,
-        .version = 1,
-    };
-    return parameter;
 }
 
 static enum ph_dtype dtype_of(enum ph_row_format format)
@@ -375,7 +234,7 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
         store->num_parameters + 1, sizeof(struct ph_parameter *)));
     PH_TRY(ph__array_reserve((void **)&store->tensors, &store->tensors_capacity,
         store->num_tensors + num_tensors, sizeof *store->tensors));
-    struct ph_parameter *parameter = copy_declaration(&store->arena, declaration);
+    struct ph_parameter *parameter = ph__declaration_copy(&store->arena, declaration);
     if (parameter == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for parameter '%s'", declaration->name);
     parameter->elements = elements;
@@ -400,10 +259,10 @@ ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *dec
 {
     struct ph_parameter *parameter = find_parameter(store, declaration->name);
     if (parameter == NULL) {
-        PH_TRY(check_new(store, declaration));
+        PH_TRY(ph__declaration_check_new(declaration, store));
         return add_parameter(store, declaration, team, parameter_out);
     }
-    PH_TRY(check_same(parameter, declaration));
+    PH_TRY(ph__declaration_check_same(declaration, parameter));
     *parameter_out = parameter;
     return PH_OK;
 }

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/init.h"
+#include "base/sizes.h"
+#include "store/tensor_part.h"
 #include "tensor/float16.h"
 #include "tensor/row_format.h"
 
@@ -43,9 +44,10 @@ bool ph__dtype_converts(enum ph_dtype from, enum ph_dtype to)
 /* A tensor on its way in, `piece_rows` of its rows at once. */
 struct conversion {
     const struct ph_tensor *tensor;
-    const struct ph_safetensors *file;
-    size_t index, rows, columns, piece_rows;
-    enum ph_dtype dtype; /* of the file */
+    size_t rows, columns, piece_rows;
+    enum ph_dtype dtype; /* of the rows that are read */
+    ph_rows_read read;
+    const void *context;
     void *bytes;
     ph_real *numbers;
 };
@@ -62,13 +64,10 @@ static void decode(const struct conversion *conversion, size_t count)
 static ph_status convert_rows(const struct conversion *conversion)
 {
     const struct ph_tensor *tensor = conversion->tensor;
-    const size_t columns = conversion->columns, element = ph_dtype_size(conversion->dtype);
-    const size_t row_bytes = ph__row_bytes(tensor->row_format, columns);
+    const size_t columns = conversion->columns, row_bytes = ph__row_bytes(tensor->row_format, columns);
     for (size_t row = 0; row < conversion->rows; row += conversion->piece_rows) {
-        const size_t left = conversion->rows - row;
-        const size_t count = left < conversion->piece_rows ? left : conversion->piece_rows;
-        PH_TRY(ph__safetensors_read_part(conversion->file, conversion->index,
-            (uint64_t)row * columns * element, count * columns * element, conversion->bytes));
+        const size_t count = ph__min(conversion->rows - row, conversion->piece_rows);
+        PH_TRY(conversion->read(conversion->context, row, count, conversion->bytes));
         decode(conversion, count * columns);
         ph__rows_encode(tensor->row_format, count, columns, conversion->numbers,
             (char *)tensor->data + row * row_bytes, tensor->low != NULL ? tensor->low + row * columns : NULL);
@@ -76,13 +75,18 @@ static ph_status convert_rows(const struct conversion *conversion)
     return PH_OK;
 }
 
-static ph_status convert(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index)
+static ph_status convert(
+    const struct ph_tensor *tensor, enum ph_dtype dtype, ph_rows_read read, const void *context)
 {
-    struct conversion conversion = {
-        .tensor = tensor, .file = file, .index = index, .dtype = ph__safetensors_tensor(file, index).dtype};
-    ph__init_matrix(&tensor->shape, &conversion.rows, &conversion.columns);
-    const size_t bytes = conversion.columns * sizeof(ph_real);
-    conversion.piece_rows = bytes > 0 && bytes < PIECE_BYTES ? PIECE_BYTES / bytes : 1;
+    const struct ph_area area = ph__shape_area(&tensor->shape);
+    const size_t bytes = area.num_columns * sizeof(ph_real);
+    struct conversion conversion = {.tensor = tensor,
+        .rows = area.num_rows,
+        .columns = area.num_columns,
+        .piece_rows = bytes > 0 && bytes < PIECE_BYTES ? PIECE_BYTES / bytes : 1,
+        .dtype = dtype,
+        .read = read,
+        .context = context};
     conversion.bytes = malloc(2 * conversion.piece_rows * bytes + 1);
     if (conversion.bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to convert '%s'", tensor->name);
@@ -92,11 +96,12 @@ static ph_status convert(const struct ph_tensor *tensor, const struct ph_safeten
     return status;
 }
 
-ph_status ph__tensor_read(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index)
+ph_status ph__tensor_fill(
+    const struct ph_tensor *tensor, enum ph_dtype dtype, ph_rows_read read, const void *context)
 {
     const bool is_array = tensor->row_format == PH_ROWS_FP32 || tensor->row_format == PH_ROWS_FP16 ||
                           tensor->row_format == PH_ROWS_BF16;
-    if (is_array && ph__safetensors_tensor(file, index).dtype == tensor->dtype)
-        return ph__safetensors_read(file, index, tensor->data);
-    return convert(tensor, file, index);
+    if (is_array && dtype == tensor->dtype)
+        return read(context, 0, ph__shape_area(&tensor->shape).num_rows, tensor->data);
+    return convert(tensor, dtype, read, context);
 }

@@ -12,7 +12,11 @@ ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph_bytes_visit 
 /* Whether numbers of one dtype are read as those of the other. */
 bool ph__dtype_converts(enum ph_dtype from, enum ph_dtype to);
 
-/* Fills the tensor from a file's of the same shape whose dtype converts. */
-ph_status ph__tensor_read(const struct ph_tensor *tensor, const struct ph_safetensors *file, size_t index);
+/* Gives rows of a matrix, as its dtype has them: num_rows from first_row on into bytes. */
+typedef ph_status (*ph_rows_read)(const void *context, size_t first_row, size_t num_rows, void *bytes);
+
+/* Fills the tensor, seen as a matrix (store/tensor_part.h), from rows of its shape whose dtype converts. */
+ph_status ph__tensor_fill(
+    const struct ph_tensor *tensor, enum ph_dtype dtype, ph_rows_read read, const void *context);
 
 #endif

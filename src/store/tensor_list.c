@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/memory.h"
-#include "store/init.h"
+#include "store/checkpoint_folder.h"
 #include "store/tensor_bytes.h"
+#include "store/tensor_part.h"
 
 /* ---- listing ------------------------------------------------------------------------------------------- */
 
@@ -38,16 +38,32 @@ ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct p
     return PH_OK;
 }
 
-/* One slot of one logical tensor, whose part of the slot begins at *data; moves *data behind it. */
-static ph_status add_slot(struct ph__tensor_list *list, const struct ph_slot *slot, const char *name,
-    const struct ph_shape *shape, ph_real **data)
+/* One number a row of the tensor. Every part of some columns has those of its rows: first_column tells them apart. */
+static void keep_rows(struct ph_tensor *tensor)
 {
-    struct ph_tensor tensor = {.dtype = PH_REAL, .shape = *shape, .data = *data};
-    size_t rows, columns;
-    ph__init_matrix(shape, &rows, &columns);
+    if (tensor->shape.rank < 2) /* one row to the optimizer */
+        tensor->shape.dims[0] = 1;
+    tensor->shape.rank = 1;
+    if (ph__tensor_is_part(tensor))
+        tensor->whole.rank = 1;
+    if (tensor->first_column == 0 && tensor->whole.dims[0] == tensor->shape.dims[0])
+        tensor->whole.rank = 0;
+}
+
+/* One slot of one logical tensor, or of the part of it that there is; its numbers begin at *data, which moves behind
+ * them. */
+static ph_status add_slot(
+    struct ph__tensor_list *list, const struct ph_slot *slot, const struct ph_tensor *weights, ph_real **data)
+{
+    struct ph_tensor tensor = {.dtype = PH_REAL,
+        .shape = weights->shape,
+        .data = *data,
+        .first_row = weights->first_row,
+        .first_column = weights->first_column,
+        .whole = weights->whole};
     if (slot->is_per_row)
-        tensor.shape = (struct ph_shape){.rank = 1, .dims = {rows}};
-    tensor.name = ph__arena_printf(&list->arena, "slot.%s:%s", slot->name, name);
+        keep_rows(&tensor);
+    tensor.name = ph__arena_printf(&list->arena, "slot.%s:%s", slot->name, weights->name);
     if (tensor.name == NULL)
         return PH_ERROR_MEMORY;
     *data += ph_shape_elements(&tensor.shape);
@@ -58,13 +74,14 @@ static ph_status add_parameter_slots(struct ph__tensor_list *list, const struct 
 {
     for (size_t s = 0; s < parameter->num_slots; s++) {
         const struct ph_slot *slot = &parameter->slots[s];
+        const struct ph_tensor dense = {.name = parameter->name, .shape = parameter->shape};
         ph_real *data = slot->data;
         if (!parameter->is_table)
-            PH_TRY(add_slot(list, slot, parameter->name, &parameter->shape, &data));
+            PH_TRY(add_slot(list, slot, &dense, &data));
         for (size_t i = 0; parameter->is_table && i < parameter->num_slices; i++) {
-            const struct ph_table_slice *slice = &parameter->slices[i];
-            struct ph_shape shape = {.rank = 2, .dims = {slice->num_rows, parameter->shape.dims[1]}};
-            PH_TRY(add_slot(list, slot, slice->name, &shape, &data));
+            const struct ph_tensor slice =
+                ph__slice_tensor(&parameter->slices[i], &parameter->parts[i], parameter->shape.dims[1]);
+            PH_TRY(add_slot(list, slot, &slice, &data));
         }
     }
     return PH_OK;
@@ -136,8 +153,8 @@ static ph_status digest_bytes(void *digest, const void *bytes, size_t size)
     return ph__digest_update(digest, bytes, size);
 }
 
-/* "name\nF32 2 20 16\n", then the bytes */
-static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor *tensor)
+/* "name\nF32 2 20 16\n" */
+ph_status ph__digest_tensor_head(struct ph_digest *digest, const struct ph_tensor *tensor)
 {
     char head[128];
     int length = snprintf(head, sizeof head, "\n%s %zu", ph_dtype_name(tensor->dtype), tensor->shape.rank);
@@ -145,7 +162,12 @@ static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor 
         length += snprintf(head + length, sizeof head - (size_t)length, " %zu", tensor->shape.dims[i]);
     length += snprintf(head + length, sizeof head - (size_t)length, "\n");
     PH_TRY(ph__digest_update(digest, tensor->name, strlen(tensor->name)));
-    PH_TRY(ph__digest_update(digest, head, (size_t)length));
+    return ph__digest_update(digest, head, (size_t)length);
+}
+
+static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor *tensor)
+{
+    PH_TRY(ph__digest_tensor_head(digest, tensor));
     return ph__tensor_visit_bytes(tensor, digest_bytes, digest);
 }
 
@@ -170,90 +192,17 @@ ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65])
 
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct ph_tensor *found, const struct ph_tensor *wanted)
-{
-    bool is_fit = ph__dtype_converts(found->dtype, wanted->dtype) && found->shape.rank == wanted->shape.rank;
-    for (size_t i = 0; is_fit && i < found->shape.rank; i++)
-        is_fit = found->shape.dims[i] == wanted->shape.dims[i];
-    return is_fit;
-}
-
-/* "F32 (20,16)" */
-static void describe(const struct ph_tensor *tensor, char text[128])
-{
-    int length = snprintf(text, 128, "%s (", ph_dtype_name(tensor->dtype));
-    for (size_t i = 0; i < tensor->shape.rank; i++)
-        length +=
-            snprintf(text + length, 128 - (size_t)length, "%s%zu", i > 0 ? "," : "", tensor->shape.dims[i]);
-    snprintf(text + length, 128 - (size_t)length, ")");
-}
-
-static ph_status check_tensor(
-    const char *path, const struct ph_safetensors *file, const struct ph_tensor *wanted, size_t *index_out)
-{
-    const size_t index = ph__safetensors_find(file, wanted->name);
-    if (index == ph__safetensors_num_tensors(file))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the model's tensor '%s' is missing", path, wanted->name);
-    const struct ph_tensor found = ph__safetensors_tensor(file, index);
-    if (!fits(&found, wanted)) {
-        char found_text[128], wanted_text[128];
-        describe(&found, found_text);
-        describe(wanted, wanted_text);
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' is %s, but the model's is %s", path,
-            wanted->name, found_text, wanted_text);
-    }
-    *index_out = index;
-    return PH_OK;
-}
-
-/* Every tensor of the model is in the file and as many as there; then the first one that is the file's alone.
- */
-static ph_status check_surplus(
-    const char *path, const struct ph_safetensors *file, const size_t *indices, size_t count)
-{
-    const size_t num_in_file = ph__safetensors_num_tensors(file);
-    for (size_t i = 0; num_in_file > count && i < num_in_file; i++) {
-        bool is_known = false;
-        for (size_t j = 0; !is_known && j < count; j++)
-            is_known = indices[j] == i;
-        if (!is_known)
-            return ph_fail(PH_ERROR_CHECKPOINT, "%s: the model has no tensor '%s'", path,
-                ph__safetensors_tensor(file, i).name);
-    }
-    return PH_OK;
-}
-
-static ph_status check_tensors(
-    const struct ph__tensor_list *list, const char *path, const struct ph_safetensors *file, size_t *indices)
-{
-    PH_TRY(ph__safetensors_check_seal(file));
-    for (size_t i = 0; i < list->count; i++)
-        PH_TRY(check_tensor(path, file, &list->tensors[i], &indices[i]));
-    return check_surplus(path, file, indices, list->count);
-}
-
-static ph_status read_tensors(
-    const struct ph__tensor_list *list, const struct ph_safetensors *file, const size_t *indices)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        ph_status status = ph__tensor_read(&list->tensors[i], file, indices[i]);
-        if (status != PH_OK)
-            return ph_fail(status, "%s; the model is loaded in part and must not be used", ph_error_text());
-    }
-    return PH_OK;
-}
-
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path)
 {
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(path, &file));
-    size_t *indices = calloc(list->count + 1, sizeof *indices);
-    ph_status status = indices != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory to load %s", path);
+    struct ph_folder *folder;
+    PH_TRY(ph__folder_open(path, &folder));
+    ph_status status = ph__folder_check_seals(folder, 0, 1);
     if (status == PH_OK)
-        status = check_tensors(list, path, file, indices);
+        status = ph__folder_check_tensors(folder, list->count, list->tensors);
     if (status == PH_OK)
-        status = read_tensors(list, file, indices);
-    free(indices);
-    ph__safetensors_close(file);
+        status = ph__folder_check_no_others(folder, list->count, list->tensors);
+    if (status == PH_OK)
+        status = ph__folder_load(folder, list->count, list->tensors);
+    ph__folder_close(folder);
     return status;
 }

@@ -4,6 +4,7 @@
 #define PH_STORE_TENSOR_LIST_H
 
 #include "base/arena.h"
+#include "base/digest.h"
 #include "store/safetensors.h"
 #include "store/store.h"
 
@@ -18,7 +19,8 @@ ph_status ph__tensor_list_add(struct ph__tensor_list *list, const struct ph_tens
 ph_status ph__tensor_list_add_store(struct ph__tensor_list *list, const struct ph_store *store);
 ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct ph_state *state);
 /* Of the slot "m" of each logical tensor: "slot.m:embedding.user", shaped as the tensor, or (rows) where the slot holds
- * one number a row. */
+ * one number a row. The slot of a part is the part of a slot; of one number a row, a part of columns has what the part that
+ * begins with column 0 has: first_column says which one it is. */
 ph_status ph__tensor_list_add_slots(struct ph__tensor_list *list, const struct ph_store *store);
 void ph__tensor_list_fini(struct ph__tensor_list *list);
 
@@ -27,11 +29,14 @@ ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list);
 
 /* SHA-256 over the tensors sorted by name, as ph_checkpoint_digest gives it. Sorts the list. */
 ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65]);
+/* What stands before a tensor's bytes in that sum: its name, dtype and shape. */
+ph_status ph__digest_tensor_head(struct ph_digest *digest, const struct ph_tensor *tensor);
 
-/* Fills all tensors from a file that has them and no others, each of the list's shape and of a dtype that converts
- * (store/tensor_bytes.h), and whose seal fits:
+/* Fills all tensors from a file or a folder (store/checkpoint_folder.h) that has them and no others, each of the list's
+ * shape and of a dtype that converts (store/tensor_bytes.h), and whose seals fit:
  * PH_ERROR_CHECKPOINT otherwise, and nothing has been changed then. Should the disk fail after all this has been
- * verified, the error says that the tensors must not be used. */
+ * verified, the error says that the tensors must not be used. Parts are filled from what is there of them; where the list
+ * is not of a whole model, use ph__folder_load. */
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path);
 
 #endif

@@ -1,9 +1,13 @@
-/* Parts of logical tensors: which rows and columns of a whole matrix a tensor has (struct ph_tensor). */
+/* Parts of logical tensors: which rows and columns of a whole one a tensor has (struct ph_tensor).
+ *
+ * A tensor is seen as a matrix here: a number is (1, 1), a vector is (n, 1), and of more dimensions all but the first are
+ * columns. Matrices are cut into areas of rows and columns, vectors into runs. */
 #ifndef PH_STORE_TENSOR_PART_H
 #define PH_STORE_TENSOR_PART_H
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "store/store.h"
 
 bool ph__shape_equal(const struct ph_shape *a, const struct ph_shape *b);
@@ -16,6 +20,27 @@ struct ph_shape ph__tensor_whole(const struct ph_tensor *tensor);
 /* Two tensors of one name cannot both be in a store or a checkpoint, unless they are parts of one whole that have no
  * element in common. */
 bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b);
+
+/* Rows and columns of a matrix. */
+struct ph_area {
+    size_t first_row, num_rows, first_column, num_columns;
+};
+struct ph_area ph__shape_area(const struct ph_shape *shape); /* all of it */
+/* What the tensor is of its logical tensor. */
+struct ph_area ph__tensor_area(const struct ph_tensor *tensor);
+/* What both have, relative to the whole; of no rows where they have nothing. */
+struct ph_area ph__area_common(const struct ph_area *a, const struct ph_area *b);
+bool ph__area_is_within(const struct ph_area *area, const struct ph_area *whole);
+
+/* "embedding.user[0:500,0:32]", "slot.s:embedding.user[0:500]": rows, and columns where the shape has them. NULL: no
+ * memory. */
+const char *ph__area_name(
+    struct ph_arena *arena, const char *name, const struct ph_shape *shape, const struct ph_area *area);
+
+/* Areas within a whole one have each of its elements exactly once. Otherwise false, and what is missing or there twice.
+ * Changes the order of the areas. */
+bool ph__areas_cover(const struct ph_area *whole, struct ph_area *areas, size_t num_areas,
+    struct ph_area *fault_out, bool *is_missing_out);
 
 /* A slice of a table as a logical tensor or a part of one: all but its values. */
 struct ph_tensor ph__slice_tensor(

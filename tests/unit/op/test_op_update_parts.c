@@ -38,7 +38,7 @@ static ph_value piece_of(
 {
     const struct cuts *cuts = learner->cuts;
     const struct ph_table_slice slice = {"table.f", cuts->rows[run + 1] - cuts->rows[run]};
-    char name[32];
+    char name[64];
     snprintf(name, sizeof name, "piece%zu.%zu", run, piece);
     const ph_value table =
         ph_table(builder, name, 1, &slice, cuts->columns[run][piece], (struct ph_init){PH_INIT_NORMAL, 0.5});
@@ -80,7 +80,7 @@ static void build(struct learner *learner, const struct ph_optimizer *optimizer,
         parameters[i] = ph_builder_parameter(builder, i);
     ph_backward(builder, loss, count, parameters, gradients);
     for (size_t i = 0; i < count && reads_gradient; i++) {
-        char name[32];
+        char name[64];
         snprintf(name, sizeof name, "gradient%zu", i);
         ph_output(builder, name, gradients[i]);
     }
@@ -180,7 +180,7 @@ static void assert_same_table(struct learner *pieces, struct learner *whole)
     const struct ph_parameter *table = table_model_parameter(&whole->model, "piece0.0");
     for (size_t run = 0; run < cuts->num_runs; run++)
         for (size_t piece = 0; piece < cuts->num_pieces[run]; piece++) {
-            char name[32];
+            char name[64];
             snprintf(name, sizeof name, "piece%zu.%zu", run, piece);
             assert_same_piece(table_model_parameter(&pieces->model, name), table, &cuts->parts[run][piece]);
         }

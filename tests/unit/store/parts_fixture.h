@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "store/checkpoint_folder.h"
 #include "store/store.h"
+#include "store/tensor_list.h"
 #include "store/tensor_part.h"
 #include "support/test_support.h"
 #include "tensor/row_format.h"
@@ -136,7 +138,7 @@ static inline void parts_add_width(struct cut_model *model, size_t rank, size_t 
 {
     struct ph_table_slice slices[MAX_PIECES];
     struct ph_slice_part parts[MAX_PIECES];
-    char name[32];
+    char name[64];
     size_t count = 0;
     for (size_t i = 0; i < model->num_pieces; i++)
         if (model->pieces[i].rank == rank && model->pieces[i].num_columns == num_columns) {
@@ -176,6 +178,56 @@ static inline void cut_model_fini(struct cut_model *model)
         ph_store_destroy(model->ranks[rank]);
 }
 
+/* ---- values ------------------------------------------------------------------------------------------------ */
+
+/* All that a checkpoint of a store holds. */
+static inline struct ph__tensor_list parts_list(const struct ph_store *store)
+{
+    struct ph__tensor_list list = {0};
+    assert_ok(ph__tensor_list_add_store(&list, store));
+    assert_ok(ph__tensor_list_add_slots(&list, store));
+    return list;
+}
+
+static inline bool is_slot(const char *name)
+{
+    return strncmp(name, "slot.", 5) == 0;
+}
+
+static inline bool is_dense(const char *name)
+{
+    return strstr(name, "deep.") != NULL;
+}
+
+/* Optimizer slots as a function of name, row and column of the whole. */
+static inline void parts_fill_slots(const struct ph_store *store)
+{
+    struct ph__tensor_list list = {0};
+    assert_ok(ph__tensor_list_add_slots(&list, store));
+    for (size_t i = 0; i < list.count; i++) {
+        const struct ph_area area = ph__tensor_area(&list.tensors[i]);
+        const uint64_t name = ph__hash_name(list.tensors[i].name) % 100;
+        ph_real *data = list.tensors[i].data;
+        for (size_t row = 0; row < area.num_rows; row++)
+            for (size_t column = 0; column < area.num_columns; column++)
+                *data++ =
+                    (ph_real)(100000 * name + 1000 * (area.first_row + row) + area.first_column + column);
+    }
+    ph__tensor_list_fini(&list);
+}
+
+/* Other numbers than any that are loaded. */
+static inline void parts_clear(const struct ph__tensor_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct ph_tensor *tensor = &list->tensors[i];
+        const size_t elements = ph_shape_elements(&tensor->shape);
+        memset(tensor->data, 0x11, elements * (tensor->low != NULL ? 2 : ph_dtype_size(tensor->dtype)));
+        if (tensor->low != NULL)
+            memset(tensor->low, 0x11, elements * sizeof *tensor->low);
+    }
+}
+
 /* The numbers of the part are those of the whole tensor there, bit for bit. */
 static inline void assert_same_numbers(const struct ph_tensor *part, const struct ph_tensor *whole)
 {
@@ -191,6 +243,49 @@ static inline void assert_same_numbers(const struct ph_tensor *part, const struc
         if (part->low != NULL)
             assert_memory_equal(part->low + row * columns, whole->low + place, columns * sizeof *part->low);
     }
+}
+
+/* All of the list are parts of the whole store's tensors. */
+static inline void assert_same_parts(const struct ph__tensor_list *list, const struct ph_store *whole)
+{
+    struct ph__tensor_list wanted = parts_list(whole);
+    for (size_t i = 0; i < list->count; i++) {
+        size_t k = 0;
+        while (k < wanted.count && strcmp(wanted.tensors[k].name, list->tensors[i].name) != 0)
+            k++;
+        assert_true(k < wanted.count);
+        assert_same_numbers(&list->tensors[i], &wanted.tensors[k]);
+    }
+    ph__tensor_list_fini(&wanted);
+}
+
+/* ---- folders ----------------------------------------------------------------------------------------------- */
+
+/* What rank `rank` writes: its parts, and of what all have the first one alone. */
+static inline char *parts_write(
+    const struct ph_store *store, const char *folder, size_t rank, size_t num_ranks)
+{
+    struct ph__tensor_list all = parts_list(store), written = {0};
+    char *description;
+    for (size_t i = 0; i < all.count; i++)
+        if (rank == 0 || !is_dense(all.tensors[i].name))
+            assert_ok(ph__tensor_list_add(&written, &all.tensors[i]));
+    assert_ok(ph__folder_write_part(folder, rank, num_ranks, written.count, written.tensors, &description));
+    ph__tensor_list_fini(&written);
+    ph__tensor_list_fini(&all);
+    return description;
+}
+
+static inline void parts_save(const struct cut_model *model, const char *folder)
+{
+    static const char *const metadata[] = {"format", "pt", "step", "7", NULL};
+    char *descriptions[MAX_RANKS];
+    for (size_t rank = model->num_ranks; rank-- > 0;)
+        descriptions[rank] = parts_write(model->ranks[rank], folder, rank, model->num_ranks);
+    assert_ok(
+        ph__folder_commit(folder, model->num_ranks, (const char *const *)(uintptr_t)descriptions, metadata));
+    for (size_t rank = 0; rank < model->num_ranks; rank++)
+        free(descriptions[rank]);
 }
 
 #endif

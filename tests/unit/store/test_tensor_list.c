@@ -69,6 +69,43 @@ static void slots_are_listed_by_logical_name_and_cut_as_their_tensors(void **sta
     ph_store_destroy(model.store);
 }
 
+/* Of a part per weight its part, of a part per row its rows: all the parts of some columns have those. */
+static void slots_of_parts_are_parts_of_slots(void **state)
+{
+    (void)state;
+    const struct ph_slice_part parts[] = {{10, 40, 0, 9}, {0, 5, 4, 9}};
+    const struct ph_declaration table = {.name = "embedding",
+        .is_table = true,
+        .shape = {2, {12, 3}},
+        .num_slices = 2,
+        .slices = slices,
+        .parts = parts};
+    struct ph_store *store;
+    struct ph_parameter *parameter;
+    struct ph_slot *slot;
+    struct ph__tensor_list list = {0};
+    assert_ok(ph_store_create(1, &store));
+    assert_ok(ph__store_add(store, &table, NULL, &parameter));
+    assert_ok(ph__store_add_slot(store, parameter, "m", false, &slot));
+    assert_ok(ph__store_add_slot(store, parameter, "s", true, &slot));
+    assert_ok(ph__tensor_list_add_slots(&list, store));
+    const struct ph_tensor user_m = find(&list, "slot.m:embedding.user");
+    const struct ph_tensor user_s = find(&list, "slot.s:embedding.user");
+    const struct ph_tensor item_s = find(&list, "slot.s:embedding.item");
+    assert_int_equal(user_m.first_row, 10);
+    assert_int_equal(user_m.whole.rank, 2);
+    assert_int_equal(user_m.whole.dims[1], 9);
+    assert_int_equal(user_s.first_row, 10);
+    assert_int_equal(user_s.shape.rank, 1);
+    assert_int_equal(user_s.whole.rank, 1);
+    assert_int_equal(user_s.whole.dims[0], 40);
+    assert_int_equal(item_s.first_column, 4);
+    assert_int_equal(item_s.whole.rank, 1);
+    assert_ptr_equal(item_s.data, slot->data + 7);
+    ph__tensor_list_fini(&list);
+    ph_store_destroy(store);
+}
+
 static void what_was_saved_is_loaded_slots_and_all(void **state)
 {
     (void)state;
@@ -140,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_are_listed_by_logical_name_and_cut_as_their_tensors),
+        cmocka_unit_test(slots_of_parts_are_parts_of_slots),
         cmocka_unit_test(what_was_saved_is_loaded_slots_and_all),
         cmocka_unit_test(number_that_is_not_finite_is_found_with_its_tensor),
         cmocka_unit_test(words_that_are_not_finite_are_found),

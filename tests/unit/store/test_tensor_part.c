@@ -117,6 +117,88 @@ static void what_is_no_part_of_the_whole_is_a_bug(void **state)
     ph_store_destroy(store);
 }
 
+/* ---- areas ------------------------------------------------------------------------------------------------- */
+
+/* How often each element is there. */
+static void count_elements(
+    size_t num_areas, const struct ph_area *areas, size_t rows, size_t columns, unsigned counts_out[])
+{
+    memset(counts_out, 0, rows * columns * sizeof *counts_out);
+    for (size_t i = 0; i < num_areas; i++)
+        for (size_t row = 0; row < areas[i].num_rows; row++)
+            for (size_t column = 0; column < areas[i].num_columns; column++)
+                counts_out[(areas[i].first_row + row) * columns + areas[i].first_column + column]++;
+}
+
+/* The fault is one: all of it is missing, or all of it is there more than once. */
+static void check_fault(const struct ph_area *fault, bool is_missing, const unsigned *counts, size_t columns)
+{
+    assert_true(fault->num_rows > 0 && fault->num_columns > 0);
+    for (size_t row = 0; row < fault->num_rows; row++)
+        for (size_t column = 0; column < fault->num_columns; column++) {
+            const unsigned count = counts[(fault->first_row + row) * columns + fault->first_column + column];
+            assert_true(is_missing ? count == 0 : count > 1);
+        }
+}
+
+static void draw_run(struct ph_rng_sequence *random, size_t extent, size_t *first_out, size_t *count_out)
+{
+    const size_t a = ph__rng_below(random, extent + 1), b = ph__rng_below(random, extent + 1);
+    *first_out = a < b ? a : b;
+    *count_out = a < b ? b - a : a - b;
+}
+
+/* Areas of a random cut, of which some are then moved, against counting each element. */
+static void areas_cover_when_each_element_is_there_once(void **state)
+{
+    (void)state;
+    enum { MAX_EXTENT = 6, MAX_AREAS = MAX_STRIPS * MAX_RUNS };
+    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    size_t num_covered = 0;
+    for (size_t trial = 0; trial < 20000; trial++) {
+        const struct ph_area whole = {.num_rows = ph__rng_below(&random, MAX_EXTENT + 1),
+            .num_columns = ph__rng_below(&random, MAX_EXTENT + 1)};
+        struct ph_area areas[MAX_AREAS], fault;
+        size_t count = 0, columns[MAX_STRIPS + 1], rows[MAX_RUNS + 1];
+        const size_t num_strips = parts_cut(&random, whole.num_columns, 1, MAX_STRIPS, columns);
+        for (size_t i = 0; i < num_strips; i++) {
+            const size_t num_runs = parts_cut(&random, whole.num_rows, 1, MAX_RUNS, rows);
+            for (size_t k = 0; k < num_runs; k++)
+                areas[count++] =
+                    (struct ph_area){rows[k], rows[k + 1] - rows[k], columns[i], columns[i + 1] - columns[i]};
+        }
+        if (trial % 2 != 0) {
+            struct ph_area *moved = &areas[ph__rng_below(&random, count)];
+            draw_run(&random, whole.num_rows, &moved->first_row, &moved->num_rows);
+            draw_run(&random, whole.num_columns, &moved->first_column, &moved->num_columns);
+        }
+        unsigned counts[MAX_EXTENT * MAX_EXTENT];
+        bool is_once = true, is_missing = false;
+        count_elements(count, areas, whole.num_rows, whole.num_columns, counts);
+        for (size_t i = 0; i < whole.num_rows * whole.num_columns; i++)
+            is_once = is_once && counts[i] == 1;
+        num_covered += is_once;
+        assert_int_equal(ph__areas_cover(&whole, areas, count, &fault, &is_missing), is_once);
+        if (!is_once)
+            check_fault(&fault, is_missing, counts, whole.num_columns);
+    }
+    assert_in_range(num_covered, 10000, 19000);
+}
+
+static void an_area_is_within_or_not_whatever_its_numbers(void **state)
+{
+    (void)state;
+    const struct ph_area whole = {.num_rows = 10, .num_columns = 4};
+    static const struct {
+        struct ph_area area;
+        bool is_within;
+    } cases[] = {{{0, 10, 0, 4}, true}, {{10, 0, 4, 0}, true}, {{3, 4, 1, 2}, true}, {{3, 8, 0, 4}, false},
+        {{0, 10, 1, 4}, false}, {{SIZE_MAX, 2, 0, 4}, false}, {{2, SIZE_MAX, 0, 4}, false},
+        {{0, 1, SIZE_MAX, SIZE_MAX}, false}, {{11, 0, 0, 4}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(ph__area_is_within(&cases[i].area, &whole), cases[i].is_within);
+}
+
 static void a_store_of_parts_is_no_model_to_save(void **state)
 {
     (void)state;
@@ -140,6 +222,8 @@ int main(void)
         cmocka_unit_test(a_slice_that_is_all_of_it_is_whole),
         cmocka_unit_test(parts_of_one_name_must_not_overlap),
         cmocka_unit_test(what_is_no_part_of_the_whole_is_a_bug),
+        cmocka_unit_test(areas_cover_when_each_element_is_there_once),
+        cmocka_unit_test(an_area_is_within_or_not_whatever_its_numbers),
         cmocka_unit_test(a_store_of_parts_is_no_model_to_save),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,50 @@
+/* Which pieces the tensors of a checkpoint's folder are made of: what an index says, whether it is being written or read. */
+#ifndef PH_STORE_CHECKPOINT_LAYOUT_H
+#define PH_STORE_CHECKPOINT_LAYOUT_H
+
+#include "base/json.h"
+#include "store/tensor_part.h"
+
+#define PH_FOLDER_INDEX "model.safetensors.index.json"
+#define PH_FOLDER_FILE_FORMAT "part-%05zu-of-%05zu.safetensors" /* writers counted from 1 */
+
+/* A tensor of a file, which is a logical one or an area of it. Names are borrowed. */
+struct ph_layout_piece {
+    const char *name;   /* of the logical tensor */
+    const char *stored; /* in the file */
+    enum ph_dtype dtype;
+    struct ph_shape shape;
+    struct ph_area area; /* of the logical tensor, which it is within */
+    bool is_cut;         /* stored as a part */
+    size_t file, index;  /* index: of the tensor in the file */
+};
+
+/* Pieces that one after the other are those of one tensor. */
+struct ph_layout_tensor {
+    const struct ph_layout_piece *pieces;
+    size_t num_pieces;
+};
+
+struct ph_layout {
+    struct ph_layout_piece *pieces; /* (num_pieces), by name */
+    size_t num_pieces, capacity;
+    struct ph_layout_tensor *tensors; /* (num_tensors), by name */
+    size_t num_tensors;
+};
+
+ph_status ph__layout_add(struct ph_layout *layout, const struct ph_layout_piece *piece);
+/* After all have been added: sorts the pieces and finds the tensors. `error_status`, naming `where`, tensor and range,
+ * unless the pieces of each agree on it and are all of it, once. */
+ph_status ph__layout_finish(struct ph_layout *layout, const char *where, ph_status error_status);
+/* Index of a name, or the number of tensors when there is none. */
+size_t ph__layout_find(const struct ph_layout *layout, const char *name);
+void ph__layout_fini(struct ph_layout *layout);
+
+/* An area as members first_row, num_rows, first_column, num_columns, and a shape as an array. Reading: false for what is
+ * none. */
+void ph__layout_set_area(struct ph_json *object, const struct ph_area *area);
+bool ph__layout_get_area(const struct ph_json *object, struct ph_area *area_out);
+struct ph_json *ph__layout_shape_json(const struct ph_shape *shape);
+bool ph__layout_get_shape(const struct ph_json *array, struct ph_shape *shape_out);
+
+#endif

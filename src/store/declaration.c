@@ -1,0 +1,161 @@
+#include "store/declaration.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "store/tensor_part.h"
+
+/* Which part the slice is; of a whole one all of it. */
+static struct ph_slice_part part_of(const struct ph_declaration *declaration, size_t slice)
+{
+    if (declaration->parts != NULL)
+        return declaration->parts[slice];
+    return (struct ph_slice_part){
+        .whole_rows = declaration->slices[slice].num_rows, .whole_columns = declaration->shape.dims[1]};
+}
+
+/* The slice of the parameter is that of the declaration, and the same part of it. */
+static bool is_same_slice(
+    const struct ph_parameter *parameter, const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_slice_part *a = &parameter->parts[slice], b = part_of(declaration, slice);
+    return strcmp(parameter->slices[slice].name, declaration->slices[slice].name) == 0 &&
+           parameter->slices[slice].num_rows == declaration->slices[slice].num_rows &&
+           a->first_row == b.first_row && a->whole_rows == b.whole_rows &&
+           a->first_column == b.first_column && a->whole_columns == b.whole_columns;
+}
+
+ph_status ph__declaration_check_same(
+    const struct ph_declaration *declaration, const struct ph_parameter *parameter)
+{
+    bool is_same = parameter->is_table == declaration->is_table &&
+                   ph__shape_equal(&parameter->shape, &declaration->shape) &&
+                   parameter->num_slices == declaration->num_slices;
+    for (size_t i = 0; is_same && i < parameter->num_slices; i++)
+        is_same = is_same_slice(parameter, declaration, i);
+    if (is_same)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "parameter '%s' is in the store already with another shape or other slices", declaration->name);
+}
+
+/* ---- new ones ---------------------------------------------------------------------------------------------- */
+
+static ph_status check_part(const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_slice_part part = part_of(declaration, slice);
+    const size_t rows = declaration->slices[slice].num_rows, columns = declaration->shape.dims[1];
+    if (part.first_row > part.whole_rows || rows > part.whole_rows - part.first_row ||
+        part.first_column > part.whole_columns || columns > part.whole_columns - part.first_column ||
+        part.first_column % PH_PART_COLUMNS != 0)
+        return ph_fail(PH_ERROR_BUG, "table '%s': slice '%s' is no part of a whole one", declaration->name,
+            declaration->slices[slice].name);
+    if (part.whole_rows > UINT32_MAX)
+        return ph_fail(
+            PH_ERROR_CONFIG, "slice '%s' has more than 2^32 - 1 rows", declaration->slices[slice].name);
+    return PH_OK;
+}
+
+static struct ph_tensor declared_tensor(const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_slice_part part = part_of(declaration, slice);
+    return ph__slice_tensor(&declaration->slices[slice], &part, declaration->shape.dims[1]);
+}
+
+/* The tensor's name is not that of another one, but for another part of the same. */
+static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
+{
+    for (size_t i = 0; i < ph_store_num_tensors(store); i++) {
+        const struct ph_tensor other = ph_store_tensor(store, i);
+        if (ph__tensor_excludes(tensor, &other))
+            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor->name);
+    }
+    return PH_OK;
+}
+
+static ph_status check_slice_name(
+    const struct ph_store *store, const struct ph_declaration *declaration, size_t slice)
+{
+    const struct ph_tensor tensor = declared_tensor(declaration, slice);
+    PH_TRY(check_name(store, &tensor));
+    for (size_t i = 0; i < slice; i++) {
+        const struct ph_tensor other = declared_tensor(declaration, i);
+        if (ph__tensor_excludes(&tensor, &other))
+            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
+    }
+    return PH_OK;
+}
+
+static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < declaration->num_slices; i++) {
+        const struct ph_table_slice *slice = &declaration->slices[i];
+        PH_TRY(check_part(declaration, i));
+        PH_TRY(check_slice_name(store, declaration, i));
+        if (!ph__size_add(rows, slice->num_rows, &rows) || rows > UINT32_MAX)
+            return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", declaration->name);
+    }
+    if (declaration->shape.rank != 2 || declaration->shape.dims[0] != rows)
+        return ph_fail(PH_ERROR_BUG, "table '%s' is not the sum of its slices", declaration->name);
+    return PH_OK;
+}
+
+ph_status ph__declaration_check_new(const struct ph_declaration *declaration, const struct ph_store *store)
+{
+    if (declaration->is_table)
+        return check_slices(store, declaration);
+    return check_name(store, &(struct ph_tensor){.name = declaration->name, .shape = declaration->shape});
+}
+
+/* ---- parameters -------------------------------------------------------------------------------------------- */
+
+/* Random numbers that round a table's rows are not those that made its initial values. */
+static struct ph_row_slice *make_row_slices(struct ph_arena *arena, const struct ph_declaration *declaration)
+{
+    struct ph_row_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
+    size_t end_row = 0;
+    for (size_t i = 0; slices != NULL && i < declaration->num_slices; i++) {
+        const char *name = ph__arena_printf(arena, "rounding:%s", declaration->slices[i].name);
+        if (name == NULL)
+            return NULL;
+        const struct ph_slice_part part = part_of(declaration, i);
+        end_row += declaration->slices[i].num_rows;
+        slices[i] = (struct ph_row_slice){ph__hash_name(name), end_row, part.first_row, part.first_column};
+    }
+    return slices;
+}
+
+struct ph_parameter *ph__declaration_copy(struct ph_arena *arena, const struct ph_declaration *declaration)
+{
+    struct ph_parameter *parameter = ph__arena_alloc(arena, sizeof *parameter);
+    const char *name = ph__arena_strdup(arena, declaration->name);
+    const char *family = declaration->family != NULL ? ph__arena_strdup(arena, declaration->family) : name;
+    struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
+    struct ph_slice_part *parts = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *parts);
+    struct ph_row_slice *row_slices = make_row_slices(arena, declaration);
+    if (parameter == NULL || name == NULL || family == NULL || slices == NULL || parts == NULL ||
+        row_slices == NULL)
+        return NULL;
+    for (size_t i = 0; i < declaration->num_slices; i++) {
+        parts[i] = part_of(declaration, i);
+        slices[i].num_rows = declaration->slices[i].num_rows;
+        slices[i].name = ph__arena_strdup(arena, declaration->slices[i].name);
+        if (slices[i].name == NULL)
+            return NULL;
+    }
+    *parameter = (struct ph_parameter){
+        .name = name,
+        .family = family,
+        .is_table = declaration->is_table,
+        .shape = declaration->shape,
+        .init = declaration->init,
+        .num_slices = declaration->num_slices,
+        .slices = slices,
+        .parts = parts,
+        .row_slices = row_slices,
+        .version = 1,
+    };
+    return parameter;
+}
