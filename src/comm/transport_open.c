@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "comm/comm_create.h"
 #include "comm/plugin_file.h"
 #include "comm/transport_choice.h"
 #include "comm/transport_self.h"
@@ -89,11 +88,4 @@ ph_status ph__transport_open(const char *wanted, struct ph_transport *transport_
     }
     *transport_out = transport;
     return PH_OK;
-}
-
-ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out)
-{
-    struct ph_transport transport;
-    PH_TRY(ph__transport_open(options->transport, &transport));
-    return ph__comm_create_on(&transport, options, comm_out);
 }

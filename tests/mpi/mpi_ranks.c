@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ph_transport rank_transport;
 
@@ -116,4 +117,15 @@ void rank_meet(void)
     for (size_t i = 0; i < 2 * world; i++)
         (i % 2 == 0 ? rank_wait_received : rank_wait_sent)(&messages[i]);
     free(messages);
+}
+
+void rank_leave_process(const char *folder, size_t rank)
+{
+    char path[4096], temporary[4096];
+    snprintf(path, sizeof path, "%s/%zu", folder, rank);
+    snprintf(temporary, sizeof temporary, "%s/%zu.new", folder, rank);
+    FILE *file = fopen(temporary, "w");
+    if (file == NULL || fprintf(file, "%ld\n", (long)getpid()) < 0 || fclose(file) != 0 ||
+        rename(temporary, path) != 0)
+        rank_fail("cannot write %s", path);
 }

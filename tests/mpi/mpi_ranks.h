@@ -33,4 +33,7 @@ void rank_expect_error(struct rank_message *message, const char *part);
 /* All ranks have called it when it returns; tag 0. */
 void rank_meet(void);
 
+/* Writes this process's id to FOLDER/<rank>, whole as soon as it is there. */
+void rank_leave_process(const char *folder, size_t rank);
+
 #endif

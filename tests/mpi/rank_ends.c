@@ -7,22 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "comm/transport_open.h"
 #include "mpi_ranks.h"
-
-/* In one moment, so that who reads it sees all of it. */
-static void leave_process_id(const char *folder)
-{
-    char path[4096], temporary[4096];
-    snprintf(path, sizeof path, "%s/%zu", folder, rank_transport.rank);
-    snprintf(temporary, sizeof temporary, "%s/%zu.new", folder, rank_transport.rank);
-    FILE *file = fopen(temporary, "w");
-    if (file == NULL || fprintf(file, "%ld\n", (long)getpid()) < 0 || fclose(file) != 0 ||
-        rename(temporary, path) != 0)
-        rank_fail("cannot write %s", path);
-}
 
 /* Long enough for a launcher to do something about those that have ended. */
 static void wait_for_turn(void)
@@ -42,7 +29,7 @@ int main(int argc, char **argv)
     }
     rank_meet();
     if (strcmp(argv[1], "forever") == 0) {
-        leave_process_id(argv[2]);
+        rank_leave_process(argv[2], rank_transport.rank);
         for (;;)
             rank_meet();
     }
