@@ -1,6 +1,7 @@
 /* What the files of the communicator share; no other room includes it.
  *
  *   comm.c            one rank's end: made, described, ended
+ *   comm_join.c       into the job: its transport, its ranks, its watch
  *   comm_meeting.c    what ranks tell each other first
  *   comm_places.c     which ranks are on which host
  *   comm_operation.c  operations in flight: their requests, stages and memory

@@ -1,0 +1,23 @@
+# Plugins that carry messages between ranks by MPI, one for each library that is here: one source, compiled against either's
+# mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/transport_open.c).
+function(ph_add_mpi_plugin name title module package)
+  pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+  if(NOT ${name}_FOUND)
+    message(STATUS "Ranks over ${title}: no (Debian's package: ${package})")
+    return()
+  endif()
+  message(STATUS "Ranks over ${title}: ${${name}_VERSION}")
+  set(plugin phloem_${name})
+  add_library(${plugin} MODULE src/comm/mpi_transport.c)
+  target_compile_definitions(${plugin} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_DEFINITIONS>)
+  target_compile_options(${plugin} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_OPTIONS>)
+  target_include_directories(${plugin} PRIVATE src)
+  target_link_options(${plugin} PRIVATE -Wl,--as-needed $<TARGET_PROPERTY:phloem_flags,INTERFACE_LINK_OPTIONS>)
+  target_link_libraries(${plugin} PRIVATE PkgConfig::${name})
+  install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/phloem)
+endfunction()
+
+if(NOT PH_FUZZ)
+  ph_add_mpi_plugin(openmpi "Open MPI" ompi-c libopenmpi-dev)
+  ph_add_mpi_plugin(mpich MPICH mpich libmpich-dev)
+endif()

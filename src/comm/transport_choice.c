@@ -1,0 +1,96 @@
+/* See transport_choice.h. */
+#include "comm/transport_choice.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* In this order, since one launcher may run inside of another, or speak several languages. */
+static const struct {
+    const char *present, *count; /* variables: of this process, and of how many there are */
+    const char *transport;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "openmpi"},
+    {"PMI_RANK", "PMI_SIZE", "mpich"},
+    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "openmpi"},
+};
+
+/* Launchers that start processes without telling them how to meet. */
+static const struct {
+    const char *count;
+    const char *instead;
+} strangers[] = {
+    {"SLURM_STEP_NUM_TASKS", "srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH)"},
+    {"LOCAL_WORLD_SIZE", "mpirun"},
+};
+
+static const char *const transports[] = {"self", "openmpi", "mpich"};
+
+/* 0: it is not set, or no count. */
+static size_t read_count(const char *variable)
+{
+    int64_t count = 0;
+    const char *text = getenv(variable);
+    return text != NULL && ph__integer_parse(text, &count) && count > 0 ? (size_t)count : 0;
+}
+
+static ph_status find_transport(const char *wanted, const char *said_by, const char **name_out)
+{
+    for (size_t i = 0; i < sizeof transports / sizeof *transports; i++)
+        if (strcmp(transports[i], wanted) == 0) {
+            *name_out = transports[i];
+            return PH_OK;
+        }
+    return ph_fail(PH_ERROR_USAGE, "%s '%s': there are auto, self, openmpi and mpich", said_by, wanted);
+}
+
+/* NULL: no launcher that is known has started this process. */
+static const char *find_launched(struct ph_transport_choice *choice)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (getenv(launchers[i].present) != NULL) {
+            choice->num_ranks = read_count(launchers[i].count);
+            choice->counted_by = choice->num_ranks > 0 ? launchers[i].count : NULL;
+            return choice->num_ranks == 1 ? "self" : launchers[i].transport;
+        }
+    return NULL;
+}
+
+static ph_status refuse_strangers(void)
+{
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        const size_t count = read_count(strangers[i].count);
+        if (count > 1)
+            return ph_fail(PH_ERROR_USAGE,
+                "%s=%zu: several processes were started, and not told how to meet: use %s, or "
+                "PHLOEM_MPI=self for "
+                "runs that have nothing to do with each other",
+                strangers[i].count, count, strangers[i].instead);
+    }
+    return PH_OK;
+}
+
+static bool is_automatic(const char *wanted)
+{
+    return wanted == NULL || strcmp(wanted, "auto") == 0;
+}
+
+ph_status ph__transport_choose(const char *wanted, struct ph_transport_choice *choice_out)
+{
+    struct ph_transport_choice choice = {0};
+    const char *launched = find_launched(&choice), *named = getenv("PHLOEM_MPI");
+    if (!is_automatic(wanted)) {
+        PH_TRY(find_transport(wanted, "transport", &choice.name));
+    } else if (!is_automatic(named)) {
+        PH_TRY(find_transport(named, "PHLOEM_MPI", &choice.name));
+    } else if (launched != NULL) {
+        choice.name = launched;
+    } else {
+        PH_TRY(refuse_strangers());
+        choice.name = "self";
+    }
+    *choice_out = choice;
+    return PH_OK;
+}

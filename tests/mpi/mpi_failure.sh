@@ -1,0 +1,18 @@
+#!/bin/sh
+# Ranks that have all failed end one after the other, each by itself: mpirun's status is theirs, and MPICH's has nothing to
+# say about it. And ranks that are started by the other MPI's mpirun do not take themselves for so many worlds of one.
+#
+#     mpi_failure.sh openmpi|mpich PROGRAMS
+. "$(dirname "$0")/mpi_support.sh"
+
+launch 4 "$2/rank_ends" fails 6
+[ "$status" -eq 6 ] || complain "mpirun ended with $status; wanted 6"
+[ "$mpi" = openmpi ] || [ ! -s "$work/stdout" ] || complain 'mpirun speaks of an end that was in order'
+
+other=mpich
+[ "$mpi" = openmpi ] || other=openmpi
+[ -e "$PH_BINARY_DIR/libphloem_$other.so" ] || skip "there is no plugin for $other"
+PHLOEM_MPI=$other launch 2 "$2/rank_messages"
+[ "$status" -eq 2 ] || complain "ranks of another MPI ended with $status; wanted 2"
+grep -q 'SIZE=2 ranks were started, but .* knows of 1: start them with its own mpirun' "$work/stderr" ||
+    complain 'wanted a line about another MPI'
