@@ -94,7 +94,7 @@ static void features_that_share_a_table_count_for_it_together(void **state)
     struct ph__training_program learning;
     struct ph__table_list list;
     setup->job.model = &section.settings;
-    assert_ok(ph__training_program_build(&setup->job, &features, &learning));
+    assert_ok(ph__training_program_build(&setup->job, &features, NULL, &learning));
     assert_ok(ph__table_list_init(learning.program, PH_ROWS_FP32, &batch, &list));
     assert_int_equal(list.num_tables, 2);
     assert_int_equal(fact_of(&list, "embedding.user")->num_features, 1);
