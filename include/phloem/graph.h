@@ -28,6 +28,7 @@ struct ph_program;
 struct ph_backend;
 struct ph_executor;
 struct ph_workspace;
+struct ph_distribution; /* how a program is spread over ranks */
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 

@@ -31,6 +31,10 @@ struct ph_scorer_options {
     /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base rate. */
     double logit_shift;
     enum ph_precision precision; /* of linear layers; 0: fp32 */
+    /* NULL: all of the model is in the store. Else ranks score together, each its part of a batch, and all of them make the same
+     * calls. */
+    const struct ph_distribution *distribution;
+    size_t rank, world_size; /* of those whose parts of a file's batches are scored here; 0, 0: all */
 };
 /* Parameters and states that the store and the state lack are made there, with their initial values. Errors:
  * PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the store or the state holds one of its

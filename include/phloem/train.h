@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "phloem/comm.h"
 #include "phloem/data.h"
 #include "phloem/graph.h"
 #include "phloem/kernel.h"
@@ -75,6 +76,21 @@ struct ph_train_settings {
     int64_t progressive_rows; /* of one window: 1 .. 1000000 */
     bool report;              /* report.html at the end of each process's part: docs/REPORTS.md */
     bool tensorboard;         /* events.out.tfevents.* as it goes */
+};
+
+enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE };
+
+/* The keys under "parallel". */
+struct ph_parallel_settings {
+    const char *plan; /* a file, "auto" or "none" */
+    int sync;         /* enum ph_sync */
+    const char *transport;
+    int64_t ranks_per_host;
+    double timeout_seconds;
+    int64_t memory_bytes;         /* of a rank, for tables and their slots; 0: no limit */
+    int forward, backward, dense; /* 0 to 3: fp32, fp16, bf16, int8 */
+    int64_t bucket_bytes;
+    bool overlap;
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
@@ -152,6 +168,8 @@ struct ph_train_job {
     const struct ph_model_settings *model;
     const struct ph_train_settings *train;
     const struct ph_optimizer_settings *optimizer;
+    const struct ph_parallel_settings *parallel; /* NULL: comm is */
+    struct ph_comm *comm; /* NULL: this process alone; else all its ranks train together, with equal jobs */
     const struct ph_encoder *encoder;
     const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
     const struct ph_dataset *train_dataset, *valid_dataset,

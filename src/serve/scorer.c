@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "graph/distribution.h"
 #include "serve/features.h"
 #include "serve/scorer.h"
 #include "serve/scoring_program.h"
@@ -23,6 +24,10 @@ static ph_status create_workspace(struct ph_scorer *scorer, size_t num_sparse)
     PH_TRY(ph_executor_create(
         scorer->program, options->store, options->state, options->backend, &scorer->executor));
     size_t num_ids = options->num_ids > 0 ? options->num_ids : options->batch_size * num_sparse;
+    const struct ph_distribution *distribution = options->distribution;
+    if (distribution != NULL)
+        return distribution->create_workspace(
+            distribution->context, scorer->executor, options->batch_size, num_ids, &scorer->workspace);
     return ph_workspace_create(scorer->executor, options->batch_size, num_ids, &scorer->workspace);
 }
 
@@ -34,7 +39,8 @@ ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_sc
     ph_status status = scorer == NULL ? ph_fail(PH_ERROR_MEMORY, "no memory for a scorer") : PH_OK;
     if (status == PH_OK) {
         scorer->options = *options;
-        status = ph__scoring_program_build(options->model, &features, options->precision, &scorer->program);
+        status = ph__scoring_program_build(options->model, &features, options->precision,
+            options->distribution, &scorer->program);
     }
     if (status == PH_OK)
         status = create_workspace(scorer, features.num_sparse);
@@ -70,11 +76,18 @@ static ph_status shift(struct ph_scorer *scorer, size_t num_samples, size_t num_
     return PH_OK;
 }
 
+static ph_status bind(struct ph_scorer *scorer, const struct ph_batch *batch)
+{
+    const struct ph_distribution *distribution = scorer->options.distribution;
+    return distribution != NULL ? distribution->bind(distribution->context, scorer->workspace, batch, 0, 0)
+                                : ph_workspace_bind(scorer->workspace, batch, 0, 0);
+}
+
 static ph_status score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out)
 {
     struct ph_shape shape;
     const ph_real *logits = NULL;
-    PH_TRY(ph_workspace_bind(scorer->workspace, batch, 0, 0));
+    PH_TRY(bind(scorer, batch));
     PH_TRY(ph_workspace_run(scorer->workspace, "forward"));
     PH_TRY(ph_workspace_output(scorer->workspace, "logits", &logits, &shape));
     if (scorer->options.logit_shift != 0)

@@ -157,6 +157,7 @@ struct ph_train_job ph_config_job(const struct ph_config *config)
         .model = &config->model.settings,
         .train = &config->train,
         .optimizer = &config->optimizer.settings,
+        .parallel = &config->parallel,
         .train_path = config->data.train,
         .valid_path = config->data.valid,
         .test_path = config->data.test,

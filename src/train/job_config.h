@@ -10,6 +10,7 @@
 #include "data/synth_options.h"
 #include "model/model_options.h"
 #include "phloem/config.h"
+#include "train/parallel_options.h"
 #include "train/published_options.h"
 #include "train/train_options.h"
 #include "train/tune_options.h"

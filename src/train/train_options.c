@@ -1,4 +1,4 @@
-/* The keys under "train", "optimizer" and "parallel" of a config. */
+/* The keys under "train" and "optimizer" of a config. */
 #include "train/train_options.h"
 
 #include "train/progressive.h"
@@ -6,7 +6,6 @@
 #define TRAIN(member) offsetof(struct ph_train_settings, member)
 #define OPTIMIZER(member) offsetof(struct ph_optimizer_section, settings.member)
 #define GROUP(member) offsetof(struct ph_optimizer_group, member)
-#define PARALLEL(member) offsetof(struct ph_parallel_settings, member)
 #define OPTIMIZER_WORDS "sgd|momentum|adagrad|rowwise_adagrad|adam|adamw"
 #define MANY 1e15
 
@@ -354,29 +353,6 @@ const struct ph_option_table ph__optimizer_options = {
     .options = optimizer_options,
     .num_options = sizeof optimizer_options / sizeof *optimizer_options,
     .settings_size = sizeof(struct ph_optimizer_section),
-};
-
-static const struct ph_option parallel_options[] = {
-    {.key = "plan",
-        .type = PH_OPTION_CHOICE,
-        .offset = PARALLEL(plan),
-        .default_text = "none",
-        .choices = "none",
-        .help = "How the model is laid out over ranks. none: one rank holds it all."},
-    {.key = "sync",
-        .type = PH_OPTION_CHOICE,
-        .offset = PARALLEL(sync),
-        .default_text = "none",
-        .choices = "none",
-        .help = "How ranks share gradients. none: there is one rank."},
-};
-
-const struct ph_option_table ph__parallel_options = {
-    .section = "parallel",
-    .help = "Training on several ranks.",
-    .options = parallel_options,
-    .num_options = sizeof parallel_options / sizeof *parallel_options,
-    .settings_size = sizeof(struct ph_parallel_settings),
 };
 
 void ph__optimizer_section_finish(struct ph_optimizer_section *section)

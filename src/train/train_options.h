@@ -1,4 +1,4 @@
-/* The keys under "train", "optimizer" and "parallel" of a config. */
+/* The keys under "train" and "optimizer" of a config. */
 #ifndef PH_TRAIN_TRAIN_OPTIONS_H
 #define PH_TRAIN_TRAIN_OPTIONS_H
 
@@ -10,15 +10,8 @@ struct ph_optimizer_section {
     struct ph_record_list groups; /* of struct ph_optimizer_group */
 };
 
-/* One way each so far: a job that wants another is refused with the list of what there is. */
-struct ph_parallel_settings {
-    int plan;
-    int sync;
-};
-
 extern const struct ph_option_table ph__train_options;     /* struct ph_train_settings */
 extern const struct ph_option_table ph__optimizer_options; /* struct ph_optimizer_section */
-extern const struct ph_option_table ph__parallel_options;  /* struct ph_parallel_settings */
 
 /* After reading: points the settings at the section's groups; the section must stay where it is. */
 void ph__optimizer_section_finish(struct ph_optimizer_section *section);

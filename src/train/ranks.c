@@ -1,0 +1,170 @@
+#include "train/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "comm/comm.h"
+#include "plan/plan_choice.h"
+#include "plan/plan_machine.h"
+#include "shard/plan_distribution.h"
+#include "train/table_facts.h"
+
+enum { MOMENT_CHANNEL = 8, MACHINE_CHANNEL };
+
+/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+
+/* The columns of the table that most bytes are read of. */
+static size_t busiest_dim(const struct ph__table_list *list)
+{
+    size_t dim = 1;
+    double most = 0;
+    for (size_t i = 0; i < list->num_tables; i++) {
+        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
+        if (reals > most) {
+            most = reals;
+            dim = list->tables[i].dim;
+        }
+    }
+    return dim;
+}
+
+/* As the first rank measures it, so that all make the same plan. */
+static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
+    const struct ph__table_list *list, struct ph_plan_machine *machine)
+{
+    static const struct ph_comm_call call = {MACHINE_CHANNEL, "measurements of the machine"};
+    ph_status status = PH_OK;
+    uint64_t ticket;
+    memset(machine, 0, sizeof *machine);
+    if (ranks->rank == 0) {
+        struct ph_team *team;
+        PH_TRY(ph__team_create(job->num_threads, &team));
+        status = ph__plan_machine_measure(busiest_dim(list), team, machine);
+        ph__team_destroy(team);
+    }
+    PH_TRY(status);
+    PH_TRY(ph__comm_broadcast_start(
+        ranks->comm, &call, ph__comm_world(ranks->comm), 0, machine, sizeof *machine, &ticket));
+    PH_TRY(ph__comm_wait(ranks->comm, ticket));
+    machine->rank_bytes = (uint64_t)job->parallel->memory_bytes;
+    return PH_OK;
+}
+
+static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_job *job,
+    const struct ph_topology *topology, const struct ph__table_list *list)
+{
+    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
+    const struct ph_plan_step step = {.batch_size = (size_t)job->train->batch_size,
+        .has_id_weights = ph_encoder_has_id_weights(job->encoder),
+        .pooled_wire = wires[job->parallel->forward],
+        .gradient_wire = wires[job->parallel->backward]};
+    struct ph_plan_machine machine;
+    PH_TRY(measure_machine(ranks, job, list, &machine));
+    return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
+}
+
+static ph_status replicate_all(
+    struct ph__ranks *ranks, const struct ph_topology *topology, struct ph__table_list *list)
+{
+    struct ph_plan_choice *choices =
+        ph__arena_alloc_array(&list->arena, list->num_tables + 1, sizeof *choices);
+    if (choices == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < list->num_tables; i++)
+        choices[i].kind = PH_SHARD_DATA_PARALLEL;
+    return ph__plan_build(topology, list->tables, list->num_tables, choices, &ranks->plan);
+}
+
+static ph_status make_plan(
+    struct ph__ranks *ranks, const struct ph_train_job *job, struct ph__table_list *list)
+{
+    const char *plan = job->parallel->plan;
+    const size_t ranks_per_host = ph_comm_ranks_per_host(ranks->comm);
+    const struct ph_topology topology = {
+        ranks->world_size, ranks_per_host > 0 ? ranks_per_host : ranks->world_size};
+    if (strcmp(plan, "none") == 0)
+        return replicate_all(ranks, &topology, list);
+    if (strcmp(plan, "auto") == 0)
+        return plan_greedily(ranks, job, &topology, list);
+    return ph__plan_read(plan, &topology, list->tables, list->num_tables, &ranks->plan);
+}
+
+static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
+{
+    const struct ph_parallel_settings *settings = job->parallel;
+    const struct ph_distribution_options options = {.comm = ranks->comm,
+        .plan = &ranks->plan,
+        .forward = (enum ph_wire)settings->forward,
+        .backward = (enum ph_wire)settings->backward,
+        .dense = (enum ph_wire)settings->dense,
+        .bucket_bytes = (size_t)settings->bucket_bytes,
+        .overlaps = settings->overlap};
+    PH_TRY(ph__distribution_create(&options, &ranks->learning));
+    return ph__distribution_create(&options, &ranks->scoring);
+}
+
+ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job)
+{
+    struct ph__table_list list;
+    *ranks = (struct ph__ranks){.comm = job->comm, .world_size = 1};
+    if (job->comm == NULL)
+        return PH_OK;
+    ranks->rank = ph_comm_rank(job->comm);
+    ranks->world_size = ph_comm_world_size(job->comm);
+    ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
+    ranks->bytes = calloc(ranks->world_size, sizeof *ranks->bytes);
+    if (ranks->moments == NULL || ranks->bytes == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", ranks->world_size);
+    ph_status status = ph__table_list_of_job(job, &list);
+    if (status == PH_OK)
+        status = make_plan(ranks, job, &list);
+    ph__table_list_fini(&list);
+    PH_TRY(status);
+    return create_distributions(ranks, job);
+}
+
+void ph__ranks_fini(struct ph__ranks *ranks)
+{
+    ph__distribution_destroy(ranks->learning);
+    ph__distribution_destroy(ranks->scoring);
+    ph__plan_fini(&ranks->plan);
+    free(ranks->moments);
+    free(ranks->bytes);
+    *ranks = (struct ph__ranks){0};
+}
+
+/* ---- agreeing -------------------------------------------------------------------------------------------------------- */
+
+bool ph__ranks_is_first(const struct ph__ranks *ranks)
+{
+    return ranks->rank == 0;
+}
+
+ph_status ph__ranks_all(struct ph__ranks *ranks, ph_status status)
+{
+    if (ranks->comm == NULL)
+        return status;
+    if (status != PH_OK) {
+        ph_comm_fail(ranks->comm, status);
+        return status;
+    }
+    return ph__comm_barrier(ranks->comm);
+}
+
+ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *moment)
+{
+    static const struct ph_comm_call call = {MOMENT_CHANNEL, "what comes next"};
+    uint64_t ticket;
+    if (ranks->comm == NULL)
+        return PH_OK;
+    for (size_t rank = 0; rank < ranks->world_size; rank++)
+        ranks->bytes[rank] = sizeof *moment;
+    PH_TRY(ph__comm_all_gather_start(
+        ranks->comm, &call, ph__comm_world(ranks->comm), moment, ranks->bytes, ranks->moments, &ticket));
+    PH_TRY(ph__comm_wait(ranks->comm, ticket));
+    moment->is_due = ranks->moments[0].is_due;
+    for (size_t rank = 0; rank < ranks->world_size; rank++)
+        moment->is_stopped = moment->is_stopped || ranks->moments[rank].is_stopped;
+    return PH_OK;
+}

@@ -1,0 +1,40 @@
+/* The ranks that train one model together, as a training sees them: who they are, what the plan is, how its programs are spread
+ * and what all of them agree on. Zero-initialised, a training is alone. */
+#ifndef PH_TRAIN_RANKS_H
+#define PH_TRAIN_RANKS_H
+
+#include "graph/distribution.h"
+#include "phloem/train.h"
+#include "plan/plan.h"
+
+struct ph__ranks_moment;
+struct ph__ranks {
+    struct ph_comm *comm; /* NULL: alone */
+    size_t rank, world_size;
+    struct ph_plan plan;
+    struct ph_distribution *learning, *scoring; /* NULL: alone */
+    struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
+    uint64_t *bytes;                            /* (world_size) */
+};
+
+/* Reads or makes the plan of the job's tables, after all ranks have agreed that their jobs are one; alone, nothing. To be
+ * finished also after a failure. PH_ERROR_CONFIG: the ranks' jobs differ, or what ph__plan_read says; PH_ERROR_MEMORY: no
+ * plan fits, naming the table; PH_ERROR_PEER. */
+ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job);
+void ph__ranks_fini(struct ph__ranks *ranks); /* after the programs' workspaces */
+
+/* The one that writes files and talks to people. */
+bool ph__ranks_is_first(const struct ph__ranks *ranks);
+
+/* Ends one of the job's ranks' failure for all: PH_OK when all give PH_OK. Else each that does not has recorded why and tells
+ * the others, and all return what was told first. */
+ph_status ph__ranks_all(struct ph__ranks *ranks, ph_status status);
+
+/* What happens next: signals reach ranks at different times, and clocks differ. */
+struct ph__ranks_moment {
+    bool is_stopped; /* any of them was told to stop */
+    bool is_due;     /* the first one's clock says so */
+};
+ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *moment);
+
+#endif
