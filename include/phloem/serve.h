@@ -34,7 +34,8 @@ struct ph_scorer_options {
     /* NULL: all of the model is in the store. Else ranks score together, each its part of a batch, and all of them make the same
      * calls. */
     const struct ph_distribution *distribution;
-    size_t rank, world_size; /* of those whose parts of a file's batches are scored here; 0, 0: all */
+    struct ph_comm
+        *comm; /* those ranks; borrowed. Where it is set, each scores its part of a file's batches */
 };
 /* Parameters and states that the store and the state lack are made there, with their initial values. Errors:
  * PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the store or the state holds one of its

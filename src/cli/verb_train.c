@@ -143,9 +143,10 @@ static ph_status spare_inputs(const struct request *request, const struct ph_dat
     return PH_OK;
 }
 
-static ph_status train(const struct request *request, struct ph_config *config)
+static ph_status train(const struct request *request, struct ph_config *config, struct ph_comm *comm)
 {
     struct watch watch = {.progress = cli_progress_on(stdout), .trace = request->trace};
+    const bool is_first = ph_comm_rank(comm) == 0;
     const struct ph_train_observer observer = {
         .context = &watch,
         .on_progress = request->is_quiet ? NULL : show_progress,
@@ -154,9 +155,10 @@ static ph_status train(const struct request *request, struct ph_config *config)
     };
     const struct ph__config_run run = {
         .config = config,
+        .comm = comm,
         .folder = request->folder,
         .is_resumed = request->is_resumed,
-        .observer = &observer,
+        .observer = is_first ? &observer : NULL,
         .profile_file = request->has_profile ? stdout : NULL,
         .trace_path = request->trace,
         .watch_signals = cli_stop_signal,
@@ -164,8 +166,23 @@ static ph_status train(const struct request *request, struct ph_config *config)
     struct ph_train_summary summary;
     ph_status status = ph__config_run(&run, &summary);
     cli_progress_end(&watch.progress);
-    if (status == PH_OK)
+    if (status == PH_OK && is_first)
         print_summary(&summary, request->folder);
+    return status;
+}
+
+/* With the ranks that the launcher has started; alone where it has started none. What one of them fails with, all do. */
+static ph_status train_with_others(const struct request *request, struct ph_config *config)
+{
+    const struct ph_comm_options options = {.transport = config->parallel.transport,
+        .timeout_seconds = config->parallel.timeout_seconds,
+        .ranks_per_host = (size_t)config->parallel.ranks_per_host};
+    struct ph_comm *comm;
+    PH_TRY(ph_comm_create(&options, &comm));
+    const ph_status status = train(request, config, comm);
+    if (status != PH_OK)
+        ph_comm_fail(comm, status);
+    ph_comm_destroy(comm);
     return status;
 }
 
@@ -173,7 +190,7 @@ static ph_status read_and_train(struct request *request, struct ph_config *confi
 {
     PH_TRY(read_config(request, config));
     PH_TRY(spare_inputs(request, &config->data));
-    return train(request, config);
+    return train_with_others(request, config);
 }
 
 ph_status verb_train(int argc, char **argv)

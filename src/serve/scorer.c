@@ -39,8 +39,8 @@ ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_sc
     ph_status status = scorer == NULL ? ph_fail(PH_ERROR_MEMORY, "no memory for a scorer") : PH_OK;
     if (status == PH_OK) {
         scorer->options = *options;
-        status = ph__scoring_program_build(options->model, &features, options->precision,
-            options->distribution, &scorer->program);
+        status = ph__scoring_program_build(
+            options->model, &features, options->precision, options->distribution, &scorer->program);
     }
     if (status == PH_OK)
         status = create_workspace(scorer, features.num_sparse);

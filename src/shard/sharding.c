@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sizes.h"
 #include "shard/request_exchange.h"
 
 ph_status ph__sharding_create(
@@ -49,7 +50,7 @@ void ph__sharding_destroy(struct ph_sharding *sharding)
 
 size_t ph__sharding_bound(const struct ph_sharding *sharding, size_t num_samples, size_t rank)
 {
-    return (size_t)((unsigned __int128)num_samples * rank / sharding->world_size);
+    return ph__part_start(num_samples, rank, sharding->world_size);
 }
 
 size_t ph__sharding_samples(const struct ph_sharding *sharding, size_t rank)

@@ -63,6 +63,7 @@ static ph_status train(
         .context = watch, .on_progress = show_progress, .on_start = start, .on_note = show_note};
     struct ph_train_job job = ph_config_job(run->config);
     job.encoder = encoder;
+    job.comm = run->comm;
     job.folder = run->folder;
     job.is_resumed = run->is_resumed;
     job.observer = &observer;

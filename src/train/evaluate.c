@@ -6,6 +6,7 @@
 
 #include "base/stop.h"
 #include "serve/scorer.h"
+#include "train/gathered_scores.h"
 #include "train/metrics.h"
 
 static void clear_details(const struct ph__evaluation_details *details)
@@ -18,7 +19,7 @@ static void clear_details(const struct ph__evaluation_details *details)
 
 /* logits (B,T). Ids are counted as far as PH_COVERAGE_IDS of them, which is enough for a share. */
 static void add_details(const struct ph__evaluation_details *details, const struct ph_batch *batch,
-    const ph_real *logits, uint64_t num_ids_before)
+    const struct ph_batch *own, const ph_real *logits, uint64_t num_ids_before)
 {
     for (size_t b = 0; details->calibration != NULL && b < batch->num_samples; b++) {
         size_t at = b * batch->num_tasks;
@@ -26,27 +27,42 @@ static void add_details(const struct ph__evaluation_details *details, const stru
             ph__calibration_add(details->calibration, logits[at], batch->labels[at]);
     }
     if (details->coverage != NULL && num_ids_before < PH_COVERAGE_IDS)
-        ph__id_coverage_count(details->coverage, batch, details->id_counts);
+        ph__id_coverage_count(details->coverage, own, details->id_counts);
 }
 
-/* Until the end of the file or a signal; predictions (T). */
+/* Where several ranks score, what they all have scored: a batch and logits that are all ranks'. */
+static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *comm,
+    const struct ph_batch **batch, const ph_real **logits)
+{
+    if (comm == NULL)
+        return PH_OK;
+    PH_TRY(ph__gathered_scores_gather(gathered, comm, *batch, *logits));
+    *batch = &gathered->batch;
+    *logits = gathered->logits;
+    return PH_OK;
+}
+
+/* Until the end of the file or a signal, of any rank; predictions (T). */
 static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
     const volatile int *stop_signal, struct ph__predictions *predictions,
-    const struct ph__evaluation_details *details)
+    const struct ph__evaluation_details *details, struct ph__gathered_scores *gathered)
 {
+    struct ph_comm *comm = ph__scorer_options(scorer)->comm;
     uint64_t num_ids = 0;
     while (!ph__is_stopped(stop_signal)) {
-        const struct ph_batch *batch;
-        PH_TRY(ph_batches_next(batches, &batch));
-        if (batch == NULL)
+        const struct ph_batch *batch, *own;
+        PH_TRY(ph_batches_next(batches, &own));
+        if (own == NULL)
             return PH_OK;
         const ph_real *logits;
-        PH_TRY(ph_scorer_score(scorer, batch, &logits));
+        PH_TRY(ph_scorer_score(scorer, own, &logits));
+        batch = own;
+        PH_TRY(gather(gathered, comm, &batch, &logits));
         for (size_t task = 0; task < num_tasks; task++)
             PH_TRY(ph__predictions_add(&predictions[task], batch, logits, task));
         if (details != NULL)
-            add_details(details, batch, logits, num_ids);
-        num_ids += batch->num_ids;
+            add_details(details, batch, own, logits, num_ids);
+        num_ids += own->num_ids;
     }
     return PH_OK;
 }
@@ -66,11 +82,15 @@ static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, 
     struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
         .num_prefetched = scorer_options->num_prefetched,
         .max_bad_rows = scorer_options->max_bad_rows,
-        .stop_signal = stop_signal};
+        .stop_signal = stop_signal,
+        .rank = scorer_options->comm != NULL ? ph_comm_rank(scorer_options->comm) : 0,
+        .world_size = scorer_options->comm != NULL ? ph_comm_world_size(scorer_options->comm) : 1};
+    struct ph__gathered_scores gathered = {0};
     struct ph_batches *batches;
     ph_status status = ph__job_rows_open(rows, scorer_options->encoder, &options, &batches);
     if (status == PH_OK) {
-        status = score_all(scorer, batches, num_tasks, stop_signal, predictions, details);
+        status = score_all(scorer, batches, num_tasks, stop_signal, predictions, details, &gathered);
+        ph__gathered_scores_fini(&gathered);
         ph__bad_rows_update(bad_rows, batches);
         ph_batches_close(batches);
     }

@@ -81,9 +81,12 @@ static ph_status take_step(
     PH_TRY(step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
-    if (ph__trainer_must_stop(trainer))
+    struct ph__ranks_moment moment = {ph__trainer_must_stop(trainer), ph__trainer_is_save_due(trainer)};
+    PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
+    if (moment.is_stopped)
         return ph__trainer_stop(trainer);
-    PH_TRY(ph__trainer_save_if_due(trainer));
+    if (moment.is_due)
+        PH_TRY(ph__trainer_save(trainer));
     return follow_step(trainer, is_stop);
 }
 
@@ -138,6 +141,8 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .negative_rate = job->negative_rate,
         .start = &trainer->position,
         .stop_signal = job->stop_signal,
+        .rank = trainer->ranks.rank,
+        .world_size = trainer->ranks.world_size,
     };
     struct ph_batches *batches;
     ph_status status = ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches);
@@ -228,10 +233,20 @@ static double reader_wait_share(const struct ph__trainer *trainer)
     return seconds > 0 ? trainer->reader_wait_seconds / seconds : 0;
 }
 
-static ph_status finish(struct ph__trainer *trainer)
+static ph_status write_end(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     char path[sizeof summary->checkpoint_path];
+    if (trainer->record.is_on)
+        PH_TRY(ph__run_report_write(trainer, true));
+    snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
+    PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), path));
+    return write_profile(trainer);
+}
+
+static ph_status finish(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
     summary->epochs = trainer->epoch;
     PH_TRY(ph__trainer_end_stream(trainer));
     PH_TRY(test_best(trainer));
@@ -243,11 +258,7 @@ static ph_status finish(struct ph__trainer *trainer)
     if (peak_rss_bytes > summary->peak_rss_bytes)
         summary->peak_rss_bytes = peak_rss_bytes;
     ph__trainer_observe_plans(trainer);
-    if (trainer->record.is_on)
-        PH_TRY(ph__run_report_write(trainer, true));
-    snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
-    PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), path));
-    return write_profile(trainer);
+    return ph__ranks_is_first(&trainer->ranks) ? write_end(trainer) : PH_OK;
 }
 
 /* What ended the training is what is to be known of it: not that there is no report, either. */
@@ -264,7 +275,8 @@ static ph_status train(struct ph__trainer *trainer)
     ph_status status = train_all(trainer);
     if (status == PH_OK)
         status = finish(trainer);
-    if (status != PH_OK && trainer->record.is_on && trainer->summary.steps > 0)
+    if (status != PH_OK && trainer->record.is_on && trainer->summary.steps > 0 &&
+        ph__ranks_is_first(&trainer->ranks))
         report_as_far_as_it_got(trainer, status);
     return status;
 }

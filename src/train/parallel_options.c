@@ -7,7 +7,8 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_PATH,
         .offset = PARALLEL(plan),
         .default_text = "auto",
-        .help = "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); auto: one is made "
+        .help = "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); "
+                "auto: one is made "
                 "from bytes, pooling and measured bandwidth; none: every rank holds all tables.",
         .may_change = true},
     {.key = "sync",
@@ -15,14 +16,16 @@ static const struct ph_option options[] = {
         .offset = PARALLEL(sync),
         .default_text = "allreduce",
         .choices = "none|allreduce",
-        .help = "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order of the ranks; none: "
+        .help = "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order "
+                "of the ranks; none: "
                 "there is one rank.",
         .may_change = true},
     {.key = "transport",
         .type = PH_OPTION_TEXT,
         .offset = PARALLEL(transport),
         .default_text = "auto",
-        .help = "What carries messages between ranks: openmpi, mpich, self (one rank); auto: by what has started them.",
+        .help = "What carries messages between ranks: openmpi, mpich, self (one rank); auto: by what has "
+                "started them.",
         .may_change = true},
     {.key = "ranks_per_host",
         .type = PH_OPTION_INTEGER,
@@ -46,7 +49,8 @@ static const struct ph_option options[] = {
         .default_text = "0",
         .min = 0,
         .max = 9e15,
-        .help = "What a rank may spend on tables and their optimizer's memory in a plan that is made; 0: no limit.",
+        .help = "What a rank may spend on tables and their optimizer's memory in a plan that is made; 0: no "
+                "limit.",
         .may_change = true},
     {.key = "forward",
         .type = PH_OPTION_CHOICE,
@@ -65,7 +69,8 @@ static const struct ph_option options[] = {
         .offset = PARALLEL(dense),
         .default_text = "fp32",
         .choices = "fp32|fp16|bf16|int8",
-        .help = "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them."},
+        .help =
+            "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them."},
     {.key = "bucket_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = PARALLEL(bucket_bytes),

@@ -104,12 +104,20 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_t
     return ph__distribution_create(&options, &ranks->scoring);
 }
 
+/* One rank, and no plan file that it is to carry out. */
+static bool is_alone(const struct ph_train_job *job)
+{
+    const char *plan = job->parallel->plan;
+    return ph_comm_world_size(job->comm) == 1 && (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0);
+}
+
 ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
     struct ph__table_list list;
-    *ranks = (struct ph__ranks){.comm = job->comm, .world_size = 1};
-    if (job->comm == NULL)
+    *ranks = (struct ph__ranks){.world_size = 1};
+    if (job->comm == NULL || is_alone(job))
         return PH_OK;
+    ranks->comm = job->comm;
     ranks->rank = ph_comm_rank(job->comm);
     ranks->world_size = ph_comm_world_size(job->comm);
     ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
@@ -132,6 +140,14 @@ void ph__ranks_fini(struct ph__ranks *ranks)
     free(ranks->moments);
     free(ranks->bytes);
     *ranks = (struct ph__ranks){0};
+}
+
+ph_status ph__ranks_bind(const struct ph__ranks *ranks, struct ph_workspace *workspace,
+    const struct ph_batch *batch, uint64_t seed, uint64_t step)
+{
+    return ranks->learning != NULL
+               ? ranks->learning->bind(ranks->learning->context, workspace, batch, seed, step)
+               : ph_workspace_bind(workspace, batch, seed, step);
 }
 
 /* ---- agreeing -------------------------------------------------------------------------------------------------------- */

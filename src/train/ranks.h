@@ -23,6 +23,10 @@ struct ph__ranks {
 ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job);
 void ph__ranks_fini(struct ph__ranks *ranks); /* after the programs' workspaces */
 
+/* As ph_workspace_bind, of the training program's. */
+ph_status ph__ranks_bind(const struct ph__ranks *ranks, struct ph_workspace *workspace,
+    const struct ph_batch *batch, uint64_t seed, uint64_t step);
+
 /* The one that writes files and talks to people. */
 bool ph__ranks_is_first(const struct ph__ranks *ranks);
 

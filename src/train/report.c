@@ -65,6 +65,10 @@ void ph__report_close(struct ph__report *report)
 static ph_status write_line(struct ph__report *report, struct ph_json *object)
 {
     char *text = NULL;
+    if (report->file == NULL) {
+        ph__json_destroy(object);
+        return PH_OK;
+    }
     ph_status status = ph__json_text(object, 0, &text);
     ph__json_destroy(object);
     if (status == PH_OK && (fprintf(report->file, "%s\n", text) < 0 || fflush(report->file) != 0))
@@ -76,7 +80,7 @@ static ph_status write_line(struct ph__report *report, struct ph_json *object)
 /* Where the line that was written last belongs, as an event. */
 static struct ph__event_place place_of(const struct ph__report *report, uint64_t step)
 {
-    return (struct ph__event_place){step, (uint64_t)ftello(report->file)};
+    return (struct ph__event_place){step, report->file != NULL ? (uint64_t)ftello(report->file) : 0};
 }
 
 static struct ph_json *line_object(const char *event, uint64_t epoch, uint64_t step)

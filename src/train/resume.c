@@ -56,6 +56,8 @@ static ph_status write_checkpoint(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
+    if (!ph__ranks_is_first(&trainer->ranks))
+        return PH_OK;
     PH_TRY(ph__checkpoints_create(folder));
     if (trainer->best_step > 0)
         PH_TRY(ph__file_link(
@@ -79,14 +81,14 @@ ph_status ph__trainer_save(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-ph_status ph__trainer_save_if_due(struct ph__trainer *trainer)
+bool ph__trainer_is_save_due(const struct ph__trainer *trainer)
 {
     const struct ph_train_settings *settings = trainer->job->train;
     uint64_t steps = trainer->summary.steps;
     bool is_due = settings->checkpoint_steps > 0 && steps % (uint64_t)settings->checkpoint_steps == 0;
     if (!is_due && settings->checkpoint_seconds > 0)
         is_due = ph__clock_seconds() - trainer->saved_seconds >= settings->checkpoint_seconds;
-    return is_due ? ph__trainer_save(trainer) : PH_OK;
+    return is_due;
 }
 
 ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)

@@ -15,8 +15,8 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer);
 /* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */
 ph_status ph__trainer_save(struct ph__trainer *trainer);
 
-/* Saves when time or steps say so. */
-ph_status ph__trainer_save_if_due(struct ph__trainer *trainer);
+/* Whether time or steps say that it is to be saved. */
+bool ph__trainer_is_save_due(const struct ph__trainer *trainer);
 
 /* Saves where an epoch ends, unless checkpoints are off, and where the training does: it can be told to go on, and be
  * stopped while its best model is tested. */

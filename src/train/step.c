@@ -41,7 +41,7 @@ static ph_status bind(struct ph__trainer *trainer, const struct ph_batch *batch)
     uint64_t next_update = trainer->num_updates + 1;
     trainer->learning_rate = ph__schedule_learning_rate(
         job->train, job->optimizer->learning_rate, trainer->protocol.cuts, next_update);
-    PH_TRY(ph_workspace_bind(trainer->workspace, batch, job->seed, trainer->summary.steps));
+    PH_TRY(ph__ranks_bind(&trainer->ranks, trainer->workspace, batch, job->seed, trainer->summary.steps));
     PH_TRY(ph_workspace_set_scalar(trainer->workspace, "learning_rate", trainer->learning_rate));
     return ph_workspace_set_scalar(trainer->workspace, "step", (double)next_update);
 }
@@ -49,7 +49,8 @@ static ph_status bind(struct ph__trainer *trainer, const struct ph_batch *batch)
 ph_status ph__trainer_step(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
     trainer->summary.steps++;
-    trainer->summary.samples += batch->num_samples;
+    const size_t num_samples = batch->num_global_samples > 0 ? batch->num_global_samples : batch->num_samples;
+    trainer->summary.samples += num_samples;
     if (trainer->job->train->non_finite == PH_NON_FINITE_SKIP)
         PH_TRY(ph__state_snapshot_take(&trainer->snapshot, trainer->state));
     PH_TRY(bind(trainer, batch));
@@ -64,6 +65,6 @@ ph_status ph__trainer_step(struct ph__trainer *trainer, const struct ph_batch *b
     ph__recent_add(&trainer->recent, batch, logits);
     trainer->tally.loss_sum += loss;
     trainer->tally.steps++;
-    trainer->tally.samples += batch->num_samples;
+    trainer->tally.samples += num_samples;
     return update(trainer);
 }

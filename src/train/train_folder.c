@@ -82,6 +82,8 @@ static ph_status begin(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     char path[PH_CHECKPOINT_PATH_BYTES];
+    if (!ph__ranks_is_first(&trainer->ranks))
+        return PH_OK;
     PH_TRY(ph__checkpoints_clean(job->folder));
     PH_TRY(tell_start(trainer));
     PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
@@ -107,6 +109,8 @@ static ph_status put_back(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
+    if (!ph__ranks_is_first(&trainer->ranks))
+        return PH_OK;
     PH_TRY(ph__checkpoints_clean(folder));
     PH_TRY(tell_start(trainer));
     PH_TRY(

@@ -64,8 +64,11 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
         *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
         return PH_OK;
     }
-    struct ph_batches_options options = {
-        .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
+    struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+        .seed = job->seed,
+        .max_bad_rows = job->max_bad_rows,
+        .rank = trainer->ranks.rank,
+        .world_size = trainer->ranks.world_size};
     struct ph_batches *batches;
     PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
     const struct ph_batch *batch = NULL;
@@ -80,7 +83,8 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_train_memory *memory = &trainer->summary.memory;
-    PH_TRY(ph__training_program_build(job, &trainer->features, NULL, &trainer->learning));
+    const struct ph_distribution *distribution = trainer->ranks.learning;
+    PH_TRY(ph__training_program_build(job, &trainer->features, distribution, &trainer->learning));
     uint64_t missing_bytes;
     PH_TRY(ph_program_missing_bytes(trainer->learning.program, trainer->store, &missing_bytes));
     memory->parameter_bytes = trainer->learning.parameter_bytes;
@@ -89,7 +93,10 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
     PH_TRY(ph_executor_create(
         trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
     ph_status status =
-        ph_workspace_create(trainer->executor, size.num_samples, size.num_ids, &trainer->workspace);
+        distribution != NULL
+            ? distribution->create_workspace(distribution->context, trainer->executor, size.num_samples,
+                  size.num_ids, &trainer->workspace)
+            : ph_workspace_create(trainer->executor, size.num_samples, size.num_ids, &trainer->workspace);
     PH_TRY(ph__memory_plan_failed(status, memory, available_bytes));
     trainer->summary.parameters = ph_store_parameter_count(trainer->store);
     return PH_OK;
@@ -107,11 +114,13 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
         .store = trainer->store,
         .state = trainer->state,
         .backend = trainer->backend,
-        .batch_size = size.num_samples,
+        .batch_size = trainer->ranks.comm != NULL ? (size_t)job->train->batch_size : size.num_samples,
         .num_ids = size.num_ids,
         .num_prefetched = job->num_prefetched,
         .max_bad_rows = job->max_bad_rows,
         .logit_shift = ph__negative_rate_shift(job->negative_rate),
+        .distribution = trainer->ranks.scoring,
+        .comm = trainer->ranks.comm,
     };
     return ph_scorer_create(&options, &trainer->scorer);
 }
@@ -160,15 +169,29 @@ static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_ro
     return status;
 }
 
+/* The first rank looks, before any writes there; the others hear what there is. */
+static ph_status look_at_folder(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    if (ph__ranks_is_first(&trainer->ranks)) {
+        PH_TRY(ph__directory_create(job->folder));
+        PH_TRY(ph__directory_lock(
+            job->folder, &trainer->lock)); /* before it is looked at: another may be at work */
+        PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
+    }
+    struct ph__ranks_moment moment = {.is_due = trainer->has_checkpoint};
+    PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
+    trainer->has_checkpoint = moment.is_due;
+    return PH_OK;
+}
+
 static ph_status create_all(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     uint64_t available_bytes;
     PH_TRY(check_settings(job));
-    PH_TRY(ph__directory_create(job->folder));
-    PH_TRY(
-        ph__directory_lock(job->folder, &trainer->lock)); /* before it is looked at: another may be at work */
-    PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
+    PH_TRY(ph__ranks_init(&trainer->ranks, job));
+    PH_TRY(look_at_folder(trainer));
     PH_TRY(check_rows(trainer, ph__job_valid(job)));
     PH_TRY(check_rows(trainer, ph__job_test(job)));
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
@@ -231,6 +254,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph_workspace_destroy(trainer->workspace);
     ph_executor_destroy(trainer->executor);
     ph_program_destroy(trainer->learning.program);
+    ph__ranks_fini(&trainer->ranks);
     ph_backend_destroy(trainer->backend);
     ph_state_destroy(trainer->state);
     ph_store_destroy(trainer->store);

@@ -6,6 +6,7 @@
 #include "phloem/train.h"
 #include "serve/features.h"
 #include "train/progressive.h"
+#include "train/ranks.h"
 #include "train/recent.h"
 #include "train/report.h"
 #include "train/run_record.h"
@@ -30,6 +31,7 @@ struct ph__resumed {
 
 struct ph__trainer {
     const struct ph_train_job *job;
+    struct ph__ranks ranks;
     struct ph_model_features features;
     struct ph_backend *backend;
     struct ph_store *store;

@@ -20,8 +20,11 @@ ph_status ph__trainer_save_best(struct ph__trainer *trainer)
     const char *const metadata[] = {"model", ph_model_name(job->model->kind), "seed", seed, "step", step,
         PH_ENCODER_KEY, trainer->encoder_sha256, PH_IDENTITY_KEY, trainer->identity, NULL};
     PH_TRY(ph__trainer_check_model(trainer));
-    PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
-    PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));
+    if (ph__ranks_is_first(&trainer->ranks)) {
+        PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
+        PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));
+    }
+    PH_TRY(ph__ranks_all(&trainer->ranks, PH_OK)); /* others read it */
     trainer->best_step = trainer->summary.steps;
     trainer->summary.best_epoch = trainer->epoch;
     return PH_OK;
