@@ -6,6 +6,7 @@
  *
  * MPI has no way to leave a job in which a rank has failed: MPI_Finalize waits for the dead, and MPI_Abort kills ranks that
  * still have something to say. So after a failure neither is called, and the process ends with its own exit code. */
+#include <errno.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -122,9 +123,10 @@ static void sign_off(void)
     if (descriptor == NULL)
         return;
     const int launcher = atoi(descriptor);
-    if (write(launcher, words, sizeof words - 1) == (ssize_t)(sizeof words - 1)) {
-        const ssize_t heard = read(launcher, answer, sizeof answer); /* it has been taken in */
-        (void)heard;
+    if (write(launcher, words, sizeof words - 1) != (ssize_t)(sizeof words - 1))
+        return;
+    while (read(launcher, answer, sizeof answer) < 0 && errno == EINTR) {
+        /* a signal came first; who leaves without the answer ends Hydra's proxy, and with it the others */
     }
 }
 

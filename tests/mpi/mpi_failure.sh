@@ -1,6 +1,7 @@
 #!/bin/sh
 # Ranks that have all failed end one after the other, each by itself: mpirun's status is theirs, and MPICH's has nothing to
-# say about it. And ranks that are started by the other MPI's mpirun do not take themselves for so many worlds of one.
+# say about it. A failure of one is told by that one, and is the end of all. And ranks that are started by the other MPI's
+# mpirun do not take themselves for so many worlds of one.
 #
 #     mpi_failure.sh openmpi|mpich PROGRAMS
 . "$(dirname "$0")/mpi_support.sh"
@@ -8,6 +9,11 @@
 launch 4 "$2/rank_ends" fails 6
 [ "$status" -eq 6 ] || complain "mpirun ended with $status; wanted 6"
 [ "$mpi" = openmpi ] || [ ! -s "$work/stdout" ] || complain 'mpirun speaks of an end that was in order'
+
+launch 4 "$2/rank_collectives" fail
+[ "$status" -eq 3 ] || complain "after the failure of a rank mpirun ended with $status; wanted 3"
+said=$(grep -c 'row 7 is no row' "$work/stderr") || true
+[ "$said" -eq 1 ] || complain "$said ranks have told of it; wanted one"
 
 other=mpich
 [ "$mpi" = openmpi ] || other=openmpi

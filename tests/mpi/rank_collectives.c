@@ -12,7 +12,7 @@
 
 #include "comm/comm.h"
 #include "comm/comm_create.h"
-#include "mpi_ranks.h"
+#include "rank_support.h"
 
 enum { COLUMNS = 5, MOST_ROWS = 4000, CUT_BYTES = 1 << 16 };
 
@@ -173,8 +173,9 @@ int main(int argc, char **argv)
         printf("%zu ranks of %.*s: fine\n", ph_comm_world_size(comm), (int)strcspn(name, ","), name);
     if (status != PH_OK)
         ph_comm_fail(comm, status);
-    if (status != PH_OK && ph_comm_speaks(comm))
-        fprintf(stderr, "rank_collectives: %s\n", ph_error_text());
+    const bool speaks = status != PH_OK && ph_comm_speaks(comm);
     ph_comm_destroy(comm);
+    if (speaks)
+        fprintf(stderr, "rank_collectives: %s\n", ph_error_text());
     return ph_status_exit_code(status);
 }

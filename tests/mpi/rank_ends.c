@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "comm/transport_open.h"
-#include "mpi_ranks.h"
+#include "rank_support.h"
 
 /* Long enough for a launcher to do something about those that have ended. */
 static void wait_for_turn(void)

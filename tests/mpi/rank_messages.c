@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "comm/transport_open.h"
-#include "mpi_ranks.h"
+#include "rank_support.h"
 
 enum { SIZES_TAG = 1, LARGE_TAG, ORDER_TAG, OTHER_TAG, LENGTH_TAG, FIRST_OF_MANY };
 enum { NUM_IN_ORDER = 300, NUM_MANY = 500, LARGE_BYTES = 64 << 20 };

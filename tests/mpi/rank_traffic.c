@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "comm/transport_open.h"
-#include "mpi_ranks.h"
+#include "rank_support.h"
 
 enum { NUM_TAGS = 3, NUM_MEETINGS = 2 };
 

@@ -32,6 +32,35 @@ if [ -x "$prefix/bin/phloem" ]; then
     "$prefix/bin/phloem" --version >/dev/null || fail 'the installed phloem --version failed'
 fi
 
+# The plugins for MPI that this build has lie below the library, and are found from there, also when all of it has moved: no
+# variable names them, and a plugin that is not there is missed in that folder.
+cat >"$work/rank.c" <<'END'
+#include <phloem/comm.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct ph_comm *comm;
+    if (argc != 2 || ph_comm_create(&(struct ph_comm_options){.transport = argv[1]}, &comm) != PH_OK)
+        return printf("%s\n", ph_error_text()), 1;
+    printf("%s\n", ph_comm_describe(comm));
+    ph_comm_destroy(comm);
+    return 0;
+}
+END
+moved=$work/moved
+cp -R "$prefix" "$moved"
+moved_folder=$moved${library_folder#"$prefix"}
+"$PH_CC" -std=c17 "$work/rank.c" -I"$moved/include" -L"$moved_folder" -lphloem -o "$work/rank" || fail 'no rank was built'
+for mpi in self openmpi mpich; do
+    wanted="^\(self\|Open MPI [0-9.]*\|MPICH [0-9.]*\), rank 0 of 1, host"
+    if [ "$mpi" != self ] && [ ! -e "$PH_BINARY_DIR/libphloem_$mpi.so" ]; then
+        wanted="no libphloem_$mpi.so in .*$moved_folder/phloem"
+    fi
+    LD_LIBRARY_PATH=$moved_folder "$work/rank" "$mpi" >"$work/log" 2>&1 || true
+    grep -q "$wanted" "$work/log" || { cat "$work/log" >&2; fail "over $mpi: wanted '$wanted'"; }
+done
+
 # Something to score: a small model, rows without labels, and what phloem predict says of them.
 cat >"$work/job.yaml" <<'END'
 data: {train: data/train.tsv, format: criteo}

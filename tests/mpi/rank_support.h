@@ -1,7 +1,7 @@
 /* What programs of ranks share: one rank's end of a transport that this process has opened, and messages that know what must
  * be in them. Whatever goes wrong ends the process with a line that names the rank, and exit code 1. One thread. */
-#ifndef PH_TEST_MPI_RANKS_H
-#define PH_TEST_MPI_RANKS_H
+#ifndef PH_TEST_RANK_SUPPORT_H
+#define PH_TEST_RANK_SUPPORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* See mpi_ranks.h. */
-#include "mpi_ranks.h"
+/* See rank_support.h. */
+#include "rank_support.h"
 
 #include <sched.h>
 #include <stdarg.h>
