@@ -193,6 +193,39 @@ static void wide_rows_are_read_in_part(void **state)
     free(read);
 }
 
+/* More rows than are summed up, converted or read through at once. */
+static void long_tables_are_read_in_blocks(void **state)
+{
+    (void)state;
+    static const struct ph_table_slice slice = {"embedding.user", 150000};
+    const size_t cut = 8, dim = 12, rows = slice.num_rows;
+    const char *path = test_path("long");
+    struct ph_store *whole = parts_new_store(PH_ROWS_FP32), *halves = parts_new_store(PH_ROWS_FP32);
+    struct ph_store *loaded = parts_new_store(PH_ROWS_BF16_SPLIT);
+    parts_add_table(whole, "embedding", normal, dim, 1, &slice, NULL);
+    parts_add_table(halves, "left", normal, cut, 1, &slice, &(struct ph_slice_part){0, rows, 0, dim});
+    parts_add_table(
+        halves, "right", normal, dim - cut, 1, &slice, &(struct ph_slice_part){0, rows, cut, dim});
+    parts_add_table(loaded, "embedding", (struct ph_init){0}, dim, 1, &slice, NULL);
+    parts_fill_slots(whole);
+    parts_fill_slots(halves);
+    assert_ok(ph__folder_begin(path));
+    char *description = parts_write(halves, path, 0, 1);
+    assert_ok(ph__folder_commit(path, 1, (const char *const *)(uintptr_t)&description, NULL));
+    struct ph__tensor_list list = parts_list(loaded);
+    char digest[65], wanted[65];
+    check_digests(path, whole);
+    assert_ok(ph__tensor_list_load(&list, path));
+    assert_ok(ph_checkpoint_digest(loaded, NULL, digest));
+    assert_ok(ph_checkpoint_digest(whole, NULL, wanted));
+    assert_string_equal(digest, wanted);
+    free(description);
+    ph__tensor_list_fini(&list);
+    ph_store_destroy(whole);
+    ph_store_destroy(halves);
+    ph_store_destroy(loaded);
+}
+
 static void a_model_that_does_not_fit_stays_as_it_was(void **state)
 {
     (void)state;
@@ -238,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_single_file_is_loaded_in_parts),
         cmocka_unit_test(rows_are_converted_as_from_a_single_file),
         cmocka_unit_test(wide_rows_are_read_in_part),
+        cmocka_unit_test(long_tables_are_read_in_blocks),
         cmocka_unit_test(a_model_that_does_not_fit_stays_as_it_was),
         cmocka_unit_test(missing_and_surplus_tensors_are_named),
     };
