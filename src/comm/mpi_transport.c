@@ -18,6 +18,7 @@
 #include "comm/transport.h"
 
 #define IS_SENT UINT64_MAX /* a request's spare word: no message that is received has so many bytes */
+#define MOST_TEXT 200      /* of MPI's, so that what it is about stands before it */
 
 struct job {
     MPI_Comm comm;
@@ -35,7 +36,7 @@ static bool fail(char error[PH_TRANSPORT_ERROR_BYTES], const char *doing, int co
     if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
         snprintf(text, sizeof text, "error %d", code);
     text[strcspn(text, "\n")] = '\0'; /* behind it MPICH tells its way through its own functions */
-    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "%s: %s", doing, text);
+    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "%s: %.*s", doing, MOST_TEXT, text);
     return false;
 }
 
