@@ -4,12 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "store/safetensors.h"
+#include "store/checkpoint_names.h"
 #include "train/resume_file.h"
 
 #define SUBFOLDER "checkpoints"
@@ -40,36 +39,6 @@ ph_status ph__checkpoints_create(const char *folder)
         return PH_OK;
     PH_TRY(ph__directory_create(path));
     return ph__file_sync_name(path);
-}
-
-static ph_status copy_seal(const char *path, const struct ph_safetensors *file, char seal_out[65])
-{
-    const char *seal = ph__safetensors_metadata(file, PH_SEAL_KEY);
-    if (seal == NULL || strlen(seal) != PH_SEAL_DIGITS)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
-    memcpy(seal_out, seal, PH_SEAL_DIGITS + 1);
-    return PH_OK;
-}
-
-static ph_status read_seal(const char *path, bool is_checked, char seal_out[65])
-{
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(path, &file));
-    ph_status status = is_checked ? ph__safetensors_check_seal(file) : PH_OK;
-    if (status == PH_OK)
-        status = copy_seal(path, file, seal_out);
-    ph__safetensors_close(file);
-    return status;
-}
-
-ph_status ph__checkpoint_seal(const char *path, char seal_out[65])
-{
-    return read_seal(path, false, seal_out);
-}
-
-ph_status ph__checkpoint_check_seal(const char *path, char seal_out[65])
-{
-    return read_seal(path, true, seal_out);
 }
 
 /* ---- listing ---------------------------------------------------------------------------------------------- */
@@ -135,13 +104,6 @@ void ph__checkpoint_list_fini(struct ph__checkpoint_list *list)
 
 /* ---- removing --------------------------------------------------------------------------------------------- */
 
-static ph_status remove_file(const char *path)
-{
-    if (unlink(path) == 0 || errno == ENOENT)
-        return PH_OK;
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
-}
-
 /* Removes what is too new or too old, and leaves the kept ones in the list. */
 static ph_status prune_steps(
     const char *folder, uint64_t newest, size_t num_kept, struct ph__checkpoint_list *list)
@@ -153,7 +115,7 @@ static ph_status prune_steps(
         if (step == newest || (step < newest && count < num_kept))
             list->steps[count++] = step;
         else
-            PH_TRY(remove_file(ph__checkpoint_path(folder, step, path)));
+            PH_TRY(ph__checkpoint_remove(ph__checkpoint_path(folder, step, path)));
     }
     list->count = count;
     return PH_OK;
@@ -178,7 +140,7 @@ static ph_status prune_bests(
     char path[PH_CHECKPOINT_PATH_BYTES];
     for (size_t i = 0; i < bests->count; i++)
         if (!is_needed(folder, kept, bests->steps[i]))
-            PH_TRY(remove_file(ph__checkpoint_best_path(folder, bests->steps[i], path)));
+            PH_TRY(ph__checkpoint_remove(ph__checkpoint_best_path(folder, bests->steps[i], path)));
     return PH_OK;
 }
 
@@ -224,7 +186,7 @@ static ph_status remove_temporary(void *argument, const char *name)
     if (!cleaning->is_temporary(name))
         return PH_OK;
     const char *path = ph__path_join(&cleaning->arena, cleaning->folder, name);
-    return path != NULL ? remove_file(path) : PH_ERROR_MEMORY;
+    return path != NULL ? ph__checkpoint_remove(path) : PH_ERROR_MEMORY;
 }
 
 /* Removes the files of one folder that `is_temporary` finds. */

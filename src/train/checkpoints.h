@@ -2,7 +2,7 @@
  *   step-<12 digits>.safetensors  all that a training needs to go on behind that step (resume_file.h)
  *   best-<12 digits>.safetensors  the model that was best then, by the step that it was saved at: another name of the
  *                                 file that was DIR/model.safetensors
- * Files appear whole and durable or not at all. Errors are PH_ERROR_DISK naming the path. One thread at a time. */
+ * Of a training on several ranks each is a folder (store/checkpoint_folder.h). They appear whole and durable or not at all. Errors are PH_ERROR_DISK naming the path. One thread at a time. */
 #ifndef PH_TRAIN_CHECKPOINTS_H
 #define PH_TRAIN_CHECKPOINTS_H
 
@@ -16,10 +16,6 @@ const char *ph__checkpoint_best_path(const char *folder, uint64_t step, char pat
 
 /* Makes DIR/checkpoints, durably. */
 ph_status ph__checkpoints_create(const char *folder);
-
-/* The seal that a checkpoint or a model carries; the second one reads the whole file to see that it fits. */
-ph_status ph__checkpoint_seal(const char *path, char seal_out[65]);
-ph_status ph__checkpoint_check_seal(const char *path, char seal_out[65]);
 
 /* Steps of the checkpoints that are there, the newest first; a missing folder has none. */
 struct ph__checkpoint_list { /* zero-initialised is empty */

@@ -6,6 +6,7 @@
 #include "graph/executor.h"
 #include "train/evaluate.h"
 #include "train/online.h"
+#include "train/rank_checkpoint.h"
 #include "train/reporting.h"
 #include "train/resume.h"
 #include "train/rows_learnt.h"
@@ -200,7 +201,7 @@ static ph_status test_best(struct ph__trainer *trainer)
     summary->has_valid = ph__job_rows_exist(ph__job_valid(trainer->job));
     summary->has_test = ph__job_rows_exist(ph__job_test(trainer->job));
     if (summary->has_valid)
-        PH_TRY(ph_checkpoint_load(summary->checkpoint_path, trainer->store, trainer->state));
+        PH_TRY(ph__trainer_load_best(trainer));
     if (!summary->has_test)
         return PH_OK;
     bool is_stopped;
@@ -233,6 +234,15 @@ static double reader_wait_share(const struct ph__trainer *trainer)
     return seconds > 0 ? trainer->reader_wait_seconds / seconds : 0;
 }
 
+static ph_status digest_model(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    return trainer->ranks.comm != NULL
+               ? ph__rank_checkpoint_digest(
+                     &trainer->ranks, summary->checkpoint_path, summary->checkpoint_sha256)
+               : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
+}
+
 static ph_status write_end(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
@@ -250,7 +260,7 @@ static ph_status finish(struct ph__trainer *trainer)
     summary->epochs = trainer->epoch;
     PH_TRY(ph__trainer_end_stream(trainer));
     PH_TRY(test_best(trainer));
-    PH_TRY(ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256));
+    PH_TRY(digest_model(trainer));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
     summary->reader_wait_share = reader_wait_share(trainer);
     ph__trainer_observe_memory(trainer);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "phloem/version.h"
+#include "store/checkpoint_names.h"
 #include "store/tensor_list.h"
 #include "train/checkpoints.h"
 #include "train/job_rows.h"
@@ -52,20 +53,27 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
 }
 
 /* The best model gets its second name first: a checkpoint that is there has all that belongs to it. */
+static ph_status prepare_checkpoint(struct ph__trainer *trainer)
+{
+    const char *folder = trainer->job->folder;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(ph__checkpoints_create(folder));
+    if (trainer->best_step > 0)
+        PH_TRY(ph__checkpoint_link(
+            trainer->summary.checkpoint_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
+    return ph__report_sync(&trainer->report, &trainer->report_bytes);
+}
+
 static ph_status write_checkpoint(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
     char path[PH_CHECKPOINT_PATH_BYTES];
-    if (!ph__ranks_is_first(&trainer->ranks))
-        return PH_OK;
-    PH_TRY(ph__checkpoints_create(folder));
-    if (trainer->best_step > 0)
-        PH_TRY(ph__file_link(
-            trainer->summary.checkpoint_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
-    PH_TRY(ph__report_sync(&trainer->report, &trainer->report_bytes));
+    const bool is_first = ph__ranks_is_first(&trainer->ranks);
+    PH_TRY(ph__ranks_all(&trainer->ranks, is_first ? prepare_checkpoint(trainer) : PH_OK));
     PH_TRY(ph__resume_file_write(ph__checkpoint_path(folder, trainer->summary.steps, path), trainer));
-    return ph__checkpoints_prune(
-        folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept);
+    return is_first ? ph__checkpoints_prune(
+                          folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept)
+                    : PH_OK;
 }
 
 ph_status ph__trainer_save(struct ph__trainer *trainer)
@@ -128,7 +136,7 @@ static ph_status check_best(const struct ph__trainer *trainer)
     if (trainer->best_step == 0)
         return PH_OK;
     ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
-    PH_TRY(ph__checkpoint_check_seal(path, seal));
+    PH_TRY(ph__checkpoint_read_seal(path, true, seal));
     if (strcmp(seal, trainer->best_seal) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is not the best model of the checkpoint", path);
     return PH_OK;

@@ -6,8 +6,10 @@
 #include "base/json_fields.h"
 #include "phloem/version.h"
 #include "serve/model_identity.h"
-#include "store/tensor_list.h"
+#include "store/checkpoint_folder.h"
+#include "store/checkpoint_names.h"
 #include "train/job_rows.h"
+#include "train/rank_checkpoint.h"
 
 #define FORMAT "phloem.resume"
 #define VERSION "3"
@@ -177,8 +179,16 @@ static ph_status fields_text(
     return status;
 }
 
-static ph_status write_list(
-    const char *path, const struct ph__trainer *trainer, const struct ph__tensor_list *list)
+static ph_status write_tensors(
+    const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list, const char *const *metadata)
+{
+    if (trainer->ranks.comm != NULL)
+        return ph__rank_checkpoint_write(&trainer->ranks, path, list, metadata);
+    PH_TRY(ph__checkpoint_make_way(path, false));
+    return ph__safetensors_write(path, list->count, list->tensors, metadata);
+}
+
+static ph_status write_list(const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list)
 {
     struct job job = describe_job(trainer);
     char *job_text = NULL, *carried_text = NULL, lanes[24];
@@ -190,14 +200,14 @@ static ph_status write_list(
     if (status == PH_OK) {
         const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
             row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text, NULL};
-        status = ph__safetensors_write(path, list->count, list->tensors, metadata);
+        status = write_tensors(path, trainer, list, metadata);
     }
     free(job_text);
     free(carried_text);
     return status;
 }
 
-ph_status ph__resume_file_write(const char *path, const struct ph__trainer *trainer)
+ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer)
 {
     struct ph__tensor_list list = {0};
     ph_status status = list_tensors(&list, trainer);
@@ -210,10 +220,10 @@ ph_status ph__resume_file_write(const char *path, const struct ph__trainer *trai
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
 /* The JSON object of a metadata key into a struct. */
-static ph_status read_fields(const char *path, const struct ph_safetensors *file, const char *key,
+static ph_status read_fields(const char *path, const struct ph_folder *file, const char *key,
     const struct ph_json_field *fields, size_t num_fields, void *to)
 {
-    const char *text = ph__safetensors_metadata(file, key);
+    const char *text = ph__folder_metadata(file, key);
     struct ph_json *json;
     if (text == NULL)
         return ph_fail(
@@ -228,10 +238,10 @@ static ph_status read_fields(const char *path, const struct ph_safetensors *file
     return status;
 }
 
-static ph_status check_format(const char *path, const struct ph_safetensors *file)
+static ph_status check_format(const char *path, const struct ph_folder *file)
 {
-    const char *format = ph__safetensors_metadata(file, "format");
-    const char *version = ph__safetensors_metadata(file, "version");
+    const char *format = ph__folder_metadata(file, "format");
+    const char *version = ph__folder_metadata(file, "version");
     if (format == NULL || strcmp(format, FORMAT) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from", path);
     if (version == NULL || strcmp(version, VERSION) != 0)
@@ -261,9 +271,9 @@ static ph_status check_job(const char *path, const struct job *was, const struct
 
 /* The file's tensors would be converted, and the training would not be the one that was stopped. */
 static ph_status check_row_format(
-    const char *path, const struct ph_safetensors *file, const struct ph__trainer *trainer)
+    const char *path, const struct ph_folder *file, const struct ph__trainer *trainer)
 {
-    const char *written = ph__safetensors_metadata(file, ROW_FORMAT_KEY);
+    const char *written = ph__folder_metadata(file, ROW_FORMAT_KEY);
     const char *was = written != NULL ? written : ph_row_format_name(PH_ROWS_FP32);
     if (strcmp(was, row_format_of(trainer)) == 0)
         return PH_OK;
@@ -272,9 +282,9 @@ static ph_status check_row_format(
 }
 
 static ph_status check_lanes(
-    const char *path, const struct ph_safetensors *file, const struct ph__trainer *trainer)
+    const char *path, const struct ph_folder *file, const struct ph__trainer *trainer)
 {
-    const char *written = ph__safetensors_metadata(file, LANES_KEY);
+    const char *written = ph__folder_metadata(file, LANES_KEY);
     char lanes[24];
     write_lanes(trainer, lanes);
     if (strcmp(written != NULL ? written : "1", lanes) == 0)
@@ -282,7 +292,7 @@ static ph_status check_lanes(
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another order of the rows", path);
 }
 
-static ph_status read_header(const char *path, const struct ph_safetensors *file, struct ph__trainer *read)
+static ph_status read_header(const char *path, const struct ph_folder *file, struct ph__trainer *read)
 {
     struct job was, is = describe_job(read);
     PH_TRY(check_format(path, file));
@@ -306,23 +316,24 @@ static ph_status read_header(const char *path, const struct ph_safetensors *file
     return PH_OK;
 }
 
-static ph_status read_tensors(const char *path, const struct ph__trainer *read)
+static ph_status read_tensors(const char *path, struct ph__trainer *read)
 {
     struct ph__tensor_list list = {0};
     ph_status status = list_tensors(&list, read);
     if (status == PH_OK)
-        status = ph__tensor_list_load(&list, path);
+        status = read->ranks.comm != NULL ? ph__rank_checkpoint_read(&read->ranks, path, &list)
+                                          : ph__tensor_list_load(&list, path);
     ph__tensor_list_fini(&list);
     return status;
 }
 
 ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
 {
-    struct ph_safetensors *file;
+    struct ph_folder *file;
     struct ph__trainer read = *trainer;
-    PH_TRY(ph__safetensors_open(path, &file));
+    PH_TRY(ph__folder_open(path, &file));
     ph_status status = read_header(path, file, &read);
-    ph__safetensors_close(file);
+    ph__folder_close(file);
     PH_TRY(status);
     PH_TRY(read_tensors(path, &read)); /* checks the seal, and with it what the header said */
     ph_store_touch(trainer->store);
@@ -334,9 +345,9 @@ ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
 ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
 {
     static const struct ph_json_field field = {"best_step", PH_JSON_COUNT, 0, 0};
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(path, &file));
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open(path, &file));
     ph_status status = read_fields(path, file, "carried", &field, 1, step_out);
-    ph__safetensors_close(file);
+    ph__folder_close(file);
     return status;
 }

@@ -11,7 +11,7 @@
 #include "train/trainer.h"
 
 /* Atomic and durable. */
-ph_status ph__resume_file_write(const char *path, const struct ph__trainer *trainer);
+ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer);
 
 /* Fills the trainer from a file of the same job. PH_ERROR_CHECKPOINT, and an unchanged trainer, when the file is damaged,
  * incomplete or of another job: model, seed, batch size, row format, order of the rows, encoder. */

@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
 #include "train/resume.h"
 #include "train/summary.h"
@@ -100,7 +101,7 @@ static ph_status put_model_back(const struct ph__trainer *trainer)
     if (trainer->best_step == 0)
         return PH_OK;
     ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
-    return ph__file_link(path, trainer->summary.checkpoint_path);
+    return ph__checkpoint_link(path, trainer->summary.checkpoint_path);
 }
 
 /* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that is no

@@ -5,10 +5,46 @@
 
 #include "serve/model_folder.h"
 #include "serve/model_identity.h"
+#include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
+#include "train/rank_checkpoint.h"
 #include "train/reporting.h"
 #include "train/resume.h"
+
+/* Whatever kind of checkpoint stands there. */
+static ph_status write_model(struct ph__trainer *trainer, const char *path, const char *const *metadata)
+{
+    struct ph__tensor_list list = {0};
+    if (trainer->ranks.comm == NULL) {
+        PH_TRY(ph__checkpoint_make_way(path, false));
+        return ph_checkpoint_save(path, trainer->store, trainer->state, metadata);
+    }
+    ph_status status = ph__tensor_list_add_store(&list, trainer->store);
+    if (status == PH_OK)
+        status = ph__tensor_list_add_state(&list, trainer->state);
+    if (status == PH_OK)
+        status = ph__rank_checkpoint_write(&trainer->ranks, path, &list, metadata);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+ph_status ph__trainer_load_best(struct ph__trainer *trainer)
+{
+    const char *path = trainer->summary.checkpoint_path;
+    struct ph__tensor_list list = {0};
+    if (trainer->ranks.comm == NULL)
+        return ph_checkpoint_load(path, trainer->store, trainer->state);
+    ph_status status = ph__tensor_list_add_store(&list, trainer->store);
+    if (status == PH_OK)
+        status = ph__tensor_list_add_state(&list, trainer->state);
+    if (status == PH_OK)
+        status = ph__rank_checkpoint_read(&trainer->ranks, path, &list);
+    ph__tensor_list_fini(&list);
+    ph_store_touch(trainer->store);
+    ph_state_touch(trainer->state);
+    return status;
+}
 
 ph_status ph__trainer_save_best(struct ph__trainer *trainer)
 {
@@ -20,11 +56,8 @@ ph_status ph__trainer_save_best(struct ph__trainer *trainer)
     const char *const metadata[] = {"model", ph_model_name(job->model->kind), "seed", seed, "step", step,
         PH_ENCODER_KEY, trainer->encoder_sha256, PH_IDENTITY_KEY, trainer->identity, NULL};
     PH_TRY(ph__trainer_check_model(trainer));
-    if (ph__ranks_is_first(&trainer->ranks)) {
-        PH_TRY(ph_checkpoint_save(path, trainer->store, trainer->state, metadata));
-        PH_TRY(ph__checkpoint_seal(path, trainer->best_seal));
-    }
-    PH_TRY(ph__ranks_all(&trainer->ranks, PH_OK)); /* others read it */
+    PH_TRY(write_model(trainer, path, metadata));
+    PH_TRY(ph__checkpoint_read_seal(path, false, trainer->best_seal));
     trainer->best_step = trainer->summary.steps;
     trainer->summary.best_epoch = trainer->epoch;
     return PH_OK;

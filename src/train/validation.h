@@ -18,5 +18,7 @@ ph_status ph__trainer_keep_last(struct ph__trainer *trainer);
 
 /* Makes the model as it is now the one in DIR/model.safetensors. */
 ph_status ph__trainer_save_best(struct ph__trainer *trainer);
+/* Back into store and state, as it was saved. */
+ph_status ph__trainer_load_best(struct ph__trainer *trainer);
 
 #endif

@@ -141,8 +141,8 @@ static void seal_is_read_and_on_demand_checked(void **state)
     const char *folder = make_folder("sealed");
     put_checkpoint(folder, 1, 0);
     ph__checkpoint_path(folder, 1, path);
-    assert_ok(ph__checkpoint_seal(path, seal));
-    assert_ok(ph__checkpoint_check_seal(path, checked));
+    assert_ok(ph__checkpoint_read_seal(path, false, seal));
+    assert_ok(ph__checkpoint_read_seal(path, true, checked));
     assert_int_equal(strlen(seal), 64);
     assert_string_equal(seal, checked);
     FILE *file = fopen(path, "r+b"); /* "best_step":0 becomes another number */
@@ -154,8 +154,8 @@ static void seal_is_read_and_on_demand_checked(void **state)
     assert_int_equal(fseek(file, digit - bytes + 12, SEEK_SET), 0);
     fputc('7', file);
     fclose(file);
-    assert_ok(ph__checkpoint_seal(path, seal));
-    assert_fails(ph__checkpoint_check_seal(path, seal), PH_ERROR_CHECKPOINT, path);
+    assert_ok(ph__checkpoint_read_seal(path, false, seal));
+    assert_fails(ph__checkpoint_read_seal(path, true, seal), PH_ERROR_CHECKPOINT, path);
 }
 
 int main(void)

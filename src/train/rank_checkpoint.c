@@ -1,0 +1,163 @@
+#include "train/rank_checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "store/checkpoint_folder.h"
+#include "store/checkpoint_names.h"
+
+enum { SIZES_CHANNEL = 12, DESCRIPTIONS_CHANNEL, DIGEST_CHANNEL };
+
+/* ---- what this rank writes ------------------------------------------------------------------------------------------ */
+
+/* "slot.s:embedding.user" is of embedding.user. */
+static const char *table_of(const char *tensor)
+{
+    const char *colon = strchr(tensor, ':');
+    return strncmp(tensor, "slot.", 5) == 0 && colon != NULL ? colon + 1 : tensor;
+}
+
+static bool is_sharded(const struct ph_plan *plan, const char *tensor)
+{
+    for (size_t i = 0; i < plan->num_tables; i++)
+        if (strcmp(plan->tables[i].name, table_of(tensor)) == 0)
+            return plan->tables[i].kind != PH_SHARD_DATA_PARALLEL;
+    return false;
+}
+
+static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (ph__ranks_is_first(ranks) || is_sharded(&ranks->plan, list->tensors[i].name))
+            list->tensors[count++] = list->tensors[i];
+    list->count = count;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------------- */
+
+/* The texts of all ranks, on each of them: (world), into one block of memory that the first of them begins. */
+struct descriptions {
+    const char **texts;
+    char *bytes;
+    uint64_t *sizes; /* with their NULs */
+};
+
+static void descriptions_fini(struct descriptions *all)
+{
+    free(all->texts);
+    free(all->bytes);
+    free(all->sizes);
+}
+
+static ph_status gather(
+    struct ph_comm *comm, uint32_t channel, const void *data, const uint64_t *bytes_of, void *all)
+{
+    const struct ph_comm_call call = {channel, "descriptions of a checkpoint"};
+    uint64_t ticket;
+    PH_TRY(ph__comm_all_gather_start(comm, &call, ph__comm_world(comm), data, bytes_of, all, &ticket));
+    return ph__comm_wait(comm, ticket);
+}
+
+static ph_status gather_sizes(const struct ph__ranks *ranks, uint64_t own, struct descriptions *all)
+{
+    for (size_t rank = 0; rank < ranks->world_size; rank++)
+        ranks->bytes[rank] = sizeof own;
+    return gather(ranks->comm, SIZES_CHANNEL, &own, ranks->bytes, all->sizes);
+}
+
+static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *own, struct descriptions *all)
+{
+    size_t total = 0;
+    all->sizes = calloc(ranks->world_size, sizeof *all->sizes);
+    all->texts = calloc(ranks->world_size, sizeof *all->texts);
+    if (all->sizes == NULL || all->texts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
+    PH_TRY(gather_sizes(ranks, strlen(own) + 1, all));
+    for (size_t rank = 0; rank < ranks->world_size; rank++)
+        total += all->sizes[rank];
+    all->bytes = malloc(total);
+    if (all->bytes == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
+    PH_TRY(gather(ranks->comm, DESCRIPTIONS_CHANNEL, own, all->sizes, all->bytes));
+    for (size_t rank = 0, at = 0; rank < ranks->world_size; at += all->sizes[rank++])
+        all->texts[rank] = all->bytes + at;
+    return PH_OK;
+}
+
+static ph_status commit(
+    struct ph__ranks *ranks, const char *path, const char *description, const char *const *metadata)
+{
+    struct descriptions all = {0};
+    ph_status status = gather_descriptions(ranks, description, &all);
+    if (status == PH_OK && ph__ranks_is_first(ranks))
+        status = ph__folder_commit(path, ranks->world_size, all.texts, metadata);
+    descriptions_fini(&all);
+    return ph__ranks_all(ranks, status);
+}
+
+/* A file may stand there, of a time when the training was alone. */
+static ph_status begin_folder(const char *path)
+{
+    PH_TRY(ph__checkpoint_make_way(path, true));
+    return ph__folder_begin(path);
+}
+
+ph_status ph__rank_checkpoint_write(
+    struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata)
+{
+    char *description = NULL;
+    PH_TRY(ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? begin_folder(path) : PH_OK));
+    keep_own(ranks, list);
+    ph_status status =
+        ph__folder_write_part(path, ranks->rank, ranks->world_size, list->count, list->tensors, &description);
+    status = ph__ranks_all(ranks, status);
+    if (status == PH_OK)
+        status = commit(ranks, path, description, metadata);
+    free(description);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------- */
+
+static ph_status read_folder(
+    const struct ph__ranks *ranks, const struct ph_folder *folder, const struct ph__tensor_list *list)
+{
+    PH_TRY(ph__folder_check_seals(folder, ranks->rank, ranks->world_size));
+    return ph__folder_check_tensors(folder, list->count, list->tensors);
+}
+
+ph_status ph__rank_checkpoint_read(
+    struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list)
+{
+    struct ph_folder *folder = NULL;
+    ph_status status = ph__folder_open(path, &folder);
+    if (status == PH_OK)
+        status = read_folder(ranks, folder, list);
+    status = ph__ranks_all(ranks, status);
+    if (status == PH_OK)
+        status = ph__folder_load(folder, list->count, list->tensors);
+    ph__folder_close(folder);
+    return status;
+}
+
+ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, char hex_out[65])
+{
+    static const struct ph_comm_call call = {DIGEST_CHANNEL, "digest of the model"};
+    ph_status status = PH_OK;
+    uint64_t ticket;
+    memset(hex_out, 0, 65);
+    if (ph__ranks_is_first(ranks)) {
+        struct ph_folder *folder;
+        status = ph__folder_open(path, &folder);
+        if (status == PH_OK) {
+            status = ph__folder_digest(folder, NULL, hex_out);
+            ph__folder_close(folder);
+        }
+    }
+    PH_TRY(ph__ranks_all(ranks, status));
+    PH_TRY(
+        ph__comm_broadcast_start(ranks->comm, &call, ph__comm_world(ranks->comm), 0, hex_out, 65, &ticket));
+    return ph__comm_wait(ranks->comm, ticket);
+}

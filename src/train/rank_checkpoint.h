@@ -1,0 +1,22 @@
+/* Checkpoints of several ranks: a folder that all of them write at once, each what it alone has, and that any number of others
+ * reads (store/checkpoint_folder.h). What every rank has – dense parameters, replicated tables, states – the first one
+ * writes. All ranks call these alike; a failure of one is a failure of all. */
+#ifndef PH_TRAIN_RANK_CHECKPOINT_H
+#define PH_TRAIN_RANK_CHECKPOINT_H
+
+#include "store/tensor_list.h"
+#include "train/ranks.h"
+
+/* Writes the tensors; there is no checkpoint until all of it is on disk. metadata as ph_checkpoint_save's, of the first
+ * rank. list loses what another rank writes. PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_PEER. */
+ph_status ph__rank_checkpoint_write(
+    struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata);
+
+/* Fills the tensors, parts of them among others; the ranks share the work of checking seals. PH_ERROR_CHECKPOINT. */
+ph_status ph__rank_checkpoint_read(
+    struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list);
+
+/* The digest of the model in a folder, on all ranks. */
+ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, char hex_out[65]);
+
+#endif
