@@ -9,7 +9,7 @@
 #include "serve/model_identity.h"
 #include "serve/probability.h"
 #include "serve/scoring_program.h"
-#include "store/safetensors.h"
+#include "store/checkpoint_folder.h"
 #include "store/store.h"
 
 ph_status ph__model_folder_find(
@@ -30,16 +30,16 @@ ph_status ph__model_folder_find(
 static ph_status read_weights_settings(struct ph_arena *arena, const char *config_path,
     const char *weights_path, struct ph__model_origin *origin)
 {
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(weights_path, &file));
-    const char *text = ph__safetensors_metadata(file, PH_IDENTITY_KEY);
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open(weights_path, &file));
+    const char *text = ph__folder_metadata(file, PH_IDENTITY_KEY);
     ph_status status;
     if (text != NULL)
         status = ph__model_identity_sets(weights_path, text, arena, &origin->sets, &origin->num_sets);
     else
         status = ph_fail(PH_ERROR_CHECKPOINT,
             "%s is missing, and %s does not say which model its weights are of", config_path, weights_path);
-    ph__safetensors_close(file);
+    ph__folder_close(file);
     return status;
 }
 
@@ -108,10 +108,10 @@ static ph_status find_files(struct ph_arena *arena, const char *folder, struct f
 }
 
 static ph_status check_encoder(
-    const struct ph_safetensors *file, const char *encoder_path, const char *weights_path)
+    const struct ph_folder *file, const char *encoder_path, const char *weights_path)
 {
     char digest[65];
-    const char *wanted = ph__safetensors_metadata(file, PH_ENCODER_KEY);
+    const char *wanted = ph__folder_metadata(file, PH_ENCODER_KEY);
     if (wanted == NULL)
         return PH_OK;
     PH_TRY(ph__digest_file(encoder_path, digest));
@@ -124,10 +124,10 @@ static ph_status check_encoder(
 
 /* Weights that do not say what they were learnt with are taken as they are; what they say stands for a config.yaml that
  * is missing. */
-static ph_status check_config(const struct ph_safetensors *file, const char *folder, const char *weights_path)
+static ph_status check_config(const struct ph_folder *file, const char *folder, const char *weights_path)
 {
     struct ph__model_config config;
-    const char *wanted = NULL, *trained = ph__safetensors_metadata(file, PH_IDENTITY_KEY);
+    const char *wanted = NULL, *trained = ph__folder_metadata(file, PH_IDENTITY_KEY);
     if (trained == NULL)
         return PH_OK;
     ph_status status = ph__model_config_read(&config, folder);
@@ -142,12 +142,12 @@ static ph_status check_config(const struct ph_safetensors *file, const char *fol
 
 static ph_status check_origin(const struct files *files)
 {
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(files->weights, &file));
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open(files->weights, &file));
     ph_status status = check_encoder(file, files->encoder, files->weights);
     if (status == PH_OK && files->config != NULL)
         status = check_config(file, files->folder, files->weights);
-    ph__safetensors_close(file);
+    ph__folder_close(file);
     return status;
 }
 

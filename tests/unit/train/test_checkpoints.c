@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "store/checkpoint_names.h"
 #include "store/safetensors.h"
 #include "support/test_support.h"
 
