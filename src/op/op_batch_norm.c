@@ -19,28 +19,27 @@ struct sums_call {
     double *partials;    /* (blocks, 2, K) */
 };
 
-enum { Y, MEAN, INV_STD, NUM_OUTPUTS };
-
 static void batch_norm_gradient(struct ph_gradient *gradient)
 {
     const struct ph_node node = *gradient->node;
-    const ph_value inputs[] = {gradient->output_gradients[Y], node.inputs[PH_BATCH_NORM_X],
-        node.outputs[MEAN], node.outputs[INV_STD], node.inputs[PH_BATCH_NORM_GAMMA]};
-    ph__emit(gradient->builder, &ph__op_batch_norm_backward, NULL, NULL, 0, 5, inputs, 3,
-        gradient->input_gradients);
+    const ph_value inputs[] = {gradient->output_gradients[PH_BATCH_NORM_Y], node.inputs[PH_BATCH_NORM_X],
+        node.outputs[PH_BATCH_NORM_MEAN], node.outputs[PH_BATCH_NORM_INV_STD],
+        node.inputs[PH_BATCH_NORM_GAMMA]};
+    ph__emit(gradient->builder, &ph__op_batch_norm_backward, NULL, NULL, 0, PH_BATCH_NORM_BACKWARD_INPUTS,
+        inputs, PH_BATCH_NORM_BACKWARD_OUTPUTS, gradient->input_gradients);
 }
 
 /* shift, square, two sums; then subtract, two products, add */
-static void batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+void ph__batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
     ph__cost_elementwise(call, 8, cost_out);
 }
 
-/* shift (K), totals (2,K), partials (blocks, 2, K) */
-static size_t batch_norm_scratch_bytes(const struct ph_call *call)
+/* shift (K), partials (blocks, 2, K) */
+size_t ph__batch_norm_moments_bytes(const struct ph_call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
-    return (3 + 2 * ph__batch_norm_blocks(dims[0])) * dims[1] * sizeof(double);
+    return (1 + 2 * ph__batch_norm_blocks(dims[0])) * dims[1] * sizeof(double);
 }
 
 static void sum_block(void *argument, size_t first, size_t last, size_t worker)
@@ -54,49 +53,74 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
         sums->shift, partial, partial + sums->columns);
 }
 
-/* Mean and biased variance of the batch from the sums of x - shift and its square. */
-static void finish_statistics(const struct ph_call *call, const double *shift, const double *totals)
-{
-    const struct ph_batch_norm_options *options = call->attributes;
-    const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
-    ph_real *mean = call->outputs[MEAN].data, *inv_std = call->outputs[INV_STD].data;
-    ph_real *running_mean = call->inputs[PH_BATCH_NORM_RUNNING_MEAN].data;
-    ph_real *running_variance = call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE].data;
-    const double rows = (double)dims[0];
-    for (size_t j = 0; j < dims[1]; j++) {
-        const double offset = totals[j] / rows;
-        const double variance = fmax(totals[dims[1] + j] / rows - offset * offset, 0);
-        mean[j] = (ph_real)(shift[j] + offset);
-        inv_std[j] = (ph_real)(1 / sqrt(variance + options->epsilon));
-        if (dims[0] < 2)
-            continue;
-        const double old_mean = (double)running_mean[j], old_variance = (double)running_variance[j];
-        const double unbiased = variance * rows / (rows - 1);
-        running_mean[j] = (ph_real)(old_mean + options->momentum * (shift[j] + offset - old_mean));
-        running_variance[j] = (ph_real)(old_variance + options->momentum * (unbiased - old_variance));
-    }
-    ++*call->inputs[PH_BATCH_NORM_RUNNING_MEAN].version;
-    ++*call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE].version;
-}
-
-static ph_status batch_norm_run(struct ph_call *call)
+void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double *moments)
 {
     const struct ph_operand *x = &call->inputs[PH_BATCH_NORM_X];
     const size_t rows = x->shape.dims[0], columns = x->shape.dims[1];
     const ph_real *first_row = x->data;
-    double *shift = call->scratch, *totals = shift + columns, *partials = totals + 2 * columns;
-    if (rows == 0) {
-        memset(call->outputs[MEAN].data, 0, columns * sizeof(ph_real));
-        memset(call->outputs[INV_STD].data, 0, columns * sizeof(ph_real));
-        return PH_OK;
-    }
+    double *shift = scratch, *partials = shift + columns;
     for (size_t j = 0; j < columns; j++)
         shift[j] = (double)first_row[j];
     struct sums_call sums = {call, columns, shift, partials};
     ph__for_blocks(call->backend, rows, PH_BATCH_NORM_ROWS, sum_block, &sums);
-    ph__batch_norm_combine(ph__batch_norm_blocks(rows), 2 * columns, partials, totals);
-    finish_statistics(call, shift, totals);
-    ph__batch_norm_apply(call, call->outputs[MEAN].data, call->outputs[INV_STD].data);
+    ph__batch_norm_combine(ph__batch_norm_blocks(rows), 2 * columns, partials, moments);
+    for (size_t j = 0; j < columns; j++) {
+        const double offset = moments[j] / (double)rows;
+        moments[j] = shift[j] + offset;
+        moments[columns + j] = fmax(moments[columns + j] / (double)rows - offset * offset, 0);
+    }
+}
+
+static void move_running_statistics(
+    const struct ph_call *call, double momentum, double num_rows, const double *moments)
+{
+    const struct ph_operand *mean = &call->inputs[PH_BATCH_NORM_RUNNING_MEAN];
+    const struct ph_operand *variance = &call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE];
+    const size_t columns = ph__elements(mean);
+    ph_real *means = mean->data, *variances = variance->data;
+    for (size_t j = 0; j < columns && num_rows >= 2; j++) {
+        const double unbiased = moments[columns + j] * num_rows / (num_rows - 1);
+        const double old_mean = (double)means[j], old_variance = (double)variances[j];
+        means[j] = (ph_real)(old_mean + momentum * (moments[j] - old_mean));
+        variances[j] = (ph_real)(old_variance + momentum * (unbiased - old_variance));
+    }
+    ++*mean->version;
+    ++*variance->version;
+}
+
+void ph__batch_norm_finish(const struct ph_call *call, const struct ph_batch_norm_options *options,
+    double num_rows, const double *moments)
+{
+    const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
+    ph_real *mean = call->outputs[PH_BATCH_NORM_MEAN].data;
+    ph_real *inv_std = call->outputs[PH_BATCH_NORM_INV_STD].data;
+    if (num_rows == 0) {
+        memset(mean, 0, columns * sizeof *mean);
+        memset(inv_std, 0, columns * sizeof *inv_std);
+        return;
+    }
+    for (size_t j = 0; j < columns; j++) {
+        mean[j] = (ph_real)moments[j];
+        inv_std[j] = (ph_real)(1 / sqrt(moments[columns + j] + options->epsilon));
+    }
+    move_running_statistics(call, options->momentum, num_rows, moments);
+    ph__batch_norm_apply(call, mean, inv_std);
+}
+
+/* moments (2,K), and what they are made in */
+static size_t batch_norm_scratch_bytes(const struct ph_call *call)
+{
+    const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
+    return 2 * columns * sizeof(double) + ph__batch_norm_moments_bytes(call);
+}
+
+static ph_status batch_norm_run(struct ph_call *call)
+{
+    const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
+    double *moments = call->scratch;
+    if (dims[0] > 0)
+        ph__batch_norm_moments(call, moments + 2 * dims[1], moments);
+    ph__batch_norm_finish(call, call->attributes, (double)dims[0], moments);
     return PH_OK;
 }
 
@@ -105,7 +129,7 @@ const struct ph_op ph__op_batch_norm = {
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT,
     .infer = ph__batch_norm_infer,
     .gradient = batch_norm_gradient,
-    .cost = batch_norm_cost,
+    .cost = ph__batch_norm_cost,
     .scratch_bytes = batch_norm_scratch_bytes,
     .run = batch_norm_run,
 };
@@ -123,12 +147,13 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
     const size_t columns =
         type.rank == 2 ? type.dims[1].extent : 1; /* another rank is refused by the shape rule */
     const bool is_training = ph_builder_mode(builder) == PH_TRAINING;
-    ph_value outputs[NUM_OUTPUTS] = {0};
+    ph_value outputs[PH_BATCH_NORM_NUM_OUTPUTS] = {0};
     ph_builder_push_scope(builder, name);
     const ph_value inputs[PH_BATCH_NORM_NUM_INPUTS] = {x, gamma, beta,
         ph_state_value(builder, "mean", columns, 0), ph_state_value(builder, "variance", columns, 1)};
     ph__emit(builder, is_training ? &ph__op_batch_norm : &ph__op_batch_norm_inference, NULL, &options,
-        sizeof options, PH_BATCH_NORM_NUM_INPUTS, inputs, is_training ? NUM_OUTPUTS : 1, outputs);
+        sizeof options, PH_BATCH_NORM_NUM_INPUTS, inputs, is_training ? PH_BATCH_NORM_NUM_OUTPUTS : 1,
+        outputs);
     ph_builder_pop_scope(builder);
-    return outputs[Y];
+    return outputs[PH_BATCH_NORM_Y];
 }

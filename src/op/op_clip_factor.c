@@ -1,5 +1,5 @@
 /* clip_factor: min(1, max_norm / (norm + 1e-6)), norm^2 the sum of all gradients' squares (op_squared_norm.c). A norm
- * that is no number stays none, so that updates cannot hide it. */
+ * that is no number stays none, so that updates cannot hide it; without gradients the factor is 1. */
 #include <math.h>
 
 #include "op/op_clip.h"
@@ -23,7 +23,8 @@ static void clip_factor_cost(const struct ph_call *call, struct ph_cost *cost_ou
 static ph_status clip_factor_run(struct ph_call *call)
 {
     const struct clip_attributes *attributes = call->attributes;
-    const double factor = attributes->max_norm / (sqrt(*call->inputs[0].scalar) + 1e-6);
+    const double sum = call->inputs[0].scalar != NULL ? *call->inputs[0].scalar : 0;
+    const double factor = attributes->max_norm / (sqrt(sum) + 1e-6);
     *call->outputs[0].scalar = factor > 1 ? 1 : factor;
     return PH_OK;
 }
@@ -67,8 +68,6 @@ ph_value ph_clip_factor(struct ph_builder *builder, size_t num_gradients, const 
     ph_value sum = 0;
     for (size_t i = 0; i < num_gradients && ph_builder_status(builder) == PH_OK; i++)
         sum = add_squares(builder, parameters[i], gradients[i], &optimizers[i], sum);
-    if (sum == 0)
-        return 0;
     const struct clip_attributes attributes = {max_norm};
     return ph__emit1(builder, &ph__op_clip_factor, NULL, &attributes, sizeof attributes, 1, &sum);
 }

@@ -4,7 +4,7 @@
  * inputs: l_r, t_r (host scalars: loss, and the weight that it is a mean over); outputs: loss, T. */
 #include "shard/global_loss.h"
 
-#include <stdlib.h>
+#include "shard/gather_numbers.h"
 
 enum { CHANNEL = 4 };
 enum { LOSS, TOTAL, NUM_VALUES };
@@ -31,24 +31,19 @@ static void mean_cost(const struct ph_call *call, struct ph_cost *cost_out)
     *cost_out = (struct ph_cost){.flops = 2, .bytes = 4 * sizeof(double)};
 }
 
-/* Of each rank its loss and total, and the bytes that it sends. */
 static size_t mean_scratch_bytes(const struct ph_call *call)
 {
-    return sharding_of(call)->world_size * (NUM_VALUES * sizeof(double) + sizeof(uint64_t));
+    return ph__gather_numbers_bytes(sharding_of(call), NUM_VALUES);
 }
 
 static ph_status mean_run(struct ph_call *call)
 {
     static const struct ph_comm_call named = {CHANNEL, "loss"};
-    struct ph_sharding *sharding = sharding_of(call);
+    const struct ph_sharding *sharding = sharding_of(call);
     const double own[NUM_VALUES] = {*call->inputs[LOSS].scalar, *call->inputs[TOTAL].scalar};
-    double *all = call->scratch, sum = 0, total = 0;
-    uint64_t *bytes = (uint64_t *)(all + NUM_VALUES * sharding->world_size), ticket;
-    for (size_t rank = 0; rank < sharding->world_size; rank++)
-        bytes[rank] = sizeof own;
-    PH_TRY(ph__comm_all_gather_start(
-        sharding->comm, &named, ph__comm_world(sharding->comm), own, bytes, all, &ticket));
-    PH_TRY(ph__comm_wait(sharding->comm, ticket));
+    const double *all;
+    double sum = 0, total = 0;
+    PH_TRY(ph__gather_numbers(sharding, &named, NUM_VALUES, own, call->scratch, &all));
     for (size_t rank = 0; rank < sharding->world_size; rank++) {
         sum += all[NUM_VALUES * rank + LOSS] * all[NUM_VALUES * rank + TOTAL];
         total += all[NUM_VALUES * rank + TOTAL];

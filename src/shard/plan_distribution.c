@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "shard/global_loss.h"
+#include "shard/global_norm.h"
 #include "shard/gradient_reduce.h"
 #include "shard/request_exchange.h"
+#include "shard/sync_batch_norm.h"
 #include "shard/vector_exchange.h"
 
 /* A rank that has no shards for a lookup sends its gradients all the same: it differentiates by what is on its way to it. */
@@ -24,6 +26,7 @@ static void list_in_flight(
 static void spread(void *context, struct ph_builder *builder, const ph_value **more_out, size_t *num_more_out)
 {
     ph__shard_lookups(context, builder);
+    ph__sync_batch_norms(context, builder);
     ph__share_losses(context, builder);
     list_in_flight(context, builder, more_out, num_more_out);
 }
@@ -51,8 +54,7 @@ static void reduce(
 
 static void complete(void *context, struct ph_builder *builder)
 {
-    (void)context;
-    (void)builder;
+    ph__share_norms(context, builder);
 }
 
 /* Requests of the first batch are not known yet: as many as this rank's own ids, and they grow. */

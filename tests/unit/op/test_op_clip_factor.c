@@ -56,6 +56,7 @@ static void a_small_norm_gives_one(void **state)
     (void)state;
     assert_true(factor_of(1, 2, 0, 4) == 1);
     assert_true(factor_of(1, 0, 0, 4) == 1);
+    assert_true(factor_of(0, 0, 0, 4) == 1);
 }
 
 static void a_norm_that_is_no_number_is_not_hidden(void **state)

@@ -1,0 +1,121 @@
+/* global_norm: the squares of all gradients, from what each rank has of them. Gradients of parameters that every rank has are
+ * the same everywhere by now, and count once; those of shards are of one rank each, and are added in the order of the ranks.
+ *
+ * inputs: squares of this rank's shards, squares of what every rank has (host scalars; either may be none); output: their sum
+ * over all ranks. A rank that has neither takes part as well. */
+#include "shard/global_norm.h"
+
+#include <assert.h>
+
+#include "op/op_clip.h"
+#include "shard/gather_numbers.h"
+
+enum { CHANNEL = 7176 };
+enum { SHARDS, REPLICAS, NUM_INPUTS };
+
+struct norm_attributes {
+    struct ph_sharding *sharding;
+};
+
+static const struct ph_sharding *sharding_of(const struct ph_call *call)
+{
+    return ((const struct norm_attributes *)call->attributes)->sharding;
+}
+
+static ph_status norm_infer(struct ph_infer *infer)
+{
+    infer->outputs[0] = ph__scalar_type();
+    return PH_OK;
+}
+
+static void norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const double num_ranks = (double)sharding_of(call)->world_size;
+    *cost_out = (struct ph_cost){.flops = num_ranks, .bytes = num_ranks * sizeof(double)};
+}
+
+static size_t norm_scratch_bytes(const struct ph_call *call)
+{
+    return ph__gather_numbers_bytes(sharding_of(call), 1);
+}
+
+static double number_of(const struct ph_operand *operand)
+{
+    return operand->scalar != NULL ? *operand->scalar : 0;
+}
+
+static ph_status norm_run(struct ph_call *call)
+{
+    static const struct ph_comm_call named = {CHANNEL, "norm of the gradients"};
+    const struct ph_sharding *sharding = sharding_of(call);
+    const double own = number_of(&call->inputs[SHARDS]);
+    const double *all;
+    double sum = 0;
+    PH_TRY(ph__gather_numbers(sharding, &named, 1, &own, call->scratch, &all));
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        sum += all[rank];
+    *call->outputs[0].scalar = sum + number_of(&call->inputs[REPLICAS]);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_global_norm = {
+    .name = "global_norm",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = norm_infer,
+    .cost = norm_cost,
+    .scratch_bytes = norm_scratch_bytes,
+    .run = norm_run,
+};
+
+/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+
+static bool is_of_shards(const struct ph_builder *builder, const struct ph_node *norm)
+{
+    return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->parts != NULL;
+}
+
+/* Takes the chain of sums that ends in `last` apart into one of shards and one of replicas, from their ends on: each sum is
+ * waited for by the place where it is to be read. */
+static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_out[NUM_INPUTS])
+{
+    const struct ph_graph *graph = &builder->graph;
+    ph_value *places[NUM_INPUTS] = {&sums_out[SHARDS], &sums_out[REPLICAS]};
+    while (last != 0) {
+        struct ph_node *norm = &graph->nodes[graph->values[last].producer];
+        assert(norm->op == &ph__op_squared_norm);
+        ph_value **place = &places[is_of_shards(builder, norm) ? SHARDS : REPLICAS];
+        **place = last;
+        *place = &norm->inputs[PH_NORM_SUM];
+        last = **place;
+    }
+    *places[SHARDS] = *places[REPLICAS] = 0;
+}
+
+/* Adds the sum over ranks before the clip factor, and to its entry. */
+static void share_norm(struct ph_sharding *sharding, struct ph_builder *builder, size_t index)
+{
+    struct ph_graph *graph = &builder->graph;
+    const struct norm_attributes attributes = {sharding};
+    const uint32_t entry = builder->entry;
+    const size_t begin = graph->num_nodes;
+    ph_value sums[NUM_INPUTS];
+    part_chain(builder, graph->nodes[index].inputs[0], sums);
+    builder->entry = graph->nodes[index].entry;
+    const ph_value sum =
+        ph__emit1(builder, &ph__op_global_norm, NULL, &attributes, sizeof attributes, NUM_INPUTS, sums);
+    builder->entry = entry;
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    graph->nodes[index].inputs[0] = sum;
+    const ph_status status = ph__graph_move_before(graph, index, begin);
+    if (status != PH_OK)
+        ph_builder_fail(builder, status, "%s", ph_error_text());
+}
+
+void ph__share_norms(struct ph_sharding *sharding, struct ph_builder *builder)
+{
+    const struct ph_graph *graph = &builder->graph;
+    for (size_t i = 0; ph_builder_status(builder) == PH_OK && i < graph->num_nodes; i++)
+        if (graph->nodes[i].op == &ph__op_clip_factor)
+            share_norm(sharding, builder, i++);
+}
