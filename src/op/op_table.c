@@ -97,8 +97,7 @@ struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand 
     };
 }
 
-/* First of count ascending items that is not less than key. */
-static size_t lower_bound(const uint32_t *items, size_t count, size_t key)
+size_t ph__lower_bound(const uint32_t *items, size_t count, size_t key)
 {
     size_t first = 0;
     while (count > 0) {
@@ -123,8 +122,8 @@ struct merged_job {
 static void run_positions(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct merged_job *job = argument;
-    const size_t begin = lower_bound(job->starts, job->num_unique, first);
-    const size_t end = lower_bound(job->starts, job->num_unique, last);
+    const size_t begin = ph__lower_bound(job->starts, job->num_unique, first);
+    const size_t end = ph__lower_bound(job->starts, job->num_unique, last);
     if (begin < end)
         job->task(job->argument, begin, end, worker);
 }
@@ -176,7 +175,7 @@ void ph__visit_rows(
     const size_t dim = gradient->data != NULL ? gradient->shape.dims[1] : 0;
     const uint32_t *slots = gradient->index;
     size_t row = first;
-    for (size_t i = lower_bound(slots, num_slots, first); i < num_slots && slots[i] < last; i++) {
+    for (size_t i = ph__lower_bound(slots, num_slots, first); i < num_slots && slots[i] < last; i++) {
         if (row < slots[i])
             visit(argument, row, slots[i] - row, NULL);
         visit(argument, slots[i], 1, (const ph_real *)gradient->data + i * dim);

@@ -85,6 +85,9 @@ size_t ph__table_block_bytes(size_t columns);
 
 /* ---- rows and their gradients ----------------------------------------------------------------------------- */
 
+/* First of count ascending items that is not less than key; count: none is. */
+size_t ph__lower_bound(const uint32_t *items, size_t count, size_t key);
+
 /* Calls visit for all rows [first, last) of a table in order: rows with a gradient one by one, runs of rows without at
  * once (gradient NULL). gradient: a sparse_rows operand; without data all rows are without. */
 typedef void (*ph_row_visit)(void *argument, size_t row, size_t num_rows, const ph_real *gradient);

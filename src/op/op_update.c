@@ -91,37 +91,51 @@ struct ph_update_target ph__update_target(const struct ph_call *call)
     const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
     struct ph_update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
     ph__init_matrix(&parameter->shape, &target.rows, &target.columns);
+    target.whole_columns = parameter->num_slices > 0 ? parameter->parts[0].whole_columns : target.columns;
     target.m = has_momentum(optimizer->kind) ? slot_data(parameter, "m") : NULL;
     target.s = has_sum(optimizer->kind) ? slot_data(parameter, "s") : NULL;
     return target;
 }
 
-/* weight: (rows, columns), those of the rows from `row` on. */
-static void step_numbers(const struct ph_kernels *kernels, const struct ph_update_target *target, size_t row,
-    size_t rows, const ph_real *gradient, ph_real *weight)
+/* weight: (columns), of row i of the span. */
+static void step_row(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, size_t i, ph_real *weight)
 {
-    const size_t columns = target->columns, first = row * columns;
+    const size_t columns = target->columns;
+    const ph_real *gradient = span->gradient != NULL ? span->gradient + i * columns : NULL;
+    ph_real *s = target->s + span->row + i;
+    if (span->square_sums != NULL)
+        kernels->rowwise_adagrad_step(&target->step, span->square_sums[i] / (ph_real)target->whole_columns,
+            columns, gradient, weight, s);
+    else
+        kernels->rowwise_adagrad_update(&target->step, columns, gradient, weight, s);
+}
+
+/* weight: (rows, columns), those of the span. */
+static void step_numbers(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, ph_real *weight)
+{
+    const size_t columns = target->columns, first = span->row * columns;
     if (target->step.kind != PH_ROWWISE_ADAGRAD) {
-        kernels->optimizer_update(&target->step, rows * columns, gradient, weight,
+        kernels->optimizer_update(&target->step, span->rows * columns, span->gradient, weight,
             target->m != NULL ? target->m + first : NULL, target->s != NULL ? target->s + first : NULL);
         return;
     }
-    for (size_t i = 0; i < rows; i++)
-        kernels->rowwise_adagrad_update(&target->step, columns,
-            gradient != NULL ? gradient + i * columns : NULL, weight + i * columns, target->s + row + i);
+    for (size_t i = 0; i < span->rows; i++)
+        step_row(kernels, target, span, i, weight + i * columns);
 }
 
-void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target, size_t row,
-    size_t rows, const ph_real *gradient, ph_real *numbers)
+void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, ph_real *numbers)
 {
-    ph_real *in_place = ph__table_numbers(&target->table, row);
+    ph_real *in_place = ph__table_numbers(&target->table, span->row);
     if (in_place != NULL) {
-        step_numbers(kernels, target, row, rows, gradient, in_place);
+        step_numbers(kernels, target, span, in_place);
         return;
     }
-    kernels->table_rows_load(&target->table, row, rows, numbers);
-    step_numbers(kernels, target, row, rows, gradient, numbers);
-    kernels->table_rows_store(&target->table, row, rows, numbers);
+    kernels->table_rows_load(&target->table, span->row, span->rows, numbers);
+    step_numbers(kernels, target, span, numbers);
+    kernels->table_rows_store(&target->table, span->row, span->rows, numbers);
 }
 
 /* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's squares. */
@@ -156,7 +170,11 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
     const char *name = ph_value_name(builder, parameter);
     if (declaration == NULL)
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is no parameter", name);
-    const ph_value inputs[] = {parameter, learning_rate, step, clip_factor, gradient};
+    const ph_value inputs[] = {[PH_UPDATE_PARAMETER] = parameter,
+        [PH_UPDATE_LEARNING_RATE] = learning_rate,
+        [PH_UPDATE_STEP] = step,
+        [PH_UPDATE_CLIP] = clip_factor,
+        [PH_UPDATE_GRADIENT] = gradient};
     if (!are_scalars(builder, inputs + 1, 2) || (clip_factor != 0 && !are_scalars(builder, inputs + 3, 1)))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "update of '%s': learning rate, step and clip factor are scalars", name);

@@ -28,7 +28,8 @@ static void update_block(void *argument, size_t first, size_t last, size_t worke
     const struct dense_job *job = argument;
     const ph_real *gradient = job->gradient != NULL ? job->gradient + first * job->target.columns : NULL;
     (void)worker;
-    ph__update_rows(job->kernels, &job->target, first, last - first, gradient, NULL);
+    const struct ph_update_span span = {.row = first, .rows = last - first, .gradient = gradient};
+    ph__update_rows(job->kernels, &job->target, &span, NULL);
 }
 
 static ph_status update_dense_run(struct ph_call *call)

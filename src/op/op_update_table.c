@@ -2,7 +2,8 @@
  *
  * Touched rows: each distinct slot's row once. Whole table: every row every step, as a dense gradient would, so that
  * moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where nobody else reads the
- * gradient and only touched rows are updated, lookup gradient and update become one sweep, embedding_update. */
+ * gradient and only touched rows are updated, lookup gradient and update become one sweep, embedding_update. Square sums go
+ * with touched rows. */
 #include "op/op_update.h"
 #include "tensor/row_format.h"
 
@@ -12,9 +13,13 @@ static ph_status update_table_infer(struct ph_infer *infer)
 {
     const struct ph_type *table = &infer->inputs[PH_UPDATE_PARAMETER];
     const struct ph_type *gradient = &infer->inputs[PH_UPDATE_GRADIENT];
+    const struct ph_type *sums = &infer->inputs[PH_UPDATE_SQUARE_SUMS];
     if (gradient->kind != PH_TOKEN &&
         (gradient->kind != PH_SPARSE_ROWS || !ph__dim_equal(gradient->dims[1], table->dims[1])))
         return ph__infer_fail(infer, "a sparse_rows gradient of the table's width or none");
+    if (sums->kind != PH_TOKEN &&
+        (!ph__type_is_real_of_rank(sums, 1) || !ph__dim_equal(sums->dims[0], gradient->dims[0])))
+        return ph__infer_fail(infer, "a sum of squares for each row of the gradient or none");
     infer->outputs[0] = ph__token_type();
     return PH_OK;
 }
@@ -60,12 +65,16 @@ static void update_touched(void *argument, size_t first, size_t last, size_t wor
     const struct table_job *job = argument;
     const uint32_t *slots = job->gradient->index;
     const ph_real *rows = job->gradient->data;
+    const ph_real *sums = job->call->inputs[PH_UPDATE_SQUARE_SUMS].data;
     ph_real *numbers = numbers_of(job, worker);
     for (size_t i = first; i < last; i++) {
         if (i + PREFETCH_ROWS < last)
             prefetch_row(&job->target, slots[i + PREFETCH_ROWS]);
-        ph__update_rows(
-            job->call->backend->kernels, &job->target, slots[i], 1, rows + i * job->target.columns, numbers);
+        const struct ph_update_span span = {.row = slots[i],
+            .rows = 1,
+            .gradient = rows + i * job->target.columns,
+            .square_sums = sums != NULL ? sums + i : NULL};
+        ph__update_rows(job->call->backend->kernels, &job->target, &span, numbers);
     }
 }
 
@@ -78,7 +87,8 @@ static void update_visited(void *argument, size_t row, size_t num_rows, const ph
 {
     const struct visit *visit = argument;
     const struct table_job *job = visit->job;
-    ph__update_rows(job->call->backend->kernels, &job->target, row, num_rows, gradient, visit->numbers);
+    const struct ph_update_span span = {.row = row, .rows = num_rows, .gradient = gradient};
+    ph__update_rows(job->call->backend->kernels, &job->target, &span, visit->numbers);
 }
 
 static void update_every(void *argument, size_t first, size_t last, size_t worker)
@@ -109,17 +119,14 @@ static bool update_table_fuse(
     const struct ph_optimizer *optimizer = node->attributes;
     if (optimizer->is_whole_table || producer->op != &ph__op_embedding_gradient)
         return false;
-    ph_value inputs[PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS];
-    for (size_t i = 0; i < PH_UPDATE_GRADIENT; i++)
-        inputs[i] = node->inputs[i];
-    for (size_t i = 0; i < PH_LOOKUP_INPUTS; i++)
-        inputs[PH_UPDATE_GRADIENT + i] = producer->inputs[i];
+    ph_value inputs[PH_EMBEDDING_UPDATE_INPUTS];
+    ph__embedding_update_inputs(node, producer, inputs);
     ph_value *copy = ph__builder_copy(builder, inputs, sizeof inputs);
     if (copy == NULL)
         return false;
     node->op = &ph__op_embedding_update;
     node->inputs = copy;
-    node->num_inputs = PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS;
+    node->num_inputs = PH_EMBEDDING_UPDATE_INPUTS;
     return true;
 }
 

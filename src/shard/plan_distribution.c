@@ -6,6 +6,7 @@
 #include "shard/global_norm.h"
 #include "shard/gradient_reduce.h"
 #include "shard/request_exchange.h"
+#include "shard/share_squares.h"
 #include "shard/sync_batch_norm.h"
 #include "shard/vector_exchange.h"
 
@@ -55,6 +56,7 @@ static void reduce(
 static void complete(void *context, struct ph_builder *builder)
 {
     ph__share_norms(context, builder);
+    ph__share_squares(context, builder);
 }
 
 /* Requests of the first batch are not known yet: as many as this rank's own ids, and they grow. */

@@ -3,6 +3,7 @@
  * lookups and the start of their exchange come to stand at the beginning of the forward entry, where nothing waits for
  * anything, and the lookup's node becomes the wait. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "shard/lookup_pass.h"
@@ -61,6 +62,21 @@ static ph_status describe(
     return ph_builder_status(builder);
 }
 
+/* What is told apart by the table that it is of is numbered by this list. */
+static ph_status list_table(struct ph_sharding *sharding, const char *name)
+{
+    for (size_t i = 0; i < sharding->num_tables; i++)
+        if (strcmp(sharding->tables[i], name) == 0)
+            return PH_OK;
+    PH_TRY(ph__array_reserve((void **)&sharding->tables, &sharding->tables_capacity, sharding->num_tables + 1,
+        sizeof *sharding->tables));
+    const char *copy = ph__arena_strdup(&sharding->arena, name);
+    if (copy == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over lookups");
+    sharding->tables[sharding->num_tables++] = copy;
+    return PH_OK;
+}
+
 static ph_status add_lookup(struct ph_lookup_pass *pass, const struct ph_node *node)
 {
     struct ph_spread_lookup lookup;
@@ -76,7 +92,7 @@ static ph_status add_lookup(struct ph_lookup_pass *pass, const struct ph_node *n
     PH_TRY(ph__array_reserve(
         (void **)&pass->lookups, &pass->lookups_capacity, pass->num_lookups + 1, sizeof *pass->lookups));
     pass->lookups[pass->num_lookups++] = lookup;
-    return PH_OK;
+    return list_table(pass->sharding, lookup.declaration->name);
 }
 
 static ph_status list_lookups(struct ph_lookup_pass *pass)

@@ -42,6 +42,7 @@ void ph__sharding_destroy(struct ph_sharding *sharding)
         free(sharding->streams[rank].items);
     free(sharding->streams);
     free(sharding->exchanges);
+    free(sharding->tables);
     free(sharding->bounds);
     ph__request_buffers_destroy(sharding->requests);
     ph__arena_fini(&sharding->arena);

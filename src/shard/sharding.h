@@ -78,6 +78,8 @@ struct ph_sharding {
     bool has_weights;               /* requests carry weights */
     struct ph_vector_exchange **exchanges;
     size_t num_exchanges, exchanges_capacity;
+    const char **tables; /* names of the model's tables that are spread: in the same order on every rank */
+    size_t num_tables, tables_capacity;
 
     size_t *bounds; /* (world_size + 1) of the ranks' samples in the global batch that is bound */
     struct ph_request_buffers *requests;

@@ -1,0 +1,57 @@
+/* The operators that bring the squares of a row together, whose columns lie on several ranks, for row-wise Adagrad.
+ *
+ *   exchange_squares_start   block sums of squares (row_squares) of this rank's columns go to who has other columns
+ *   exchange_squares_wait    with what has come, each row's sum of squares: (U), in the one order of kernel/kernel.h
+ *
+ * One exchange serves all tables of this rank that are of one table of the model: shards of several widths. Ranks that share
+ * slices send each other one message, slice after slice in the order of the plan's tables: of each the blocks of its distinct
+ * rows, ascending. Rows of a slice are asked for on all ranks that have their columns, by the same ids, so that nobody is told
+ * how many they are: another number is another length, an error of whoever receives. Where there are no rows, there is no
+ * message. */
+#ifndef PH_SHARD_SQUARE_EXCHANGE_H
+#define PH_SHARD_SQUARE_EXCHANGE_H
+
+#include "op/operator.h"
+#include "shard/sharding.h"
+
+extern const struct ph_op ph__op_exchange_squares_start;
+extern const struct ph_op ph__op_exchange_squares_wait;
+
+/* A slice of one of the exchange's tables. A row has num_parts parts, by their columns, of which one is here. */
+struct ph_square_slice {
+    uint32_t table;
+    size_t end_slot;              /* its rows end here in the table */
+    size_t first_part, num_parts; /* among all parts of the exchange */
+    size_t own_part;              /* >= first_part */
+};
+
+/* A part that another rank has. */
+struct ph_square_share {
+    uint32_t rank;
+    uint32_t plan_table; /* of the plan: in this order a rank's parts come */
+    uint32_t slice;
+    uint32_t num_blocks;
+    size_t part;
+};
+
+struct ph_square_exchange {
+    struct ph_sharding *sharding;
+    uint32_t channel;
+    const char *what;
+    size_t num_tables, num_slices, num_parts, num_shares;
+    const size_t *first_slices; /* (num_tables + 1) */
+    const struct ph_square_slice *slices;
+    const struct ph_square_share *shares; /* by rank and then by table of the plan */
+};
+
+/* Attributes of both operators. */
+struct ph_square_attributes {
+    const struct ph_square_exchange *exchange;
+};
+
+/* start's inputs, for each table: block sums, and the rows that they are of (ph__row_squares). */
+enum { PH_SQUARES_BLOCKS, PH_SQUARES_SLOTS, PH_SQUARES_TABLE_INPUTS };
+/* start's outputs. wait has them as inputs and behind them start's own; its outputs are the sums, for each table. */
+enum { PH_SQUARES_IN_FLIGHT, PH_SQUARES_TICKET, PH_SQUARES_SENT, PH_SQUARES_OUTPUTS };
+
+#endif
