@@ -79,12 +79,14 @@ static void rows_without_gradients_stay_whole(void **state)
 /* Distinct rows of a feature that a step's batch asks for. */
 static size_t count_rows(const struct samples *samples, size_t feature)
 {
-    bool is_asked[300] = {false};
+    bool *is_asked = calloc(num_rows[feature], sizeof *is_asked);
     size_t count = 0;
+    assert_non_null(is_asked);
     for (size_t i = samples->offsets[feature * BATCH]; i < samples->offsets[(feature + 1) * BATCH]; i++) {
         count += !is_asked[samples->ids[i]];
         is_asked[samples->ids[i]] = true;
     }
+    free(is_asked);
     return count;
 }
 
