@@ -5,7 +5,9 @@ static void whole_tables_on_their_ranks_are_those_of_one_rank(void **state)
 {
     (void)state;
     for (int kind = PH_SGD; kind < PH_OPTIMIZER_COUNT; kind++)
-        check_worlds(&(struct training){.plan = "default: {kind: table_wise}\n", .optimizer = kind}, 0);
+        check_worlds(&(struct training){.plan = "default: {kind: table_wise}\n",
+                         .optimizer = (enum ph_optimizer_kind)kind},
+            0);
 }
 
 static void weights_and_means_go_along(void **state)
