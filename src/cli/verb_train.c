@@ -182,6 +182,8 @@ static ph_status train_with_others(const struct request *request, struct ph_conf
     const ph_status status = train(request, config, comm);
     if (status != PH_OK)
         ph_comm_fail(comm, status);
+    if (status != PH_OK && !ph_comm_speaks(comm))
+        ph_fail(status, "%s", "");
     ph_comm_destroy(comm);
     return status;
 }
