@@ -182,10 +182,9 @@ static ph_status train_with_others(const struct request *request, struct ph_conf
     const ph_status status = train(request, config, comm);
     if (status != PH_OK)
         ph_comm_fail(comm, status);
-    if (status != PH_OK && !ph_comm_speaks(comm))
-        ph_fail(status, "%s", "");
+    const bool speaks = status == PH_OK || ph_comm_speaks(comm);
     ph_comm_destroy(comm);
-    return status;
+    return speaks ? status : ph_fail(status, "%s", "");
 }
 
 static ph_status read_and_train(struct request *request, struct ph_config *config)
