@@ -204,3 +204,11 @@ ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value
                ? known
                : ph__emit1(builder, &ph__op_feature_weights, NULL, attributes, size, NUM_INPUTS, inputs);
 }
+
+ph_value ph__unselected(const struct ph_builder *builder, ph_value value)
+{
+    const struct ph_node *producer = ph__builder_producer(builder, value);
+    if (producer != NULL && producer->op == &ph__op_feature_bags)
+        return producer->inputs[0];
+    return producer != NULL && producer->op == &ph__op_feature_weights ? producer->inputs[WEIGHTS] : value;
+}

@@ -40,6 +40,8 @@ struct ph_feature_list {
 struct ph_feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids);
 /* The weights of these ids, which may be selected ones, out of those of the batch; 0 stays 0. */
 ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value weights);
+/* What selected ids, or selected weights, were chosen from; those of the batch, and 0, are it. */
+ph_value ph__unselected(const struct ph_builder *builder, ph_value value);
 
 /* Inputs and attributes of embedding_bag and embedding_rows. The table's rows may be in any row format
  * (tensor/row_format.h). Of bf16_split a training program reads the high words alone, an inference program all of a number:

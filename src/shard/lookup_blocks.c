@@ -128,6 +128,7 @@ static ph_status add_blocks(struct ph_lookup_pass *pass, struct ph_spread_lookup
             *block = (struct ph_block){.rank = (uint32_t)rank,
                 .count = (uint32_t)groups[g].count,
                 .width = groups[g].key.width,
+                .stream = (uint32_t)groups[g].streams[0],
                 .is_mean = groups[g].key.is_cut && is_mean(lookup),
                 .pieces = groups[g].pieces};
             mark_added(block, groups[g].pieces, exchange->dim, is_filled);
@@ -171,7 +172,9 @@ ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread
             .what = describe_exchange(pass, lookup, "vectors"),
             .what_gradient = describe_exchange(pass, lookup, "gradients"),
             .num_features = lookup->num_features,
-            .dim = dim};
+            .dim = dim,
+            .is_of_items = lookup->node.op == &ph__op_embedding_rows,
+            .items = ph_value_type(pass->builder, lookup->ids).dims[1]};
         sharding->exchanges[sharding->num_exchanges++] = lookup->exchange;
         status = add_blocks(pass, lookup, is_filled);
     }

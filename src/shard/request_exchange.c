@@ -20,6 +20,7 @@ struct ph_request_buffers {
     struct buffer sent_lengths, sent_ids, sent_weights;  /* rank by rank, stream by stream */
     struct buffer lengths, ids, weights;                 /* as they have come */
     struct buffer sent_counts, counts;                   /* ids to, and from, each rank */
+    struct buffer sent_streams;                          /* ids to each stream of each rank */
     struct buffer messages;                              /* to all ranks, then from all */
     struct buffer offsets, ordered_ids, ordered_weights; /* as they are looked up */
 };
@@ -36,7 +37,8 @@ void ph__request_buffers_destroy(struct ph_request_buffers *buffers)
         return;
     struct buffer *all[] = {&buffers->sent_lengths, &buffers->sent_ids, &buffers->sent_weights,
         &buffers->lengths, &buffers->ids, &buffers->weights, &buffers->sent_counts, &buffers->counts,
-        &buffers->messages, &buffers->offsets, &buffers->ordered_ids, &buffers->ordered_weights};
+        &buffers->sent_streams, &buffers->messages, &buffers->offsets, &buffers->ordered_ids,
+        &buffers->ordered_weights};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->items);
     free(buffers);
@@ -61,6 +63,7 @@ static ph_status bad_id(
 struct asked {
     uint32_t *lengths, *ids;
     ph_real *weights; /* NULL: none are sent */
+    size_t *streams;  /* their ids */
     size_t num_ids;
 };
 
@@ -76,6 +79,7 @@ static void put_header(const struct ph_batch *batch, struct asked *asked)
 static ph_status ask_stream(const struct ph_batch *batch, const struct ph_stream *stream, struct asked *asked)
 {
     const uint32_t *offsets = batch->offsets + stream->feature * batch->num_samples;
+    const size_t begin = asked->num_ids;
     for (size_t b = 0; b < batch->num_samples; b++) {
         const size_t before = asked->num_ids;
         for (size_t p = offsets[b]; p < offsets[b + 1]; p++) {
@@ -91,6 +95,7 @@ static ph_status ask_stream(const struct ph_batch *batch, const struct ph_stream
         }
         *asked->lengths++ = (uint32_t)(asked->num_ids - before);
     }
+    *asked->streams++ = asked->num_ids - begin;
     return PH_OK;
 }
 
@@ -119,16 +124,18 @@ static ph_status ask(struct ph_sharding *sharding, const struct ph_batch *batch)
 {
     struct ph_request_buffers *buffers = sharding->requests;
     const size_t most = most_ids(sharding, batch);
-    const size_t num_lengths = num_streams_of_all(sharding) * batch->num_samples;
+    const size_t num_streams = num_streams_of_all(sharding), num_lengths = num_streams * batch->num_samples;
     PH_TRY(
         reserve(&buffers->sent_lengths, num_lengths + HEADER_WORDS * sharding->world_size, sizeof(uint32_t)));
     PH_TRY(reserve(&buffers->sent_ids, most, sizeof(uint32_t)));
     PH_TRY(reserve(&buffers->sent_counts, sharding->world_size, sizeof(size_t)));
+    PH_TRY(reserve(&buffers->sent_streams, num_streams, sizeof(size_t)));
     if (sharding->has_weights)
         PH_TRY(reserve(&buffers->sent_weights, most, sizeof(ph_real)));
     struct asked asked = {.lengths = buffers->sent_lengths.items,
         .ids = buffers->sent_ids.items,
-        .weights = sharding->has_weights ? buffers->sent_weights.items : NULL};
+        .weights = sharding->has_weights ? buffers->sent_weights.items : NULL,
+        .streams = buffers->sent_streams.items};
     for (size_t rank = 0; rank < sharding->world_size; rank++) {
         const size_t before = asked.num_ids;
         put_header(batch, &asked);
@@ -305,4 +312,19 @@ ph_status ph__requests_exchange(
         .ids = buffers->ordered_ids.items,
         .weights = sharding->has_weights ? buffers->ordered_weights.items : NULL};
     return PH_OK;
+}
+
+size_t ph__requests_sent(const struct ph_sharding *sharding, size_t rank, size_t stream)
+{
+    const size_t *counts = sharding->requests->sent_streams.items;
+    for (size_t i = 0; i < rank; i++)
+        counts += sharding->streams[i].count;
+    return counts[stream];
+}
+
+size_t ph__requests_begin(const struct ph_sharding *sharding, size_t stream, size_t rank)
+{
+    const uint32_t *offsets = sharding->requests->offsets.items;
+    offsets += stream * sharding->bounds[sharding->world_size];
+    return offsets[sharding->bounds[rank]] - offsets[0];
 }

@@ -19,4 +19,9 @@ void ph__request_buffers_destroy(struct ph_request_buffers *buffers);
 ph_status ph__requests_exchange(
     struct ph_sharding *sharding, const struct ph_batch *batch, struct ph_requests *requests_out);
 
+/* Of the batch that was exchanged last: how many ids of this rank's samples lie in that stream of `rank`; and where, in this
+ * rank's own stream, the ids of rank's samples begin (of rank world_size: its end). */
+size_t ph__requests_sent(const struct ph_sharding *sharding, size_t rank, size_t stream);
+size_t ph__requests_begin(const struct ph_sharding *sharding, size_t stream, size_t rank);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "shard/item_exchange.h"
 #include "shard/lookup_pass.h"
 
 /* ---- looking at lookups ------------------------------------------------------------------------------------------ */
@@ -29,14 +30,6 @@ static bool is_any_slice_cut(struct ph_lookup_pass *pass, const struct ph_declar
         if (plan != NULL && !ph__plan_is_replica(plan))
             return true;
     }
-    return false;
-}
-
-static bool is_any_feature_cut(const struct ph_spread_lookup *lookup)
-{
-    for (size_t i = 0; i < lookup->num_features; i++)
-        if (!ph__plan_is_replica(lookup->plans[i]))
-            return true;
     return false;
 }
 
@@ -83,12 +76,6 @@ static ph_status add_lookup(struct ph_lookup_pass *pass, const struct ph_node *n
     PH_TRY(describe(pass, node, &lookup));
     if (!is_any_slice_cut(pass, lookup.declaration))
         return ph_builder_status(pass->builder);
-    if (node->op != &ph__op_embedding_bag && is_any_feature_cut(&lookup)) {
-        ph_builder_fail(pass->builder, PH_ERROR_CONFIG,
-            "'%s' looks table '%s' up item by item: the plan must make it data_parallel", node->name,
-            lookup.declaration->slices[lookup.slices[0]].name);
-        return PH_ERROR_CONFIG;
-    }
     PH_TRY(ph__array_reserve(
         (void **)&pass->lookups, &pass->lookups_capacity, pass->num_lookups + 1, sizeof *pass->lookups));
     pass->lookups[pass->num_lookups++] = lookup;
@@ -153,6 +140,19 @@ static ph_value look_up_requests(
         pass, lookup, ids, table, slices, group->key.is_cut ? PH_POOL_SUM : pooling_of(lookup), weights);
 }
 
+/* Those features of the lookup's own ids, which may be a selection of the batch's. */
+static ph_value select_own(
+    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t count, const size_t *features)
+{
+    size_t *of_batch = ph__pass_take(pass, count, sizeof *of_batch);
+    if (count == lookup->num_features || of_batch == NULL)
+        return lookup->ids;
+    for (size_t i = 0; i < count; i++)
+        of_batch[i] =
+            lookup->features.selected != NULL ? lookup->features.selected[features[i]] : features[i];
+    return ph_select_features(pass->builder, ph__unselected(pass->builder, lookup->ids), count, of_batch);
+}
+
 /* What tables that every rank has give, for this rank's own samples. */
 static ph_value look_up_replicas(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
 {
@@ -168,13 +168,16 @@ static ph_value look_up_replicas(struct ph_lookup_pass *pass, const struct ph_sp
         features[i] = exchange->replicas[i];
         slices[i] = local_of[lookup->slices[features[i]]];
     }
-    const ph_value ids = ph_select_features(builder, lookup->ids, exchange->num_replicas, features);
-    const ph_value weights = ph__selected_weights(builder, ids, lookup->node.inputs[PH_EMBEDDING_WEIGHTS]);
+    const ph_value ids = select_own(pass, lookup, exchange->num_replicas, features);
+    const ph_value weights = ph__selected_weights(
+        builder, ids, ph__unselected(builder, lookup->node.inputs[PH_EMBEDDING_WEIGHTS]));
     return emit_lookup(pass, lookup, ids, table, slices, pooling_of(lookup), weights);
 }
 
-static bool wants_lengths(const struct ph_vector_exchange *exchange)
+static bool wants_ids(const struct ph_vector_exchange *exchange)
 {
+    if (exchange->is_of_items)
+        return true;
     for (size_t i = 0; i < exchange->num_blocks; i++)
         if (exchange->blocks[i].is_mean)
             return true;
@@ -229,6 +232,8 @@ static void emit_start(struct ph_lookup_pass *pass, const struct ph_spread_looku
     ph__emit(pass->builder, &ph__op_exchange_vectors_start, NULL, &attributes, sizeof attributes,
         exchange->own_count, lookups_out, PH_EXCHANGE_OUTPUTS, outputs_out);
     exchange->in_flight = outputs_out[PH_EXCHANGE_IN_FLIGHT];
+    if (exchange->own_count > 0)
+        exchange->own_items = ph_value_type(pass->builder, lookups_out[0]).dims[0];
     if (ph_builder_status(pass->builder) == PH_OK)
         bring_forward(pass, begin);
 }
@@ -241,13 +246,13 @@ static void exchange_vectors(struct ph_lookup_pass *pass, const struct ph_spread
     ph_value inputs[PH_MAX_OPERANDS] = {0};
     emit_start(pass, lookup, inputs + PH_EXCHANGE_LOOKUPS, inputs);
     const size_t begin = builder->graph.num_nodes;
-    inputs[PH_EXCHANGE_IDS] = wants_lengths(exchange) ? lookup->ids : 0;
+    inputs[PH_EXCHANGE_IDS] = wants_ids(exchange) ? lookup->ids : 0;
     if (exchange->num_replicas > 0)
         inputs[PH_EXCHANGE_REPLICAS] = look_up_replicas(pass, lookup);
     if (ph_builder_status(builder) != PH_OK)
         return;
     struct ph_node *node = node_behind(pass, lookup, begin);
-    node->op = &ph__op_exchange_vectors_wait;
+    node->op = exchange->is_of_items ? &ph__op_exchange_items_wait : &ph__op_exchange_vectors_wait;
     node->num_inputs = (uint32_t)(PH_EXCHANGE_LOOKUPS + exchange->own_count);
     node->inputs = ph__builder_copy(builder, inputs, node->num_inputs * sizeof *inputs);
     node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);

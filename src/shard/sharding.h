@@ -41,21 +41,25 @@ struct ph_piece {
     bool is_added; /* to what an earlier block has put there: the rows are cut */
 };
 
-/* For each sample of whoever asks, `count` vectors of `width` numbers that rank `rank` has for it: (B, count, width). */
+/* For each sample of whoever asks, `count` vectors of `width` numbers that rank `rank` has for it: (B, count, width). Of a
+ * lookup item by item: for each item that lies in the rows of a stream, one vector, in their order. */
 struct ph_block {
     uint32_t rank;
     uint32_t count, width;
-    bool is_mean; /* sums of some rows, of which the one who asks makes means */
+    uint32_t stream; /* of items: which of the rank's */
+    bool is_mean;    /* sums of some rows, of which the one who asks makes means */
     const struct ph_piece *pieces;
 };
 
-/* A lookup of the model, (B, num_features, dim), and all ranks' blocks for it, by rank. The first own_count blocks from
- * own_first on are this rank's, each made by one local lookup. */
+/* A lookup of the model, (B, num_features, dim) or, of the items of one feature, (I, dim), and all ranks' blocks for it, by
+ * rank. The first own_count blocks from own_first on are this rank's, each made by one local lookup. */
 struct ph_vector_exchange {
     struct ph_sharding *sharding;
     uint32_t channel;
     const char *what, *what_gradient;
     size_t num_features, dim;
+    bool is_of_items;
+    struct ph_dim items, own_items; /* I, and those that this rank's lookup has */
     const struct ph_block *blocks;
     size_t num_blocks, own_first, own_count;
     size_t num_replicas;

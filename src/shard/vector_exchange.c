@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "shard/block_rows.h"
 
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
@@ -10,20 +11,6 @@ enum { BLOCK_SAMPLES = 64 };
 static const struct ph_vector_exchange *exchange_of(const struct ph_call *call)
 {
     return ((const struct ph_exchange_attributes *)call->attributes)->exchange;
-}
-
-size_t ph__block_wire_bytes(const struct ph_block *block, enum ph_wire wire, size_t num_samples)
-{
-    return ph__size_align(ph__wire_bytes(wire, num_samples * block->count, block->width));
-}
-
-size_t ph__exchange_wire_bytes(
-    const struct ph_vector_exchange *exchange, enum ph_wire wire, size_t num_samples)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < exchange->num_blocks; i++)
-        bytes += ph__block_wire_bytes(&exchange->blocks[i], wire, num_samples);
-    return bytes;
 }
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
@@ -38,36 +25,22 @@ static struct ph_type vectors_type(const struct ph_vector_exchange *exchange)
 static ph_status start_infer(struct ph_infer *infer)
 {
     const struct ph_exchange_attributes *attributes = infer->attributes;
-    infer->outputs[PH_EXCHANGE_IN_FLIGHT] = vectors_type(attributes->exchange);
+    const bool is_of_items = attributes->exchange->is_of_items;
+    const struct ph_dim came = ph__dim_of(1, PH_SYMBOL_IDS);
+    const struct ph_dim sent = ph__dim_of(1, is_of_items ? PH_SYMBOL_REQUESTS : PH_SYMBOL_GLOBAL_BATCH);
+    infer->outputs[PH_EXCHANGE_IN_FLIGHT] =
+        is_of_items ? ph__dense_type(1, &came) : vectors_type(attributes->exchange);
     infer->outputs[PH_EXCHANGE_TICKET] = ph__scalar_type();
-    infer->outputs[PH_EXCHANGE_SENT] =
-        ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH)});
+    infer->outputs[PH_EXCHANGE_SENT] = ph__dense_type(1, &sent);
     return PH_OK;
-}
-
-/* What is sent in fewer bytes than it was made in. */
-static size_t sent_bytes(const struct ph_call *call, const struct ph_vector_exchange *exchange)
-{
-    const size_t num_samples = call->extents[PH_SYMBOL_GLOBAL_BATCH];
-    const size_t num_ranks = exchange->sharding->world_size;
-    size_t bytes = 0;
-    if (exchange->sharding->forward == PH_WIRE_FP32)
-        return 0;
-    for (size_t i = 0; i < exchange->own_count; i++) /* each rank's part begins on a line of its own */
-        bytes += ph__block_wire_bytes(
-                     &exchange->blocks[exchange->own_first + i], exchange->sharding->forward, num_samples) +
-                 num_ranks * (PH_ALIGNMENT + sizeof(float));
-    return bytes;
 }
 
 static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
-    if (output == PH_EXCHANGE_IN_FLIGHT)
-        *bytes_out =
-            ph__exchange_wire_bytes(exchange, exchange->sharding->forward, call->extents[PH_SYMBOL_BATCH]);
-    else
-        *bytes_out = sent_bytes(call, exchange);
+    *bytes_out = output == PH_EXCHANGE_IN_FLIGHT
+                     ? ph__exchange_most_bytes(call, exchange, exchange->sharding->forward)
+                     : ph__own_most_bytes(call, exchange, exchange->sharding->forward);
     return PH_OK;
 }
 
@@ -84,20 +57,20 @@ static size_t start_scratch_bytes(const struct ph_call *call)
            sizeof(struct ph_message);
 }
 
-/* A rank's samples of an own lookup: as they are, or packed at *packed, which moves behind them. */
-static struct ph_message pack_part(const struct ph_call *call, const struct ph_block *block,
-    const ph_real *vectors, size_t rank, char **packed)
+/* A rank's rows of an own lookup: as they are, or packed at *packed, which moves behind them. */
+static struct ph_message pack_part(const struct ph_call *call, size_t lookup, size_t rank, char **packed)
 {
-    const struct ph_sharding *sharding = exchange_of(call)->sharding;
-    const size_t rows = ph__sharding_samples(sharding, rank) * block->count;
-    const ph_real *part = vectors + sharding->bounds[rank] * block->count * block->width;
-    struct ph_message message = {
-        rank, (void *)(uintptr_t)part, ph__wire_bytes(sharding->forward, rows, block->width)};
-    if (sharding->forward == PH_WIRE_FP32)
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const enum ph_wire wire = exchange->sharding->forward;
+    const size_t width = exchange->blocks[exchange->own_first + lookup].width;
+    const size_t rows = ph__own_rows(exchange, lookup, rank);
+    const ph_real *part =
+        (const ph_real *)call->inputs[lookup].data + ph__own_begin(exchange, lookup, rank) * width;
+    struct ph_message message = {rank, (void *)(uintptr_t)part, ph__wire_bytes(wire, rows, width)};
+    if (wire == PH_WIRE_FP32)
         return message;
     message.data = *packed;
-    ph__wire_pack(
-        call->backend->kernels, sharding->forward, rows, block->width, part, block->width, message.data);
+    ph__wire_pack(call->backend->kernels, wire, rows, width, part, width, message.data);
     *packed += ph__size_align(message.bytes);
     return message;
 }
@@ -109,22 +82,20 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
     size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
         for (size_t i = 0; i < exchange->own_count; i++)
-            messages[count++] = pack_part(
-                call, &exchange->blocks[exchange->own_first + i], call->inputs[i].data, rank, &packed);
+            messages[count++] = pack_part(call, i, rank, &packed);
     return count;
 }
 
 static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
-    const struct ph_sharding *sharding = exchange->sharding;
-    const size_t num_samples = call->extents[PH_SYMBOL_BATCH];
+    const enum ph_wire wire = exchange->sharding->forward;
     char *place = call->outputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
-        messages[i] = (struct ph_message){
-            block->rank, place, ph__wire_bytes(sharding->forward, num_samples * block->count, block->width)};
-        place += ph__block_wire_bytes(block, sharding->forward, num_samples);
+        const size_t rows = ph__exchange_rows(exchange, block);
+        messages[i] = (struct ph_message){block->rank, place, ph__wire_bytes(wire, rows, block->width)};
+        place += ph__block_wire_bytes(block, wire, rows);
     }
     return exchange->num_blocks;
 }
@@ -272,12 +243,11 @@ static void assemble(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct assembly *assembly = argument;
     const struct ph_vector_exchange *exchange = assembly->exchange;
-    const size_t num_samples = assembly->call->extents[PH_SYMBOL_BATCH];
     const char *bytes = assembly->call->inputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
         put_block(assembly, block, first, last, unpack_rows(assembly, block, bytes, first, last, worker));
-        bytes += ph__block_wire_bytes(block, exchange->sharding->forward, num_samples);
+        bytes += ph__block_wire_bytes(block, exchange->sharding->forward, ph__exchange_rows(exchange, block));
     }
     if (exchange->num_replicas > 0)
         put_replicas(assembly, first, last);

@@ -5,6 +5,8 @@
  *   exchange_gradients_start the mirror: each rank's gradient goes to whose shards made the vectors
  *   exchange_gradients_wait  one lookup's gradient, (G, count, width)
  *
+ * Of lookups item by item all but exchange_vectors_wait are the same, with rows that item_exchange.h tells of.
+ *
  * Start and wait are two nodes joined by a ticket, a host scalar, so that what stands between them computes meanwhile. Both
  * have effects: a rank without shards takes part as well. Blocks whose rows are cut are added in the order of the ranks;
  * where bags are pooled to means, cut rows travel as sums and the one who asks divides. */
@@ -26,11 +28,11 @@ struct ph_exchange_attributes {
     size_t lookup; /* of exchange_gradients_wait: which of this rank's blocks */
 };
 
-/* start: inputs are the own lookups, (G, count, width) each. Outputs: */
+/* start: inputs are the own lookups, (G, count, width) each, or the own lookup of items, (R, width). Outputs: */
 enum { PH_EXCHANGE_IN_FLIGHT, PH_EXCHANGE_TICKET, PH_EXCHANGE_SENT, PH_EXCHANGE_OUTPUTS };
 /* wait: the outputs of start, then: */
 enum {
-    PH_EXCHANGE_IDS = PH_EXCHANGE_OUTPUTS, /* the batch's own, for means; 0: no block wants them */
+    PH_EXCHANGE_IDS = PH_EXCHANGE_OUTPUTS, /* the batch's own, for means and items; 0: no block wants them */
     PH_EXCHANGE_REPLICAS,                  /* (B, features, D) of tables that every rank has; 0: none */
     PH_EXCHANGE_LOOKUPS                    /* start's inputs, which stay until then */
 };
@@ -44,11 +46,5 @@ ph_value ph__gradient_wait(
 
 /* 1 / the length of a sample's bag of the batch's own ids; of an empty one 0. */
 ph_real ph__mean_factor(const struct ph_operand *ids, size_t num_samples, size_t sample, size_t feature);
-
-/* Bytes of this many samples of a block, in that wire format, aligned. */
-size_t ph__block_wire_bytes(const struct ph_block *block, enum ph_wire wire, size_t num_samples);
-/* Bytes of all blocks, for one asking rank of so many samples. */
-size_t ph__exchange_wire_bytes(
-    const struct ph_vector_exchange *exchange, enum ph_wire wire, size_t num_samples);
 
 #endif

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "shard/vector_exchange.h"
+#include "shard/block_rows.h"
+#include "shard/item_exchange.h"
 
 enum { BLOCK_SAMPLES = 64 };
 
@@ -21,9 +22,10 @@ static const struct ph_vector_exchange *exchange_of(const struct ph_call *call)
 static struct ph_type lookup_type(const struct ph_vector_exchange *exchange, size_t lookup)
 {
     const struct ph_block *block = &exchange->blocks[exchange->own_first + lookup];
+    const struct ph_dim items[] = {exchange->own_items, ph__dim(block->width)};
     const struct ph_dim dims[] = {
         ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH), ph__dim(block->count), ph__dim(block->width)};
-    return ph__dense_type(3, dims);
+    return exchange->is_of_items ? ph__dense_type(2, items) : ph__dense_type(3, dims);
 }
 
 static ph_status start_infer(struct ph_infer *infer)
@@ -31,33 +33,21 @@ static ph_status start_infer(struct ph_infer *infer)
     const struct ph_exchange_attributes *attributes = infer->attributes;
     infer->outputs[SENT] = infer->inputs[DY];
     infer->outputs[TICKET] = ph__scalar_type();
-    infer->outputs[RECEIVED] = ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH)});
+    const bool is_of_items = attributes->exchange->is_of_items;
+    const struct ph_dim received = ph__dim_of(1, is_of_items ? PH_SYMBOL_REQUESTS : PH_SYMBOL_GLOBAL_BATCH);
+    infer->outputs[RECEIVED] = ph__dense_type(1, &received);
     for (size_t i = 0; i < attributes->exchange->own_count; i++)
         infer->outputs[GRADIENTS + i] = lookup_type(attributes->exchange, i);
     return PH_OK;
-}
-
-static size_t received_bytes(const struct ph_call *call, const struct ph_vector_exchange *exchange)
-{
-    const enum ph_wire wire = exchange->sharding->backward;
-    size_t bytes = 0;
-    if (wire == PH_WIRE_FP32)
-        return 0;
-    for (size_t i = 0; i < exchange->own_count; i++)
-        bytes += ph__block_wire_bytes(&exchange->blocks[exchange->own_first + i], wire,
-                     call->extents[PH_SYMBOL_GLOBAL_BATCH]) +
-                 exchange->sharding->world_size * (PH_ALIGNMENT + sizeof(float));
-    return bytes;
 }
 
 static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
     if (output == SENT)
-        *bytes_out =
-            ph__exchange_wire_bytes(exchange, exchange->sharding->backward, call->extents[PH_SYMBOL_BATCH]);
+        *bytes_out = ph__exchange_most_bytes(call, exchange, exchange->sharding->backward);
     else if (output == RECEIVED)
-        *bytes_out = received_bytes(call, exchange);
+        *bytes_out = ph__own_most_bytes(call, exchange, exchange->sharding->backward);
     return PH_OK;
 }
 
@@ -66,24 +56,26 @@ static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
     cost_out->bytes = 2 * (double)ph__elements(&call->inputs[DY]) * sizeof(ph_real);
 }
 
-/* The numbers of the largest block, where they are packed in fewer bytes, before the messages. */
-static size_t numbers_bytes(const struct ph_vector_exchange *exchange, size_t num_samples)
+/* Scratch: where items lie, the numbers of the largest block where they are packed in fewer bytes, messages. */
+static size_t places_bytes(const struct ph_call *call)
 {
-    size_t most = 0;
-    if (exchange->sharding->backward == PH_WIRE_FP32)
-        return 0;
-    for (size_t i = 0; i < exchange->num_blocks; i++) {
-        const size_t numbers = (size_t)exchange->blocks[i].count * exchange->blocks[i].width;
-        most = numbers > most ? numbers : most;
-    }
-    return ph__size_align(num_samples * most * sizeof(ph_real));
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    return exchange->is_of_items ? ph__item_places_bytes(exchange, ph__rows(&call->inputs[DY])) : 0;
+}
+
+static size_t numbers_bytes(const struct ph_call *call)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    return exchange->sharding->backward == PH_WIRE_FP32
+               ? 0
+               : ph__size_align(ph__block_most_numbers(call, exchange) * sizeof(ph_real));
 }
 
 static size_t start_scratch_bytes(const struct ph_call *call)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
     const size_t num_messages = exchange->own_count * exchange->sharding->world_size + exchange->num_blocks;
-    return numbers_bytes(exchange, call->extents[PH_SYMBOL_BATCH]) + num_messages * sizeof(struct ph_message);
+    return places_bytes(call) + numbers_bytes(call) + num_messages * sizeof(struct ph_message);
 }
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */
@@ -117,21 +109,35 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
         }
 }
 
+/* The gradient of a block's vectors. */
+static void cut_block(
+    const struct ph_call *call, const struct ph_item_places *places, size_t index, ph_real *vectors)
+{
+    struct cut cut = {call, &exchange_of(call)->blocks[index], vectors};
+    if (exchange_of(call)->is_of_items)
+        ph__cut_items(call->backend, places, index, call->inputs[DY].data, vectors);
+    else
+        ph__for_blocks(call->backend, call->extents[PH_SYMBOL_BATCH], BLOCK_SAMPLES, cut_samples, &cut);
+}
+
 static void list_sends(const struct ph_call *call, struct ph_message *messages)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
     const enum ph_wire wire = exchange->sharding->backward;
-    const size_t num_samples = call->extents[PH_SYMBOL_BATCH];
+    ph_real *numbers = (void *)((char *)call->scratch + places_bytes(call));
     char *place = call->outputs[SENT].data;
+    struct ph_item_places places;
+    if (exchange->is_of_items)
+        ph__find_item_places(call->backend, exchange, &call->inputs[IDS], call->scratch, &places);
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
-        const size_t rows = num_samples * block->count;
-        struct cut cut = {call, block, wire == PH_WIRE_FP32 ? (ph_real *)(void *)place : call->scratch};
-        ph__for_blocks(call->backend, num_samples, BLOCK_SAMPLES, cut_samples, &cut);
+        const size_t rows = ph__exchange_rows(exchange, block);
+        ph_real *vectors = wire == PH_WIRE_FP32 ? (ph_real *)(void *)place : numbers;
+        cut_block(call, &places, i, vectors);
         if (wire != PH_WIRE_FP32)
-            ph__wire_pack(call->backend->kernels, wire, rows, block->width, cut.vectors, block->width, place);
+            ph__wire_pack(call->backend->kernels, wire, rows, block->width, vectors, block->width, place);
         messages[i] = (struct ph_message){block->rank, place, ph__wire_bytes(wire, rows, block->width)};
-        place += ph__block_wire_bytes(block, wire, num_samples);
+        place += ph__block_wire_bytes(block, wire, rows);
     }
 }
 
@@ -144,33 +150,30 @@ static size_t received_offset(const struct ph_vector_exchange *exchange, size_t 
     for (size_t i = 0; i <= lookup; i++)
         for (size_t from = 0; from < (i < lookup ? exchange->sharding->world_size : rank); from++)
             offset += ph__block_wire_bytes(&exchange->blocks[exchange->own_first + i],
-                exchange->sharding->backward, ph__sharding_samples(exchange->sharding, from));
+                exchange->sharding->backward, ph__own_rows(exchange, i, from));
     return offset;
 }
 
 static void list_receives(const struct ph_call *call, struct ph_message *messages)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
-    const struct ph_sharding *sharding = exchange->sharding;
-    for (size_t rank = 0; rank < sharding->world_size; rank++)
+    const enum ph_wire wire = exchange->sharding->backward;
+    for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
         for (size_t i = 0; i < exchange->own_count; i++) {
-            const struct ph_block *block = &exchange->blocks[exchange->own_first + i];
-            const size_t numbers = (size_t)block->count * block->width;
-            void *place = sharding->backward == PH_WIRE_FP32
+            const size_t width = exchange->blocks[exchange->own_first + i].width;
+            void *place = wire == PH_WIRE_FP32
                               ? (void *)((ph_real *)call->outputs[GRADIENTS + i].data +
-                                         sharding->bounds[rank] * numbers)
+                                         ph__own_begin(exchange, i, rank) * width)
                               : (char *)call->outputs[RECEIVED].data + received_offset(exchange, i, rank);
-            *messages++ = (struct ph_message){rank, place,
-                ph__wire_bytes(
-                    sharding->backward, ph__sharding_samples(sharding, rank) * block->count, block->width)};
+            *messages++ = (struct ph_message){
+                rank, place, ph__wire_bytes(wire, ph__own_rows(exchange, i, rank), width)};
         }
 }
 
 static ph_status start_run(struct ph_call *call)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
-    struct ph_message *sends =
-        (void *)((char *)call->scratch + numbers_bytes(exchange, call->extents[PH_SYMBOL_BATCH]));
+    struct ph_message *sends = (void *)((char *)call->scratch + places_bytes(call) + numbers_bytes(call));
     struct ph_message *receives = sends + exchange->num_blocks;
     const size_t num_receives = exchange->own_count * exchange->sharding->world_size;
     const struct ph_exchange list = {sends, receives, exchange->num_blocks, num_receives};
@@ -223,15 +226,12 @@ static void unpack(const struct ph_call *call)
 {
     const struct ph_exchange_attributes *attributes = call->attributes;
     const struct ph_vector_exchange *exchange = attributes->exchange;
-    const struct ph_sharding *sharding = exchange->sharding;
-    const struct ph_block *block = &exchange->blocks[exchange->own_first + attributes->lookup];
-    for (size_t rank = 0; rank < sharding->world_size; rank++)
-        ph__wire_unpack(call->backend->kernels, sharding->backward,
-            ph__sharding_samples(sharding, rank) * block->count, block->width,
-            (const char *)call->inputs[WAIT_RECEIVED].data +
-                received_offset(exchange, attributes->lookup, rank),
-            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * block->count * block->width,
-            block->width);
+    const size_t lookup = attributes->lookup, width = exchange->blocks[exchange->own_first + lookup].width;
+    for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
+        ph__wire_unpack(call->backend->kernels, exchange->sharding->backward,
+            ph__own_rows(exchange, lookup, rank), width,
+            (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(exchange, lookup, rank),
+            (ph_real *)call->outputs[0].data + ph__own_begin(exchange, lookup, rank) * width, width);
 }
 
 static ph_status wait_run(struct ph_call *call)
