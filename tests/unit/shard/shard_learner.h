@@ -1,5 +1,5 @@
-/* A factorisation machine of six tables, learnt by ranks that are threads, under every kind of plan, against the same one learnt
- * by one rank. It has no dense parameters, so that what a rank makes of a sample has the same bits wherever it makes it: where
+/* A factorisation machine of six tables, or what else a test adds, learnt by ranks that are threads, under every kind of plan,
+ * against the same one learnt by one rank. It has no dense parameters, so that what a rank makes of a sample has the same bits wherever it makes it: where
  * rows are not cut, losses aside, nothing may differ at all. */
 #ifndef PH_TEST_SHARD_LEARNER_H
 #define PH_TEST_SHARD_LEARNER_H
@@ -17,7 +17,6 @@
 
 enum { NUM_FEATURES = 6, DIM = 32, BATCH = 26, NUM_STEPS = 4, MOST_IDS = 4 * NUM_FEATURES * BATCH };
 
-static const size_t num_rows[NUM_FEATURES] = {50, 7, 300, 20, 1, 90};
 static const struct ph_table_slice slices[NUM_FEATURES] = {
     {"a", 50}, {"b", 7}, {"c", 300}, {"d", 20}, {"e", 1}, {"f", 90}};
 
@@ -35,7 +34,17 @@ struct training {
     double l2, clip;     /* clip 0: there is none */
     bool is_whole_table;
     enum ph_row_format row_format;
+    /* In the place of a factorisation machine: of these slices (NUM_FEATURES; those of one name are one table), the model that
+     * add makes with their table: vectors (B,...), NUM_FEATURES * DIM numbers a sample at most, and logits (B,1). NULL: none */
+    const struct ph_table_slice *slices;
+    void (*add)(struct ph_builder *builder, const struct training *training, ph_value table,
+        ph_value *vectors_out, ph_value *logits_out);
 };
+
+static inline const struct ph_table_slice *slices_of(const struct training *training)
+{
+    return training->slices != NULL ? training->slices : slices;
+}
 
 /* ---- the data: drawn by step, feature and sample -------------------------------------------------------------------- */
 
@@ -54,7 +63,8 @@ static inline uint32_t draw(size_t step, size_t feature, size_t sample, uint32_t
 }
 
 /* The samples [first, last) of the step's batch; the third has no ids at all. */
-static inline void make_samples(struct samples *samples, size_t step, size_t first, size_t last)
+static inline void make_samples(
+    struct samples *samples, const struct training *training, size_t step, size_t first, size_t last)
 {
     const size_t count = last - first;
     size_t num_ids = 0;
@@ -63,7 +73,8 @@ static inline void make_samples(struct samples *samples, size_t step, size_t fir
             const size_t length = b == 2 ? 0 : draw(step, f, b, 0) % 5;
             samples->offsets[f * count + b - first] = (uint32_t)num_ids;
             for (uint32_t i = 0; i < length; i++, num_ids++) {
-                samples->ids[num_ids] = (int64_t)(draw(step, f, b, 2 * i + 1) % num_rows[f]);
+                samples->ids[num_ids] =
+                    (int64_t)(draw(step, f, b, 2 * i + 1) % slices_of(training)[f].num_rows);
                 samples->weights[num_ids] = (ph_real)(draw(step, f, b, 2 * i + 2) % 64) / 32;
             }
         }
@@ -151,18 +162,37 @@ static inline ph_value look_up_both(struct ph_builder *builder, const struct tra
     return ph_concat(builder, 2, both, 1);
 }
 
+static inline void add_machine(
+    struct ph_builder *builder, const struct training *training, ph_value *vectors_out, ph_value *logits_out)
+{
+    const ph_value x = training->has_two_tables ? look_up_both(builder, training)
+                                                : look_up(builder, training, "table", 0, NUM_FEATURES);
+    const ph_value s = ph_sum_features(builder, x); /* (B,D) */
+    const ph_value first = ph_reshape(builder, ph_slice(builder, x, 1, 0, 1), 1, (size_t[]){DIM});
+    *vectors_out = x;
+    *logits_out = ph_add(builder, ph_row_dots(builder, s, s), ph_row_dots(builder, first, s));
+}
+
+static inline void add_other(
+    struct ph_builder *builder, const struct training *training, ph_value *vectors_out, ph_value *logits_out)
+{
+    const ph_value table =
+        ph_table(builder, "table", NUM_FEATURES, training->slices, DIM, (struct ph_init){PH_INIT_NORMAL, .2});
+    training->add(builder, training, table, vectors_out, logits_out);
+}
+
 static inline ph_status build(const struct training *training, const struct ph_distribution *distribution,
     struct ph_program **program_out)
 {
     struct ph_builder *builder;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
-    const ph_value x = training->has_two_tables ? look_up_both(builder, training)
-                                                : look_up(builder, training, "table", 0, NUM_FEATURES);
-    const ph_value s = ph_sum_features(builder, x); /* (B,D) */
-    const ph_value first = ph_reshape(builder, ph_slice(builder, x, 1, 0, 1), 1, (size_t[]){DIM});
-    const ph_value logits = ph_add(builder, ph_row_dots(builder, s, s), ph_row_dots(builder, first, s));
+    ph_value vectors, logits;
+    if (training->add != NULL)
+        add_other(builder, training, &vectors, &logits);
+    else
+        add_machine(builder, training, &vectors, &logits);
     const ph_value loss = ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
-    ph_output(builder, "vectors", x);
+    ph_output(builder, "vectors", vectors);
     ph_output(builder, "loss", loss);
     add_learning(builder, training, distribution, loss);
     const ph_status status = ph_builder_finish(builder, program_out);
@@ -178,7 +208,8 @@ struct learner {
     struct ph_backend *backend;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    double clip;
+    const struct training *training;
+    size_t width;                                           /* of a sample's vectors */
     ph_real vectors[NUM_STEPS][BATCH * NUM_FEATURES * DIM]; /* of its samples, where they are in the batch */
     double losses[NUM_STEPS];
 };
@@ -197,7 +228,7 @@ static inline ph_status make_learner(
     const struct training *training, const struct ph_distribution *distribution, struct learner *learner)
 {
     memset(learner, 0, sizeof *learner);
-    learner->clip = training->clip;
+    learner->training = training;
     PH_TRY(build(training, distribution, &learner->program));
     PH_TRY(ph_store_create(7, &learner->store));
     ph__store_learn_rows(learner->store, training->row_format);
@@ -217,19 +248,20 @@ static inline ph_status take_step(struct learner *learner, const struct ph_distr
     const ph_real *vectors;
     struct ph_shape shape;
     struct ph_workspace *workspace = learner->workspace;
-    make_samples(&samples, step, first, last);
+    make_samples(&samples, learner->training, step, first, last);
     if (distribution != NULL)
         PH_TRY(distribution->bind(distribution->context, workspace, &samples.batch, 1, step));
     else
         PH_TRY(ph_workspace_bind(workspace, &samples.batch, 1, step));
     PH_TRY(ph_workspace_set_scalar(workspace, "learning_rate", .1));
     PH_TRY(ph_workspace_set_scalar(workspace, "step", (double)step + 1));
-    if (learner->clip != 0)
-        PH_TRY(ph_workspace_set_scalar(workspace, "clip", learner->clip));
+    if (learner->training->clip != 0)
+        PH_TRY(ph_workspace_set_scalar(workspace, "clip", learner->training->clip));
     PH_TRY(ph_workspace_run(workspace, "forward"));
     PH_TRY(ph_workspace_output(workspace, "vectors", &vectors, &shape));
-    memcpy(learner->vectors[step] + first * NUM_FEATURES * DIM, vectors,
-        (last - first) * NUM_FEATURES * DIM * sizeof *vectors);
+    learner->width = ph_shape_elements(&shape) / (last - first);
+    memcpy(learner->vectors[step] + first * learner->width, vectors,
+        ph_shape_elements(&shape) * sizeof *vectors);
     PH_TRY(ph_workspace_scalar(workspace, "loss", &learner->losses[step]));
     PH_TRY(ph_workspace_run(workspace, "backward"));
     return ph_workspace_run(workspace, "update");
@@ -256,22 +288,28 @@ static inline ph_status read_plan(
     struct ph_table_facts facts[NUM_FEATURES];
     char names[NUM_FEATURES][16];
     const struct ph_topology topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)};
+    size_t count = 0;
     for (size_t i = 0; i < NUM_FEATURES; i++) {
-        snprintf(names[i], sizeof names[i], "%s", slices[i].name);
-        facts[i] = (struct ph_table_facts){.name = names[i],
-            .num_rows = num_rows[i],
-            .dim = DIM,
-            .num_features = 1,
-            .ids_per_sample = 2,
-            .weight_bytes = DIM * sizeof(ph_real)};
+        const struct ph_table_slice *slice = &slices_of(comparison->training)[i];
+        size_t known = 0;
+        while (known < count && strcmp(facts[known].name, slice->name) != 0)
+            known++;
+        snprintf(names[known], sizeof names[known], "%s", slice->name);
+        if (known == count)
+            facts[count++] = (struct ph_table_facts){.name = names[known],
+                .num_rows = slice->num_rows,
+                .dim = DIM,
+                .weight_bytes = DIM * sizeof(ph_real)};
+        facts[known].num_features++;
+        facts[known].ids_per_sample += 2;
     }
-    return ph__plan_read(comparison->plan_path, &topology, facts, NUM_FEATURES, plan);
+    return ph__plan_read(comparison->plan_path, &topology, facts, count, plan);
 }
 
 static inline ph_status compare_vectors(const struct comparison *comparison, const struct learner *learner,
     size_t step, size_t first, size_t last)
 {
-    const size_t row = NUM_FEATURES * DIM;
+    const size_t row = learner->width;
     for (size_t i = first * row; i < last * row; i++)
         if (!is_close(
                 comparison, (double)learner->vectors[step][i], (double)comparison->alone->vectors[step][i]))
