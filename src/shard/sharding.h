@@ -1,8 +1,8 @@
 /* How one program is spread over ranks: what its passes, its operators and its requests share.
  *
  * The pass over lookups (shard_lookups.c) finds out, for every rank alike, which *streams* of requests each rank gets and
- * which *blocks* of vectors ranks give each other; request_exchange.c brings the one, vector_exchange.c the other. All ranks
- * walk the same graph and the same plan, so that each knows what the others send without being told.
+ * which *blocks* of vectors ranks give each other; request_exchange.c brings the one, vector_exchange.c (and item_exchange.c)
+ * the other. All ranks walk the same graph and the same plan, so that each knows what the others send without being told.
  *
  * A global batch of n samples lies on W ranks in order: rank r has the samples [n r / W, n (r + 1) / W). */
 #ifndef PH_SHARD_SHARDING_H

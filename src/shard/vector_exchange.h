@@ -5,7 +5,8 @@
  *   exchange_gradients_start the mirror: each rank's gradient goes to whose shards made the vectors
  *   exchange_gradients_wait  one lookup's gradient, (G, count, width)
  *
- * Of lookups item by item all but exchange_vectors_wait are the same, with rows that item_exchange.h tells of.
+ * A lookup item by item has the same, but that exchange_items_wait (item_exchange.h) stands for exchange_vectors_wait, and
+ * that the rows which ranks have for each other are counted by the requests (block_rows.h).
  *
  * Start and wait are two nodes joined by a ticket, a host scalar, so that what stands between them computes meanwhile. Both
  * have effects: a rank without shards takes part as well. Blocks whose rows are cut are added in the order of the ranks;

@@ -31,10 +31,10 @@ static struct ph_type lookup_type(const struct ph_vector_exchange *exchange, siz
 static ph_status start_infer(struct ph_infer *infer)
 {
     const struct ph_exchange_attributes *attributes = infer->attributes;
-    infer->outputs[SENT] = infer->inputs[DY];
-    infer->outputs[TICKET] = ph__scalar_type();
     const bool is_of_items = attributes->exchange->is_of_items;
     const struct ph_dim received = ph__dim_of(1, is_of_items ? PH_SYMBOL_REQUESTS : PH_SYMBOL_GLOBAL_BATCH);
+    infer->outputs[SENT] = infer->inputs[DY];
+    infer->outputs[TICKET] = ph__scalar_type();
     infer->outputs[RECEIVED] = ph__dense_type(1, &received);
     for (size_t i = 0; i < attributes->exchange->own_count; i++)
         infer->outputs[GRADIENTS + i] = lookup_type(attributes->exchange, i);
@@ -126,7 +126,7 @@ static void list_sends(const struct ph_call *call, struct ph_message *messages)
     const enum ph_wire wire = exchange->sharding->backward;
     ph_real *numbers = (void *)((char *)call->scratch + places_bytes(call));
     char *place = call->outputs[SENT].data;
-    struct ph_item_places places;
+    struct ph_item_places places = {0};
     if (exchange->is_of_items)
         ph__find_item_places(call->backend, exchange, &call->inputs[IDS], call->scratch, &places);
     for (size_t i = 0; i < exchange->num_blocks; i++) {
