@@ -6,7 +6,7 @@
 #include "shard/block_rows.h"
 
 /* Items of a task: what is unpacked of a block stays in a cache. */
-enum { CHUNK_ITEMS = 256 };
+enum { CHUNK_ITEMS = 32 };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
@@ -56,6 +56,12 @@ void ph__find_item_places(const struct ph_backend *backend, const struct ph_vect
     ph__for_blocks(backend, num_items, CHUNK_ITEMS, count_chunk, places_out);
     for (size_t i = num_blocks; i < (num_chunks(num_items) + 1) * num_blocks; i++)
         places_out->begins[i] += places_out->begins[i - num_blocks];
+}
+
+/* Items that a block has. */
+static size_t rows_of(const struct ph_item_places *places, size_t block)
+{
+    return places->begins[num_chunks(places->num_items) * places->exchange->num_blocks + block];
 }
 
 /* ---- wait -------------------------------------------------------------------------------------------------------- */
@@ -111,8 +117,8 @@ static const ph_real *unpack_chunk(
         return (const ph_real *)(const void *)bytes + (size_t)begin[0] * block->width;
     char *room = (char *)call->scratch + ph__item_places_bytes(exchange, assembly->places.num_items);
     ph_real *numbers = (void *)(room + worker * unpacked_bytes(exchange));
-    ph__wire_unpack_rows(call->backend->kernels, wire, ph__exchange_rows(exchange, block), block->width,
-        bytes, begin[0], begin[exchange->num_blocks] - begin[0], numbers);
+    ph__wire_unpack_rows(call->backend->kernels, wire, rows_of(&assembly->places, index), block->width, bytes,
+        begin[0], begin[exchange->num_blocks] - begin[0], numbers);
     return numbers;
 }
 
@@ -139,7 +145,7 @@ static void assemble(void *argument, size_t first, size_t last, size_t worker)
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
         put_items(assembly, i, first, last, unpack_chunk(assembly, i, first / CHUNK_ITEMS, bytes, worker));
-        bytes += ph__block_wire_bytes(block, exchange->sharding->forward, ph__exchange_rows(exchange, block));
+        bytes += ph__block_wire_bytes(block, exchange->sharding->forward, rows_of(&assembly->places, i));
     }
 }
 
