@@ -43,16 +43,6 @@ bool hub_kills_begin(uint32_t *num_kills)
 
 /* ---- a job from end to end ---- */
 
-const char *hub_kills_fresh_folder(void)
-{
-    static uint32_t count;
-    char name[32];
-    snprintf(name, sizeof name, "checkpoints-%u", count++);
-    const char *path = test_path(name);
-    assert_ok(ph__directory_create(path));
-    return path;
-}
-
 static void start_workers(struct hub_job *job)
 {
     for (uint32_t rank = 0; rank < job->num_workers; rank++)
@@ -236,7 +226,7 @@ static void begin(struct survivor *survivor, const struct hub_job *like)
     for (uint32_t hub = 0; hub < survivor->num_hubs; hub++) {
         char *text = survivor->addresses;
         const size_t used = strlen(text);
-        jobs[hub].folder = hub_kills_fresh_folder();
+        jobs[hub].folder = test_fresh_folder();
         hub_job_begin(&jobs[hub]);
         hub_job_start_hub(&jobs[hub]);
         snprintf(

@@ -23,7 +23,6 @@ void hub_kills_survive(
 
 /* ---- a job from end to end ---- */
 
-const char *hub_kills_fresh_folder(void);
 void hub_kills_start_all(struct hub_job *job); /* its hub, and all workers */
 void hub_kills_come_to(struct hub_job *job, uint64_t step);
 void hub_kills_finish(struct hub_job *job, char sum_out[32]); /* all workers end alike; their sum */

@@ -15,7 +15,7 @@ struct folders fresh_folders(void)
 {
     struct folders folders;
     for (uint32_t i = 0; i < NUM_HUBS; i++)
-        snprintf(folders.paths[i], sizeof folders.paths[i], "%s", kept_job_fresh_folder());
+        snprintf(folders.paths[i], sizeof folders.paths[i], "%s", test_fresh_folder());
     return folders;
 }
 

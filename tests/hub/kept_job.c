@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/directory.h"
 #include "support/dtype_numbers.h"
 #include "support/test_support.h"
 
@@ -122,16 +121,6 @@ ph_status kept_job_run(struct kept_job *trial)
 }
 
 /* ---- folders and files ---- */
-
-const char *kept_job_fresh_folder(void)
-{
-    static uint32_t count;
-    char name[32];
-    snprintf(name, sizeof name, "folder-%u", count++);
-    const char *path = test_path(name);
-    assert_ok(ph__directory_create(path));
-    return path;
-}
 
 const char *kept_job_path(const char *folder, const char *name)
 {

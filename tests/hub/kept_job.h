@@ -44,9 +44,8 @@ void kept_job_run_until(struct kept_job *trial, const char *folder, uint64_t ite
 /* ---- folders and files ---- */
 
 void kept_job_begin_hub(struct hub_thread *hub, const char *folder); /* NULL: no checkpoints */
-const char *kept_job_fresh_folder(void);
-const char *kept_job_path(const char *folder, const char *name); /* until the next call */
-const char *kept_job_file(const char *folder);                   /* of the service "job": the same */
+const char *kept_job_path(const char *folder, const char *name);     /* until the next call */
+const char *kept_job_file(const char *folder);                       /* of the service "job": the same */
 uint64_t kept_job_iteration_of_file(const char *folder);
 /* What a file has, read as a hub would. The caller destroys it. */
 struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char *path);

@@ -82,7 +82,7 @@ static void files_are_of_one_iteration(struct kept_job *trial)
     const char *paths[MAX_FILES];
     struct hub_thread hub;
     struct test_worker workers[TRIAL_WORKERS];
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     size_t num_files = 0;
     uint64_t last_iteration = UINT64_MAX;
     trial->hub = &hub;
@@ -154,7 +154,7 @@ static void go_on_until(struct kept_job *trial, const char *folder, uint64_t ite
 static void goes_on_bit_for_bit(struct kept_job trial)
 {
     static float undisturbed[TRIAL_NUMBERS];
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_run_until(&trial, NULL, 30);
     memcpy(undisturbed, trial.last, sizeof undisturbed);
     kept_job_run_until(&trial, folder, 10);
@@ -213,7 +213,7 @@ static void chunks_stay_as_they_were(void **state)
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
     struct ph_job_checkpoint_head head;
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     trial.service.chunk_bytes = 0;
     kept_job_run_until(&trial, folder, 5);
     assert_ok(ph__job_checkpoint_read_head(kept_job_file(folder), &head));
@@ -231,7 +231,7 @@ static void a_worker_that_dies_sends_its_job_back(void **state)
     struct kept_job trial = kept_job_make(trial_momentum);
     kept_job_run_until(&trial, NULL, 16);
     memcpy(undisturbed, trial.last, sizeof undisturbed);
-    kept_job_begin_hub(&hub, kept_job_fresh_folder());
+    kept_job_begin_hub(&hub, test_fresh_folder());
     trial.hub = &hub;
     trial.is_saved = trial.has_left = false;
     trial.save_at = 8;
@@ -255,7 +255,7 @@ static void an_asynchronous_job_goes_on_from_about_where_it_was(void **state)
     static const enum ph_hub_mode modes[] = {PH_HUB_ASYNCHRONOUS, PH_HUB_BOUNDED};
     for (size_t i = 0; i < 2; i++) {
         struct kept_job trial = kept_job_make(trial_momentum);
-        const char *folder = kept_job_fresh_folder();
+        const char *folder = test_fresh_folder();
         trial.service.mode = modes[i];
         trial.service.staleness = 2;
         kept_job_run_until(&trial, folder, 20);
@@ -273,7 +273,7 @@ static void an_asynchronous_job_is_saved_now_and_then(void **state)
     (void)state;
     struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.service.mode = PH_HUB_ASYNCHRONOUS;

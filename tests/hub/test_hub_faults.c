@@ -179,7 +179,7 @@ static void a_hub_that_is_stopped_keeps_its_jobs(void **state)
     job.num_iterations = 200;
     char undisturbed[32], sum[32];
     hub_kills_run_undisturbed(&job, undisturbed);
-    job.folder = hub_kills_fresh_folder();
+    job.folder = test_fresh_folder();
     hub_kills_start_all(&job);
     hub_kills_come_to(&job, 20);
     kill(job.hub.id, SIGTERM);

@@ -26,7 +26,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     (void)state;
     struct hub_thread hub;
     struct ph_hub_client *client;
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     char same_folder[300];
     kept_job_begin_hub(&hub, folder);
     assert_ok(create(&hub, "a", 1, 1));
@@ -54,7 +54,7 @@ static void a_period_has_a_limit(void **state)
     (void)state;
     struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
-    kept_job_begin_hub(&hub, kept_job_fresh_folder());
+    kept_job_begin_hub(&hub, test_fresh_folder());
     trial.hub = &hub;
     trial.stop_at = 3;
     trial.service.mode = PH_HUB_ASYNCHRONOUS;
@@ -70,7 +70,7 @@ static void a_destroyed_job_begins_anew(void **state)
     (void)state;
     struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.stop_at = 6;
@@ -88,7 +88,7 @@ static void other_keys_cannot_go_on(void **state)
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
     struct hub_thread hub;
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_run_until(&trial, folder, 3);
     kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
@@ -128,7 +128,7 @@ static void damaged_settings_are_told_and_left_alone(void **state)
     struct kept_job trial = kept_job_make(trial_momentum);
     struct hub_thread hub;
     struct ph_hub_client *client;
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_run_until(&trial, folder, 3);
     flip_byte(kept_job_file(folder), 300);
     kept_job_begin_hub(&hub, folder); /* it serves all the same */
@@ -148,7 +148,7 @@ static void damaged_parameters_are_never_used(void **state)
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
     struct hub_thread hub;
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     uint64_t size;
     kept_job_run_until(&trial, folder, 3);
     assert_ok(ph__file_size(kept_job_file(folder), &size));
@@ -168,7 +168,7 @@ static void what_a_killed_hub_left_half_is_removed(void **state)
     (void)state;
     struct hub_thread hub;
     struct ph_hub_server *second;
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     const struct ph_hub_server_options options = {.checkpoint_folder = folder, .num_threads = 1};
     test_write_text(kept_job_path(folder, "x.safetensors.tmp"), "half a file");
     test_write_text(kept_job_path(folder, "notes.txt"), "somebody's");
@@ -185,7 +185,7 @@ static void a_disk_that_fails_is_told(void **state)
     (void)state;
     struct hub_thread hub;
     struct kept_job trial = kept_job_make(trial_momentum);
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_begin_hub(&hub, folder);
     trial.hub = &hub;
     trial.stop_at = 3;
@@ -224,7 +224,7 @@ static void snapshots_count_for_the_quota(void **state)
     }
     assert_ok(run_with(&trial, enough, NULL));
     enough += TRIAL_NUMBERS * sizeof(float); /* half of a snapshot's: it has a slot of each, too */
-    assert_fails(run_with(&trial, enough, kept_job_fresh_folder()), PH_ERROR_MEMORY, "are left for it");
+    assert_fails(run_with(&trial, enough, test_fresh_folder()), PH_ERROR_MEMORY, "are left for it");
 }
 
 /* ---- coming back ---- */
@@ -268,7 +268,7 @@ static void a_worker_waits_for_a_hub_that_is_started_again(void **state)
     const struct timespec pause = {.tv_nsec = 200000000};
     struct hub_thread hub, again;
     struct test_worker worker = {.function = connect_early, .context = &hub};
-    const char *folder = kept_job_fresh_folder();
+    const char *folder = test_fresh_folder();
     kept_job_begin_hub(&hub, folder);
     assert_ok(create(&hub, "job", TRIAL_NONCE, 1));
     hub_thread_end(&hub);

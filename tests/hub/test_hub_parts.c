@@ -163,7 +163,7 @@ static void a_part_of_another_hub_is_refused(void **state)
     memcpy(turned.paths[1], folders.paths[0], sizeof turned.paths[1]);
     folders_fail(
         &trial, &turned, PH_ERROR_CHECKPOINT, "the checkpoint here is of hub 2 of 2, not hub 1 of 2");
-    kept_job_run_until(&trial, kept_job_fresh_folder(), 3);
+    kept_job_run_until(&trial, test_fresh_folder(), 3);
     folders_run_until(&trial, &folders, 6);
     assert_int_equal(trial.first_iteration, 5);
 }
@@ -231,7 +231,7 @@ static void a_job_survives_a_hub_that_keeps_no_checkpoints(void **state)
     for (uint32_t without = 0; without < NUM_HUBS; without++) {
         struct several_hubs hubs;
         struct ph_hub_server_options options[NUM_HUBS] = {0};
-        options[1 - without].checkpoint_folder = kept_job_fresh_folder();
+        options[1 - without].checkpoint_folder = test_fresh_folder();
         several_hubs_begin(&hubs, NUM_HUBS, options);
         trial.hub = &hubs.all;
         assert_ok(ask_for_a_checkpoint(&worker));

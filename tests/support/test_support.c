@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void test__assert_ok(ph_status status, const char *call, const char *file, int line)
@@ -94,6 +95,17 @@ const char *test_folder(void)
         atexit(remove_folder);
     }
     return folder;
+}
+
+const char *test_fresh_folder(void)
+{
+    static unsigned count;
+    char name[32];
+    snprintf(name, sizeof name, "folder-%u", count++);
+    const char *path = test_path(name);
+    if (mkdir(path, 0777) != 0)
+        fail_msg("cannot make %s", path);
+    return path;
 }
 
 void test_write_text(const char *path, const char *text)

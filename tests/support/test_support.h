@@ -30,6 +30,7 @@ void assert_near(double actual, double expected, double absolute, double relativ
 /* A fresh folder under $TMPDIR, removed with all that is in it when the program exits. Static storage. */
 const char *test_folder(void);
 const char *test_path(const char *name); /* in test_folder(), until the program exits */
+const char *test_fresh_folder(void);     /* an empty one in test_folder(), as long */
 const char *test_write_file(const char *name, const char *text); /* at test_path(name), which is returned */
 void test_write_text(const char *path, const char *text);        /* into what is there, where something is */
 
