@@ -37,8 +37,8 @@ enum {
     PATIENCE_MS = 60000, /* for what takes no time unless the machine is very busy */
 };
 
-/* With plain_malloc() the pages of a hub at rest are the same to some dozens of KiB from its first minute to its last, so a
- * minute, of some thousands of jobs, shows a leak of 64 bytes a job, and an hour one of 20. What malloc has given out in
+/* With plain_malloc() the pages of a hub at rest are the same to some dozens of KiB from its first minute to its last, so
+ * five minutes, of some ten thousand jobs, show a leak of 32 bytes a job, and an hour one of 20. What malloc has given out in
  * this process is known to the byte, but for what belongs to threads. */
 static const struct usage_limits hub_limits = {
     .bytes = 1 << 16, .bytes_per_job = 16, .mappings = 4, .jobs_per_mapping = 100};
