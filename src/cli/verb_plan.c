@@ -124,17 +124,10 @@ static ph_status print_plan(const void *what, struct ph_writer *writer)
         machine->network_bytes_per_s / 1e9);
 }
 
-static ph_status write_plan(const struct planning *planning)
+static ph_status write_plan(const void *what, struct ph_writer *writer)
 {
-    struct ph_writer *writer;
-    const char *path = planning->request->out;
-    const bool is_standard = strcmp(path, "-") == 0;
-    PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
-    ph_status status = ph__plan_write(&planning->plan, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    const struct planning *planning = what;
+    return ph__plan_write(&planning->plan, writer);
 }
 
 static ph_status spare_inputs(const struct planning *planning)
@@ -155,9 +148,10 @@ static ph_status plan_source(struct planning *planning)
     PH_TRY(cli_source_open(&planning->source, request->path, &request->sets));
     PH_TRY(spare_inputs(planning));
     PH_TRY(make_plan(planning));
-    if (request->out == NULL || strcmp(request->out, "-") != 0)
-        PH_TRY(cli_print(print_plan, planning));
-    return request->out != NULL ? write_plan(planning) : PH_OK;
+    if (request->out != NULL && strcmp(request->out, "-") == 0)
+        return cli_print(write_plan, planning);
+    PH_TRY(cli_print(print_plan, planning));
+    return request->out != NULL ? ph__plan_save(&planning->plan, request->out) : PH_OK;
 }
 
 static ph_status plan(const struct request *request)

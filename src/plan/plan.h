@@ -111,6 +111,8 @@ ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
     const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out);
 /* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_DISK. */
 ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer);
+/* Into a file, which is replaced in one moment. PH_ERROR_DISK. */
+ph_status ph__plan_save(const struct ph_plan *plan, const char *path);
 
 /* How numbers travel (comm/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
 struct ph_plan_wire {

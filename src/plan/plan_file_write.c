@@ -44,3 +44,14 @@ ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer)
     ph__arena_fini(&arena);
     return status;
 }
+
+ph_status ph__plan_save(const struct ph_plan *plan, const char *path)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__plan_write(plan, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}

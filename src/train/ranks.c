@@ -8,6 +8,7 @@
 #include "plan/plan_choice.h"
 #include "plan/plan_machine.h"
 #include "shard/plan_distribution.h"
+#include "train/kept_plan.h"
 #include "train/table_facts.h"
 
 enum { MOMENT_CHANNEL = 8, MACHINE_CHANNEL };
@@ -76,6 +77,32 @@ static ph_status replicate_all(
     return ph__plan_build(topology, list->tables, list->num_tables, choices, &ranks->plan);
 }
 
+/* The one that the training was begun by, where as many ranks resume it. */
+static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
+    const struct ph_topology *topology, const struct ph__table_list *list, bool *is_kept_out)
+{
+    bool is_there = false;
+    if (job->is_resumed)
+        PH_TRY(ph__kept_plan_read(
+            job->folder, topology, list->tables, list->num_tables, &ranks->plan, &is_there));
+    struct ph__ranks_moment moment = {.is_due = is_there};
+    PH_TRY(ph__ranks_agree(ranks, &moment));
+    *is_kept_out = moment.is_due;
+    if (is_there == moment.is_due)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "%s: the plan there is not the same on ranks 0 and %zu: do they share the folder?", job->folder,
+        ranks->rank);
+}
+
+static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_train_job *job,
+    const struct ph_topology *topology, const struct ph__table_list *list)
+{
+    bool is_kept;
+    PH_TRY(take_kept_plan(ranks, job, topology, list, &is_kept));
+    return is_kept ? PH_OK : plan_greedily(ranks, job, topology, list);
+}
+
 static ph_status make_plan(
     struct ph__ranks *ranks, const struct ph_train_job *job, struct ph__table_list *list)
 {
@@ -86,7 +113,7 @@ static ph_status make_plan(
     if (strcmp(plan, "none") == 0)
         return replicate_all(ranks, &topology, list);
     if (strcmp(plan, "auto") == 0)
-        return plan_greedily(ranks, job, &topology, list);
+        return plan_automatically(ranks, job, &topology, list);
     return ph__plan_read(plan, &topology, list->tables, list->num_tables, &ranks->plan);
 }
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
+#include "train/kept_plan.h"
 #include "train/resume.h"
 #include "train/summary.h"
 
@@ -79,6 +80,12 @@ static ph_status digest_encoder(struct ph__trainer *trainer)
     return PH_OK;
 }
 
+static ph_status keep_plan(const struct ph__trainer *trainer)
+{
+    const struct ph__ranks *ranks = &trainer->ranks;
+    return ranks->comm != NULL ? ph__kept_plan_write(trainer->job->folder, &ranks->plan) : PH_OK;
+}
+
 static ph_status begin(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -88,6 +95,7 @@ static ph_status begin(struct ph__trainer *trainer)
     PH_TRY(ph__checkpoints_clean(job->folder));
     PH_TRY(tell_start(trainer));
     PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
+    PH_TRY(keep_plan(trainer));
     PH_TRY(ph__file_sync_name(job->folder));
     PH_TRY(digest_encoder(trainer));
     return ph__report_open(
@@ -114,6 +122,7 @@ static ph_status put_back(struct ph__trainer *trainer)
         return PH_OK;
     PH_TRY(ph__checkpoints_clean(folder));
     PH_TRY(tell_start(trainer));
+    PH_TRY(keep_plan(trainer));
     PH_TRY(
         ph__checkpoints_prune(folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept));
     path_in(folder, "summary.json", path);

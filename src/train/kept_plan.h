@@ -1,0 +1,15 @@
+/* The plan that a training has been made by, in its folder: plan.yaml. A plan depends on what is measured when it is made, and
+ * bits depend on the plan, so that a training which is resumed by as many ranks takes the one it had. */
+#ifndef PH_TRAIN_KEPT_PLAN_H
+#define PH_TRAIN_KEPT_PLAN_H
+
+#include "plan/plan.h"
+
+/* *is_there_out: false where there is none, or it is of other ranks or tables; plan_out is then none. PH_ERROR_MEMORY. */
+ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topology,
+    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out, bool *is_there_out);
+
+/* In one moment, in the place of a former one. PH_ERROR_DISK. */
+ph_status ph__kept_plan_write(const char *folder, const struct ph_plan *plan);
+
+#endif
