@@ -1,5 +1,6 @@
-/* The machine that a plan is made for: how fast its memory gives rows at random, measured, and how fast its links are, stated.
- * A rank measures by itself: those that share a host share its memory, and then each has less than this. */
+/* The machine that a plan is made for: how fast its memory gives rows at random, measured, and how fast its links are, stated
+ * (ranks that are there measure them, too: train/link_speed.h). Whoever measures alone sees all of a host's memory; of ranks
+ * of a host that measure at once, each sees its share. */
 #ifndef PH_PLAN_PLAN_MACHINE_H
 #define PH_PLAN_PLAN_MACHINE_H
 

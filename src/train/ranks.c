@@ -9,6 +9,7 @@
 #include "plan/plan_machine.h"
 #include "shard/plan_distribution.h"
 #include "train/kept_plan.h"
+#include "train/link_speed.h"
 #include "train/table_facts.h"
 
 enum { MOMENT_CHANNEL = 8, MACHINE_CHANNEL };
@@ -30,21 +31,18 @@ static size_t busiest_dim(const struct ph__table_list *list)
     return dim;
 }
 
-/* As the first rank measures it, so that all make the same plan. */
+/* As the first rank has measured it, so that all make the same plan; links, by all together. */
 static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph__table_list *list, struct ph_plan_machine *machine)
 {
     static const struct ph_comm_call call = {MACHINE_CHANNEL, "measurements of the machine"};
-    ph_status status = PH_OK;
     uint64_t ticket;
-    memset(machine, 0, sizeof *machine);
-    if (ranks->rank == 0) {
-        struct ph_team *team;
-        PH_TRY(ph__team_create(job->num_threads, &team));
-        status = ph__plan_machine_measure(busiest_dim(list), team, machine);
-        ph__team_destroy(team);
-    }
+    struct ph_team *team;
+    PH_TRY(ph__team_create(job->num_threads, &team));
+    const ph_status status = ph__plan_machine_measure(busiest_dim(list), team, machine);
+    ph__team_destroy(team);
     PH_TRY(status);
+    PH_TRY(ph__link_speeds_measure(ranks->comm, machine));
     PH_TRY(ph__comm_broadcast_start(
         ranks->comm, &call, ph__comm_world(ranks->comm), 0, machine, sizeof *machine, &ticket));
     PH_TRY(ph__comm_wait(ranks->comm, ticket));
