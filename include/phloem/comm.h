@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "phloem/status.h"
+#include "phloem/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +45,21 @@ const char *ph_comm_describe(const struct ph_comm *comm);  /* "Open MPI 4.1.4, r
 void ph_comm_fail(struct ph_comm *comm, ph_status status);
 /* After an error: whether this is the one rank that is to tell people about it. */
 bool ph_comm_speaks(const struct ph_comm *comm);
+
+/* Who sums numbers over all ranks in the communicator's place: a parameter hub, say. Numbers travel in *buckets*, each of which
+ * is summed once a step. All ranks make the same calls, of start and of wait in the same order; by the thread that trains. A
+ * status other than PH_OK ends the training with it, before anything is learnt of the step. */
+struct ph_reducer {
+    void *context;
+    /* Once, before all else: bucket i has sizes[i] numbers of dtype. sizes (num_buckets) is borrowed for the call. */
+    ph_status (*open)(void *context, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype);
+    /* Where this rank's numbers of a bucket are to be written before it is started. */
+    void *(*numbers)(void *context, size_t bucket);
+    ph_status (*start)(void *context, size_t bucket);
+    /* Returns when the sums are there: ((x0 + x1) + x2) ... in the order of the ranks, added in FP32 and rounded to dtype. They
+     * stay until the bucket is started again. */
+    ph_status (*wait)(void *context, size_t bucket, const void **sums_out);
+};
 
 #ifdef __cplusplus
 }

@@ -78,7 +78,7 @@ struct ph_train_settings {
     bool tensorboard;         /* events.out.tfevents.* as it goes */
 };
 
-enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE };
+enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE, PH_SYNC_HUB };
 
 /* The keys under "parallel". */
 struct ph_parallel_settings {
@@ -91,6 +91,9 @@ struct ph_parallel_settings {
     int forward, backward, dense; /* 0 to 3: fp32, fp16, bf16, int8 */
     int64_t bucket_bytes;
     bool overlap;
+    const char *hub; /* PH_SYNC_HUB: addresses, as ph_hub_options of phloem/hub.h takes them; "": none */
+    const char *hub_secret; /* a file; NULL: none */
+    const char *hub_job;    /* "": a name that no other job has */
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
@@ -153,15 +156,6 @@ struct ph_train_observer {
     void (*on_note)(void *context, const char *text);
 };
 
-/* The place between backward and update where ranks are to meet: called by ph_train's thread once a step, numbered from 1
- * over all epochs, but not where the loss is not finite. The workspace is borrowed for the call; its outputs are "loss"
- * and "logits" (B,T) of the step. Gradients are no outputs yet: a reducer can look and wait, but not change what is
- * learnt. A status other than PH_OK ends the training with it, before the update; the last good checkpoint survives. */
-struct ph_reducer {
-    void *context;
-    ph_status (*reduce)(void *context, struct ph_workspace *workspace, uint64_t step);
-};
-
 /* A training to run; ph_config_job of phloem/config.h makes one of a config. All pointers are borrowed. */
 struct ph_train_job {
     uint64_t seed;
@@ -184,7 +178,7 @@ struct ph_train_job {
     uint64_t max_bad_rows; /* of each split: left out and counted; one more ends the training */
     size_t num_threads;    /* at most 1024; 0: all that this process may use */
     const struct ph_train_observer *observer; /* NULL: none */
-    const struct ph_reducer *reducer;         /* NULL: none */
+    const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end */
     const char *trace_path;                   /* NULL: no trace */
     const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */

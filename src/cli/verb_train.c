@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/hub_reducer.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
@@ -143,7 +144,8 @@ static ph_status spare_inputs(const struct request *request, const struct ph_dat
     return PH_OK;
 }
 
-static ph_status train(const struct request *request, struct ph_config *config, struct ph_comm *comm)
+static ph_status train(const struct request *request, struct ph_config *config, struct ph_comm *comm,
+    const struct ph_reducer *reducer)
 {
     struct watch watch = {.progress = cli_progress_on(stdout), .trace = request->trace};
     const bool is_first = ph_comm_rank(comm) == 0;
@@ -156,6 +158,7 @@ static ph_status train(const struct request *request, struct ph_config *config, 
     const struct ph__config_run run = {
         .config = config,
         .comm = comm,
+        .reducer = reducer,
         .folder = request->folder,
         .is_resumed = request->is_resumed,
         .observer = is_first ? &observer : NULL,
@@ -171,6 +174,21 @@ static ph_status train(const struct request *request, struct ph_config *config, 
     return status;
 }
 
+/* Other ranks hear of a failure before what the hub has of them is taken away. */
+static ph_status train_over_ranks(
+    const struct request *request, struct ph_config *config, struct ph_comm *comm)
+{
+    struct cli_hub_reducer hub = {0};
+    const bool has_hub = config->parallel.sync == PH_SYNC_HUB;
+    ph_status status = has_hub ? cli_hub_reducer_init(&hub, &config->parallel, comm) : PH_OK;
+    if (status == PH_OK)
+        status = train(request, config, comm, has_hub ? &hub.table : NULL);
+    if (status != PH_OK)
+        ph_comm_fail(comm, status);
+    cli_hub_reducer_fini(&hub, status);
+    return status;
+}
+
 /* With the ranks that the launcher has started; alone where it has started none. What one of them fails with, all do. */
 static ph_status train_with_others(const struct request *request, struct ph_config *config)
 {
@@ -179,9 +197,7 @@ static ph_status train_with_others(const struct request *request, struct ph_conf
         .ranks_per_host = (size_t)config->parallel.ranks_per_host};
     struct ph_comm *comm;
     PH_TRY(ph_comm_create(&options, &comm));
-    const ph_status status = train(request, config, comm);
-    if (status != PH_OK)
-        ph_comm_fail(comm, status);
+    const ph_status status = train_over_ranks(request, config, comm);
     const bool speaks = status == PH_OK || ph_comm_speaks(comm);
     ph_comm_destroy(comm);
     return speaks ? status : ph_fail(status, "%s", "");

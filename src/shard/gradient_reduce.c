@@ -4,57 +4,50 @@
 #include <string.h>
 
 #include "shard/gather_rows.h"
+#include "shard/gradient_push.h"
 
-enum { FIRST_CHANNEL = 4096, MOST_GRADIENTS = PH_MAX_OPERANDS - 2, ROW_ELEMENTS = 256 };
+enum { FIRST_CHANNEL = 4096, ROW_ELEMENTS = 256 };
 
-/* Gradients that travel as one array of rows of ROW_ELEMENTS numbers, the last one filled up with zeros. */
-struct bucket {
-    struct ph_sharding *sharding;
-    uint32_t channel;
-    size_t count, num_rows;
-    size_t elements[MOST_GRADIENTS];
-};
+/* ---- by the communicator, start: gradients -> (rows, ROW_ELEMENTS), the last row filled up with zeros, ticket -------- */
 
-static const struct bucket *bucket_of(const struct ph_call *call)
+enum { ROWS, TICKET, NUM_BETWEEN };
+
+static size_t num_rows(const struct ph_gradient_bucket *bucket)
 {
-    return call->attributes;
+    return (bucket->num_elements + ROW_ELEMENTS - 1) / ROW_ELEMENTS;
 }
-
-/* ---- start: gradients -> (rows, ROW_ELEMENTS), ticket --------------------------------------------------------------- */
-
-enum { ROWS, TICKET, NUM_START_OUTPUTS };
 
 static ph_status start_infer(struct ph_infer *infer)
 {
-    const struct bucket *bucket = infer->attributes;
+    const struct ph_gradient_bucket *bucket = infer->attributes;
     infer->outputs[ROWS] =
-        ph__dense_type(2, (struct ph_dim[]){ph__dim(bucket->num_rows), ph__dim(ROW_ELEMENTS)});
+        ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(ROW_ELEMENTS)});
     infer->outputs[TICKET] = ph__scalar_type();
     return PH_OK;
 }
 
 static void copy_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    cost_out->bytes = 2 * (double)(bucket_of(call)->num_rows * ROW_ELEMENTS) * sizeof(ph_real);
+    cost_out->bytes = 2 * (double)(num_rows(ph__bucket_of(call)) * ROW_ELEMENTS) * sizeof(ph_real);
 }
 
 static ph_status start_run(struct ph_call *call)
 {
-    const struct bucket *bucket = bucket_of(call);
-    const struct ph_comm_call named = {bucket->channel, "gradients of dense parameters"};
+    const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
+    const struct ph_comm_call named = {FIRST_CHANNEL + bucket->index, "gradients of dense parameters"};
     struct ph_sharding *sharding = bucket->sharding;
     ph_real *rows = call->outputs[ROWS].data, *next = rows;
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
         memcpy(next, call->inputs[i].data, bucket->elements[i] * sizeof *next);
-    memset(next, 0, (size_t)(rows + bucket->num_rows * ROW_ELEMENTS - next) * sizeof *next);
+    memset(next, 0, (size_t)(rows + num_rows(bucket) * ROW_ELEMENTS - next) * sizeof *next);
     uint64_t ticket;
     PH_TRY(ph__comm_all_reduce_start(sharding->comm, &named, ph__comm_world(sharding->comm), sharding->dense,
-        bucket->num_rows, ROW_ELEMENTS, rows, &ticket));
+        num_rows(bucket), ROW_ELEMENTS, rows, &ticket));
     *call->outputs[TICKET].scalar = (double)ticket;
     return PH_OK;
 }
 
-const struct ph_op ph__op_reduce_gradients_start = {
+static const struct ph_op start = {
     .name = "reduce_gradients_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
@@ -62,18 +55,18 @@ const struct ph_op ph__op_reduce_gradients_start = {
     .run = start_run,
 };
 
-/* ---- wait: rows, ticket, the first gradients for their types -> gradients -------------------------------------------- */
+/* ---- by the communicator, wait: rows, ticket, the first gradients for their types -> gradients ----------------------- */
 
 static ph_status wait_infer(struct ph_infer *infer)
 {
     for (size_t i = 0; i < infer->num_outputs; i++)
-        infer->outputs[i] = infer->inputs[NUM_START_OUTPUTS + i];
+        infer->outputs[i] = infer->inputs[NUM_BETWEEN + i];
     return PH_OK;
 }
 
 static ph_status wait_run(struct ph_call *call)
 {
-    const struct bucket *bucket = bucket_of(call);
+    const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
     const ph_real *next = call->inputs[ROWS].data;
     PH_TRY(ph__comm_wait(bucket->sharding->comm, (uint64_t)*call->inputs[TICKET].scalar));
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
@@ -81,13 +74,15 @@ static ph_status wait_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_reduce_gradients_wait = {
+static const struct ph_op wait = {
     .name = "reduce_gradients_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,
     .cost = copy_cost,
     .run = wait_run,
 };
+
+static const struct ph_bucket_ops reduce_ops = {&start, &wait, NUM_BETWEEN};
 
 /* ---- buckets --------------------------------------------------------------------------------------------------------- */
 
@@ -121,48 +116,71 @@ static size_t list_ready(
     return num_ready;
 }
 
-/* Adds the start of a bucket behind the node that makes its last gradient. Returns its outputs. */
-static void emit_start(struct ph_builder *builder, const struct bucket *bucket, const ph_value *inputs,
-    ph_value producer_of, ph_value outputs[NUM_START_OUTPUTS])
+static const struct ph_bucket_ops *ops_of(const struct ph_gradient_bucket *bucket)
+{
+    return bucket->sharding->reducer != NULL ? &ph__bucket_push_ops : &reduce_ops;
+}
+
+/* Adds the start of a bucket behind the node that makes its last gradient. */
+static void emit_start(struct ph_builder *builder, const struct ph_gradient_bucket *bucket,
+    const ph_value *inputs, ph_value *between_out)
 {
     struct ph_graph *graph = &builder->graph;
     const size_t begin = graph->num_nodes;
-    ph__emit(builder, &ph__op_reduce_gradients_start, NULL, bucket, sizeof *bucket, bucket->count, inputs,
-        NUM_START_OUTPUTS, outputs);
+    const ph_value last = inputs[bucket->count - 1];
+    ph__emit(builder, ops_of(bucket)->start, NULL, bucket, sizeof *bucket, bucket->count, inputs,
+        ops_of(bucket)->num_between, between_out);
     if (ph_builder_status(builder) != PH_OK || !bucket->sharding->overlaps)
         return;
-    const ph_status status = ph__graph_move_before(graph, graph->values[producer_of].producer + 1, begin);
+    const ph_status status = ph__graph_move_before(graph, graph->values[last].producer + 1, begin);
     if (status != PH_OK)
         ph_builder_fail(builder, status, "%s", ph_error_text());
 }
 
-static void reduce_bucket(
-    struct ph_builder *builder, const struct bucket *bucket, const struct ready *list, ph_value *gradients)
+static void reduce_bucket(struct ph_builder *builder, const struct ph_gradient_bucket *bucket,
+    const struct ready *list, ph_value *gradients)
 {
-    ph_value inputs[PH_MAX_OPERANDS] = {0}, outputs[PH_MAX_OPERANDS], *own = inputs + NUM_START_OUTPUTS;
+    const size_t num_between = ops_of(bucket)->num_between;
+    ph_value inputs[PH_MAX_OPERANDS] = {0}, outputs[PH_MAX_OPERANDS], *own = inputs + num_between;
     for (size_t i = 0; i < bucket->count; i++)
         own[i] = gradients[list[i].parameter];
-    emit_start(builder, bucket, own, own[bucket->count - 1], inputs);
-    ph__emit(builder, &ph__op_reduce_gradients_wait, NULL, bucket, sizeof *bucket,
-        NUM_START_OUTPUTS + bucket->count, inputs, bucket->count, outputs);
+    emit_start(builder, bucket, own, inputs);
+    ph__emit(builder, ops_of(bucket)->wait, NULL, bucket, sizeof *bucket, num_between + bucket->count, inputs,
+        bucket->count, outputs);
     for (size_t i = 0; i < bucket->count; i++)
         gradients[list[i].parameter] = outputs[i];
 }
 
 /* How many of the gradients come into the next bucket: by bytes, and one at least. */
-static size_t fill(struct bucket *bucket, const struct ready *list, size_t count)
+static size_t fill(struct ph_gradient_bucket *bucket, const struct ready *list, size_t count)
 {
-    size_t elements = 0;
-    bucket->count = 0;
-    while (bucket->count < count && bucket->count < MOST_GRADIENTS) {
+    bucket->count = bucket->num_elements = 0;
+    while (bucket->count < count && bucket->count < PH_BUCKET_MOST_GRADIENTS) {
         const size_t more = list[bucket->count].elements;
-        if (bucket->count > 0 && (elements + more) * sizeof(ph_real) > bucket->sharding->bucket_bytes)
+        if (bucket->count > 0 &&
+            (bucket->num_elements + more) * sizeof(ph_real) > bucket->sharding->bucket_bytes)
             break;
         bucket->elements[bucket->count++] = more;
-        elements += more;
+        bucket->num_elements += more;
     }
-    bucket->num_rows = (elements + ROW_ELEMENTS - 1) / ROW_ELEMENTS;
     return bucket->count;
+}
+
+/* A reducer knows all buckets before the first is started. */
+static void open_reducer(
+    struct ph_sharding *sharding, struct ph_builder *builder, const struct ready *list, size_t num_ready)
+{
+    struct ph_gradient_bucket bucket = {.sharding = sharding};
+    size_t *sizes = calloc(num_ready, sizeof *sizes), num_buckets = 0;
+    for (size_t first = 0; sizes != NULL && first < num_ready; num_buckets++) {
+        first += fill(&bucket, list + first, num_ready - first);
+        sizes[num_buckets] = bucket.num_elements;
+    }
+    const ph_status status = sizes != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes)
+                                           : ph_fail(PH_ERROR_MEMORY, "no memory for %zu buckets", num_ready);
+    if (status != PH_OK)
+        ph_builder_fail(builder, status, "%s", ph_error_text());
+    free(sizes);
 }
 
 /* Tables of shards say of which parts (shard_lookups.c); the others are the same on every rank. */
@@ -191,8 +209,10 @@ void ph__reduce_gradients(struct ph_sharding *sharding, struct ph_builder *build
     }
     const size_t num_ready =
         ph_builder_status(builder) == PH_OK ? list_ready(builder, count, gradients, list) : 0;
-    struct bucket bucket = {.sharding = sharding, .channel = FIRST_CHANNEL};
-    for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK; bucket.channel++) {
+    if (num_ready > 0 && sharding->reducer != NULL)
+        open_reducer(sharding, builder, list, num_ready);
+    struct ph_gradient_bucket bucket = {.sharding = sharding};
+    for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK; bucket.index++) {
         const size_t here = fill(&bucket, list + first, num_ready - first);
         reduce_bucket(builder, &bucket, list + first, gradients);
         first += here;

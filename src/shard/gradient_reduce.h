@@ -2,16 +2,12 @@
  *
  * Dense ones are reduced in buckets, in the order in which the backward pass makes them: a bucket starts behind the node that
  * makes its last gradient and is waited for at the end of the entry, so that its sum is made while what stands before is
- * differentiated. Sparse ones, of tables that every rank has, are gathered: the rows of all ranks are merged in the order
+ * differentiated. The communicator makes it, or a reducer in its place (gradient_push.h). Sparse ones, of tables that every rank has, are gathered: the rows of all ranks are merged in the order
  * of the ranks. */
 #ifndef PH_SHARD_GRADIENT_REDUCE_H
 #define PH_SHARD_GRADIENT_REDUCE_H
 
-#include "op/operator.h"
 #include "shard/sharding.h"
-
-extern const struct ph_op ph__op_reduce_gradients_start;
-extern const struct ph_op ph__op_reduce_gradients_wait;
 
 /* parameters and gradients (count); a gradient of 0 stays 0. Tables of which this rank has shards keep theirs. Errors stick
  * to the builder. */

@@ -19,6 +19,7 @@ ph_status ph__sharding_create(
         .dense = options->dense,
         .bucket_bytes = options->bucket_bytes,
         .overlaps = options->overlaps,
+        .reducer = options->reducer,
         .rank = ph_comm_rank(options->comm),
         .world_size = world_size,
         .streams = calloc(world_size, sizeof *sharding->streams),

@@ -18,9 +18,10 @@ struct ph_distribution_options {
     struct ph_comm *comm;       /* borrowed */
     const struct ph_plan *plan; /* borrowed */
     enum ph_wire forward, backward,
-        dense;           /* of vectors, of their gradients, of dense parameters' gradients */
-    size_t bucket_bytes; /* of dense gradients that are reduced as one */
-    bool overlaps;       /* they are reduced while others are made */
+        dense;                        /* of vectors, of their gradients, of dense parameters' gradients */
+    size_t bucket_bytes;              /* of dense gradients that are reduced as one */
+    bool overlaps;                    /* they are reduced while others are made */
+    const struct ph_reducer *reducer; /* borrowed: who reduces them; NULL: comm */
 };
 
 /* The ids of a feature that lie in some rows of its table. */
@@ -74,7 +75,8 @@ struct ph_sharding {
     enum ph_wire forward, backward,
         dense; /* of vectors, of their gradients, of dense parameters' gradients */
     size_t bucket_bytes;
-    bool overlaps; /* dense gradients are reduced while others are made */
+    bool overlaps;                    /* dense gradients are reduced while others are made */
+    const struct ph_reducer *reducer; /* who reduces them; NULL: comm */
     size_t rank, world_size;
     struct ph_arena arena;
 

@@ -64,6 +64,7 @@ static ph_status train(
     struct ph_train_job job = ph_config_job(run->config);
     job.encoder = encoder;
     job.comm = run->comm;
+    job.reducer = run->reducer;
     job.folder = run->folder;
     job.is_resumed = run->is_resumed;
     job.observer = &observer;

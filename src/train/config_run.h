@@ -9,6 +9,7 @@ struct ph__config_run { /* all borrowed */
     struct ph_config *config;
     const char *folder;
     struct ph_comm *comm;                     /* as in struct ph_train_job */
+    const struct ph_reducer *reducer;         /* as in struct ph_train_job */
     bool is_resumed;                          /* goes on in a folder that is not empty */
     const struct ph_train_observer *observer; /* NULL: none. on_start comes before config.yaml is written */
     FILE *profile_file;                       /* the rest as in struct ph_train_job */

@@ -15,10 +15,9 @@ static const struct ph_option options[] = {
         .type = PH_OPTION_CHOICE,
         .offset = PARALLEL(sync),
         .default_text = "allreduce",
-        .choices = "none|allreduce",
+        .choices = "none|allreduce|hub",
         .help = "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order "
-                "of the ranks; none: "
-                "there is one rank.",
+                "of the ranks; hub: parallel.hub does, with the same bits; none: there is one rank.",
         .may_change = true},
     {.key = "transport",
         .type = PH_OPTION_TEXT,
@@ -84,6 +83,28 @@ static const struct ph_option options[] = {
         .offset = PARALLEL(overlap),
         .default_text = "true",
         .help = "Sums over ranks are made while further gradients are computed.",
+        .may_change = true},
+    {.key = "hub",
+        .type = PH_OPTION_TEXT,
+        .offset = PARALLEL(hub),
+        .default_text = "",
+        .help =
+            "Of sync: hub, where phloem hub is ready: host:port, or several that share the work, with commas "
+            "between them. A rank that is alone asks none.",
+        .may_change = true},
+    {.key = "hub_secret",
+        .type = PH_OPTION_PATH,
+        .offset = PARALLEL(hub_secret),
+        .default_text = "",
+        .help = "The hub's secret file. Without it the hub listens on the loopback.",
+        .may_change = true},
+    {.key = "hub_job",
+        .type = PH_OPTION_TEXT,
+        .offset = PARALLEL(hub_job),
+        .default_text = "",
+        .help =
+            "What the hub calls this training, which no other one there may be called. Empty: a name drawn "
+            "by chance.",
         .may_change = true},
 };
 

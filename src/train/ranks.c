@@ -124,9 +124,20 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_t
         .backward = (enum ph_wire)settings->backward,
         .dense = (enum ph_wire)settings->dense,
         .bucket_bytes = (size_t)settings->bucket_bytes,
-        .overlaps = settings->overlap};
+        .overlaps = settings->overlap,
+        .reducer = settings->sync == PH_SYNC_HUB && ranks->world_size > 1 ? job->reducer : NULL};
     PH_TRY(ph__distribution_create(&options, &ranks->learning));
     return ph__distribution_create(&options, &ranks->scoring);
+}
+
+static ph_status check_sync(const struct ph__ranks *ranks, const struct ph_train_job *job)
+{
+    const int sync = job->parallel->sync;
+    if (ranks->world_size > 1 && sync == PH_SYNC_NONE)
+        return ph_fail(PH_ERROR_CONFIG, "parallel.sync is none, but there are %zu ranks", ranks->world_size);
+    if (ranks->world_size > 1 && sync == PH_SYNC_HUB && job->reducer == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "parallel.sync is hub, but this program knows of none");
+    return PH_OK;
 }
 
 /* One rank, and no plan file that it is to carry out. */
@@ -145,6 +156,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     ranks->comm = job->comm;
     ranks->rank = ph_comm_rank(job->comm);
     ranks->world_size = ph_comm_world_size(job->comm);
+    PH_TRY(check_sync(ranks, job));
     ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
     ranks->bytes = calloc(ranks->world_size, sizeof *ranks->bytes);
     if (ranks->moments == NULL || ranks->bytes == NULL)

@@ -19,11 +19,8 @@ static ph_status not_finite(struct ph__trainer *trainer, const char *what, doubl
 
 static ph_status update(struct ph__trainer *trainer)
 {
-    const struct ph_reducer *reducer = trainer->job->reducer;
     struct ph_workspace *workspace = trainer->workspace;
     PH_TRY(ph_workspace_run(workspace, "backward"));
-    if (reducer != NULL)
-        PH_TRY(reducer->reduce(reducer->context, workspace, trainer->summary.steps));
     if (trainer->learning.has_clip) {
         double factor;
         PH_TRY(ph_workspace_run(workspace, "clip"));

@@ -1,4 +1,4 @@
-/* One step: a batch through forward, backward, reducer, clip and update. */
+/* One step: a batch through forward, backward, clip and update. */
 #ifndef PH_TRAIN_STEP_H
 #define PH_TRAIN_STEP_H
 

@@ -1,5 +1,5 @@
 /* The program that learns: entries "forward" (loss), "backward" (gradients), "clip" (their common factor, where
- * wanted) and "update". A job's reducer is called between backward and clip. */
+ * wanted) and "update". */
 #ifndef PH_TRAIN_TRAINING_PROGRAM_H
 #define PH_TRAIN_TRAINING_PROGRAM_H
 

@@ -1,0 +1,191 @@
+#include "cli/hub_reducer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/random_bytes.h"
+#include "base/sizes.h"
+
+enum { SERVICE_CHANNEL = 15 };
+
+#define MOST_CONNECT_MS \
+    10000u /* for a hub that was started with the ranks; less than what others wait for this one */
+#define EXPLAIN_NS 300000000u /* for news of the rank whose end the hub has told of */
+#define FAREWELL_MS 1000u     /* for a hub that may be what has failed */
+
+/* ---- open: ranks meet at the hub -------------------------------------------------------------------------------------- */
+
+static ph_status create_service(struct cli_hub_reducer *reducer)
+{
+    static const struct ph_hub_optimizer none = {.is_none = true};
+    while (reducer->nonce == 0)
+        PH_TRY(ph__random_bytes(&reducer->nonce, sizeof reducer->nonce));
+    if (reducer->name[0] == '\0')
+        snprintf(reducer->name, sizeof reducer->name, "train-%016" PRIx64, reducer->nonce);
+    const struct ph_hub_service service = {.name = reducer->name,
+        .nonce = reducer->nonce,
+        .num_workers = (uint32_t)ph_comm_world_size(reducer->comm),
+        .optimizers = &none,
+        .num_optimizers = 1};
+    return ph_hub_create_service(&reducer->options, &service);
+}
+
+/* What the others need to know to come, too. */
+struct invitation {
+    uint64_t nonce;
+    char name[PH_HUB_MAX_NAME + 1];
+};
+
+static ph_status create_and_invite(struct cli_hub_reducer *reducer)
+{
+    static const struct ph_comm_call call = {SERVICE_CHANNEL, "name of the hub's service"};
+    struct invitation invitation = {0};
+    uint64_t ticket;
+    if (ph_comm_rank(reducer->comm) == 0) {
+        PH_TRY(create_service(reducer));
+        invitation.nonce = reducer->nonce;
+        memcpy(invitation.name, reducer->name, sizeof invitation.name);
+    }
+    PH_TRY(ph__comm_broadcast_start(
+        reducer->comm, &call, ph__comm_world(reducer->comm), 0, &invitation, sizeof invitation, &ticket));
+    PH_TRY(ph__comm_wait(reducer->comm, ticket));
+    reducer->nonce = invitation.nonce;
+    memcpy(reducer->name, invitation.name, sizeof invitation.name);
+    return PH_OK;
+}
+
+static ph_status init_keys(
+    struct cli_hub_reducer *reducer, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype)
+{
+    struct ph_hub_key *keys = calloc(num_buckets, sizeof *keys);
+    if (keys == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys of a hub", num_buckets);
+    for (size_t i = 0; i < num_buckets; i++)
+        keys[i] = (struct ph_hub_key){.num_elements = sizes[i], .dtype = dtype};
+    const ph_status status = ph_hub_init(reducer->client, keys, num_buckets, NULL);
+    free(keys);
+    return status;
+}
+
+/* ph_hub_init waits for all ranks, and none of their ends would tell it: they begin when all of them have come so far. */
+static ph_status open_service(void *context, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype)
+{
+    struct cli_hub_reducer *reducer = context;
+    PH_TRY(create_and_invite(reducer));
+    PH_TRY(ph_hub_connect(&reducer->options, reducer->name, reducer->nonce,
+        (uint32_t)ph_comm_rank(reducer->comm), &reducer->client));
+    PH_TRY(ph__comm_barrier(reducer->comm));
+    return init_keys(reducer, num_buckets, sizes, dtype);
+}
+
+/* ---- each step --------------------------------------------------------------------------------------------------------- */
+
+static void *numbers(void *context, size_t bucket)
+{
+    const struct cli_hub_reducer *reducer = context;
+    return ph_hub_gradient(reducer->client, bucket);
+}
+
+/* A rank's end reaches its peers by the hub and by the communicator, which knows more of it: that is what is told. */
+static ph_status explain(struct cli_hub_reducer *reducer, ph_status status)
+{
+    char text[1024];
+    const uint64_t since_ns = ph__clock_ns();
+    uint64_t now_ns = since_ns;
+    if (status == PH_OK)
+        return PH_OK;
+    snprintf(text, sizeof text, "the hub at %s: %s", reducer->options.address, ph_error_text());
+    ph__patience_reset(&reducer->patience, since_ns);
+    for (; now_ns - since_ns < EXPLAIN_NS; now_ns = ph__clock_ns()) {
+        PH_TRY(ph__comm_progress(reducer->comm));
+        ph__patience_pass(&reducer->patience, now_ns);
+    }
+    return ph_fail(status, "%s", text);
+}
+
+static ph_status start(void *context, size_t bucket)
+{
+    struct cli_hub_reducer *reducer = context;
+    return explain(reducer, ph_hub_pushpull_start(reducer->client, bucket));
+}
+
+static ph_status wait_for_hub(struct cli_hub_reducer *reducer, size_t bucket)
+{
+    bool is_done;
+    ph__patience_reset(&reducer->patience, ph__clock_ns());
+    for (;;) {
+        PH_TRY(explain(reducer, ph_hub_test(reducer->client, bucket, &is_done)));
+        if (is_done)
+            return explain(reducer, ph_hub_wait(reducer->client, bucket));
+        PH_TRY(ph__comm_progress(reducer->comm));
+        ph__patience_pass(&reducer->patience, ph__clock_ns());
+    }
+}
+
+static ph_status wait(void *context, size_t bucket, const void **sums_out)
+{
+    struct cli_hub_reducer *reducer = context;
+    PH_TRY(wait_for_hub(reducer, bucket));
+    *sums_out = ph_hub_parameters(reducer->client, bucket);
+    return PH_OK;
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------------------------------- */
+
+static struct ph_hub_options options_of(const struct ph_parallel_settings *settings)
+{
+    const uint32_t timeout_ms = (uint32_t)ceil(settings->timeout_seconds * 1000);
+    return (struct ph_hub_options){.address = settings->hub,
+        .secret_file = settings->hub_secret,
+        .timeout_ms = timeout_ms,
+        .connect_timeout_ms = (uint32_t)ph__min((timeout_ms + 1) / 2, MOST_CONNECT_MS)};
+}
+
+ph_status cli_hub_reducer_init(
+    struct cli_hub_reducer *reducer, const struct ph_parallel_settings *settings, struct ph_comm *comm)
+{
+    if (settings->hub[0] == '\0')
+        return ph_fail(PH_ERROR_CONFIG, "parallel.sync is hub, and parallel.hub does not say where it is");
+    if (strlen(settings->hub_job) > PH_HUB_MAX_NAME)
+        return ph_fail(PH_ERROR_CONFIG, "parallel.hub_job is longer than %d bytes", PH_HUB_MAX_NAME);
+    *reducer = (struct cli_hub_reducer){.table = {reducer, open_service, numbers, start, wait},
+        .comm = comm,
+        .options = options_of(settings),
+        .patience = {.is_crowded = true}}; /* a hub on this machine wants processors, too */
+    snprintf(reducer->name, sizeof reducer->name, "%s", settings->hub_job);
+    return PH_OK;
+}
+
+/* What was learnt is there: a hub that fails now fails nobody. */
+static void leave(struct cli_hub_reducer *reducer)
+{
+    const bool is_first = ph_comm_rank(reducer->comm) == 0;
+    if (ph_hub_leave(reducer->client) == PH_OK && is_first)
+        (void)ph_hub_destroy_service(&reducer->options, reducer->name, reducer->nonce);
+}
+
+static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
+{
+    char text[1024];
+    struct ph_hub_options options = reducer->options;
+    options.timeout_ms = options.connect_timeout_ms = FAREWELL_MS;
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    ph_hub_client_destroy(reducer->client);
+    reducer->client = NULL;
+    (void)ph_hub_destroy_service(&options, reducer->name, reducer->nonce);
+    ph_fail(status, "%s", text);
+}
+
+void cli_hub_reducer_fini(struct cli_hub_reducer *reducer, ph_status status)
+{
+    if (reducer->nonce != 0 && status != PH_OK)
+        end_for_all(reducer, status);
+    else if (reducer->client != NULL)
+        leave(reducer);
+    ph_hub_client_destroy(reducer->client);
+    *reducer = (struct cli_hub_reducer){0};
+}

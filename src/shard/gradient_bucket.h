@@ -1,0 +1,29 @@
+/* Dense gradients that are summed over ranks as one. */
+#ifndef PH_SHARD_GRADIENT_BUCKET_H
+#define PH_SHARD_GRADIENT_BUCKET_H
+
+#include "op/operator.h"
+#include "shard/sharding.h"
+
+enum { PH_BUCKET_MOST_GRADIENTS = PH_MAX_OPERANDS - 2 };
+
+/* The attributes of the nodes that start its sum and wait for it. */
+struct ph_gradient_bucket {
+    struct ph_sharding *sharding;
+    uint32_t index; /* of the program's buckets, in the order in which they are started */
+    size_t count, num_elements;
+    size_t elements[PH_BUCKET_MOST_GRADIENTS]; /* by gradient */
+};
+
+static inline const struct ph_gradient_bucket *ph__bucket_of(const struct ph_call *call)
+{
+    return call->attributes;
+}
+
+/* Start and wait: of the first num_between outputs of start and, for their types, the gradients, wait makes the sums. */
+struct ph_bucket_ops {
+    const struct ph_op *start, *wait;
+    size_t num_between;
+};
+
+#endif
