@@ -10,52 +10,64 @@
 #include "base/random_bytes.h"
 #include "base/sizes.h"
 
-enum { SERVICE_CHANNEL = 15 };
+enum { MEETING_CHANNEL = 15 };
 
-#define MOST_CONNECT_MS \
-    10000u /* for a hub that was started with the ranks; less than what others wait for this one */
-#define EXPLAIN_NS 300000000u /* for news of the rank whose end the hub has told of */
-#define FAREWELL_MS 1000u     /* for a hub that may be what has failed */
+/* For a hub that was started with the ranks; less than what others wait for this one. */
+#define MOST_CONNECT_MS 10000u
+
+#define EXPLAIN_NS 300000000u    /* for news of the rank whose end the hub has told of */
+#define FAREWELL_MS 1000u        /* for the answer of a hub that may be what has failed, */
+#define FAREWELL_CONNECT_MS 200u /* and for it to listen */
+
+/* ---- failures ---------------------------------------------------------------------------------------------------------- */
+
+/* A rank's end reaches its peers by the hub and by the communicator, which knows more of it: that is what is told. */
+static ph_status explain(struct cli_hub_reducer *reducer, ph_status status)
+{
+    char text[1024];
+    const uint64_t since_ns = ph__clock_ns();
+    uint64_t now_ns = since_ns;
+    if (status == PH_OK)
+        return PH_OK;
+    snprintf(text, sizeof text, "the hub at %s: %s", reducer->options.address, ph_error_text());
+    ph__patience_reset(&reducer->patience, since_ns);
+    for (; now_ns - since_ns < EXPLAIN_NS; now_ns = ph__clock_ns()) {
+        PH_TRY(ph__comm_progress(reducer->comm));
+        ph__patience_pass(&reducer->patience, now_ns);
+    }
+    return ph_fail(status, "%s", text);
+}
 
 /* ---- open: ranks meet at the hub -------------------------------------------------------------------------------------- */
 
 static ph_status create_service(struct cli_hub_reducer *reducer)
 {
     static const struct ph_hub_optimizer none = {.is_none = true};
-    while (reducer->nonce == 0)
-        PH_TRY(ph__random_bytes(&reducer->nonce, sizeof reducer->nonce));
-    if (reducer->name[0] == '\0')
-        snprintf(reducer->name, sizeof reducer->name, "train-%016" PRIx64, reducer->nonce);
-    const struct ph_hub_service service = {.name = reducer->name,
-        .nonce = reducer->nonce,
+    struct cli_hub_meeting *meeting = &reducer->meeting;
+    uint64_t nonce = 0;
+    while (nonce == 0)
+        PH_TRY(ph__random_bytes(&nonce, sizeof nonce));
+    if (meeting->name[0] == '\0')
+        snprintf(meeting->name, sizeof meeting->name, "train-%016" PRIx64, nonce);
+    const struct ph_hub_service service = {.name = meeting->name,
+        .nonce = nonce,
         .num_workers = (uint32_t)ph_comm_world_size(reducer->comm),
         .optimizers = &none,
         .num_optimizers = 1};
-    return ph_hub_create_service(&reducer->options, &service);
+    PH_TRY(explain(reducer, ph_hub_create_service(&reducer->options, &service)));
+    meeting->nonce = nonce;
+    return PH_OK;
 }
-
-/* What the others need to know to come, too. */
-struct invitation {
-    uint64_t nonce;
-    char name[PH_HUB_MAX_NAME + 1];
-};
 
 static ph_status create_and_invite(struct cli_hub_reducer *reducer)
 {
-    static const struct ph_comm_call call = {SERVICE_CHANNEL, "name of the hub's service"};
-    struct invitation invitation = {0};
+    static const struct ph_comm_call call = {MEETING_CHANNEL, "name of the hub's service"};
     uint64_t ticket;
-    if (ph_comm_rank(reducer->comm) == 0) {
+    if (ph_comm_rank(reducer->comm) == 0)
         PH_TRY(create_service(reducer));
-        invitation.nonce = reducer->nonce;
-        memcpy(invitation.name, reducer->name, sizeof invitation.name);
-    }
-    PH_TRY(ph__comm_broadcast_start(
-        reducer->comm, &call, ph__comm_world(reducer->comm), 0, &invitation, sizeof invitation, &ticket));
-    PH_TRY(ph__comm_wait(reducer->comm, ticket));
-    reducer->nonce = invitation.nonce;
-    memcpy(reducer->name, invitation.name, sizeof invitation.name);
-    return PH_OK;
+    PH_TRY(ph__comm_broadcast_start(reducer->comm, &call, ph__comm_world(reducer->comm), 0, &reducer->meeting,
+        sizeof reducer->meeting, &ticket));
+    return ph__comm_wait(reducer->comm, ticket);
 }
 
 static ph_status init_keys(
@@ -75,11 +87,13 @@ static ph_status init_keys(
 static ph_status open_service(void *context, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype)
 {
     struct cli_hub_reducer *reducer = context;
+    const uint32_t rank = (uint32_t)ph_comm_rank(reducer->comm);
+    const struct cli_hub_meeting *meeting = &reducer->meeting;
     PH_TRY(create_and_invite(reducer));
-    PH_TRY(ph_hub_connect(&reducer->options, reducer->name, reducer->nonce,
-        (uint32_t)ph_comm_rank(reducer->comm), &reducer->client));
+    PH_TRY(explain(
+        reducer, ph_hub_connect(&reducer->options, meeting->name, meeting->nonce, rank, &reducer->client)));
     PH_TRY(ph__comm_barrier(reducer->comm));
-    return init_keys(reducer, num_buckets, sizes, dtype);
+    return explain(reducer, init_keys(reducer, num_buckets, sizes, dtype));
 }
 
 /* ---- each step --------------------------------------------------------------------------------------------------------- */
@@ -88,23 +102,6 @@ static void *numbers(void *context, size_t bucket)
 {
     const struct cli_hub_reducer *reducer = context;
     return ph_hub_gradient(reducer->client, bucket);
-}
-
-/* A rank's end reaches its peers by the hub and by the communicator, which knows more of it: that is what is told. */
-static ph_status explain(struct cli_hub_reducer *reducer, ph_status status)
-{
-    char text[1024];
-    const uint64_t since_ns = ph__clock_ns();
-    uint64_t now_ns = since_ns;
-    if (status == PH_OK)
-        return PH_OK;
-    snprintf(text, sizeof text, "the hub at %s: %s", reducer->options.address, ph_error_text());
-    ph__patience_reset(&reducer->patience, since_ns);
-    for (; now_ns - since_ns < EXPLAIN_NS; now_ns = ph__clock_ns()) {
-        PH_TRY(ph__comm_progress(reducer->comm));
-        ph__patience_pass(&reducer->patience, now_ns);
-    }
-    return ph_fail(status, "%s", text);
 }
 
 static ph_status start(void *context, size_t bucket)
@@ -156,7 +153,7 @@ ph_status cli_hub_reducer_init(
         .comm = comm,
         .options = options_of(settings),
         .patience = {.is_crowded = true}}; /* a hub on this machine wants processors, too */
-    snprintf(reducer->name, sizeof reducer->name, "%s", settings->hub_job);
+    snprintf(reducer->meeting.name, sizeof reducer->meeting.name, "%s", settings->hub_job);
     return PH_OK;
 }
 
@@ -165,24 +162,25 @@ static void leave(struct cli_hub_reducer *reducer)
 {
     const bool is_first = ph_comm_rank(reducer->comm) == 0;
     if (ph_hub_leave(reducer->client) == PH_OK && is_first)
-        (void)ph_hub_destroy_service(&reducer->options, reducer->name, reducer->nonce);
+        (void)ph_hub_destroy_service(&reducer->options, reducer->meeting.name, reducer->meeting.nonce);
 }
 
 static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
 {
     char text[1024];
     struct ph_hub_options options = reducer->options;
-    options.timeout_ms = options.connect_timeout_ms = FAREWELL_MS;
+    options.timeout_ms = FAREWELL_MS;
+    options.connect_timeout_ms = FAREWELL_CONNECT_MS;
     snprintf(text, sizeof text, "%s", ph_error_text());
     ph_hub_client_destroy(reducer->client);
     reducer->client = NULL;
-    (void)ph_hub_destroy_service(&options, reducer->name, reducer->nonce);
+    (void)ph_hub_destroy_service(&options, reducer->meeting.name, reducer->meeting.nonce);
     ph_fail(status, "%s", text);
 }
 
 void cli_hub_reducer_fini(struct cli_hub_reducer *reducer, ph_status status)
 {
-    if (reducer->nonce != 0 && status != PH_OK)
+    if (reducer->meeting.nonce != 0 && status != PH_OK)
         end_for_all(reducer, status);
     else if (reducer->client != NULL)
         leave(reducer);

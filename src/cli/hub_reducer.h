@@ -12,13 +12,18 @@
 #include "phloem/hub.h"
 #include "phloem/train.h"
 
+/* What all ranks need to know to meet there. */
+struct cli_hub_meeting {
+    uint64_t nonce;                 /* 0: there is no service yet */
+    char name[PH_HUB_MAX_NAME + 1]; /* "": drawn when it is created */
+};
+
 struct cli_hub_reducer {
     struct ph_reducer table; /* for the job; its context is this struct, which stays where it is */
     struct ph_comm *comm;
     struct ph_hub_options options;
-    char name[PH_HUB_MAX_NAME + 1]; /* of the service; "": drawn when it is created */
-    uint64_t nonce;                 /* 0: there is no service yet */
-    struct ph_hub_client *client;   /* NULL: not connected */
+    struct cli_hub_meeting meeting;
+    struct ph_hub_client *client; /* NULL: not connected */
     struct ph_patience patience;
 };
 

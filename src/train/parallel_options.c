@@ -68,8 +68,8 @@ static const struct ph_option options[] = {
         .offset = PARALLEL(dense),
         .default_text = "fp32",
         .choices = "fp32|fp16|bf16|int8",
-        .help =
-            "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them."},
+        .help = "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them; "
+                "not to a hub."},
     {.key = "bucket_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = PARALLEL(bucket_bytes),
