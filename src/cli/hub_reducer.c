@@ -15,7 +15,7 @@ enum { MEETING_CHANNEL = 15 };
 /* For a hub that was started with the ranks; less than what others wait for this one. */
 #define MOST_CONNECT_MS 10000u
 
-#define EXPLAIN_NS 300000000u    /* for news of the rank whose end the hub has told of */
+#define EXPLAIN_NS 200000000u    /* for news of the rank whose end the hub has told of */
 #define FAREWELL_MS 1000u        /* for the answer of a hub that may be what has failed, */
 #define FAREWELL_CONNECT_MS 200u /* and for it to listen */
 

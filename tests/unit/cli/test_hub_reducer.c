@@ -78,14 +78,6 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
         ph_update(builder, parameters[i], gradients[i], &optimizer, rate, step, 0);
 }
 
-static ph_status take_step(struct rank_model *model, size_t step, size_t rank, size_t world_size)
-{
-    static const char *const entries[] = {"forward", "backward", "update", NULL};
-    struct samples samples;
-    make_samples(&samples, step, BATCH * rank / world_size, BATCH * (rank + 1) / world_size);
-    return rank_model_run(model, &samples.batch, step, entries);
-}
-
 static ph_status copy_parameters(const struct rank_model *model, ph_real numbers_out[NUM_NUMBERS])
 {
     struct ph__tensor_list list = {0};
@@ -107,13 +99,13 @@ static ph_status copy_parameters(const struct rank_model *model, ph_real numbers
 struct trial {
     const struct ph_parallel_settings *settings;
     enum ph_hub_transport transport;
-    struct hub_thread *ending_hub; /* that the first rank ends behind its second step; NULL: none */
-    size_t failing_rank;           /* behind its second step; SIZE_MAX: none */
+    struct hub_thread *ending_hub; /* that the first rank ends in its second step; NULL: none */
+    size_t failing_rank;           /* in its second step; SIZE_MAX: none */
     ph_real numbers[THREAD_RANKS_MOST][NUM_NUMBERS]; /* what the ranks have learnt */
 };
 
-/* Where all that follows is to see the same. */
-static ph_status follow_step(const struct trial *trial, size_t rank, size_t step)
+/* What happens in the second step, while others are about to wait for the hub. */
+static ph_status follow_forward(const struct trial *trial, size_t rank, size_t step)
 {
     if (step != 1)
         return PH_OK;
@@ -122,6 +114,18 @@ static ph_status follow_step(const struct trial *trial, size_t rank, size_t step
     if (rank == 0 && trial->ending_hub != NULL)
         ph_hub_server_stop(trial->ending_hub->server);
     return PH_OK;
+}
+
+static ph_status take_step(
+    const struct trial *trial, struct rank_model *model, size_t step, size_t rank, size_t world_size)
+{
+    static const char *const forward[] = {"forward", NULL};
+    struct samples samples;
+    make_samples(&samples, step, BATCH * rank / world_size, BATCH * (rank + 1) / world_size);
+    PH_TRY(rank_model_run(model, &samples.batch, step, forward));
+    PH_TRY(follow_forward(trial, rank, step));
+    PH_TRY(ph_workspace_run(model->workspace, "backward"));
+    return ph_workspace_run(model->workspace, "update");
 }
 
 static ph_status learn(struct trial *trial, struct ph_comm *comm, const struct ph_distribution *distribution)
@@ -133,11 +137,8 @@ static ph_status learn(struct trial *trial, struct ph_comm *comm, const struct p
         status = ph_workspace_set_scalar(model.workspace, "learning_rate", .5);
     if (status == PH_OK)
         status = ph_workspace_set_scalar(model.workspace, "step", 1);
-    for (size_t step = 0; status == PH_OK && step < NUM_STEPS; step++) {
-        status = take_step(&model, step, rank, world_size);
-        if (status == PH_OK)
-            status = follow_step(trial, rank, step);
-    }
+    for (size_t step = 0; status == PH_OK && step < NUM_STEPS; step++)
+        status = take_step(trial, &model, step, rank, world_size);
     if (status == PH_OK)
         status = copy_parameters(&model, trial->numbers[rank]);
     rank_model_fini(&model);
@@ -254,6 +255,48 @@ static void several_hubs_share_the_buckets(void **state)
     learn_alike(settings_for(addresses), PH_HUB_AUTO, 3);
     hub_thread_end(&second);
     hub_thread_end(&first);
+}
+
+/* ---- others in need ----------------------------------------------------------------------------------------------------- */
+
+/* The first rank waits for the hub, and the others push only when they have a sum of all ranks, of which it makes a part. */
+static ph_status wait_for_each_other(struct ph_comm *comm, const struct ph_reducer *reducer)
+{
+    static const struct ph_comm_call call = {100, "a sum"};
+    const size_t one = 1;
+    const void *sums;
+    ph_real data[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    uint64_t ticket;
+    PH_TRY(reducer->open(reducer->context, 1, &one, PH_F32));
+    PH_TRY(ph__comm_all_reduce_start(comm, &call, ph__comm_world(comm), PH_WIRE_FP32, 1, 8, data, &ticket));
+    if (ph_comm_rank(comm) > 0)
+        PH_TRY(ph__comm_wait(comm, ticket));
+    *(float *)reducer->numbers(reducer->context, 0) = 1;
+    PH_TRY(reducer->start(reducer->context, 0));
+    PH_TRY(reducer->wait(reducer->context, 0, &sums));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    RANK_CHECK(data[0] == 3 && data[7] == 3 && *(const float *)sums == 3);
+    return PH_OK;
+}
+
+static ph_status run_waiting_rank(struct ph_comm *comm, void *context)
+{
+    struct cli_hub_reducer hub;
+    PH_TRY(cli_hub_reducer_init(&hub, context, comm));
+    const ph_status status = wait_for_each_other(comm, &hub.table);
+    cli_hub_reducer_fini(&hub, status);
+    return status;
+}
+
+static void rank_that_waits_for_the_hub_serves_others(void **state)
+{
+    (void)state;
+    struct hub_thread hub;
+    hub_thread_begin(&hub, (struct ph_hub_server_options){0});
+    struct ph_parallel_settings settings = settings_for(hub.address);
+    const struct thread_ranks ranks = {.world_size = 3};
+    thread_ranks_run(&ranks, run_waiting_rank, &settings, NULL);
+    hub_thread_end(&hub);
 }
 
 /* ---- failures ----------------------------------------------------------------------------------------------------------- */
@@ -374,6 +417,7 @@ int main(void)
         cmocka_unit_test(buckets_and_overlap_change_no_bit),
         cmocka_unit_test(halved_gradients_learn_the_same_over_tcp_and_shared_memory),
         cmocka_unit_test(several_hubs_share_the_buckets),
+        cmocka_unit_test(rank_that_waits_for_the_hub_serves_others),
         cmocka_unit_test(failure_of_a_rank_reaches_those_who_wait_for_the_hub),
         cmocka_unit_test(end_of_the_hub_ends_all_ranks),
         cmocka_unit_test(service_is_gone_when_all_is_learnt),
