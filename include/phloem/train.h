@@ -92,8 +92,8 @@ struct ph_parallel_settings {
     int64_t bucket_bytes;
     bool overlap;
     const char *hub; /* PH_SYNC_HUB: addresses, as ph_hub_options of phloem/hub.h takes them; "": none */
-    const char *hub_secret; /* a file; NULL: none */
-    const char *hub_job;    /* "": a name that no other job has */
+    const char *hub_secret_file; /* a file; NULL: none */
+    const char *hub_job;         /* "": a name that no other job has */
 };
 
 /* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */

@@ -137,7 +137,7 @@ static struct ph_hub_options options_of(const struct ph_parallel_settings *setti
 {
     const uint32_t timeout_ms = (uint32_t)ceil(settings->timeout_seconds * 1000);
     return (struct ph_hub_options){.address = settings->hub,
-        .secret_file = settings->hub_secret,
+        .secret_file = settings->hub_secret_file,
         .timeout_ms = timeout_ms,
         .connect_timeout_ms = (uint32_t)ph__min((timeout_ms + 1) / 2, MOST_CONNECT_MS)};
 }

@@ -92,9 +92,9 @@ static const struct ph_option options[] = {
             "Of sync: hub, where phloem hub is ready: host:port, or several that share the work, with commas "
             "between them. A rank that is alone asks none.",
         .may_change = true},
-    {.key = "hub_secret",
+    {.key = "hub_secret_file",
         .type = PH_OPTION_PATH,
-        .offset = PARALLEL(hub_secret),
+        .offset = PARALLEL(hub_secret_file),
         .default_text = "",
         .help = "The hub's secret file. Without it the hub listens on the loopback.",
         .may_change = true},
