@@ -10,7 +10,7 @@
 #include "base/random_bytes.h"
 #include "base/sizes.h"
 
-enum { MEETING_CHANNEL = 15 };
+enum { MEETING_CHANNEL = 7 };
 
 /* For a hub that was started with the ranks; less than what others wait for this one. */
 #define MOST_CONNECT_MS 10000u
