@@ -54,9 +54,10 @@ struct ph_optimizer_settings {
 /* The keys under "train". */
 struct ph_train_settings {
     int64_t epochs, batch_size;
-    int64_t max_steps; /* 0: no limit */
-    int precision;     /* enum ph_precision */
-    int row_format;    /* enum ph_row_format of all tables: one that is learnt */
+    int64_t accumulation_steps; /* micro-batches that a step's batch is cut into, at most batch_size; 0: 1 */
+    int64_t max_steps;          /* 0: no limit */
+    int precision;              /* enum ph_precision */
+    int row_format;             /* enum ph_row_format of all tables: one that is learnt */
     bool deterministic;
     int64_t evaluate_steps; /* also evaluate every so many steps; 0: after epochs only */
     int selection;          /* enum ph_selection */

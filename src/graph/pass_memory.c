@@ -93,7 +93,7 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
     const struct ph_graph *graph = &planner->program->graph;
     const struct ph_node *node = &graph->nodes[index];
     struct ph_call call = call_at_capacity(planner, node);
-    bool is_kept = (node->op->traits & PH_OP_ONCE_PER_VERSION) != 0;
+    bool is_kept = (node->op->traits & (PH_OP_ONCE_PER_VERSION | PH_OP_KEEPS_OUTPUTS)) != 0;
     for (uint32_t k = 0; k < node->num_outputs; k++) {
         ph_value value = node->outputs[k];
         if (!is_planned(&graph->values[value]))

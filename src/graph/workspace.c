@@ -60,7 +60,32 @@ static void derive_capacities(const struct ph_graph *graph, uint64_t capacities[
     }
 }
 
-/* The workspace now has this plan and memory, and what it held is gone. */
+static void carry_value(
+    const struct ph_workspace *workspace, ph_value value, const struct ph_memory_plan *plan, char *memory)
+{
+    const struct ph_operand *operand = &workspace->values[value];
+    const struct ph_type *type = operand->type;
+    struct ph_shape shape;
+    ph__type_shape(type, workspace->extents, &shape);
+    const size_t elements = type->kind == PH_JAGGED ? shape.dims[1] : ph_shape_elements(&shape);
+    memcpy(memory + plan->data_offset[value], operand->data, elements * ph_dtype_size(type->dtype));
+    if (operand->index != NULL)
+        memcpy(memory + plan->index_offset[value], operand->index,
+            ph__type_index_elements(type, &shape) * sizeof *operand->index);
+}
+
+/* What stays from run to run comes along into the memory that is about to be adopted. */
+static void carry_kept(const struct ph_workspace *workspace, const struct ph_memory_plan *plan, char *memory)
+{
+    const struct ph_graph *graph = graph_of(workspace);
+    for (size_t i = 0; i < graph->num_nodes && workspace->memory != NULL; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        for (uint32_t k = 0; k < node->num_outputs && (node->op->traits & PH_OP_KEEPS_OUTPUTS) != 0; k++)
+            carry_value(workspace, node->outputs[k], plan, memory);
+    }
+}
+
+/* The workspace now has this plan and memory, and what it held is gone, but for what stays. */
 static void adopt(struct ph_workspace *workspace, const struct ph_memory_plan *plan, void *memory)
 {
     const struct ph_graph *graph = graph_of(workspace);
@@ -95,6 +120,7 @@ static ph_status plan_workspace(
         return status;
     }
     memcpy(workspace->capacities, capacities, sizeof capacities);
+    carry_kept(workspace, &plan, memory);
     adopt(workspace, &plan, memory);
     return PH_OK;
 }

@@ -188,3 +188,20 @@ ph_value ph_bce_with_logits(
     ph__emit(builder, &ph__op_bce_with_logits, NULL, NULL, 0, NUM_OPERANDS, inputs, 2, outputs);
     return outputs[0];
 }
+
+bool ph__losses_weigh_alike(const struct ph_builder *builder)
+{
+    const struct ph_node *first = NULL;
+    for (size_t i = 0; i < builder->graph.num_nodes; i++) {
+        const struct ph_node *node = &builder->graph.nodes[i];
+        if (node->op != &ph__op_bce_with_logits)
+            continue;
+        first = first == NULL ? node : first;
+        const struct ph_type labels = ph_value_type(builder, node->inputs[LABELS]);
+        const struct ph_type first_labels = ph_value_type(builder, first->inputs[LABELS]);
+        if (node->inputs[MASK] != first->inputs[MASK] || node->inputs[WEIGHTS] != first->inputs[WEIGHTS] ||
+            !ph__type_equal(&labels, &first_labels))
+            return false;
+    }
+    return true;
+}

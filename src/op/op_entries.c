@@ -183,3 +183,9 @@ void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_
     *rows_out = outputs[0];
     *coefficients_out = outputs[1];
 }
+
+struct ph_lookup_entries ph__lookup_entries(const struct ph_node *node)
+{
+    const struct entries_attributes *attributes = node->attributes;
+    return (struct ph_lookup_entries){node->inputs[SLOTS], node->inputs[WEIGHTS], attributes->shape};
+}

@@ -25,6 +25,15 @@ enum ph_lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
 /* Of each merged position: its row of the lookup's gradient, and its coefficient (0: all are one). weights may be 0. */
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
     enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out);
+/* What the entries of a node that ph__entries has added are of. */
+struct ph_lookup_entries {
+    ph_value slots, weights;
+    enum ph_lookup_shape shape;
+};
+struct ph_lookup_entries ph__lookup_entries(const struct ph_node *node);
+/* As ph__merge, of slots that were kept, one bag, of those that `slots` has. */
+void ph__merge_kept(
+    struct ph_builder *builder, ph_value kept, ph_value slots, ph_value *unique_out, ph_value *order_out);
 
 /* Workers that handle every task in the same part of a scratch of N positions find it in a cache. So many positions each
  * part has; 0 where the largest task needs more: then each task has the part where its positions are. */

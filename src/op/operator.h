@@ -78,6 +78,8 @@ ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
 void ph__weight_gradients(struct ph_gradient *gradient, size_t weight, size_t bias,
     const struct ph_op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
     const ph_value *inputs);
+/* Whether all losses that ph_bce_with_logits has added are means over the same labels, weighed alike. */
+bool ph__losses_weigh_alike(const struct ph_builder *builder);
 /* Gradient behind an activation whose output was y: dy where the activation is the identity. */
 ph_value ph__activation_backward(
     struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y);

@@ -10,6 +10,7 @@ enum { FIRST_CHANNEL = 6144, COUNTS = 0, SLOTS, ROWS, NUM_CHANNELS };
 struct gather_attributes {
     struct ph_sharding *sharding;
     uint32_t channel;
+    size_t times_ids; /* all ranks have so many times the ids of the batch that is bound, at most */
 };
 
 static ph_status gather_infer(struct ph_infer *infer)
@@ -17,8 +18,10 @@ static ph_status gather_infer(struct ph_infer *infer)
     const struct ph_type *rows = &infer->inputs[0];
     if (rows->kind != PH_SPARSE_ROWS)
         return ph__infer_fail(infer, "sparse rows");
+    const struct gather_attributes *attributes = infer->attributes;
     const size_t limit = infer->builder->graph.symbols[rows->dims[0].symbol].limit;
-    const uint32_t symbol = ph__builder_symbol(infer->builder, "gathered", PH_SYMBOL_GLOBAL_IDS, 1, limit);
+    const uint32_t symbol =
+        ph__builder_symbol(infer->builder, "gathered", PH_SYMBOL_GLOBAL_IDS, attributes->times_ids, limit);
     infer->outputs[0] = *rows;
     infer->outputs[0].dims[0] = ph__dim_of(1, symbol);
     return ph_builder_status(infer->builder);
@@ -45,15 +48,16 @@ static size_t ranks_bytes(size_t world_size)
     return ph__size_align(world_size * (2 * sizeof(uint64_t) + 2 * sizeof(size_t)));
 }
 
-/* No rank has more rows than ids. */
+/* No rank has more rows than ids, of all batches that its gradient is of. */
 static size_t gather_scratch_bytes(const struct ph_call *call)
 {
     const struct gather_attributes *attributes = call->attributes;
-    const size_t most = (size_t)call->extents[PH_SYMBOL_GLOBAL_IDS];
+    const size_t most = (size_t)call->extents[PH_SYMBOL_GLOBAL_IDS] * attributes->times_ids;
     return ranks_bytes(attributes->sharding->world_size) + ph__size_align(most * sizeof(uint32_t)) +
            most * call->outputs[0].shape.dims[1] * sizeof(ph_real);
 }
 
+/* But for the rows, which stand behind as many slots as come. */
 static struct gathered lay_out(const struct ph_call *call, size_t world_size)
 {
     struct gathered gathered = {.counts = call->scratch};
@@ -61,8 +65,6 @@ static struct gathered lay_out(const struct ph_call *call, size_t world_size)
     gathered.next = (size_t *)(gathered.bytes + world_size);
     gathered.ends = gathered.next + world_size;
     gathered.slots = (void *)((char *)call->scratch + ranks_bytes(world_size));
-    gathered.rows = (void *)((char *)gathered.slots +
-                             ph__size_align((size_t)call->extents[PH_SYMBOL_GLOBAL_IDS] * sizeof(uint32_t)));
     return gathered;
 }
 
@@ -89,6 +91,7 @@ static ph_status gather_counts(
         end += (size_t)gathered->counts[rank];
         gathered->ends[rank] = end;
     }
+    gathered->rows = (void *)((char *)gathered->slots + ph__size_align(end * sizeof(uint32_t)));
     return PH_OK;
 }
 
@@ -158,9 +161,20 @@ const struct ph_op ph__op_gather_rows = {
     .run = gather_run,
 };
 
+/* Of a gradient of several micro-batches, as many times as there are of them. */
+static size_t times_ids(const struct ph_graph *graph, ph_value rows)
+{
+    uint32_t symbol = graph->values[rows].type.dims[0].symbol;
+    size_t times = 1;
+    for (; symbol >= PH_NUM_BATCH_SYMBOLS; symbol = graph->symbols[symbol].bound)
+        times *= graph->symbols[symbol].factor;
+    return times;
+}
+
 ph_value ph__gather_rows(
     struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows, size_t index)
 {
-    const struct gather_attributes attributes = {sharding, (uint32_t)(FIRST_CHANNEL + NUM_CHANNELS * index)};
+    const struct gather_attributes attributes = {sharding, (uint32_t)(FIRST_CHANNEL + NUM_CHANNELS * index),
+        ph_builder_status(builder) == PH_OK ? times_ids(&builder->graph, rows) : 1};
     return ph__emit1(builder, &ph__op_gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);
 }

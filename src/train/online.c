@@ -27,16 +27,27 @@ static ph_status report_window(struct ph__trainer *trainer)
     return ph__report_window(&trainer->report, trainer->epoch, trainer->summary.steps, &window);
 }
 
-ph_status ph__trainer_score_ahead(struct ph__trainer *trainer, const struct ph_batch *batch)
+static ph_status score(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
     const ph_real *logits; /* (B,T) */
-    if (!trainer->job->train->progressive)
-        return PH_OK;
     PH_TRY(ph_scorer_score(trainer->scorer, batch, &logits));
     for (size_t next = 0; next < batch->num_samples;) {
         next = ph__progressive_add(&trainer->progressive, batch, logits, next);
         if (ph__progressive_is_full(&trainer->progressive))
             PH_TRY(report_window(trainer));
+    }
+    return PH_OK;
+}
+
+ph_status ph__trainer_score_ahead(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    const size_t world_size = trainer->ranks.world_size;
+    const size_t count = ph__micro_batch_count(batch, world_size, trainer->learning.num_micro_batches);
+    if (!trainer->job->train->progressive)
+        return PH_OK;
+    for (size_t i = 0; i < count; i++) {
+        PH_TRY(ph__micro_batch_cut(&trainer->micro_batch, batch, world_size, i, count));
+        PH_TRY(score(trainer, &trainer->micro_batch.batch));
     }
     return PH_OK;
 }

@@ -12,7 +12,7 @@
 #include "train/link_speed.h"
 #include "train/table_facts.h"
 
-enum { MOMENT_CHANNEL = 8, MACHINE_CHANNEL };
+enum { MOMENT_CHANNEL = 8, MACHINE_CHANNEL, NUMBERS_CHANNEL = 15 };
 
 /* ---- the plan ------------------------------------------------------------------------------------------------------ */
 
@@ -158,8 +158,9 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     ranks->world_size = ph_comm_world_size(job->comm);
     PH_TRY(check_sync(ranks, job));
     ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
+    ranks->numbers = calloc(ranks->world_size, sizeof *ranks->numbers);
     ranks->bytes = calloc(ranks->world_size, sizeof *ranks->bytes);
-    if (ranks->moments == NULL || ranks->bytes == NULL)
+    if (ranks->moments == NULL || ranks->numbers == NULL || ranks->bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", ranks->world_size);
     ph_status status = ph__table_list_of_job(job, &list);
     if (status == PH_OK)
@@ -175,6 +176,7 @@ void ph__ranks_fini(struct ph__ranks *ranks)
     ph__distribution_destroy(ranks->scoring);
     ph__plan_fini(&ranks->plan);
     free(ranks->moments);
+    free(ranks->numbers);
     free(ranks->bytes);
     *ranks = (struct ph__ranks){0};
 }
@@ -219,5 +221,24 @@ ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *mome
     moment->is_due = ranks->moments[0].is_due;
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         moment->is_stopped = moment->is_stopped || ranks->moments[rank].is_stopped;
+    return PH_OK;
+}
+
+ph_status ph__ranks_sum(struct ph__ranks *ranks, double own, double *sum_out)
+{
+    static const struct ph_comm_call call = {NUMBERS_CHANNEL, "weights of the ranks' samples"};
+    uint64_t ticket;
+    double sum = own;
+    if (ranks->comm != NULL) {
+        for (size_t rank = 0; rank < ranks->world_size; rank++)
+            ranks->bytes[rank] = sizeof own;
+        PH_TRY(ph__comm_all_gather_start(
+            ranks->comm, &call, ph__comm_world(ranks->comm), &own, ranks->bytes, ranks->numbers, &ticket));
+        PH_TRY(ph__comm_wait(ranks->comm, ticket));
+        sum = 0;
+        for (size_t rank = 0; rank < ranks->world_size; rank++)
+            sum += ranks->numbers[rank];
+    }
+    *sum_out = sum;
     return PH_OK;
 }

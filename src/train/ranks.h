@@ -14,6 +14,7 @@ struct ph__ranks {
     struct ph_plan plan;
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
+    double *numbers;                            /* (world_size) of all ranks, while they are summed */
     uint64_t *bytes;                            /* (world_size) */
 };
 
@@ -33,6 +34,9 @@ bool ph__ranks_is_first(const struct ph__ranks *ranks);
 /* Ends one of the job's ranks' failure for all: PH_OK when all give PH_OK. Else each that does not has recorded why and tells
  * the others, and all return what was told first. */
 ph_status ph__ranks_all(struct ph__ranks *ranks, ph_status status);
+
+/* The sum of what all ranks give, in their order; alone, what is given. */
+ph_status ph__ranks_sum(struct ph__ranks *ranks, double own, double *sum_out);
 
 /* What happens next: signals reach ranks at different times, and clocks differ. */
 struct ph__ranks_moment {

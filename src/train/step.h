@@ -1,4 +1,4 @@
-/* One step: a batch through forward, backward, clip and update. */
+/* One step: a batch through forward, backward, clip and update, the first two by micro-batches. */
 #ifndef PH_TRAIN_STEP_H
 #define PH_TRAIN_STEP_H
 

@@ -25,6 +25,16 @@ static const struct ph_option train_options[] = {
         .min = 1,
         .max = 16777216,
         .help = "Samples a step."},
+    {.key = "accumulation_steps",
+        .type = PH_OPTION_INTEGER,
+        .offset = TRAIN(accumulation_steps),
+        .default_text = "1",
+        .min = 1,
+        .max = 16777216,
+        .help = "Micro-batches that the samples of a step are cut into, batch_size at most: they are run one "
+                "after the other, their gradients are added up, and weights change once. A step learns what "
+                "it learns without, but for rounding, and takes less memory. Batch norm alone has the "
+                "statistics of a micro-batch."},
     {.key = "max_steps",
         .type = PH_OPTION_INTEGER,
         .offset = TRAIN(max_steps),

@@ -8,6 +8,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/sizes.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"
 #include "store/store.h"
@@ -79,6 +80,15 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
     return status;
 }
 
+/* Of the largest micro-batch. */
+static struct batch_size micro_size(const struct ph__trainer *trainer, struct batch_size whole)
+{
+    const size_t num_samples = ph__micro_batch_most_samples(
+        whole.num_samples, trainer->ranks.world_size, ph__num_micro_batches(trainer->job->train));
+    const double share = (double)num_samples / (double)ph__max(1, whole.num_samples);
+    return (struct batch_size){num_samples, (size_t)ceil((double)whole.num_ids * share)};
+}
+
 static ph_status create_learner(struct ph__trainer *trainer, struct batch_size size, uint64_t available_bytes)
 {
     const struct ph_train_job *job = trainer->job;
@@ -102,6 +112,13 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
     return PH_OK;
 }
 
+/* Samples of a global batch that is scored: as many as are learnt from at once. */
+static size_t scored_together(const struct ph_train_settings *train)
+{
+    const size_t num_parts = ph__num_micro_batches(train);
+    return ((size_t)train->batch_size + num_parts - 1) / num_parts;
+}
+
 static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size size)
 {
     const struct ph_train_job *job = trainer->job;
@@ -114,7 +131,7 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
         .store = trainer->store,
         .state = trainer->state,
         .backend = trainer->backend,
-        .batch_size = trainer->ranks.comm != NULL ? (size_t)job->train->batch_size : size.num_samples,
+        .batch_size = trainer->ranks.comm != NULL ? scored_together(job->train) : size.num_samples,
         .num_ids = size.num_ids,
         .num_prefetched = job->num_prefetched,
         .max_bad_rows = job->max_bad_rows,
@@ -134,6 +151,12 @@ static ph_status check_settings(const struct ph_train_job *job)
         return ph_fail(PH_ERROR_CONFIG,
             "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
             (long long)train->epochs, (long long)train->batch_size);
+    if (train->accumulation_steps < 0 || train->accumulation_steps > train->batch_size)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.accumulation_steps is %lld: a batch of %lld samples (train.batch_size) is cut into 1 to "
+            "%lld "
+            "micro-batches",
+            (long long)train->accumulation_steps, (long long)train->batch_size, (long long)train->batch_size);
     if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
             (long long)train->epochs, ph__pipe_name(job->train_path));
@@ -209,6 +232,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
     struct batch_size size;
     PH_TRY(estimate_batch(trainer, &size));
+    size = micro_size(trainer, size);
     PH_TRY(create_learner(trainer, size, available_bytes));
     PH_TRY(create_scorer(trainer, size));
     ph__trainer_observe_plans(trainer);
@@ -252,6 +276,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);
+    ph__micro_batch_fini(&trainer->micro_batch);
     ph_executor_destroy(trainer->executor);
     ph_program_destroy(trainer->learning.program);
     ph__ranks_fini(&trainer->ranks);

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "phloem/train.h"
 #include "serve/features.h"
+#include "train/micro_batch.h"
 #include "train/progressive.h"
 #include "train/ranks.h"
 #include "train/recent.h"
@@ -39,8 +40,9 @@ struct ph__trainer {
     struct ph__training_program learning;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    struct ph_scorer *scorer;   /* NULL when there is nothing to evaluate on */
-    struct ph_metrics *metrics; /* (T) of the evaluation at hand */
+    struct ph__micro_batch micro_batch; /* that is bound */
+    struct ph_scorer *scorer;           /* NULL when there is nothing to evaluate on */
+    struct ph_metrics *metrics;         /* (T) of the evaluation at hand */
     struct ph__report report;
     struct ph__state_snapshot snapshot;
     char encoder_sha256[65]; /* of DIR/encoder.json */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "graph/distribution.h"
+#include "op/accumulation.h"
 #include "phloem/op.h"
 #include "tensor/row_format.h"
 #include "train/optimizer_groups.h"
@@ -79,14 +80,34 @@ static void add_updates(struct ph_builder *builder, const struct learnt *learnt,
                 learning_rate, step, clip_factor);
 }
 
-static void add_entries(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
-    double max_norm, const struct ph_distribution *distribution)
+/* The gradients [first, last) become those of all ranks. */
+static void reduce(struct ph_builder *builder, const struct learnt *learnt,
+    const struct ph_distribution *distribution, size_t first, size_t last)
+{
+    if (distribution != NULL)
+        distribution->reduce(distribution->context, builder, last - first, learnt->parameters + first,
+            learnt->gradients + first);
+}
+
+/* What others want of each micro-batch they get with it; all else is reduced when it is complete. */
+static void add_gradients(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
+    const struct ph_distribution *distribution, const struct ph_accumulation *accumulation)
 {
     ph_builder_begin_entry(builder, "backward");
     ph_backward(builder, loss, learnt->num_values, learnt->parameters, learnt->gradients);
-    if (distribution != NULL)
-        distribution->reduce(
-            distribution->context, builder, learnt->num_values, learnt->parameters, learnt->gradients);
+    if (accumulation->num_micro_batches == 1) {
+        reduce(builder, learnt, distribution, 0, learnt->num_values);
+        return;
+    }
+    reduce(builder, learnt, distribution, learnt->count, learnt->num_values);
+    ph__accumulate_gradients(builder, accumulation, learnt->count, learnt->gradients);
+    reduce(builder, learnt, distribution, 0, learnt->count);
+}
+
+static void add_entries(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
+    double max_norm, const struct ph_distribution *distribution, const struct ph_accumulation *accumulation)
+{
+    add_gradients(builder, learnt, loss, distribution, accumulation);
     ph_value clip_factor = 0;
     if (max_norm > 0) {
         ph_builder_begin_entry(builder, "clip");
@@ -114,7 +135,8 @@ static ph_status check_groups(struct ph_builder *builder, const struct ph_optimi
 }
 
 static ph_status add_learning(struct ph_builder *builder, const struct ph_train_job *job,
-    const struct ph_distribution *distribution, ph_value loss, double max_norm)
+    const struct ph_distribution *distribution, const struct ph_accumulation *accumulation, ph_value loss,
+    double max_norm)
 {
     struct learnt learnt;
     const ph_value *more = NULL;
@@ -123,7 +145,7 @@ static ph_status add_learning(struct ph_builder *builder, const struct ph_train_
     if (distribution != NULL)
         distribution->spread(distribution->context, builder, &more, &num_more);
     PH_TRY(learnt_init(builder, job->optimizer, more, num_more, &learnt));
-    add_entries(builder, &learnt, loss, max_norm, distribution);
+    add_entries(builder, &learnt, loss, max_norm, distribution, accumulation);
     learnt_fini(&learnt);
     return PH_OK;
 }
@@ -147,6 +169,25 @@ static ph_value objective(struct ph_builder *builder, ph_value loss)
     return loss;
 }
 
+/* The same, as far as a micro-batch has a share in it. */
+static ph_value micro_objective(
+    struct ph_builder *builder, ph_value loss, struct ph_accumulation *accumulation)
+{
+    ph_value weight = 0;
+    if (accumulation->num_micro_batches == 1)
+        return objective(builder, loss);
+    accumulation->num_before = ph_input_scalar(builder, "num_before");
+    const ph_value share = ph__share_of_batch(
+        builder, objective(builder, loss), loss, ph_input_scalar(builder, "batch_weight"), &weight);
+    ph_output(builder, "weight", weight);
+    return share;
+}
+
+size_t ph__num_micro_batches(const struct ph_train_settings *settings)
+{
+    return settings->accumulation_steps > 1 ? (size_t)settings->accumulation_steps : 1;
+}
+
 static ph_status build(struct ph_builder *builder, const struct ph_train_job *job,
     const struct ph_model_features *features, const struct ph_distribution *distribution,
     struct ph__training_program *program_out)
@@ -159,8 +200,11 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     ph_output(builder, "logits", logits);
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
-    PH_TRY(add_learning(builder, job, distribution, objective(builder, loss), max_norm));
-    struct ph__training_program program = {.has_clip = max_norm > 0,
+    struct ph_accumulation accumulation = {.num_micro_batches = ph__num_micro_batches(job->train)};
+    const ph_value minimised = micro_objective(builder, loss, &accumulation);
+    PH_TRY(add_learning(builder, job, distribution, &accumulation, minimised, max_norm));
+    struct ph__training_program program = {.num_micro_batches = accumulation.num_micro_batches,
+        .has_clip = max_norm > 0,
         .parameter_bytes = learnt_bytes(builder, (enum ph_row_format)job->train->row_format)};
     PH_TRY(ph_builder_finish(builder, &program.program));
     *program_out = program;

@@ -1,5 +1,8 @@
 /* The program that learns: entries "forward" (loss), "backward" (gradients), "clip" (their common factor, where
- * wanted) and "update". */
+ * wanted) and "update".
+ *
+ * Where a batch is cut into micro-batches, forward and backward are run for each of them, and entry "combine" once behind
+ * them: it makes the gradients of the batch of what backward has kept. Ranks reduce gradients there, once a step. */
 #ifndef PH_TRAIN_TRAINING_PROGRAM_H
 #define PH_TRAIN_TRAINING_PROGRAM_H
 
@@ -7,11 +10,18 @@
 
 struct ph__training_program {
     struct ph_program *program; /* owned */
-    bool has_clip;              /* entry "clip" with the scalar "clip_factor" */
-    uint64_t parameter_bytes;   /* of what it learns */
+    size_t
+        num_micro_batches; /* of a batch, at most; above 1: entry "combine", and what is set and given for it */
+    bool has_clip;         /* entry "clip" with the scalar "clip_factor" */
+    uint64_t parameter_bytes; /* of what it learns */
 };
 
-/* Scalars to set: "learning_rate", "step" (updates, from 1). Outputs: "loss", "logits". distribution: over which ranks the
+/* Micro-batches that a batch is cut into, at most. */
+size_t ph__num_micro_batches(const struct ph_train_settings *settings);
+
+/* Scalars to set: "learning_rate", "step" (updates, from 1); of micro-batches "num_before" (of the step, before the one that is
+ * bound) and "batch_weight" (of all labels of the step's batch, on all ranks). Outputs: "loss", "logits" of what is bound; of a
+ * micro-batch "weight" of its labels, on all ranks: the batch's loss is the sum of loss * weight / batch_weight. distribution: over which ranks the
  * program is spread (graph/distribution.h), NULL: this one has all of it. */
 struct ph_distribution;
 ph_status ph__training_program_build(const struct ph_train_job *job, const struct ph_model_features *features,
