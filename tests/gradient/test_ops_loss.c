@@ -1,5 +1,7 @@
 #include "gradient/gradient_check.h"
 
+#include "op/accumulation.h"
+
 static ph_value plain_loss(struct ph_builder *builder, ph_value x)
 {
     return ph_bce_with_logits(builder, x, ph_input_labels(builder, 3), 0, 0);
@@ -66,6 +68,27 @@ static void labels_that_depend_on_x_may_stop_the_gradient(void **state)
         .build = loss_of_a_teacher});
 }
 
+/* Of a loss of some labels, in proportion to all: the weights are the same whatever x is. */
+static ph_value share_of_batch(struct ph_builder *builder, ph_value x)
+{
+    const ph_value losses[] = {masked_and_weighted_loss(builder, x), plain_loss(builder, x)};
+    ph_value inputs[] = {losses[0], 0, 0};
+    for (size_t i = 0; i < 2 && ph_builder_status(builder) == PH_OK; i++)
+        inputs[1 + i] = ph__builder_producer(builder, losses[i])->outputs[1];
+    return ph__emit1(builder, &ph__op_share_of_batch, NULL, NULL, 0, 3, inputs);
+}
+
+static void a_share_of_a_batch_has_the_gradient_of_differences(void **state)
+{
+    (void)state;
+    check_gradients(&(struct gradient_case){.op = "share_of_batch",
+        .num_samples = 7,
+        .num_dense = 3,
+        .has_mask = true,
+        .has_weights = true,
+        .build = share_of_batch});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +96,7 @@ int main(void)
         cmocka_unit_test(masks_and_weights_scale_the_gradient_of_cross_entropy),
         cmocka_unit_test(a_weighted_sum_of_losses_has_the_gradient_of_differences),
         cmocka_unit_test(labels_that_depend_on_x_may_stop_the_gradient),
+        cmocka_unit_test(a_share_of_a_batch_has_the_gradient_of_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
