@@ -107,6 +107,18 @@ static void keep_gradient(const struct ph_call *call, size_t first)
     *extent_of(call, PH_KEPT_GRADIENT, 0) = first + count;
 }
 
+/* Positions and rows are counted in 32 bits. */
+static ph_status check_counts(const struct keep_job *job)
+{
+    const uint64_t num_positions = (uint64_t)job->first_position + job->call->inputs[SLOTS].shape.dims[1];
+    const uint64_t num_rows = (uint64_t)job->first_row + ph__vectors(&job->call->inputs[GRADIENT]);
+    if (num_positions <= UINT32_MAX && num_rows <= UINT32_MAX)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA,
+        "the micro-batches of a step have %llu ids in %llu bags, more than 2^32 - 1",
+        (unsigned long long)num_positions, (unsigned long long)num_rows);
+}
+
 static ph_status keep_run(struct ph_call *call)
 {
     const struct keep_attributes *attributes = call->attributes;
@@ -119,6 +131,7 @@ static ph_status keep_run(struct ph_call *call)
         .first_row = first * (ph__row_elements(gradient) / ph__row_width(gradient)),
         .first_position = is_first ? 0 : (size_t)*extent_of(call, PH_KEPT_SLOTS, 1)};
     job.num_samples = slots->shape.dims[0] / job.num_features;
+    PH_TRY(check_counts(&job));
     ph__parallel_for(call->backend->team, job.num_features, keep_feature, &job);
     keep_slots(call, job.first_position);
     keep_gradient(call, first);
