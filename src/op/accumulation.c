@@ -8,21 +8,23 @@ struct pass {
     uint32_t backward, combine; /* entries */
 };
 
-/* The gradient of a lookup, from what is kept of it. */
+/* The gradient of a lookup, from what is kept of it: as if it had been one lookup. */
 static ph_value combine_lookup(const struct pass *pass, const struct ph_node *former)
 {
     struct ph_builder *builder = pass->builder;
-    const ph_value gradient = former->inputs[PH_LOOKUP_GRADIENT];
     const struct ph_lookup_entries lookup =
         ph__lookup_entries(ph__builder_producer(builder, former->inputs[PH_LOOKUP_ROWS]));
-    ph_value kept[PH_KEPT_OUTPUTS], inputs[PH_LOOKUP_INPUTS] = {0};
+    const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, lookup.slots));
+    const size_t num_features = ph_value_type(builder, lookup.slots).dims[0].extent;
+    ph_value kept[PH_KEPT_OUTPUTS], grouped[2], inputs[PH_LOOKUP_INPUTS] = {0};
     builder->entry = pass->backward;
-    ph__keep_lookup(builder, pass->accumulation, &lookup, gradient, kept);
+    ph__keep_lookup(builder, pass->accumulation, &lookup, former->inputs[PH_LOOKUP_GRADIENT], kept);
     builder->entry = pass->combine;
-    ph__merge_kept(
-        builder, kept[PH_KEPT_SLOTS], lookup.slots, &inputs[PH_LOOKUP_UNIQUE], &inputs[PH_LOOKUP_ORDER]);
-    const ph_value entries[] = {inputs[PH_LOOKUP_ORDER], kept[PH_KEPT_ROWS], kept[PH_KEPT_COEFFICIENTS]};
-    ph__emit(builder, &ph__op_kept_entries, NULL, NULL, 0, 3, entries,
+    ph__group_positions(builder, pass->accumulation, kept[PH_KEPT_SLOTS], num_features, grouped);
+    ph__merge_ranges(builder, grouped[0], ranges, &inputs[PH_LOOKUP_UNIQUE], &inputs[PH_LOOKUP_ORDER]);
+    const ph_value entries[] = {
+        inputs[PH_LOOKUP_ORDER], grouped[1], kept[PH_KEPT_ROWS], kept[PH_KEPT_COEFFICIENTS]};
+    ph__emit(builder, &ph__op_kept_entries, NULL, NULL, 0, 4, entries,
         kept[PH_KEPT_COEFFICIENTS] != 0 ? 2 : 1, &inputs[PH_LOOKUP_ROWS]);
     inputs[PH_LOOKUP_GRADIENT] = kept[PH_KEPT_GRADIENT];
     return ph__emit1(builder, &ph__op_embedding_gradient, NULL, NULL, 0, PH_LOOKUP_INPUTS, inputs);

@@ -25,9 +25,11 @@ void ph__accumulate_gradients(struct ph_builder *builder, const struct ph_accumu
 ph_value ph__share_of_batch(
     struct ph_builder *builder, ph_value objective, ph_value loss, ph_value whole, ph_value *weight_out);
 
-/* Keeps the positions of a lookup: op_keep_lookup.c. */
+/* Keeps the positions of a lookup, and brings their slots, outputs_out[0], into the order of one batch: see the operators. */
 enum { PH_KEPT_SLOTS, PH_KEPT_ROWS, PH_KEPT_GRADIENT, PH_KEPT_COEFFICIENTS, PH_KEPT_OUTPUTS };
 void ph__keep_lookup(struct ph_builder *builder, const struct ph_accumulation *accumulation,
     const struct ph_lookup_entries *lookup, ph_value gradient, ph_value outputs_out[PH_KEPT_OUTPUTS]);
+void ph__group_positions(struct ph_builder *builder, const struct ph_accumulation *accumulation,
+    ph_value kept, size_t num_features, ph_value outputs_out[2]);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * slots jagged u32 (F*B bags, N), id weights (N) or none, gradient of the lookup (B,F,D) or, of items, (N,D), number of
  * micro-batches before (scalar) -> of all micro-batches so far, P positions and S samples or items; they stay from run to run:
- *   slots jagged u32 (1 bag, P)
+ *   slots jagged u32 (K*F bags, P) of K micro-batches at most: a bag for each of them and each feature
  *   rows (P) u32: position p takes that row of the gradient, seen as (S*F, D) or (S,D)
  *   gradient (S,F,D) or (S,D)
  *   coefficients (P), unless all are one: weight of p, over its bag's length for mean pooling */
+#include <assert.h>
 #include <string.h>
 
 #include "op/accumulation.h"
@@ -32,7 +33,8 @@ static ph_status keep_infer(struct ph_infer *infer)
         return ph__infer_fail(infer, "slots, weights or none, the gradient (B,F,D) or (N,D), a scalar");
     const struct ph_dim positions = kept_dim(infer, "kept positions", slots->dims[1]);
     infer->outputs[PH_KEPT_SLOTS] = *slots;
-    infer->outputs[PH_KEPT_SLOTS].dims[0] = ph__dim(1);
+    infer->outputs[PH_KEPT_SLOTS].dims[0] = ph__dim(
+        slots->dims[0].extent * ((const struct keep_attributes *)infer->attributes)->num_micro_batches);
     infer->outputs[PH_KEPT_SLOTS].dims[1] = positions;
     infer->outputs[PH_KEPT_ROWS] = ph__dense_type(1, &positions);
     infer->outputs[PH_KEPT_ROWS].dtype = PH_U32;
@@ -88,14 +90,16 @@ static uint64_t *extent_of(const struct ph_call *call, size_t output, size_t dim
     return &call->extents[call->outputs[output].type->dims[dim].symbol];
 }
 
-static void keep_slots(const struct ph_call *call, size_t first_position)
+static void keep_slots(const struct keep_job *job)
 {
+    const struct ph_call *call = job->call;
     const struct ph_operand *slots = &call->inputs[SLOTS], *kept = &call->outputs[PH_KEPT_SLOTS];
     const size_t count = slots->shape.dims[1];
-    memcpy((uint32_t *)kept->data + first_position, slots->data, count * sizeof(uint32_t));
-    kept->index[0] = 0;
-    kept->index[1] = (uint32_t)(first_position + count);
-    *extent_of(call, PH_KEPT_SLOTS, 1) = first_position + count;
+    uint32_t *index = kept->index + (size_t)*call->inputs[NUM_BEFORE].scalar * job->num_features;
+    memcpy((uint32_t *)kept->data + job->first_position, slots->data, count * sizeof(uint32_t));
+    for (size_t f = 0; f <= job->num_features; f++)
+        index[f] = (uint32_t)(job->first_position + slots->index[f * job->num_samples]);
+    *extent_of(call, PH_KEPT_SLOTS, 1) = job->first_position + count;
 }
 
 static void keep_gradient(const struct ph_call *call, size_t first)
@@ -125,6 +129,7 @@ static ph_status keep_run(struct ph_call *call)
     const struct ph_operand *slots = &call->inputs[SLOTS], *gradient = &call->inputs[GRADIENT];
     const bool is_first = *call->inputs[NUM_BEFORE].scalar == 0;
     const size_t first = is_first ? 0 : (size_t)*extent_of(call, PH_KEPT_GRADIENT, 0);
+    assert(*call->inputs[NUM_BEFORE].scalar < (double)attributes->num_micro_batches);
     struct keep_job job = {.call = call,
         .shape = attributes->shape,
         .num_features = slots->type->dims[0].extent,
@@ -133,7 +138,7 @@ static ph_status keep_run(struct ph_call *call)
     job.num_samples = slots->shape.dims[0] / job.num_features;
     PH_TRY(check_counts(&job));
     ph__parallel_for(call->backend->team, job.num_features, keep_feature, &job);
-    keep_slots(call, job.first_position);
+    keep_slots(&job);
     keep_gradient(call, first);
     return PH_OK;
 }

@@ -237,9 +237,9 @@ static bool is_same_slice(const struct merge_feature *a, const struct merge_feat
 }
 
 /* NULL after failure. */
-static struct merge_feature *list_features(struct ph_builder *builder, ph_value slots, size_t count)
+static struct merge_feature *list_features(
+    struct ph_builder *builder, const struct ph_slot_range *ranges, size_t count)
 {
-    const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
     struct merge_feature *features = ph__arena_alloc_array(&builder->graph.arena, count, sizeof *features);
     if (features == NULL) {
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", count);
@@ -253,12 +253,15 @@ static struct merge_feature *list_features(struct ph_builder *builder, ph_value 
     return features;
 }
 
-static void emit(struct ph_builder *builder, ph_value slots, const struct merge_feature *features,
+void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph_slot_range *ranges,
     ph_value *unique_out, ph_value *order_out)
 {
     ph_value outputs[2] = {0};
+    const size_t count = ph_value_type(builder, slots).dims[0].extent;
+    const struct merge_feature *features =
+        ph_builder_status(builder) == PH_OK ? list_features(builder, ranges, count) : NULL;
     if (features != NULL) {
-        const size_t size = ph_value_type(builder, slots).dims[0].extent * sizeof *features;
+        const size_t size = count * sizeof *features;
         outputs[0] = ph__builder_find(builder, &ph__op_merge, features, size, 1, &slots, 0);
         outputs[1] = ph__builder_find(builder, &ph__op_merge, features, size, 1, &slots, 1);
         if (outputs[0] == 0)
@@ -270,27 +273,7 @@ static void emit(struct ph_builder *builder, ph_value slots, const struct merge_
 
 void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out)
 {
-    const size_t count = ph_value_type(builder, slots).dims[0].extent;
-    const struct merge_feature *features =
-        ph_builder_status(builder) == PH_OK ? list_features(builder, slots, count) : NULL;
-    emit(builder, slots, features, unique_out, order_out);
-}
-
-/* One slice, from the first row that a feature has to the last. */
-void ph__merge_kept(
-    struct ph_builder *builder, ph_value kept, ph_value slots, ph_value *unique_out, ph_value *order_out)
-{
-    struct merge_feature all = {{UINT64_MAX, 0}, 0, 0};
-    uint64_t end = 0;
-    if (ph_builder_status(builder) == PH_OK) {
-        const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
-        for (size_t i = 0; i < ph_value_type(builder, slots).dims[0].extent; i++) {
-            const uint64_t last = ranges[i].first_row + ranges[i].num_rows;
-            all.range.first_row =
-                ranges[i].first_row < all.range.first_row ? ranges[i].first_row : all.range.first_row;
-            end = last > end ? last : end;
-        }
-        all.range.num_rows = end - all.range.first_row;
-    }
-    emit(builder, kept, ph_builder_status(builder) == PH_OK ? &all : NULL, unique_out, order_out);
+    const bool has_failed = ph_builder_status(builder) != PH_OK;
+    ph__merge_ranges(builder, slots,
+        has_failed ? NULL : ph__slots_ranges(ph__builder_producer(builder, slots)), unique_out, order_out);
 }

@@ -19,6 +19,9 @@ ph_value ph__slots(
     struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *features);
 /* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
 void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out);
+/* The same, of slots that lie, feature by feature, in these ranges (F). */
+void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph_slot_range *ranges,
+    ph_value *unique_out, ph_value *order_out);
 
 /* How the rows of a lookup become its output: those of a bag as one, or each by itself. */
 enum ph_lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
@@ -31,9 +34,6 @@ struct ph_lookup_entries {
     enum ph_lookup_shape shape;
 };
 struct ph_lookup_entries ph__lookup_entries(const struct ph_node *node);
-/* As ph__merge, of slots that were kept, one bag, of those that `slots` has. */
-void ph__merge_kept(
-    struct ph_builder *builder, ph_value kept, ph_value slots, ph_value *unique_out, ph_value *order_out);
 
 /* Workers that handle every task in the same part of a scratch of N positions find it in a cache. So many positions each
  * part has; 0 where the largest task needs more: then each task has the part where its positions are. */
