@@ -426,6 +426,17 @@ static void ranks_learn_what_one_does(void **state)
     }
 }
 
+/* Batches of 2: one rank of three has none, and no batch is cut. */
+static void ranks_may_have_fewer_samples_than_micro_batches(void **state)
+{
+    (void)state;
+    static const char few[] = "train.batch_size=2 train.max_steps=8 model.dropout=0";
+    const struct outcome whole = train_alone(few, "", "whole");
+    const struct outcome cut =
+        train_on_ranks(3, "default: {kind: row_wise}\n", few, "train.accumulation_steps=2", NULL);
+    check_losses(&cut, &whole, 1e-5);
+}
+
 /* What is sent for the samples is as much, in other portions; gradients of wide layers, which are most, are sent once a step. */
 static void ranks_reduce_gradients_once_a_step(void **state)
 {
@@ -458,6 +469,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(micro_batches_take_less_memory),
         cmocka_unit_test(ranks_learn_what_one_does),
+        cmocka_unit_test(ranks_may_have_fewer_samples_than_micro_batches),
         cmocka_unit_test(ranks_reduce_gradients_once_a_step),
     };
     return cmocka_run_group_tests(tests, make_job, NULL);
