@@ -23,9 +23,7 @@ enum {
     PH_OP_READS_ROW_FORMATS = 1 << 5, /* reads tables in any row format, as parameter->row_format says */
     PH_OP_CALLS_LIBRARY = 1 << 6,     /* run calls backend->gemm, so no other node may run beside it */
     PH_OP_STOPS_GRADIENT = 1 << 7,    /* for differentiation, its outputs depend on nothing */
-    PH_OP_KEEPS_OUTPUTS =
-        1
-        << 8, /* reads what its outputs were made before: they stay from run to run, and when memory grows */
+    PH_OP_KEEPS_OUTPUTS = 1 << 8, /* adds to its outputs: they stay from run to run, and when memory grows */
 };
 
 /* Machine under the graph, the same for all operators of an executor. */

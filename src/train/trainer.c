@@ -154,8 +154,7 @@ static ph_status check_settings(const struct ph_train_job *job)
     if (train->accumulation_steps < 0 || train->accumulation_steps > train->batch_size)
         return ph_fail(PH_ERROR_CONFIG,
             "train.accumulation_steps is %lld: a batch of %lld samples (train.batch_size) is cut into 1 to "
-            "%lld "
-            "micro-batches",
+            "%lld micro-batches",
             (long long)train->accumulation_steps, (long long)train->batch_size, (long long)train->batch_size);
     if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
