@@ -24,14 +24,17 @@ struct ph_comm_options {
     double timeout_seconds; /* of every wait for another rank; 0: 300 */
     size_t
         ranks_per_host; /* 0: ranks are on the hosts that they run on; else rank r counts as on host r / ranks_per_host */
+    bool has_failed; /* before it could say what it wants: it comes to end the job by ph_comm_fail */
 };
 
 /* All ranks of the job must call it; what they give must be equal. Returns when they have met. PH_ERROR_USAGE: there is no
  * such transport, its plugin or library is not installed, or a launcher has started several ranks and said so in no way
  * that is known; PH_ERROR_CONFIG: the ranks' options differ, or the world is no multiple of ranks_per_host; PH_ERROR_PEER:
- * a rank did not come; PH_ERROR_MEMORY. */
+ * a rank did not come; PH_ERROR_MEMORY. After an error *comm_out is NULL or, where ranks have met, a communicator that has
+ * failed: for ph_comm_speaks, and to be destroyed. */
 ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out);
-/* NULL is fine. Of a communicator that has not failed, all ranks must call it, and it waits for them. */
+/* NULL is fine. Of a communicator that has not failed, all ranks must call it, and it waits for them. The last error stays
+ * what it was. */
 void ph_comm_destroy(struct ph_comm *comm);
 
 size_t ph_comm_rank(const struct ph_comm *comm);           /* from 0 */
@@ -41,9 +44,10 @@ size_t ph_comm_ranks_per_host(const struct ph_comm *comm); /* 0: hosts have diff
 const char *ph_comm_describe(const struct ph_comm *comm);  /* "Open MPI 4.1.4, rank 2 of 8, host 1 of 2" */
 
 /* This rank ends with `status` and the text of the last error: all others are told, and whatever they wait for ends with
- * the same. Of a communicator that has failed already, nothing. */
-void ph_comm_fail(struct ph_comm *comm, ph_status status);
-/* After an error: whether this is the one rank that is to tell people about it. */
+ * the same. Returns what the job ends with, recorded as the last error: of several failures the first that all hear of. */
+ph_status ph_comm_fail(struct ph_comm *comm, ph_status status);
+/* After an error: whether this is the one rank that is to tell people about it. NULL, where ranks have not met: the first one
+ * of each host, by what the launcher has left in the environment, and who was started alone. */
 bool ph_comm_speaks(const struct ph_comm *comm);
 
 /* Who sums numbers over all ranks in the communicator's place: a parameter hub, say. Numbers travel in *buckets*, each of which

@@ -105,6 +105,8 @@ ph_status ph__config_defaults(
 /* The values that are not the defaults, as lines "model.kind=fm": the same for settings that mean the same, whatever keys
  * a later version adds. In the arena. */
 ph_status ph__config_changes(const struct ph_section *section, struct ph_arena *arena, const char **text_out);
+/* The same of all values. */
+ph_status ph__config_values(const struct ph_section *section, struct ph_arena *arena, const char **text_out);
 
 /* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
 ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,

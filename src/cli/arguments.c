@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "phloem/comm.h"
 
 #define MAX_FLAGS 16
 
@@ -118,7 +119,8 @@ ph_status cli_parse(
     bool has_flags = true;
     for (int i = 1; i < argc; i++) {
         if (has_flags && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
-            print_help(command);
+            if (ph_comm_speaks(NULL)) /* and no other rank of a job that a launcher has started */
+                print_help(command);
             arguments.has_printed_help = true;
             *arguments_out = arguments;
             return PH_OK;

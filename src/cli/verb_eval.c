@@ -43,11 +43,10 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
     struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
     if (metrics == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
-    bool is_stopped_ever;
+    int no_signal;
     struct ph_bad_rows bad_rows;
     const struct ph__job_rows rows = {.path = path};
-    ph_status status =
-        ph__scorer_evaluate(scoring->scorer, rows, NULL, &is_stopped_ever, metrics, &bad_rows, NULL);
+    ph_status status = ph__scorer_evaluate(scoring->scorer, rows, NULL, &no_signal, metrics, &bad_rows, NULL);
     if (status == PH_OK && bad_rows.count > 0)
         fprintf(stderr, "phloem: note: left out %" PRIu64 " bad rows; the first: %s\n", bad_rows.count,
             bad_rows.first);

@@ -184,41 +184,52 @@ static ph_status train_over_ranks(
     if (status == PH_OK)
         status = train(request, config, comm, has_hub ? &hub.table : NULL);
     if (status != PH_OK)
-        ph_comm_fail(comm, status);
+        status = ph_comm_fail(comm, status);
     cli_hub_reducer_fini(&hub, status);
     return status;
 }
 
-/* With the ranks that the launcher has started; alone where it has started none. What one of them fails with, all do. */
-static ph_status train_with_others(const struct request *request, struct ph_config *config)
+/* With the ranks that the launcher has started; alone where it has started none. One that `status` says has failed already comes
+ * as well, for what one rank fails with, all do, and one of them says so. */
+static ph_status train_with_others(const struct request *request, struct ph_config *config, ph_status status)
 {
-    const struct ph_comm_options options = {.transport = config->parallel.transport,
-        .timeout_seconds = config->parallel.timeout_seconds,
-        .ranks_per_host = (size_t)config->parallel.ranks_per_host};
+    const struct ph_parallel_settings *parallel = &config->parallel;
+    const struct ph_comm_options options = {.transport = parallel->transport,
+        .timeout_seconds = parallel->timeout_seconds,
+        .ranks_per_host = (size_t)parallel->ranks_per_host,
+        .has_failed = status != PH_OK};
     struct ph_comm *comm;
-    PH_TRY(ph_comm_create(&options, &comm));
-    const ph_status status = train_over_ranks(request, config, comm);
+    char why[1024];
+    snprintf(why, sizeof why, "%s", ph_error_text());
+    const ph_status meeting = ph_comm_create(&options, &comm);
+    if (status != PH_OK) {
+        ph_fail(status, "%s", why);
+        status = comm != NULL ? ph_comm_fail(comm, status) : status;
+    } else {
+        status = meeting == PH_OK ? train_over_ranks(request, config, comm) : meeting;
+    }
     const bool speaks = status == PH_OK || ph_comm_speaks(comm);
     ph_comm_destroy(comm);
     return speaks ? status : ph_fail(status, "%s", "");
 }
 
-static ph_status read_and_train(struct request *request, struct ph_config *config)
+static ph_status read_and_check(struct request *request, struct ph_config *config)
 {
     PH_TRY(read_config(request, config));
-    PH_TRY(spare_inputs(request, &config->data));
-    return train_with_others(request, config);
+    return spare_inputs(request, &config->data);
 }
 
 ph_status verb_train(int argc, char **argv)
 {
     struct request request = {0};
-    bool is_done;
-    PH_TRY(parse(argc, argv, &request, &is_done));
-    if (is_done)
-        return PH_OK;
     struct ph_config config = {0};
-    ph_status status = read_and_train(&request, &config);
+    bool is_done = false;
+    ph_status status = parse(argc, argv, &request, &is_done);
+    if (status == PH_OK && is_done)
+        return PH_OK;
+    if (status == PH_OK)
+        status = read_and_check(&request, &config);
+    status = train_with_others(&request, &config, status);
     ph__job_config_fini(&config);
     ph__arena_fini(&request.arena);
     return status;

@@ -71,24 +71,23 @@ ph_status ph__comm_create_on(
     }
     comm->transport = *transport;
     const ph_status status = init(comm, options);
-    if (status != PH_OK) { /* ranks that disagree have met: each knows it, and nothing is on its way */
-        close_and_free(comm, status == PH_ERROR_CONFIG && !comm->failure.has_failed);
-        return status;
-    }
     *comm_out = comm;
-    return PH_OK;
+    return status == PH_OK ? PH_OK : ph__comm_fail_alike(comm, status, ph_error_text());
 }
 
 void ph_comm_destroy(struct ph_comm *comm)
 {
+    char text[1024];
     if (comm == NULL)
         return;
+    snprintf(text, sizeof text, "%s", ph_error_text());
     const bool is_clean =
         ph__comm_check(comm) == PH_OK && comm->operations.num_flying == 0 && ph__comm_barrier(comm) == PH_OK;
     const bool is_listener = comm->failure.has_failed && !ph_comm_speaks(comm);
     close_and_free(comm, is_clean);
     if (is_listener)
         nanosleep(&LISTENING, NULL);
+    ph_fail(PH_OK, "%s", text);
 }
 
 void ph__comm_attach_watch(struct ph_comm *comm, const struct ph_comm_watch *watch)

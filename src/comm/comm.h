@@ -75,8 +75,15 @@ ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket);
 /* Start and wait in one: for what is done once. */
 ph_status ph__comm_barrier(struct ph_comm *comm);
 
-/* PH_ERROR_CONFIG on all ranks unless all give the same bytes: "`what` differs between ranks 0 and 3". */
-ph_status ph__comm_agree(struct ph_comm *comm, const char *what, const void *bytes, size_t size);
+/* PH_ERROR_CONFIG on all ranks unless all give the same text, which is lines "name=value\n" and no name twice: "train.epochs
+ * differs between ranks 0 ('3') and 2 ('4')", of the lowest rank that differs and the first such line. Once, of the job. */
+ph_status ph__comm_agree(struct ph_comm *comm, const char *text);
+
+/* Each rank gives what it has come to, with the text of the last error: PH_OK where all give that. Else all ranks have the
+ * status and the text of the lowest that does not, and the communicator goes on: they may try something else together. */
+ph_status ph__comm_share(struct ph_comm *comm, ph_status status);
+/* The largest of the numbers that the ranks give, on all of them: of signals, one that any rank has got. */
+ph_status ph__comm_largest(struct ph_comm *comm, int number, int *largest_out);
 
 /* What this rank has sent and waited for since it was created, for reports. */
 struct ph_comm_figures {

@@ -6,7 +6,7 @@
 #include "comm/watch.h"
 #include "phloem/comm.h"
 
-/* As ph_comm_create, on all ranks of the transport, which is copied, taken over and closed whatever is returned. Until a
+/* As ph_comm_create, on all ranks of the transport, which is copied, taken over and closed with the communicator. Until a
  * watch is attached, a rank that has ended is missed only when the time to wait for it is over. */
 ph_status ph__comm_create_on(
     const struct ph_transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out);

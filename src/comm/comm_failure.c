@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "comm/comm_inside.h"
+#include "comm/transport_choice.h"
 
 /* Which notice of a job was the first is known after a round trip; why a transport fails, when a dead process's sockets have
  * been closed. */
@@ -85,22 +86,24 @@ ph_status ph__comm_fail_for(struct ph_comm *comm, size_t rank, const char *text)
 ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text)
 {
     struct ph_comm_notice notice = {.status = status};
+    PH_TRY(ph__comm_check(comm));
     snprintf(notice.text, sizeof notice.text, "%s", text);
     return fail_by(comm, &notice);
 }
 
-void ph_comm_fail(struct ph_comm *comm, ph_status status)
+ph_status ph_comm_fail(struct ph_comm *comm, ph_status status)
 {
     struct ph_comm_notice notice = {.rank = (uint32_t)comm->transport.rank, .status = status};
     assert(status != PH_OK);
-    if (comm->failure.has_failed)
-        return;
+    PH_TRY(ph__comm_check(comm));
     snprintf(notice.text, sizeof notice.text, "%s", ph_error_text());
-    fail_and_tell(comm, &notice);
+    return fail_and_tell(comm, &notice);
 }
 
 bool ph_comm_speaks(const struct ph_comm *comm)
 {
+    if (comm == NULL)
+        return ph__transport_is_first_of_host();
     const struct ph_comm_notice *notice = &comm->failure.notice;
     const size_t lowest_other = notice->rank == 0 && comm->transport.world_size > 1 ? 1 : 0;
     return comm->transport.rank == (notice->has_died ? lowest_other : notice->rank);

@@ -1,10 +1,6 @@
-/* Everybody's bytes for everybody, one member's for all, and whether all are the same. */
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* Everybody's bytes for everybody, and one member's for all. */
 #include <string.h>
 
-#include "base/digest.h"
 #include "comm/comm_inside.h"
 
 /* ---- all gather ---------------------------------------------------------------------------------------------- */
@@ -97,45 +93,4 @@ ph_status ph__comm_gather_once(
     PH_TRY(ph__comm_wait(comm, ticket));
     memcpy(all_out, all, world_size * size);
     return PH_OK;
-}
-
-/* ---- agreement ----------------------------------------------------------------------------------------------- */
-
-static ph_status digest_of(const void *bytes, size_t size, unsigned char sum_out[PH_DIGEST_BYTES])
-{
-    struct ph_digest *digest;
-    PH_TRY(ph__digest_create(&digest));
-    ph_status status = size > 0 ? ph__digest_update(digest, bytes, size) : PH_OK;
-    if (status == PH_OK)
-        status = ph__digest_finish_bytes(digest, sum_out);
-    ph__digest_destroy(digest);
-    return status;
-}
-
-static ph_status compare_sums(struct ph_comm *comm, const char *what, unsigned char (*all)[PH_DIGEST_BYTES])
-{
-    char text[PH_NOTICE_TEXT_BYTES];
-    for (size_t rank = 1; rank < comm->transport.world_size; rank++) {
-        if (memcmp(all[rank], all[0], PH_DIGEST_BYTES) == 0)
-            continue;
-        snprintf(text, sizeof text, "%s differs between ranks 0 and %zu", what, rank);
-        return ph__comm_fail_alike(comm, PH_ERROR_CONFIG, text);
-    }
-    return PH_OK;
-}
-
-ph_status ph__comm_agree(struct ph_comm *comm, const char *what, const void *bytes, size_t size)
-{
-    const size_t world_size = comm->transport.world_size;
-    unsigned char own[PH_DIGEST_BYTES];
-    PH_TRY(ph__comm_check(comm));
-    PH_TRY(digest_of(bytes, size, own));
-    unsigned char(*all)[PH_DIGEST_BYTES] = malloc(world_size * sizeof *all);
-    if (all == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
-    ph_status status = ph__comm_gather_once(comm, what, own, sizeof own, all);
-    if (status == PH_OK)
-        status = compare_sums(comm, what, all);
-    free(all);
-    return status;
 }

@@ -7,7 +7,8 @@
  *   comm_operation.c  operations in flight: their requests, stages and memory
  *   comm_wait.c       progress and waiting
  *   comm_failure.c    how it ends when a rank fails
- *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves */
+ *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves
+ *   comm_agree.c      what ranks have to have alike */
 #ifndef PH_COMM_COMM_INSIDE_H
 #define PH_COMM_COMM_INSIDE_H
 
@@ -61,7 +62,7 @@ ph_status ph__comm_check(const struct ph_comm *comm);
 ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...) PH_PRINTF(2, 3);
 /* The same for `rank`, which was waited for in vain. */
 ph_status ph__comm_fail_for(struct ph_comm *comm, size_t rank, const char *text);
-/* All ranks have come to the same error by themselves: none is told, and rank 0 speaks. */
+/* Unless it has failed: all ranks have come to the same error by themselves, none is told, and rank 0 speaks. */
 ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text);
 /* Looks at the watch if that was `interval_ns` ago. */
 ph_status ph__comm_look(struct ph_comm *comm, uint64_t now_ns, uint64_t interval_ns);

@@ -66,16 +66,10 @@ static ph_status attach_watch(struct ph_comm *comm)
 ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out)
 {
     struct ph_transport transport;
-    struct ph_comm *comm;
+    *comm_out = NULL;
     PH_TRY(ph__transport_open(options->transport, &transport));
-    PH_TRY(ph__comm_create_on(&transport, options, &comm));
-    const ph_status status = attach_watch(comm);
-    if (status != PH_OK) { /* on all ranks: nobody waits for another one's end */
-        if (!comm->failure.has_failed)
-            ph__comm_fail_alike(comm, status, ph_error_text());
-        ph_comm_destroy(comm);
-        return status;
-    }
-    *comm_out = comm;
-    return PH_OK;
+    PH_TRY(ph__comm_create_on(&transport, options, comm_out));
+    const ph_status status =
+        attach_watch(*comm_out); /* fails on all ranks: nobody waits for another one's end */
+    return status == PH_OK ? PH_OK : ph__comm_fail_alike(*comm_out, status, ph_error_text());
 }

@@ -47,10 +47,22 @@ static void greet(const struct ph_comm_options *options, struct ph_greeting *gre
         options->transport != NULL ? options->transport : "auto");
     greeting->timeout_seconds = options->timeout_seconds;
     greeting->ranks_per_host = options->ranks_per_host;
+    greeting->has_failed = options->has_failed;
     gethostname(greeting->host, sizeof greeting->host - 1);
     read_line("/proc/sys/kernel/random/boot_id", greeting->boot, sizeof greeting->boot);
     greeting->process = getpid();
     ph__processors_own(&greeting->processors);
+}
+
+/* One that has failed knows no wishes, and ends the job before those of the others count. */
+static bool forget_options(struct ph_comm_places *places)
+{
+    bool has_failed = false;
+    for (size_t rank = 0; rank < places->world.size; rank++)
+        has_failed = has_failed || places->greetings[rank].has_failed;
+    for (size_t rank = 0; has_failed && rank < places->world.size; rank++)
+        places->greetings[rank].ranks_per_host = 0;
+    return has_failed;
 }
 
 static ph_status compare_options(const struct ph_comm_places *places)
@@ -84,7 +96,8 @@ ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *opti
     PH_TRY(compare_versions(comm));
     greet(options, &own);
     PH_TRY(ph__comm_gather_once(comm, "meeting of the ranks", &own, sizeof own, places->greetings));
-    PH_TRY(compare_options(places));
+    if (!forget_options(places))
+        PH_TRY(compare_options(places));
     PH_TRY(ph__comm_places_find(places));
     ph__comm_set_threads(comm, 1);
     return PH_OK;

@@ -10,11 +10,12 @@
 /* In this order, since one launcher may run inside of another, or speak several languages. */
 static const struct {
     const char *present, *count; /* variables: of this process, and of how many there are */
+    const char *place;           /* the variable that numbers the processes of a host from 0 */
     const char *transport;
 } launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "openmpi"},
-    {"PMI_RANK", "PMI_SIZE", "mpich"},
-    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "openmpi"},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "openmpi"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "mpich"},
+    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "openmpi"},
 };
 
 /* Launchers that start processes without telling them how to meet. */
@@ -93,4 +94,15 @@ ph_status ph__transport_choose(const char *wanted, struct ph_transport_choice *c
     }
     *choice_out = choice;
     return PH_OK;
+}
+
+bool ph__transport_is_first_of_host(void)
+{
+    const char *named = getenv("PHLOEM_MPI");
+    if (named != NULL && strcmp(named, "self") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (getenv(launchers[i].present) != NULL)
+            return read_count(launchers[i].place) == 0;
+    return true;
 }

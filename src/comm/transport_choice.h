@@ -2,6 +2,7 @@
 #ifndef PH_COMM_TRANSPORT_CHOICE_H
 #define PH_COMM_TRANSPORT_CHOICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "phloem/status.h"
@@ -17,5 +18,9 @@ struct ph_transport_choice {
  * this process alone, it is self. PH_ERROR_USAGE: there is no such transport; several processes were started, and no MPI
  * was told. */
 ph_status ph__transport_choose(const char *wanted, struct ph_transport_choice *choice_out);
+
+/* Whether the launcher has started no process of the job on this host before this one; who was started alone is the first, and
+ * so is each of those that PHLOEM_MPI=self sets apart. */
+bool ph__transport_is_first_of_host(void);
 
 #endif

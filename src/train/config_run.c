@@ -1,6 +1,7 @@
 #include "train/config_run.h"
 
 #include "base/file.h"
+#include "train/job_agreement.h"
 #include "train/kept_config.h"
 
 /* What the observer's functions need. */
@@ -81,6 +82,8 @@ ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summa
         .run = run, .config_path = ph__path_join(&run->config->arena, run->folder, "config.yaml")};
     if (watch.config_path == NULL)
         return PH_ERROR_MEMORY;
+    if (run->comm != NULL)
+        PH_TRY(ph__agree_on_run(run));
     PH_TRY(make_encoder(&watch, &encoder));
     ph_status status = train(&watch, encoder, summary_out);
     ph_encoder_destroy(encoder);

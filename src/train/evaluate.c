@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "comm/comm.h"
 #include "serve/scorer.h"
 #include "train/gathered_scores.h"
 #include "train/metrics.h"
@@ -42,29 +43,55 @@ static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *co
     return PH_OK;
 }
 
-/* Until the end of the file or a signal, of any rank; predictions (T). */
-static ph_status score_all(struct ph_scorer *scorer, struct ph_batches *batches, size_t num_tasks,
-    const volatile int *stop_signal, struct ph__predictions *predictions,
-    const struct ph__evaluation_details *details, struct ph__gathered_scores *gathered)
+/* One evaluation: what it goes by, and what it fills. */
+struct evaluation {
+    struct ph_scorer *scorer;
+    struct ph_comm *comm; /* NULL: this process scores alone */
+    const volatile int *stop_signal;
+    const struct ph__evaluation_details *details; /* NULL: none */
+    size_t num_tasks;
+    struct ph__predictions *predictions; /* (T) */
+    struct ph__gathered_scores gathered;
+    uint64_t num_ids;
+    int signal; /* that has ended it; 0: none */
+};
+
+/* One that this process has got, or any rank: they stop at one place, or would wait for each other. */
+static ph_status look_for_signal(struct evaluation *evaluation)
 {
-    struct ph_comm *comm = ph__scorer_options(scorer)->comm;
-    uint64_t num_ids = 0;
-    while (!ph__is_stopped(stop_signal)) {
-        const struct ph_batch *batch, *own;
-        PH_TRY(ph_batches_next(batches, &own));
-        if (own == NULL)
-            return PH_OK;
-        const ph_real *logits;
-        PH_TRY(ph_scorer_score(scorer, own, &logits));
-        batch = own;
-        PH_TRY(gather(gathered, comm, &batch, &logits));
-        for (size_t task = 0; task < num_tasks; task++)
-            PH_TRY(ph__predictions_add(&predictions[task], batch, logits, task));
-        if (details != NULL)
-            add_details(details, batch, own, logits, num_ids);
-        num_ids += own->num_ids;
-    }
+    evaluation->signal = evaluation->stop_signal != NULL ? *evaluation->stop_signal : 0;
+    return evaluation->comm != NULL
+               ? ph__comm_largest(evaluation->comm, evaluation->signal, &evaluation->signal)
+               : PH_OK;
+}
+
+static ph_status score(struct evaluation *evaluation, const struct ph_batch *own)
+{
+    const struct ph_batch *batch = own;
+    const ph_real *logits;
+    PH_TRY(ph_scorer_score(evaluation->scorer, own, &logits));
+    PH_TRY(gather(&evaluation->gathered, evaluation->comm, &batch, &logits));
+    for (size_t task = 0; task < evaluation->num_tasks; task++)
+        PH_TRY(ph__predictions_add(&evaluation->predictions[task], batch, logits, task));
+    if (evaluation->details != NULL)
+        add_details(evaluation->details, batch, own, logits, evaluation->num_ids);
+    evaluation->num_ids += own->num_ids;
     return PH_OK;
+}
+
+/* Until the end of the file or a signal. */
+static ph_status score_all(struct evaluation *evaluation, struct ph_batches *batches)
+{
+    for (;;) {
+        const struct ph_batch *batch;
+        PH_TRY(look_for_signal(evaluation));
+        if (evaluation->signal != 0)
+            return PH_OK;
+        PH_TRY(ph_batches_next(batches, &batch));
+        if (batch == NULL)
+            return look_for_signal(evaluation);
+        PH_TRY(score(evaluation, batch));
+    }
 }
 
 void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches)
@@ -74,49 +101,57 @@ void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batche
         snprintf(bad_rows->first, sizeof bad_rows->first, "%s", ph_batches_first_bad_row(batches));
 }
 
-static ph_status score_rows(struct ph_scorer *scorer, struct ph__job_rows rows, size_t num_tasks,
-    const volatile int *stop_signal, struct ph__predictions *predictions, struct ph_bad_rows *bad_rows,
-    const struct ph__evaluation_details *details)
+/* A signal interrupts the reading of a process alone; ranks read files, which do not make them wait. */
+static ph_status score_rows(
+    struct evaluation *evaluation, struct ph__job_rows rows, struct ph_bad_rows *bad_rows)
 {
-    const struct ph_scorer_options *scorer_options = ph__scorer_options(scorer);
+    const struct ph_scorer_options *scorer_options = ph__scorer_options(evaluation->scorer);
+    const size_t world_size = evaluation->comm != NULL ? ph_comm_world_size(evaluation->comm) : 1;
     struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
         .num_prefetched = scorer_options->num_prefetched,
         .max_bad_rows = scorer_options->max_bad_rows,
-        .stop_signal = stop_signal,
-        .rank = scorer_options->comm != NULL ? ph_comm_rank(scorer_options->comm) : 0,
-        .world_size = scorer_options->comm != NULL ? ph_comm_world_size(scorer_options->comm) : 1};
-    struct ph__gathered_scores gathered = {0};
+        .stop_signal = world_size == 1 ? evaluation->stop_signal : NULL,
+        .rank = evaluation->comm != NULL ? ph_comm_rank(evaluation->comm) : 0,
+        .world_size = world_size};
     struct ph_batches *batches;
     ph_status status = ph__job_rows_open(rows, scorer_options->encoder, &options, &batches);
     if (status == PH_OK) {
-        status = score_all(scorer, batches, num_tasks, stop_signal, predictions, details, &gathered);
-        ph__gathered_scores_fini(&gathered);
+        status = score_all(evaluation, batches);
+        ph__gathered_scores_fini(&evaluation->gathered);
         ph__bad_rows_update(bad_rows, batches);
         ph_batches_close(batches);
     }
-    return status == PH_ERROR_INTERRUPTED && ph__is_stopped(stop_signal) ? PH_OK : status;
+    if (status == PH_ERROR_INTERRUPTED && ph__is_stopped(options.stop_signal)) {
+        evaluation->signal = *options.stop_signal;
+        return PH_OK;
+    }
+    return status;
 }
 
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
-    const volatile int *stop_signal, bool *is_stopped_out, struct ph_metrics *metrics_out,
+    const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
 {
+    const struct ph_scorer_options *options = ph__scorer_options(scorer);
     struct ph_bad_rows bad_rows = {0};
-    size_t num_tasks = ph_encoder_num_tasks(ph__scorer_options(scorer)->encoder);
-    struct ph__predictions *predictions = calloc(num_tasks, sizeof *predictions);
-    if (predictions == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+    struct evaluation evaluation = {.scorer = scorer,
+        .comm = options->comm,
+        .stop_signal = stop_signal,
+        .details = details,
+        .num_tasks = ph_encoder_num_tasks(options->encoder)};
+    evaluation.predictions = calloc(evaluation.num_tasks, sizeof *evaluation.predictions);
+    if (evaluation.predictions == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", evaluation.num_tasks);
     if (details != NULL)
         clear_details(details);
-    ph_status status = score_rows(scorer, rows, num_tasks, stop_signal, predictions, &bad_rows, details);
-    bool has_stopped = ph__is_stopped(stop_signal);
-    for (size_t task = 0; task < num_tasks; task++) {
-        if (status == PH_OK && !has_stopped)
-            status = ph__predictions_measure(&predictions[task], &metrics_out[task]);
-        ph__predictions_fini(&predictions[task]);
+    ph_status status = score_rows(&evaluation, rows, &bad_rows);
+    for (size_t task = 0; task < evaluation.num_tasks; task++) {
+        if (status == PH_OK && evaluation.signal == 0)
+            status = ph__predictions_measure(&evaluation.predictions[task], &metrics_out[task]);
+        ph__predictions_fini(&evaluation.predictions[task]);
     }
-    free(predictions);
-    *is_stopped_out = has_stopped;
+    free(evaluation.predictions);
+    *signal_out = evaluation.signal;
     if (bad_rows_out != NULL)
         *bad_rows_out = bad_rows;
     return status;
@@ -124,15 +159,15 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
 
 ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
 {
-    bool is_stopped_ever;
+    int no_signal;
     struct ph__job_rows rows = {.path = path};
-    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL, NULL);
+    return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
 }
 
 ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out)
 {
-    bool is_stopped_ever;
+    int no_signal;
     struct ph__job_rows rows = {.dataset = dataset};
-    return ph__scorer_evaluate(scorer, rows, NULL, &is_stopped_ever, metrics_out, NULL, NULL);
+    return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
 }

@@ -13,10 +13,11 @@ struct ph__evaluation_details {
     struct ph__id_counts *id_counts; /* (F), with coverage */
 };
 
-/* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0; NULL: never. Then metrics_out (T) is as
- * it was. bad_rows_out and details may be NULL. */
+/* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0 (NULL: never), on any rank where several score:
+ * then *signal_out is that signal, on all of them, and metrics_out (T) as it was; else it is 0. bad_rows_out and details
+ * may be NULL. */
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
-    const volatile int *stop_signal, bool *is_stopped_out, struct ph_metrics *metrics_out,
+    const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details);
 
 /* Those of a pass so far; the first stays where it is known. */

@@ -213,19 +213,39 @@ static struct ph_config only_outcome(const struct ph_config *config)
     return bare;
 }
 
-ph_status ph__job_config_outcome(
-    const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+typedef ph_status write_section(
+    const struct ph_section *section, struct ph_arena *arena, const char **text_out);
+
+/* What `write` makes of each section that is used, one behind the other. */
+static ph_status join_sections(
+    const struct ph_config *config, write_section *write, struct ph_arena *arena, const char **text_out)
 {
-    struct ph_config bare = only_outcome(config);
     struct ph_section sections[MAX_SECTIONS];
-    const char *text = "", *changes;
-    const size_t count = list_used_sections(&bare, sections);
+    const char *text = "", *lines;
+    const size_t count = list_used_sections(config, sections);
     for (size_t i = 0; i < count && text != NULL; i++) {
-        PH_TRY(ph__config_changes(&sections[i], arena, &changes));
-        text = ph__arena_printf(arena, "%s%s", text, changes);
+        PH_TRY(write(&sections[i], arena, &lines));
+        text = ph__arena_printf(arena, "%s%s", text, lines);
     }
     *text_out = text;
     return text != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+{
+    const struct ph_config bare = only_outcome(config);
+    return join_sections(&bare, ph__config_changes, arena, text_out);
+}
+
+ph_status ph__job_config_common(const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_config common = *config;
+    common.top.threads = 0;
+    common.data.num_prefetched = 0;
+    common.data.train = common.data.valid = common.data.test = common.data.prepared = NULL;
+    common.parallel.plan = NULL;
+    return join_sections(&common, ph__config_values, arena, text_out);
 }
 
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)

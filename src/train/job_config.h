@@ -51,6 +51,11 @@ ph_status ph__job_config_compare(const struct ph_config *before, const struct ph
 ph_status ph__job_config_outcome(
     const struct ph_config *config, struct ph_arena *arena, const char **text_out);
 
+/* Every value that the ranks of a job have in common, as lines "train.epochs=3": all but threads, data.prefetch and where
+ * files are. In the arena. */
+ph_status ph__job_config_common(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out);
+
 /* Every key: Markdown or plain text. */
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown);
 

@@ -82,10 +82,10 @@ static ph_status take_step(
     PH_TRY(step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
-    struct ph__ranks_moment moment = {ph__trainer_must_stop(trainer), ph__trainer_is_save_due(trainer)};
+    struct ph__ranks_moment moment = {ph__trainer_signal(trainer), ph__trainer_is_save_due(trainer)};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
-    if (moment.is_stopped)
-        return ph__trainer_stop(trainer);
+    if (moment.stop_signal != 0)
+        return ph__trainer_stop(trainer, moment.stop_signal);
     if (moment.is_due)
         PH_TRY(ph__trainer_save(trainer));
     return follow_step(trainer, is_stop);
@@ -110,16 +110,22 @@ static ph_status wait_batch(
     return status;
 }
 
-/* Until the data end, or the training does. A signal counts for more than what goes wrong with the data behind it: it may
- * have ended the program that they come from. */
+/* What there is no batch for: a signal counts for more than what goes wrong with the data behind it, since it may have ended
+ * the program that they come from. Several ranks read no data of programs, and stop behind a step alone. */
+static ph_status data_failed(struct ph__trainer *trainer, ph_status status)
+{
+    const int signal = ph__trainer_signal(trainer);
+    return signal != 0 && trainer->ranks.world_size == 1 ? ph__trainer_stop(trainer, signal) : status;
+}
+
+/* Until the data end, or the training does. */
 static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *batches, bool *is_stop)
 {
     while (!*is_stop) {
         const struct ph_batch *batch;
-        ph_status status = wait_batch(trainer, batches, &batch);
-        if (status != PH_OK && ph__trainer_must_stop(trainer))
-            return ph__trainer_stop(trainer);
-        PH_TRY(status);
+        const ph_status status = wait_batch(trainer, batches, &batch);
+        if (status != PH_OK)
+            return data_failed(trainer, status);
         if (batch == NULL)
             return PH_OK;
         PH_TRY(take_step(trainer, batches, batch, is_stop));
@@ -141,15 +147,14 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .max_bad_rows = job->max_bad_rows,
         .negative_rate = job->negative_rate,
         .start = &trainer->position,
-        .stop_signal = job->stop_signal,
+        .stop_signal = trainer->ranks.world_size == 1 ? job->stop_signal : NULL,
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size,
     };
     struct ph_batches *batches;
     ph_status status = ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches);
-    if (status != PH_OK && ph__trainer_must_stop(trainer))
-        return ph__trainer_stop(trainer);
-    PH_TRY(status);
+    if (status != PH_OK)
+        return data_failed(trainer, status);
     status = train_batches(trainer, batches, is_stop);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     ph_batches_close(batches);
@@ -204,14 +209,15 @@ static ph_status test_best(struct ph__trainer *trainer)
         PH_TRY(ph__trainer_load_best(trainer));
     if (!summary->has_test)
         return PH_OK;
-    bool is_stopped;
+    int signal;
     if (trainer->record.is_on)
         ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, &trainer->record.coverage);
     const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
-        &is_stopped, trainer->metrics, &summary->test_bad_rows, &details));
-    if (is_stopped) /* the weights are the best ones now, but the last ones were saved at the training's end */
-        return ph__trainer_stop_saved(trainer);
+        &signal, trainer->metrics, &summary->test_bad_rows, &details));
+    if (signal !=
+        0) /* the weights are the best ones now, but the last ones were saved at the training's end */
+        return ph__trainer_stop_saved(trainer, signal);
     PH_TRY(ph__trainer_check_scores(trainer, "data.test"));
     summary->test = trainer->metrics[0];
     PH_TRY(
@@ -268,7 +274,7 @@ static ph_status finish(struct ph__trainer *trainer)
     if (peak_rss_bytes > summary->peak_rss_bytes)
         summary->peak_rss_bytes = peak_rss_bytes;
     ph__trainer_observe_plans(trainer);
-    return ph__ranks_is_first(&trainer->ranks) ? write_end(trainer) : PH_OK;
+    return ph__ranks_all(&trainer->ranks, ph__ranks_is_first(&trainer->ranks) ? write_end(trainer) : PH_OK);
 }
 
 /* What ended the training is what is to be known of it: not that there is no report, either. */

@@ -135,9 +135,9 @@ ph_status ph__rank_checkpoint_read(
     ph_status status = ph__folder_open(path, &folder);
     if (status == PH_OK)
         status = read_folder(ranks, folder, list);
-    status = ph__ranks_all(ranks, status);
+    status = ph__ranks_share(ranks, status);
     if (status == PH_OK)
-        status = ph__folder_load(folder, list->count, list->tensors);
+        status = ph__ranks_share(ranks, ph__folder_load(folder, list->count, list->tensors));
     ph__folder_close(folder);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "plan/plan_choice.h"
 #include "plan/plan_machine.h"
 #include "shard/plan_distribution.h"
+#include "train/job_agreement.h"
 #include "train/kept_plan.h"
 #include "train/link_speed.h"
 #include "train/table_facts.h"
@@ -162,6 +163,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     ranks->bytes = calloc(ranks->world_size, sizeof *ranks->bytes);
     if (ranks->moments == NULL || ranks->numbers == NULL || ranks->bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", ranks->world_size);
+    PH_TRY(ph__agree_on_job(job));
     ph_status status = ph__table_list_of_job(job, &list);
     if (status == PH_OK)
         status = make_plan(ranks, job, &list);
@@ -200,11 +202,12 @@ ph_status ph__ranks_all(struct ph__ranks *ranks, ph_status status)
 {
     if (ranks->comm == NULL)
         return status;
-    if (status != PH_OK) {
-        ph_comm_fail(ranks->comm, status);
-        return status;
-    }
-    return ph__comm_barrier(ranks->comm);
+    return status != PH_OK ? ph_comm_fail(ranks->comm, status) : ph__comm_barrier(ranks->comm);
+}
+
+ph_status ph__ranks_share(struct ph__ranks *ranks, ph_status status)
+{
+    return ranks->comm != NULL ? ph__comm_share(ranks->comm, status) : status;
 }
 
 ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *moment)
@@ -220,7 +223,8 @@ ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *mome
     PH_TRY(ph__comm_wait(ranks->comm, ticket));
     moment->is_due = ranks->moments[0].is_due;
     for (size_t rank = 0; rank < ranks->world_size; rank++)
-        moment->is_stopped = moment->is_stopped || ranks->moments[rank].is_stopped;
+        if (ranks->moments[rank].stop_signal > moment->stop_signal)
+            moment->stop_signal = ranks->moments[rank].stop_signal;
     return PH_OK;
 }
 

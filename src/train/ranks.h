@@ -34,13 +34,15 @@ bool ph__ranks_is_first(const struct ph__ranks *ranks);
 /* Ends one of the job's ranks' failure for all: PH_OK when all give PH_OK. Else each that does not has recorded why and tells
  * the others, and all return what was told first. */
 ph_status ph__ranks_all(struct ph__ranks *ranks, ph_status status);
+/* The same, but the job goes on: all return what the lowest of those that fail has failed with. */
+ph_status ph__ranks_share(struct ph__ranks *ranks, ph_status status);
 
 /* The sum of what all ranks give, in their order; alone, what is given. */
 ph_status ph__ranks_sum(struct ph__ranks *ranks, double own, double *sum_out);
 
 /* What happens next: signals reach ranks at different times, and clocks differ. */
 struct ph__ranks_moment {
-    bool is_stopped; /* any of them was told to stop */
+    int stop_signal; /* that any of them has got, the same on all; 0: none */
     bool is_due;     /* the first one's clock says so */
 };
 ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *moment);

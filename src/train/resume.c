@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/stop.h"
+#include "comm/comm.h"
 #include "phloem/version.h"
 #include "store/checkpoint_names.h"
 #include "store/tensor_list.h"
@@ -106,24 +107,25 @@ ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)
     return is_on || ph__trainer_is_over(trainer) ? ph__trainer_save(trainer) : PH_OK;
 }
 
-bool ph__trainer_must_stop(const struct ph__trainer *trainer)
+int ph__trainer_signal(const struct ph__trainer *trainer)
 {
-    return ph__is_stopped(trainer->job->stop_signal);
+    const volatile int *stop_signal = trainer->job->stop_signal;
+    return stop_signal != NULL ? *stop_signal : 0;
 }
 
-ph_status ph__trainer_stop(struct ph__trainer *trainer)
+ph_status ph__trainer_stop(struct ph__trainer *trainer, int signal)
 {
     if (trainer->summary.steps == 0)
-        return ph_fail(ph__stop_status(trainer->job->stop_signal),
-            "stopped by a signal before the first step: there is nothing to save");
+        return ph_fail(
+            ph__stop_status(&signal), "stopped by a signal before the first step: there is nothing to save");
     PH_TRY(ph__trainer_save(trainer));
-    return ph__trainer_stop_saved(trainer);
+    return ph__trainer_stop_saved(trainer, signal);
 }
 
-ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer)
+ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
-    return ph_fail(ph__stop_status(trainer->job->stop_signal),
+    return ph_fail(ph__stop_status(&signal),
         "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
         trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
 }
@@ -149,7 +151,20 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
     PH_TRY(ph__resume_file_read(path, trainer));
     if (trainer->summary.steps != step)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is of step %" PRIu64, path, trainer->summary.steps);
-    return check_best(trainer);
+    return ph__ranks_share(&trainer->ranks, check_best(trainer));
+}
+
+/* Ranks that see different checkpoints have not one folder. */
+static ph_status agree_on_list(const struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
+{
+    struct ph_arena arena = {0};
+    const char *text = ph__arena_printf(&arena, "the checkpoints in %s=", trainer->job->folder);
+    for (size_t i = 0; text != NULL && i < list->count; i++)
+        text = ph__arena_printf(&arena, "%s %" PRIu64, text, list->steps[i]);
+    const ph_status status =
+        text != NULL ? ph__comm_agree(trainer->ranks.comm, text) : (ph_status)PH_ERROR_MEMORY;
+    ph__arena_fini(&arena);
+    return status;
 }
 
 /* The newest that is valid; what is wrong with those after it is told once it is clear that one is. */
@@ -237,7 +252,9 @@ ph_status ph__trainer_resume(struct ph__trainer *trainer)
 {
     struct ph__checkpoint_list list;
     PH_TRY(ph__checkpoints_list(trainer->job->folder, &list));
-    ph_status status = read_newest(trainer, &list);
+    ph_status status = trainer->ranks.comm != NULL ? agree_on_list(trainer, &list) : PH_OK;
+    if (status == PH_OK)
+        status = read_newest(trainer, &list);
     ph__checkpoint_list_fini(&list);
     PH_TRY(status);
     PH_TRY(check_settings(trainer));

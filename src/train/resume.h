@@ -22,13 +22,13 @@ bool ph__trainer_is_save_due(const struct ph__trainer *trainer);
  * stopped while its best model is tested. */
 ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
 
-/* Whether a signal has come. */
-bool ph__trainer_must_stop(const struct ph__trainer *trainer);
+/* The signal that has come to this process; 0: none. */
+int ph__trainer_signal(const struct ph__trainer *trainer);
 
-/* After *stop_signal: saves, and fails with the signal's status and a line that names the checkpoint. */
-ph_status ph__trainer_stop(struct ph__trainer *trainer);
-ph_status ph__trainer_stop_saved(
-    const struct ph__trainer *trainer); /* the same where this step has been saved */
+/* After a signal, of which all ranks know: saves, and fails with its status and a line that names the checkpoint. */
+ph_status ph__trainer_stop(struct ph__trainer *trainer, int signal);
+/* The same where this step has been saved. */
+ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal);
 
 /* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left out with a
  * note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with it. */

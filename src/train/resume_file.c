@@ -327,14 +327,19 @@ static ph_status read_tensors(const char *path, struct ph__trainer *read)
     return status;
 }
 
-ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
+static ph_status open_and_read_header(const char *path, struct ph__trainer *read)
 {
     struct ph_folder *file;
-    struct ph__trainer read = *trainer;
     PH_TRY(ph__folder_open(path, &file));
-    ph_status status = read_header(path, file, &read);
+    const ph_status status = read_header(path, file, read);
     ph__folder_close(file);
-    PH_TRY(status);
+    return status;
+}
+
+ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
+{
+    struct ph__trainer read = *trainer;
+    PH_TRY(ph__ranks_share(&trainer->ranks, open_and_read_header(path, &read)));
     PH_TRY(read_tensors(path, &read)); /* checks the seal, and with it what the header said */
     ph_store_touch(trainer->store);
     ph_state_touch(trainer->state);

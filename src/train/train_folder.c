@@ -106,7 +106,7 @@ static ph_status begin(struct ph__trainer *trainer)
 static ph_status put_model_back(const struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
-    if (trainer->best_step == 0)
+    if (trainer->best_step == 0 || !ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
     ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
     return ph__checkpoint_link(path, trainer->summary.checkpoint_path);

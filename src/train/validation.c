@@ -104,14 +104,14 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
 {
     const struct ph_train_job *job = trainer->job;
     const struct ph__evaluation_details details = ph__run_record_valid(&trainer->record);
-    bool is_stopped;
+    int signal;
     *decision_out = (struct ph__decision){.is_best = true};
     if (!ph__job_rows_exist(ph__job_valid(job)))
         return PH_OK;
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_valid(job), job->stop_signal, &is_stopped,
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_valid(job), job->stop_signal, &signal,
         trainer->metrics, &trainer->summary.valid_bad_rows, &details));
-    if (is_stopped)
-        return ph__trainer_stop(trainer);
+    if (signal != 0)
+        return ph__trainer_stop(trainer, signal);
     PH_TRY(ph__trainer_check_scores(trainer, "data.valid"));
     *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);
     return ph__trainer_report_evaluation(trainer, decision_out->is_best);

@@ -131,7 +131,7 @@ static ph_status check(struct ph_comm *comm)
     PH_TRY(check_all_gather(comm));
     for (size_t root = 0; root < ph_comm_world_size(comm); root++)
         PH_TRY(check_broadcast(comm, root));
-    PH_TRY(ph__comm_agree(comm, "the test", "one", 3));
+    PH_TRY(ph__comm_agree(comm, "the test=one\n"));
     return ph__comm_barrier(comm);
 }
 

@@ -286,7 +286,7 @@ static ph_status try_everything_after_a_failure(struct ph_comm *comm, void *cont
     CHECK_FAILS_ALIKE(ph__comm_progress(comm));
     CHECK_FAILS_ALIKE(ph__comm_wait(comm, 1));
     CHECK_FAILS_ALIKE(ph__comm_barrier(comm));
-    CHECK_FAILS_ALIKE(ph__comm_agree(comm, "nothing", NULL, 0));
+    CHECK_FAILS_ALIKE(ph__comm_agree(comm, ""));
     CHECK_FAILS_ALIKE(ph__comm_exchange_start(comm, &call, &(struct ph_exchange){0}, &ticket));
     CHECK_FAILS_ALIKE(ph__comm_all_reduce_start(comm, &call, world, PH_WIRE_FP32, 2, 2, data, &ticket));
     CHECK_FAILS_ALIKE(

@@ -93,60 +93,11 @@ static void broadcast_gives_all_what_the_root_has(void **state)
     }
 }
 
-/* ---- agreement ----------------------------------------------------------------------------------------------- */
-
-/* A plan that differs on the rank at `context`, and before that one that does not. */
-static ph_status agree_on_a_plan(struct ph_comm *comm, void *context)
-{
-    const size_t *odd = context;
-    char plan[40];
-    PH_TRY(ph__comm_agree(comm, "nothing", NULL, 0));
-    PH_TRY(ph__comm_agree(comm, "the plan", "table 1 on rank 0", 17));
-    snprintf(plan, sizeof plan, "table 1 on rank %d", ph_comm_rank(comm) >= *odd);
-    const ph_status status = ph__comm_agree(comm, "the plan", plan, strlen(plan));
-    RANK_CHECK(status == PH_ERROR_CONFIG && strcmp(ph_error_text(), "") != 0);
-    char text[200];
-    snprintf(text, sizeof text, "%s", ph_error_text());
-    RANK_CHECK(ph__comm_barrier(comm) == PH_ERROR_CONFIG && strcmp(ph_error_text(), text) == 0);
-    return status;
-}
-
-static void ranks_that_disagree_end_alike_and_the_first_says_so(void **state)
-{
-    (void)state;
-    struct thread_rank_end ends[4];
-    size_t odd = 3;
-    thread_ranks_run(&(struct thread_ranks){.world_size = 4}, agree_on_a_plan, &odd, ends);
-    for (size_t rank = 0; rank < 4; rank++) {
-        assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
-        assert_string_equal(ends[rank].text, "the plan differs between ranks 0 and 3");
-        assert_int_equal(ends[rank].speaks, rank == 0);
-    }
-}
-
-static ph_status agree_on_a_length(struct ph_comm *comm, void *context)
-{
-    (void)context;
-    static const char names[] = "abc";
-    return ph__comm_agree(comm, "the list of features", names, ph_comm_rank(comm) == 1 ? 2 : 3);
-}
-
-static void a_different_length_is_a_difference(void **state)
-{
-    (void)state;
-    struct thread_rank_end ends[3];
-    thread_ranks_run(&(struct thread_ranks){.world_size = 3}, agree_on_a_length, NULL, ends);
-    for (size_t rank = 0; rank < 3; rank++)
-        assert_string_equal(ends[rank].text, "the list of features differs between ranks 0 and 1");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gather_puts_everybodys_bytes_behind_each_other),
         cmocka_unit_test(broadcast_gives_all_what_the_root_has),
-        cmocka_unit_test(ranks_that_disagree_end_alike_and_the_first_says_so),
-        cmocka_unit_test(a_different_length_is_a_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

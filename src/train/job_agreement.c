@@ -1,0 +1,215 @@
+#include "train/job_agreement.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/digest.h"
+#include "base/sizes.h"
+#include "comm/comm.h"
+#include "data/encoder.h"
+#include "serve/model_identity.h"
+#include "train/job_rows.h"
+#include "train/run_key.h"
+
+#define BLOCK_BYTES 65536u
+#define NUM_BLOCKS 4 /* that are looked at in a file, the first and the last among them */
+
+/* Lines "name=value" for ph__comm_agree. */
+struct lines {
+    struct ph_arena arena;
+    const char *text;
+};
+
+static ph_status add(struct lines *lines, const char *name, const char *value)
+{
+    lines->text = ph__arena_printf(&lines->arena, "%s%s=%s\n", lines->text, name, value);
+    return lines->text != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+static ph_status add_lines(struct lines *lines, const char *more)
+{
+    lines->text = ph__arena_printf(&lines->arena, "%s%s", lines->text, more);
+    return lines->text != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+/* The first digits of a sum, which are enough for people to tell two apart. */
+static ph_status add_sum(struct lines *lines, const char *name, const char hex[65])
+{
+    char digits[17] = "";
+    memcpy(digits, hex, sizeof digits - 1);
+    return add(lines, name, digits);
+}
+
+static ph_status add_number(struct lines *lines, const char *name, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return add(lines, name, text);
+}
+
+static ph_status add_place(struct lines *lines, const char *folder, bool is_resumed)
+{
+    PH_TRY(add(lines, "the output folder", folder));
+    return add(lines, "resuming", is_resumed ? "yes" : "no");
+}
+
+/* ---- data ------------------------------------------------------------------------------------------------------- */
+
+/* Of all the files that a path stands for. */
+struct sample {
+    size_t num_files;
+    uint64_t num_bytes;
+    uint64_t sums[1 + NUM_BLOCKS]; /* so far, then of the file at hand */
+};
+
+static ph_status sample_blocks(
+    int descriptor, const char *path, uint64_t num_bytes, unsigned char *block, struct sample *sample)
+{
+    const size_t size = num_bytes < BLOCK_BYTES ? (size_t)num_bytes : BLOCK_BYTES;
+    for (size_t i = 0; i < NUM_BLOCKS; i++) {
+        const uint64_t place = (num_bytes - size) / (NUM_BLOCKS - 1) * i;
+        const uint64_t at = i + 1 < NUM_BLOCKS ? place : num_bytes - size;
+        PH_TRY(ph__file_read_at(descriptor, path, at, block, size));
+        sample->sums[1 + i] = ph__checksum(block, size);
+    }
+    sample->sums[0] = ph__checksum(sample->sums, sizeof sample->sums);
+    sample->num_bytes += num_bytes;
+    sample->num_files++;
+    return PH_OK;
+}
+
+static ph_status sample_file(const char *path, unsigned char *block, struct sample *sample)
+{
+    int descriptor;
+    uint64_t num_bytes;
+    if (!ph__file_exists(path))
+        return PH_OK;
+    PH_TRY(ph__file_open(path, &descriptor, &num_bytes));
+    const ph_status status = sample_blocks(descriptor, path, num_bytes, block, sample);
+    close(descriptor);
+    return status;
+}
+
+static ph_status add_files(struct lines *lines, const char *name, const char *path)
+{
+    struct sample sample = {0};
+    const char **paths;
+    size_t num_paths;
+    char text[96];
+    unsigned char *block = ph__arena_alloc(&lines->arena, BLOCK_BYTES);
+    if (block == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__data_list(&lines->arena, path, &paths, &num_paths));
+    for (size_t i = 0; i < num_paths; i++)
+        PH_TRY(sample_file(paths[i], block, &sample));
+    snprintf(text, sizeof text, "files: %zu, bytes: %" PRIu64 ", sum: %016" PRIx64, sample.num_files,
+        sample.num_bytes, sample.sums[0]);
+    return add(lines, name, text);
+}
+
+static ph_status add_rows(struct lines *lines, const char *name, struct ph__job_rows rows)
+{
+    if (!ph__job_rows_exist(rows))
+        return add(lines, name, "none");
+    if (rows.dataset != NULL)
+        return add_number(lines, name, ph_dataset_num_rows(rows.dataset));
+    if (ph__job_rows_flow(rows))
+        return add(lines, name, "read once");
+    return add_files(lines, name, rows.path);
+}
+
+static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
+{
+    char order[96];
+    snprintf(order, sizeof order, "%d, %zu bytes, %zu lanes", job->is_shuffled, job->shuffle_bytes,
+        job->shuffle_lanes);
+    PH_TRY(add(lines, "the order of the rows", order));
+    PH_TRY(add_number(lines, "data.max_bad_rows", job->max_bad_rows));
+    PH_TRY(add_rows(lines, "data.train", ph__job_train(job)));
+    PH_TRY(add_rows(lines, "data.valid", ph__job_valid(job)));
+    return add_rows(lines, "data.test", ph__job_test(job));
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+static ph_status add_section(struct lines *lines, const struct ph_option_table *table, const void *settings)
+{
+    const struct ph_section section = {table, (void *)(uintptr_t)settings}; /* which are read alone */
+    const char *text;
+    PH_TRY(ph__config_values(&section, &lines->arena, &text));
+    return add_lines(lines, text);
+}
+
+static ph_status add_plan(struct lines *lines, const char *plan)
+{
+    char hex[65];
+    if (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0)
+        return add(lines, "parallel.plan", plan);
+    if (ph__digest_file(plan, hex) != PH_OK)
+        return add(lines, "parallel.plan", "no file"); /* who reads it says why */
+    return add_sum(lines, "parallel.plan", hex);
+}
+
+static ph_status add_settings(struct lines *lines, const struct ph_train_job *job)
+{
+    const struct ph_optimizer_section optimizer = {
+        .settings = *job->optimizer,
+        .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups},
+    };
+    struct ph_parallel_settings parallel = *job->parallel;
+    const char *identity;
+    parallel.plan = parallel.transport =
+        NULL; /* the one by its content; the other by those who meet over it */
+    PH_TRY(ph__model_identity(job->model, job->negative_rate, &lines->arena, &identity));
+    PH_TRY(add_lines(lines, identity));
+    PH_TRY(add_section(lines, &ph__train_options, job->train));
+    PH_TRY(add_section(lines, &ph__optimizer_options, &optimizer));
+    PH_TRY(add_section(lines, &ph__parallel_options, &parallel));
+    return add_plan(lines, job->parallel->plan);
+}
+
+/* ---- both -------------------------------------------------------------------------------------------------------- */
+
+static ph_status describe_run(struct lines *lines, const struct ph__config_run *run)
+{
+    const char *config;
+    char program[65];
+    PH_TRY(ph__program_digest(program));
+    PH_TRY(add_sum(lines, "the program", program));
+    PH_TRY(add_place(lines, run->folder, run->is_resumed));
+    PH_TRY(ph__job_config_common(run->config, &lines->arena, &config));
+    return add_lines(lines, config);
+}
+
+static ph_status describe_job(struct lines *lines, const struct ph_train_job *job)
+{
+    char encoder[65];
+    PH_TRY(add_place(lines, job->folder, job->is_resumed));
+    PH_TRY(add_number(lines, "seed", job->seed));
+    PH_TRY(add_settings(lines, job));
+    PH_TRY(add_data(lines, job));
+    PH_TRY(ph__encoder_digest(job->encoder, encoder));
+    return add_sum(lines, "the encoder", encoder);
+}
+
+ph_status ph__agree_on_run(const struct ph__config_run *run)
+{
+    struct lines lines = {.text = ""};
+    ph_status status = describe_run(&lines, run);
+    if (status == PH_OK)
+        status = ph__comm_agree(run->comm, lines.text);
+    ph__arena_fini(&lines.arena);
+    return status;
+}
+
+ph_status ph__agree_on_job(const struct ph_train_job *job)
+{
+    struct lines lines = {.text = ""};
+    ph_status status = describe_job(&lines, job);
+    if (status == PH_OK)
+        status = ph__comm_agree(job->comm, lines.text);
+    ph__arena_fini(&lines.arena);
+    return status;
+}
