@@ -146,10 +146,10 @@ static ph_status add_plan(struct lines *lines, const char *plan)
 {
     char hex[65];
     if (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0)
-        return add(lines, "parallel.plan", plan);
+        return add(lines, "the plan", plan);
     if (ph__digest_file(plan, hex) != PH_OK)
-        return add(lines, "parallel.plan", "no file"); /* who reads it says why */
-    return add_sum(lines, "parallel.plan", hex);
+        return add(lines, "the plan", "no file"); /* who reads it says why */
+    return add_sum(lines, "the plan", hex);
 }
 
 static ph_status add_settings(struct lines *lines, const struct ph_train_job *job)

@@ -1,0 +1,133 @@
+/* What ranks decide together: when to stop, whether a step counts, what is resumed from, and that all fail alike. */
+#include "train/ranks.h"
+
+#include <math.h>
+#include <signal.h>
+
+#include "rank_trainings.h"
+
+static struct rank_training trainings[TRAINING_RANKS];
+
+static struct setup *set_up_ranks(const char *folder)
+{
+    struct setup *setup = set_up("dlrm", folder);
+    setup->job.is_shuffled = false;
+    make_rank_trainings(setup, trainings);
+    remove_folder(setup);
+    return setup;
+}
+
+/* ---- signals ------------------------------------------------------------------------------------------------------ */
+
+/* Comes in the moment before an evaluation, when the steps behind it are reported. */
+static ph_status signal_oneself(void *context, const struct ph_train_progress *progress)
+{
+    struct rank_training *training = context;
+    if (progress->valid == NULL && progress->epoch == 2)
+        training->signal = SIGTERM;
+    return PH_OK;
+}
+
+static void a_signal_of_one_rank_in_an_evaluation_stops_all(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    struct setup *setup = set_up_ranks("undisturbed");
+    run_rank_trainings(trainings, NULL);
+    const struct ph_train_summary undisturbed = trainings[0].summary;
+    free(setup);
+    setup = set_up_ranks("stopped");
+    const struct ph_train_observer observer = {.context = &trainings[1], .on_progress = signal_oneself};
+    trainings[1].job.observer = &observer;
+    run_rank_trainings(trainings, ends);
+    assert_one_failure(ends, PH_ERROR_TERMINATED, "stopped by a signal at step 24; ");
+    make_rank_trainings(setup, trainings);
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
+        trainings[rank].job.is_resumed = true;
+    run_rank_trainings(trainings, NULL);
+    assert_int_equal(trainings[0].summary.resumed_step, 24);
+    assert_string_equal(trainings[0].summary.checkpoint_sha256, undisturbed.checkpoint_sha256);
+    assert_true(trainings[2].summary.test.logloss == undisturbed.test.logloss);
+    free(setup);
+}
+
+static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    struct setup *setup = set_up_ranks("at_once");
+    trainings[2].signal = SIGINT;
+    run_rank_trainings(trainings, ends);
+    assert_one_failure(ends, PH_ERROR_INTERRUPTED, "stopped by a signal at step 1; ");
+    free(setup);
+}
+
+/* ---- numbers that are none ------------------------------------------------------------------------------------------ */
+
+static void diverge(struct setup *setup, int policy)
+{
+    make_divergent(setup);
+    setup->train.non_finite = policy;
+    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->train.checkpoint_steps = 1;
+    make_rank_trainings(setup, trainings);
+}
+
+static void ranks_that_diverge_stop_alike(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    struct setup *setup = set_up_ranks("diverged");
+    diverge(setup, PH_NON_FINITE_STOP);
+    run_rank_trainings(trainings, ends);
+    assert_one_failure(ends, PH_ERROR_DIVERGED, "look at the data and the learning rate");
+    free(setup);
+}
+
+/* The fifth batch has a dense cell, in the second rank's share, whose square is no float. */
+static const char *poison(const char *path)
+{
+    char command[2000];
+    const char *copy = ph__path_join(&fixture.arena, test_folder(), "poison.tsv");
+    snprintf(command, sizeof command,
+        "awk 'BEGIN { FS = OFS = \"\\t\" } NR == %d { $2 = \"1e38\" } 1' '%s' >'%s'", 1 + 4 * 256 + 256 / 2,
+        path, copy);
+    assert_int_equal(system(command), 0);
+    return copy;
+}
+
+static void ranks_skip_the_same_steps(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_ranks("skipped");
+    setup->train.non_finite = PH_NON_FINITE_SKIP;
+    setup->model.kind = ph_model_find("dcn"); /* which multiplies cells */
+    struct ph_encoder *plain = make_plain_encoder();
+    setup->job.encoder = plain;
+    setup->job.train_path = poison(setup->job.train_path);
+    setup->train.epochs = 2;
+    const struct ph_train_summary alone = train(setup);
+    assert_int_equal(alone.skipped_steps, 2);
+    remove_folder(setup);
+    make_rank_trainings(setup, trainings);
+    run_rank_trainings(trainings, NULL);
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++) {
+        assert_int_equal(trainings[rank].summary.skipped_steps, alone.skipped_steps);
+        assert_string_equal(
+            trainings[rank].summary.checkpoint_sha256, trainings[0].summary.checkpoint_sha256);
+    }
+    assert_near(trainings[0].summary.valid.logloss, alone.valid.logloss, 0, 1e-4);
+    ph_encoder_destroy(plain);
+    free(setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signal_of_one_rank_in_an_evaluation_stops_all),
+        cmocka_unit_test(a_signal_of_one_rank_behind_a_step_stops_all),
+        cmocka_unit_test(ranks_that_diverge_stop_alike),
+        cmocka_unit_test(ranks_skip_the_same_steps),
+    };
+    return cmocka_run_group_tests(tests, make_data, drop_data);
+}
