@@ -37,7 +37,8 @@ static bool begins_with(const char *text, const char *start)
 static ph_status remove_part(void *argument, const char *name)
 {
     const char *folder = argument;
-    if (!begins_with(name, "part-") || strstr(name, ".safetensors") == NULL)
+    const bool is_part = begins_with(name, "part-") && strstr(name, ".safetensors") != NULL;
+    if (!is_part && !begins_with(name, PH_FOLDER_INDEX)) /* the index that was not written to its end */
         return PH_OK;
     struct ph_arena arena = {0};
     const char *path = ph__path_join(&arena, folder, name);

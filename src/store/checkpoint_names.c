@@ -18,6 +18,15 @@ static bool is_folder_there(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+bool ph__checkpoint_is_half_written(const char *path)
+{
+    struct ph_arena arena = {0};
+    const char *index = ph__path_join(&arena, path, PH_FOLDER_INDEX);
+    const bool is_half = is_folder_there(path) && index != NULL && !ph__file_exists(index);
+    ph__arena_fini(&arena);
+    return is_half;
+}
+
 /* ---- links ----------------------------------------------------------------------------------------------------- */
 
 struct linking {
@@ -41,10 +50,21 @@ static ph_status link_part(void *argument, const char *name)
     return strcmp(name, PH_FOLDER_INDEX) != 0 ? link_name(argument, name) : PH_OK;
 }
 
+/* A folder that is linked anew is none for a while, which whoever needs it must not see. */
+static bool are_same_folder(const char *from, const char *to)
+{
+    char seal[65], other[65];
+    return is_folder_there(to) && !ph__checkpoint_is_half_written(to) &&
+           ph__checkpoint_read_seal(from, false, seal) == PH_OK &&
+           ph__checkpoint_read_seal(to, false, other) == PH_OK && strcmp(seal, other) == 0;
+}
+
 ph_status ph__checkpoint_link(const char *from, const char *to)
 {
     struct linking linking = {from, to};
     const bool is_folder = is_folder_there(from);
+    if (is_folder && are_same_folder(from, to))
+        return PH_OK;
     PH_TRY(ph__checkpoint_make_way(to, is_folder));
     if (!is_folder)
         return ph__file_link(from, to);

@@ -7,8 +7,11 @@
 
 #include "phloem/status.h"
 
+/* A folder without its index, which is no checkpoint: it is being written, or whoever wrote it has ended. */
+bool ph__checkpoint_is_half_written(const char *path);
+
 /* Makes `to` another name of the checkpoint `from`, durably, in place of what is there: of a file in one moment, of a folder
- * file by file, its index last. PH_ERROR_DISK. */
+ * file by file, its index last, and not at all where `to` has the seal of `from`. PH_ERROR_DISK. */
 ph_status ph__checkpoint_link(const char *from, const char *to);
 
 /* Removes it; of a folder the index first. Nothing there is fine. PH_ERROR_DISK. */

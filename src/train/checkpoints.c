@@ -93,7 +93,14 @@ static ph_status list_files(const char *folder, const char *prefix, struct ph__c
 
 ph_status ph__checkpoints_list(const char *folder, struct ph__checkpoint_list *list_out)
 {
-    return list_files(folder, "step-", list_out);
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    size_t count = 0;
+    PH_TRY(list_files(folder, "step-", list_out));
+    for (size_t i = 0; i < list_out->count; i++)
+        if (!ph__checkpoint_is_half_written(ph__checkpoint_path(folder, list_out->steps[i], path)))
+            list_out->steps[count++] = list_out->steps[i];
+    list_out->count = count;
+    return PH_OK;
 }
 
 void ph__checkpoint_list_fini(struct ph__checkpoint_list *list)

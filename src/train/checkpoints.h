@@ -2,7 +2,8 @@
  *   step-<12 digits>.safetensors  all that a training needs to go on behind that step (resume_file.h)
  *   best-<12 digits>.safetensors  the model that was best then, by the step that it was saved at: another name of the
  *                                 file that was DIR/model.safetensors
- * Of a training on several ranks each is a folder (store/checkpoint_folder.h). They appear whole and durable or not at all. Errors are PH_ERROR_DISK naming the path. One thread at a time. */
+ * Of a training on several ranks each is a folder (store/checkpoint_folder.h). They appear whole and durable or not at all.
+ * Errors are PH_ERROR_DISK naming the path. One thread at a time. */
 #ifndef PH_TRAIN_CHECKPOINTS_H
 #define PH_TRAIN_CHECKPOINTS_H
 
@@ -17,7 +18,7 @@ const char *ph__checkpoint_best_path(const char *folder, uint64_t step, char pat
 /* Makes DIR/checkpoints, durably. */
 ph_status ph__checkpoints_create(const char *folder);
 
-/* Steps of the checkpoints that are there, the newest first; a missing folder has none. */
+/* Steps of the checkpoints that are there, the newest first; a missing folder has none. One that is half written is none. */
 struct ph__checkpoint_list { /* zero-initialised is empty */
     uint64_t *steps;
     size_t count, capacity;
