@@ -72,7 +72,11 @@ ph_status ph__comm_create_on(
     comm->transport = *transport;
     const ph_status status = init(comm, options);
     *comm_out = comm;
-    return status == PH_OK ? PH_OK : ph__comm_fail_alike(comm, status, ph_error_text());
+    if (status == PH_OK)
+        return PH_OK;
+    return status == PH_ERROR_CONFIG /* ranks that disagree have met: each knows it */
+               ? ph__comm_fail_alike(comm, status, ph_error_text())
+               : ph__comm_fail_early(comm, transport->rank, status, ph_error_text());
 }
 
 void ph_comm_destroy(struct ph_comm *comm)
@@ -81,8 +85,9 @@ void ph_comm_destroy(struct ph_comm *comm)
     if (comm == NULL)
         return;
     snprintf(text, sizeof text, "%s", ph_error_text());
-    const bool is_clean =
-        ph__comm_check(comm) == PH_OK && comm->operations.num_flying == 0 && ph__comm_barrier(comm) == PH_OK;
+    const bool is_settled = comm->failure.is_alike || ph__comm_check(comm) == PH_OK;
+    const bool is_clean = is_settled && comm->operations.num_flying == 0 &&
+                          (comm->failure.is_alike || ph__comm_barrier(comm) == PH_OK);
     const bool is_listener = comm->failure.has_failed && !ph_comm_speaks(comm);
     close_and_free(comm, is_clean);
     if (is_listener)

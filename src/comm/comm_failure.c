@@ -83,12 +83,19 @@ ph_status ph__comm_fail_for(struct ph_comm *comm, size_t rank, const char *text)
     return fail_and_tell(comm, &notice);
 }
 
-ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text)
+ph_status ph__comm_fail_early(struct ph_comm *comm, size_t rank, ph_status status, const char *text)
 {
-    struct ph_comm_notice notice = {.status = status};
+    struct ph_comm_notice notice = {.rank = (uint32_t)rank, .status = status};
     PH_TRY(ph__comm_check(comm));
     snprintf(notice.text, sizeof notice.text, "%s", text);
     return fail_by(comm, &notice);
+}
+
+ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text)
+{
+    PH_TRY(ph__comm_check(comm));
+    comm->failure.is_alike = true;
+    return ph__comm_fail_early(comm, 0, status, text);
 }
 
 ph_status ph_comm_fail(struct ph_comm *comm, ph_status status)

@@ -21,6 +21,7 @@
 
 struct ph_comm_failure {
     bool has_failed;
+    bool is_alike; /* on all ranks, with nothing on its way: they leave as those that are done do */
     struct ph_comm_notice notice; /* a rank that has failed speaks for itself; else the lowest other one */
 };
 
@@ -64,6 +65,8 @@ ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...) PH_P
 ph_status ph__comm_fail_for(struct ph_comm *comm, size_t rank, const char *text);
 /* Unless it has failed: all ranks have come to the same error by themselves, none is told, and rank 0 speaks. */
 ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text);
+/* Unless it has failed: while ranks come together, when there is nobody to tell; `rank` speaks. */
+ph_status ph__comm_fail_early(struct ph_comm *comm, size_t rank, ph_status status, const char *text);
 /* Looks at the watch if that was `interval_ns` ago. */
 ph_status ph__comm_look(struct ph_comm *comm, uint64_t now_ns, uint64_t interval_ns);
 

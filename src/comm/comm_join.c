@@ -71,5 +71,5 @@ ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm *
     PH_TRY(ph__comm_create_on(&transport, options, comm_out));
     const ph_status status =
         attach_watch(*comm_out); /* fails on all ranks: nobody waits for another one's end */
-    return status == PH_OK ? PH_OK : ph__comm_fail_alike(*comm_out, status, ph_error_text());
+    return status == PH_OK ? PH_OK : ph__comm_fail_early(*comm_out, 0, status, ph_error_text());
 }
