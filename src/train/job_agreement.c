@@ -142,16 +142,6 @@ static ph_status add_section(struct lines *lines, const struct ph_option_table *
     return add_lines(lines, text);
 }
 
-static ph_status add_plan(struct lines *lines, const char *plan)
-{
-    char hex[65];
-    if (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0)
-        return add(lines, "the plan", plan);
-    if (ph__digest_file(plan, hex) != PH_OK)
-        return add(lines, "the plan", "no file"); /* who reads it says why */
-    return add_sum(lines, "the plan", hex);
-}
-
 static ph_status add_settings(struct lines *lines, const struct ph_train_job *job)
 {
     const struct ph_optimizer_section optimizer = {
@@ -160,17 +150,24 @@ static ph_status add_settings(struct lines *lines, const struct ph_train_job *jo
     };
     struct ph_parallel_settings parallel = *job->parallel;
     const char *identity;
-    parallel.plan = parallel.transport =
-        NULL; /* the one by its content; the other by those who meet over it */
+    parallel.plan = parallel.transport = NULL; /* which are compared when it is made, and when ranks meet */
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &lines->arena, &identity));
     PH_TRY(add_lines(lines, identity));
     PH_TRY(add_section(lines, &ph__train_options, job->train));
     PH_TRY(add_section(lines, &ph__optimizer_options, &optimizer));
-    PH_TRY(add_section(lines, &ph__parallel_options, &parallel));
-    return add_plan(lines, job->parallel->plan);
+    return add_section(lines, &ph__parallel_options, &parallel);
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------------- */
+static ph_status add_table(struct lines *lines, const struct ph_plan_table *table)
+{
+    const char *place = ph__shard_kind_name(table->kind);
+    const char *name = ph__arena_printf(&lines->arena, "the plan of %s", table->name);
+    for (size_t i = 0; place != NULL && i < table->num_places; i++)
+        place = ph__arena_printf(&lines->arena, "%s %u", place, table->places[i]);
+    return name != NULL && place != NULL ? add(lines, name, place) : PH_ERROR_MEMORY;
+}
+
+/* ---- all three --------------------------------------------------------------------------------------------------- */
 
 static ph_status describe_run(struct lines *lines, const struct ph__config_run *run)
 {
@@ -210,6 +207,18 @@ ph_status ph__agree_on_job(const struct ph_train_job *job)
     ph_status status = describe_job(&lines, job);
     if (status == PH_OK)
         status = ph__comm_agree(job->comm, lines.text);
+    ph__arena_fini(&lines.arena);
+    return status;
+}
+
+ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph_plan *plan)
+{
+    struct lines lines = {.text = ""};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
+        status = add_table(&lines, &plan->tables[i]);
+    if (status == PH_OK)
+        status = ph__comm_agree(comm, lines.text);
     ph__arena_fini(&lines.arena);
     return status;
 }

@@ -7,12 +7,16 @@
 #ifndef PH_TRAIN_JOB_AGREEMENT_H
 #define PH_TRAIN_JOB_AGREEMENT_H
 
+#include "plan/plan.h"
 #include "train/config_run.h"
 
 /* The program, where the training is and whether it resumes, and the config, key by key: before any data is read. */
 ph_status ph__agree_on_run(const struct ph__config_run *run);
 
-/* What a job has that any program may have given: seed, settings, encoder, plan file, and what is in the data. */
+/* What a job has that any program may have given: seed, settings, encoder, and what is in the data. */
 ph_status ph__agree_on_job(const struct ph_train_job *job);
+
+/* The plan that each has read or made, table by table. */
+ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph_plan *plan);
 
 #endif

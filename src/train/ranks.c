@@ -167,6 +167,8 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     ph_status status = ph__table_list_of_job(job, &list);
     if (status == PH_OK)
         status = make_plan(ranks, job, &list);
+    if (status == PH_OK)
+        status = ph__agree_on_plan(ranks->comm, &ranks->plan);
     ph__table_list_fini(&list);
     PH_TRY(status);
     return create_distributions(ranks, job);

@@ -80,7 +80,7 @@ sed '5d' data/train.tsv >data/short.tsv
 differs 2 "data.train differs between ranks 0 ('files: 1" --set data.train=data/short.tsv
 differs 3 'data/none.tsv' --set data.train=data/none.tsv
 sed 's/row_wise/table_wise/' plan.yaml >other_plan.yaml
-differs 2 "the plan differs between ranks 0 ('" --set parallel.plan=other_plan.yaml
+differs 2 "the plan of embedding.C1 differs between ranks 0 ('row_wise 0 1') and 1 ('table_wise " --set parallel.plan=other_plan.yaml
 differs 2 'would overwrite job.yaml' --trace job.yaml
 cp -R data copy
 PH_TEST_ODD='--set data.train=copy/train.tsv --set threads=2'

@@ -68,9 +68,10 @@ static void files_count_by_what_is_in_them(void **state)
     trainings[1].job.test_path = NULL;
     expect_difference(setup, "data.test differs between ranks 0 ('files: 1, bytes: ");
     trainings[1].parallel.plan = change_file(plan_by_rows(), "columns.yaml", "s/row_wise/table_wise/");
-    expect_difference(setup, "the plan differs between ranks 0 ('");
+    expect_difference(
+        setup, "the plan of embedding.C1 differs between ranks 0 ('row_wise 0 1 2') and 1 ('table_wise ");
     trainings[2].parallel.plan = "none";
-    expect_difference(setup, "') and 2 ('none')");
+    expect_difference(setup, "and 2 ('data_parallel')");
     free(setup);
 }
 
