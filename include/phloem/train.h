@@ -245,7 +245,8 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
  * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder; PH_ERROR_MEMORY
  * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data; PH_ERROR_DIVERGED for
  * losses, weights or scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or
- * it is of another job; PH_ERROR_CONFIG for settings that contradict one another, or that the checkpoint rules out;
+ * it is of another job; PH_ERROR_CONFIG for settings that contradict one another, that the checkpoint rules out, or that
+ * are not the same on all ranks;
  * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal, once a checkpoint is saved. The last
  * good checkpoint survives them all. */
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);

@@ -21,10 +21,11 @@ static const struct {
 /* Launchers that start processes without telling them how to meet. */
 static const struct {
     const char *count;
+    const char *place; /* as of launchers */
     const char *instead;
 } strangers[] = {
-    {"SLURM_STEP_NUM_TASKS", "srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH)"},
-    {"LOCAL_WORLD_SIZE", "mpirun"},
+    {"SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH)"},
+    {"LOCAL_WORLD_SIZE", "LOCAL_RANK", "mpirun"},
 };
 
 static const char *const transports[] = {"self", "openmpi", "mpich"};
@@ -104,5 +105,8 @@ bool ph__transport_is_first_of_host(void)
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (getenv(launchers[i].present) != NULL)
             return read_count(launchers[i].place) == 0;
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+        if (read_count(strangers[i].count) > 1)
+            return read_count(strangers[i].place) == 0;
     return true;
 }

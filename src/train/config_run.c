@@ -82,7 +82,7 @@ ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summa
         .run = run, .config_path = ph__path_join(&run->config->arena, run->folder, "config.yaml")};
     if (watch.config_path == NULL)
         return PH_ERROR_MEMORY;
-    if (run->comm != NULL)
+    if (run->comm != NULL && ph_comm_world_size(run->comm) > 1)
         PH_TRY(ph__agree_on_run(run));
     PH_TRY(make_encoder(&watch, &encoder));
     ph_status status = train(&watch, encoder, summary_out);

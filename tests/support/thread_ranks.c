@@ -107,6 +107,7 @@ static void *be_rank(void *context)
         rank->end.speaks = ph_comm_speaks(comm);
     }
     ph_comm_destroy(comm);
+    snprintf(rank->end.text_after, sizeof rank->end.text_after, "%s", ph_error_text());
     return NULL;
 }
 

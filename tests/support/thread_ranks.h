@@ -25,8 +25,8 @@ struct thread_ranks {
 /* What a rank has ended with. */
 struct thread_rank_end {
     ph_status status;
-    char text[600];
-    bool has_met, speaks; /* speaks: ph_comm_speaks, where it has met others and then failed */
+    char text[600], text_after[600]; /* the last error, where it has failed, and behind ph_comm_destroy */
+    bool has_met, speaks;            /* speaks: ph_comm_speaks, where it has failed */
 };
 
 typedef ph_status thread_rank_run(struct ph_comm *comm, void *context);

@@ -130,6 +130,7 @@ static void a_rank_that_does_not_come_to_the_meeting_is_named(void **state)
         meet_at_a_barrier, NULL, ends);
     for (size_t rank = 0; rank < 3; rank += 2) {
         assert_false(ends[rank].has_met);
+        assert_int_equal(ends[rank].speaks, rank == 0);
         assert_int_equal(ends[rank].status, PH_ERROR_PEER);
         assert_non_null(strstr(ends[rank].text, "meeting of the ranks: rank "));
         assert_non_null(strstr(ends[rank].text, " for rank 1"));
@@ -299,6 +300,29 @@ static ph_status try_everything_after_a_failure(struct ph_comm *comm, void *cont
     return PH_OK;
 }
 
+/* Rank 0 ends well, and hears only then that another has not. */
+static ph_status fail_at_the_end(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    PH_TRY(sum_of(comm, "dense gradients"));
+    return ph_comm_rank(comm) == 0 ? PH_OK : ph_fail(PH_ERROR_DISK, "summary.json: cannot be written");
+}
+
+static void leaving_keeps_the_last_error(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[2];
+    struct ph_comm *alone;
+    thread_ranks_run(&(struct thread_ranks){.world_size = 2}, fail_at_the_end, NULL, ends);
+    assert_string_equal(ends[0].text_after, "");
+    assert_string_equal(ends[1].text_after, "summary.json: cannot be written");
+    assert_ok(ph_comm_create(&(struct ph_comm_options){.transport = "self"}, &alone));
+    assert_int_equal(ph_comm_fail(alone, ph_fail(PH_ERROR_DATA, "the first")), PH_ERROR_DATA);
+    ph_fail(PH_ERROR_DISK, "the second");
+    ph_comm_destroy(alone);
+    assert_string_equal(ph_error_text(), "the second");
+}
+
 static void after_a_failure_every_call_says_the_same(void **state)
 {
     (void)state;
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_death_explains_why_a_transport_fails),
         cmocka_unit_test(a_message_of_another_length_is_an_error),
         cmocka_unit_test(after_a_failure_every_call_says_the_same),
+        cmocka_unit_test(leaving_keeps_the_last_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,7 @@ static void check_refusal(const struct thread_ranks *ranks, const char *text)
         assert_false(ends[rank].has_met);
         assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
         assert_string_equal(ends[rank].text, text);
+        assert_int_equal(ends[rank].speaks, rank == 0);
     }
 }
 

@@ -6,7 +6,8 @@
 #include "support/test_support.h"
 
 static const char *const variables[] = {"PHLOEM_MPI", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-    "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "LOCAL_WORLD_SIZE"};
+    "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+    "SLURM_LOCALID", "LOCAL_RANK"};
 
 /* No launcher but what the test says. */
 static int clear_environment(void **state)
@@ -97,6 +98,25 @@ static void processes_that_were_not_told_how_to_meet_are_refused(void **state)
     assert_fails(ph__transport_choose("auto", &choice), PH_ERROR_USAGE, "use mpirun");
 }
 
+/* One that all launchers' variables of a host's second process are set for, one launcher at a time. */
+static void the_first_process_of_a_host_is_known_by_its_launcher(void **state)
+{
+    static const char *const launchers[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+        {"PMI_RANK", "MPI_LOCALRANKID"}, {"PMIX_RANK", "SLURM_LOCALID"},
+        {"SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}, {"LOCAL_WORLD_SIZE", "LOCAL_RANK"}};
+    assert_true(ph__transport_is_first_of_host());
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        clear_environment(state);
+        set(launchers[i][0], "2");
+        set(launchers[i][1], "0");
+        assert_true(ph__transport_is_first_of_host());
+        set(launchers[i][1], "1");
+        assert_false(ph__transport_is_first_of_host());
+        set("PHLOEM_MPI", "self");
+        assert_true(ph__transport_is_first_of_host());
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +127,7 @@ int main(void)
             a_wish_comes_before_the_environment_and_that_before_the_launcher, clear_environment),
         cmocka_unit_test_setup(what_is_no_transport_is_refused, clear_environment),
         cmocka_unit_test_setup(processes_that_were_not_told_how_to_meet_are_refused, clear_environment),
+        cmocka_unit_test_setup(the_first_process_of_a_host_is_known_by_its_launcher, clear_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
