@@ -62,6 +62,72 @@ static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
     free(setup);
 }
 
+/* ---- checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* The last byte of what one rank has written, whose seal one rank looks at. */
+static void damage(const struct setup *setup, int step, size_t rank)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/checkpoints/step-%012d.safetensors/part-%05zu-of-%05d.safetensors",
+        setup->folder, step, rank + 1, TRAINING_RANKS);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    const int byte = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void count_note(void *context, const char *text)
+{
+    int *count = context;
+    if (strstr(text, "resuming from step 6 instead") != NULL)
+        ++*count;
+}
+
+static void resume_rank_trainings(const struct setup *setup, const struct ph_train_observer *observer)
+{
+    make_rank_trainings(setup, trainings);
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
+        trainings[rank].job.is_resumed = true;
+    trainings[0].job.observer = observer;
+}
+
+static void a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    struct setup *setup = set_up_ranks("damaged");
+    setup->train.checkpoint_steps = 3;
+    setup->train.max_steps = 10;
+    make_rank_trainings(setup, trainings);
+    run_rank_trainings(trainings, NULL);
+    const struct ph_train_summary undisturbed = trainings[0].summary;
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++) {
+        int num_notes = 0;
+        const struct ph_train_observer observer = {.context = &num_notes, .on_note = count_note};
+        remove_folder(setup);
+        setup->train.max_steps = 7;
+        make_rank_trainings(setup, trainings);
+        run_rank_trainings(trainings, NULL);
+        damage(setup, 7, rank);
+        setup->train.max_steps = 10;
+        resume_rank_trainings(setup, &observer);
+        run_rank_trainings(trainings, NULL);
+        assert_int_equal(num_notes, 1);
+        assert_int_equal(trainings[2].summary.resumed_step, 6);
+        assert_string_equal(trainings[0].summary.checkpoint_sha256, undisturbed.checkpoint_sha256);
+    }
+    damage(setup, 10, 0);
+    damage(setup, 9, 2);
+    setup->train.max_steps = 11;
+    resume_rank_trainings(setup, NULL);
+    run_rank_trainings(trainings, ends);
+    assert_one_failure(ends, PH_ERROR_CHECKPOINT, "no valid checkpoint: ");
+    free(setup);
+}
+
 /* ---- numbers that are none ------------------------------------------------------------------------------------------ */
 
 static void diverge(struct setup *setup, int policy)
@@ -126,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_of_one_rank_in_an_evaluation_stops_all),
         cmocka_unit_test(a_signal_of_one_rank_behind_a_step_stops_all),
+        cmocka_unit_test(a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all),
         cmocka_unit_test(ranks_that_diverge_stop_alike),
         cmocka_unit_test(ranks_skip_the_same_steps),
     };
