@@ -72,8 +72,11 @@ ph_status ph__comm_progress(struct ph_comm *comm);
 /* Returns when the operation is done: PH_ERROR_PEER when a rank has ended or timeout_seconds have passed, naming the rank
  * and the operation; what another rank has failed with (ph_comm_fail). One that has been waited for may be again. */
 ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket);
-/* Start and wait in one: for what is done once. */
+/* Start and wait in one: for what is done once. Whichever, in the same order on all ranks. */
 ph_status ph__comm_barrier(struct ph_comm *comm);
+/* all_out (world, size): every rank's `size` bytes. */
+ph_status ph__comm_gather_once(
+    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out);
 
 /* PH_ERROR_CONFIG on all ranks unless all give the same text, which is lines "name=value\n" and no name twice: "train.epochs
  * differs between ranks 0 ('3') and 2 ('4')", of the lowest rank that differs and the first such line. Once, of the job. */

@@ -49,12 +49,6 @@ ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *opti
 /* "rank 3 (process 4711 on node7)" */
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
 
-/* ---- comm_gather.c ---- */
-
-/* Starts and waits: all_out (world, size) is every rank's `size` bytes. */
-ph_status ph__comm_gather_once(
-    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out);
-
 /* ---- comm_failure.c ---- */
 
 /* PH_OK, or what the communicator has failed with, recorded for this thread. */

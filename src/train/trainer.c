@@ -13,6 +13,7 @@
 #include "serve/probability.h"
 #include "store/store.h"
 #include "tensor/row_format.h"
+#include "train/host_memory.h"
 #include "train/job_rows.h"
 #include "train/memory_check.h"
 #include "train/online.h"
@@ -89,6 +90,15 @@ static struct batch_size micro_size(const struct ph__trainer *trainer, struct ba
     return (struct batch_size){num_samples, (size_t)ceil((double)whole.num_ids * share)};
 }
 
+/* By itself, and beside the other ranks of its host. */
+static ph_status check_memory(const struct ph__trainer *trainer, uint64_t available_bytes)
+{
+    const struct ph_train_memory *memory = &trainer->summary.memory;
+    PH_TRY(ph__memory_check(memory, available_bytes));
+    return trainer->ranks.comm != NULL ? ph__host_memory_check(trainer->ranks.comm, memory, available_bytes)
+                                       : PH_OK;
+}
+
 static ph_status create_learner(struct ph__trainer *trainer, struct batch_size size, uint64_t available_bytes)
 {
     const struct ph_train_job *job = trainer->job;
@@ -99,7 +109,7 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
     PH_TRY(ph_program_missing_bytes(trainer->learning.program, trainer->store, &missing_bytes));
     memory->parameter_bytes = trainer->learning.parameter_bytes;
     memory->slot_bytes = missing_bytes - memory->parameter_bytes;
-    PH_TRY(ph__memory_check(memory, available_bytes));
+    PH_TRY(check_memory(trainer, available_bytes));
     PH_TRY(ph_executor_create(
         trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
     ph_status status =
@@ -235,7 +245,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(create_learner(trainer, size, available_bytes));
     PH_TRY(create_scorer(trainer, size));
     ph__trainer_observe_plans(trainer);
-    PH_TRY(ph__memory_check(&trainer->summary.memory, available_bytes));
+    PH_TRY(check_memory(trainer, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
     if (job->train->report)
         PH_TRY(ph__run_record_init(&trainer->features, &trainer->record));
