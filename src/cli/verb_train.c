@@ -184,7 +184,7 @@ static ph_status train_over_ranks(
     if (status == PH_OK)
         status = train(request, config, comm, has_hub ? &hub.table : NULL);
     if (status != PH_OK)
-        status = ph_comm_fail(comm, status);
+        ph_comm_fail(comm, status);
     cli_hub_reducer_fini(&hub, status);
     return status;
 }
@@ -202,12 +202,13 @@ static ph_status train_with_others(const struct request *request, struct ph_conf
     char why[1024];
     snprintf(why, sizeof why, "%s", ph_error_text());
     const ph_status meeting = ph_comm_create(&options, &comm);
-    if (status != PH_OK) {
+    if (status != PH_OK)
         ph_fail(status, "%s", why);
-        status = comm != NULL ? ph_comm_fail(comm, status) : status;
-    } else {
+    else
         status = meeting == PH_OK ? train_over_ranks(request, config, comm) : meeting;
-    }
+    if (status != PH_OK && comm != NULL)
+        status =
+            ph_comm_fail(comm, status); /* which is then the last error again, whatever has been tidied up */
     const bool speaks = status == PH_OK || ph_comm_speaks(comm);
     ph_comm_destroy(comm);
     return speaks ? status : ph_fail(status, "%s", "");

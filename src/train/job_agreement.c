@@ -150,6 +150,7 @@ static ph_status add_settings(struct lines *lines, const struct ph_train_job *jo
     };
     struct ph_parallel_settings parallel = *job->parallel;
     const char *identity;
+    parallel.hub_secret_file = NULL;
     parallel.plan = parallel.transport = NULL; /* which are compared when it is made, and when ranks meet */
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &lines->arena, &identity));
     PH_TRY(add_lines(lines, identity));

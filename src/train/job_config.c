@@ -244,7 +244,7 @@ ph_status ph__job_config_common(const struct ph_config *config, struct ph_arena 
     common.top.threads = 0;
     common.data.num_prefetched = 0;
     common.data.train = common.data.valid = common.data.test = common.data.prepared = NULL;
-    common.parallel.plan = NULL;
+    common.parallel.plan = common.parallel.hub_secret_file = NULL;
     return join_sections(&common, ph__config_values, arena, text_out);
 }
 

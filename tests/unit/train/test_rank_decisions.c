@@ -1,5 +1,5 @@
 /* What ranks decide together: when to stop, whether a step counts, what is resumed from, and that all fail alike. */
-#include "train/ranks.h"
+#include "train/evaluate.h"
 
 #include <math.h>
 #include <signal.h>
