@@ -32,6 +32,14 @@ size_t ph__plan_samples(const struct ph_topology *topology, size_t batch_size, s
     return batch_size * (rank + 1) / world_size - batch_size * rank / world_size;
 }
 
+bool ph__shard_is_summed_on_host(
+    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *shard)
+{
+    const bool is_cut = shard->num_rows < table->num_rows;
+    return is_cut && plan->topology.ranks_per_host < plan->topology.world_size &&
+           (table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID);
+}
+
 static void send(
     const struct table_messages *messages, enum ph_traffic what, size_t from, size_t to, double bytes)
 {
@@ -138,10 +146,10 @@ void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph
         send_replicas(&messages);
         return;
     }
-    const bool goes_over_host = planned->kind == PH_SHARD_TABLE_ROW_WISE || planned->kind == PH_SHARD_GRID;
     send_ids(&messages);
     for (size_t i = 0; i < planned->num_shards; i++)
-        (goes_over_host ? send_over_host : send_to_all)(&messages, &messages.shards[i]);
+        (ph__shard_is_summed_on_host(plan, planned, &messages.shards[i]) ? send_over_host : send_to_all)(
+            &messages, &messages.shards[i]);
     if (facts->row_slot_bytes > 0)
         send_squares(&messages);
 }

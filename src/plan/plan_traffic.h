@@ -36,6 +36,10 @@ enum ph_traffic { PH_TRAFFIC_LIST(PH_TRAFFIC_ENUM) PH_TRAFFIC_COUNT };
 
 const char *ph__traffic_name(enum ph_traffic what);
 
+/* Whether the pooled vectors of a shard are added up inside its host before they cross to others. */
+bool ph__shard_is_summed_on_host(
+    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *shard);
+
 /* What a batch's ids are, to a table; a planner puts what it expects (plan_cost.h). */
 struct ph_table_counts {
     const double *ids; /* (world_size, num_shards) of a rank's samples, that name a row of a shard */

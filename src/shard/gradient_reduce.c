@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shard/channels.h"
 #include "shard/gather_rows.h"
 #include "shard/gradient_push.h"
 
-enum { FIRST_CHANNEL = 4096, ROW_ELEMENTS = 256 };
+enum { ROW_ELEMENTS = 256 };
 
 /* ---- by the communicator, start: gradients -> (rows, ROW_ELEMENTS), the last row filled up with zeros, ticket -------- */
 
@@ -34,7 +35,7 @@ static void copy_cost(const struct ph_call *call, struct ph_cost *cost_out)
 static ph_status start_run(struct ph_call *call)
 {
     const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
-    const struct ph_comm_call named = {FIRST_CHANNEL + bucket->index, "gradients of dense parameters"};
+    const struct ph_comm_call named = {PH_CHANNEL_DENSE + bucket->index, "gradients of dense parameters"};
     struct ph_sharding *sharding = bucket->sharding;
     ph_real *rows = call->outputs[ROWS].data, *next = rows;
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])

@@ -71,10 +71,11 @@ static void carry_vector(struct walk *walk, size_t from, size_t to, size_t colum
 /* A bag's vector on its way: over the owner's host where the kind says so. */
 static void walk_vector(struct walk *walk, const struct ph_table_shard *shard, size_t rank)
 {
-    const enum ph_shard_kind kind = walk->plan->tables[walk->table].kind;
+    const struct ph_plan_table *table = &walk->plan->tables[walk->table];
     const size_t num_local = walk->drawing->topology.ranks_per_host;
+    const bool is_of_host = table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID;
     size_t next = rank;
-    if (kind == PH_SHARD_TABLE_ROW_WISE || kind == PH_SHARD_GRID)
+    if (is_of_host && shard->num_rows < table->num_rows && num_local < walk->drawing->topology.world_size)
         next = shard->rank - shard->rank % num_local + rank % num_local;
     carry_vector(walk, shard->rank, next, shard->num_columns);
     if (shard->first_row == 0) /* one sum goes on, whatever number of parts it has */
