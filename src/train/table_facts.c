@@ -13,7 +13,8 @@ struct counting {
     const struct ph_graph *graph;
     const struct ph_batch *batch;
     struct ph_table_facts *tables;
-    size_t *first_tables; /* (num_declarations) that declaration's slices begin here */
+    size_t *first_tables;         /* (num_declarations) that declaration's slices begin here */
+    struct ph_table_read **reads; /* (num_tables) */
 };
 
 static const struct ph_node *producer_of(const struct ph_graph *graph, ph_value value)
@@ -40,8 +41,10 @@ static double ids_per_sample(const struct ph_batch *batch, size_t feature)
            (double)batch->num_samples;
 }
 
-/* A lookup reads a slice for each feature of its ids, which may be some of the batch's. */
-static void count_lookup(const struct counting *counting, const struct ph_node *lookup)
+/* What is done with each slice that a lookup reads: one for each feature of its ids, which may be some of the batch's. */
+typedef void (*read_visit)(const struct counting *counting, size_t table, struct ph_table_read read);
+
+static void visit_lookup(const struct counting *counting, const struct ph_node *lookup, read_visit visit)
 {
     const struct ph_graph *graph = counting->graph;
     const uint32_t source = graph->values[lookup->inputs[PH_EMBEDDING_TABLE]].source;
@@ -51,10 +54,46 @@ static void count_lookup(const struct counting *counting, const struct ph_node *
     const size_t num_features = graph->values[slots->inputs[0]].type.dims[0].extent;
     for (size_t i = 0; i < num_features; i++) {
         const size_t slice = slice_at(&graph->declarations[source], ph__slots_ranges(slots)[i].first_row);
-        struct ph_table_facts *table = &counting->tables[counting->first_tables[source] + slice];
-        table->num_features++;
-        table->ids_per_sample += ids_per_sample(counting->batch, features != NULL ? features[i] : i);
+        visit(counting, counting->first_tables[source] + slice,
+            (struct ph_table_read){
+                (uint32_t)(features != NULL ? features[i] : i), lookup->op == &ph__op_embedding_rows});
     }
+}
+
+static void visit_lookups(const struct counting *counting, read_visit visit)
+{
+    for (size_t i = 0; i < counting->graph->num_nodes; i++) {
+        const struct ph_node *node = &counting->graph->nodes[i];
+        if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
+            visit_lookup(counting, node, visit);
+    }
+}
+
+static void count_read(const struct counting *counting, size_t table, struct ph_table_read read)
+{
+    counting->tables[table].num_features++;
+    counting->tables[table].ids_per_sample += ids_per_sample(counting->batch, read.feature);
+}
+
+static void add_read(const struct counting *counting, size_t table, struct ph_table_read read)
+{
+    counting->reads[table][counting->tables[table].num_features++] = read;
+}
+
+static ph_status list_reads(const struct counting *counting, struct ph__table_list *list)
+{
+    visit_lookups(counting, count_read);
+    for (size_t i = 0; i < list->num_tables; i++) {
+        struct ph_table_facts *table = &list->tables[i];
+        counting->reads[i] =
+            ph__arena_alloc_array(&list->arena, table->num_features, sizeof *counting->reads[i]);
+        if (counting->reads[i] == NULL)
+            return PH_ERROR_MEMORY;
+        table->reads = counting->reads[i];
+        table->num_features = 0;
+    }
+    visit_lookups(counting, add_read);
+    return PH_OK;
 }
 
 static void count_update(const struct counting *counting, const struct ph_node *update)
@@ -70,15 +109,11 @@ static void count_update(const struct counting *counting, const struct ph_node *
     }
 }
 
-static void count_nodes(const struct counting *counting)
+static void count_updates(const struct counting *counting)
 {
-    for (size_t i = 0; i < counting->graph->num_nodes; i++) {
-        const struct ph_node *node = &counting->graph->nodes[i];
-        if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
-            count_lookup(counting, node);
-        else if (node->op->slot_bytes != NULL)
-            count_update(counting, node);
-    }
+    for (size_t i = 0; i < counting->graph->num_nodes; i++)
+        if (counting->graph->nodes[i].op->slot_bytes != NULL)
+            count_update(counting, &counting->graph->nodes[i]);
 }
 
 static ph_status list_tables(
@@ -93,7 +128,8 @@ static ph_status list_tables(
             *table = (struct ph_table_facts){.name = ph__arena_strdup(&list->arena, slice->name),
                 .num_rows = slice->num_rows,
                 .dim = dim,
-                .weight_bytes = ph__table_bytes(row_format, 1, dim)};
+                .weight_bytes = ph__table_bytes(row_format, 1, dim),
+                .parameter = (uint32_t)d};
             if (table->name == NULL)
                 return PH_ERROR_MEMORY;
         }
@@ -115,12 +151,13 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
         num_tables += graph->declarations[d].is_table ? graph->declarations[d].num_slices : 0;
     }
     list->tables = ph__arena_alloc_array(&list->arena, num_tables, sizeof *list->tables);
-    if (list->tables == NULL)
+    struct ph_table_read **reads = ph__arena_alloc_array(&list->arena, num_tables, sizeof *reads);
+    if (list->tables == NULL || reads == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(list_tables(graph, row_format, list));
-    const struct counting counting = {graph, batch, list->tables, first_tables};
-    count_nodes(&counting);
-    return PH_OK;
+    const struct counting counting = {graph, batch, list->tables, first_tables, reads};
+    count_updates(&counting);
+    return list_reads(&counting, list);
 }
 
 void ph__table_list_fini(struct ph__table_list *list)

@@ -42,6 +42,10 @@ static void a_jobs_tables_have_their_rows_ids_and_bytes(void **state)
             assert_int_equal(table->num_rows, feature->num_rows);
             assert_int_equal(table->dim, part == 0 ? 6 : 1);
             assert_int_equal(table->num_features, 1);
+            assert_int_equal(table->reads[0].feature, f);
+            assert_false(table->reads[0].is_of_items);
+            assert_int_equal(table->parameter == list.tables[0].parameter,
+                strncmp(table->name, list.tables[0].name, strcspn(name, ".")) == 0);
             assert_near(table->ids_per_sample, ids[f], 1e-9, 0);
             expect_bytes(table, 4 * table->dim, 4, 4);
         }
