@@ -1,5 +1,6 @@
 #include "train/table_facts.h"
 
+#include "comm/wire_format.h"
 #include "graph/graph.h"
 #include "op/op_table.h"
 #include "op/op_update.h"
@@ -157,6 +158,9 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     PH_TRY(list_tables(graph, row_format, list));
     const struct counting counting = {graph, batch, list->tables, first_tables, reads};
     count_updates(&counting);
+    for (size_t d = 0; d < graph->num_declarations; d++)
+        if (!graph->declarations[d].is_table)
+            list->num_dense += ph_shape_elements(&graph->declarations[d].shape);
     return list_reads(&counting, list);
 }
 
@@ -197,4 +201,25 @@ ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table
     status = list_by_batch(job, learning.program, list);
     ph_program_destroy(learning.program);
     return status;
+}
+
+static struct ph_plan_wire wire_of(int wire)
+{
+    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
+    return wires[wire];
+}
+
+struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job)
+{
+    return (struct ph_plan_step){.batch_size = (size_t)job->train->batch_size,
+        .has_id_weights = ph_encoder_has_id_weights(job->encoder),
+        .pooled_wire = wire_of(job->parallel->forward),
+        .gradient_wire = wire_of(job->parallel->backward)};
+}
+
+struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list)
+{
+    const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
+    return (struct ph_plan_dense){
+        list->num_dense, bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense)};
 }

@@ -5,18 +5,14 @@
 #include <string.h>
 
 #include "comm/wire_format.h"
-#include "graph/graph.h"
-#include "serve/features.h"
 #include "train/table_facts.h"
-#include "train/training_program.h"
 
 struct theory {
     const struct ph_train_job *job;
     const struct ph_topology *topology;
     struct ph__table_list list;
     struct ph_plan plan;
-    size_t num_dense; /* numbers of dense parameters */
-    double *bytes;    /* [what][from][to] */
+    double *bytes; /* [what][from][to] */
 };
 
 static struct ph_plan_wire wire_of(int wire)
@@ -128,7 +124,7 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
         status = count_table(theory, batch, i, &arena, &counts[i]);
     if (status == PH_OK) {
         ph__tables_traffic(&theory->plan, theory->list.tables, &step, counts, add_bytes, theory);
-        ph__dense_traffic(theory->topology->world_size, &dense, theory->num_dense, add_bytes, theory);
+        ph__dense_traffic(theory->topology->world_size, &dense, theory->list.num_dense, add_bytes, theory);
     }
     ph__arena_fini(&arena);
     return status;
@@ -141,6 +137,7 @@ static ph_status add_steps(struct theory *theory)
     struct ph_batches *batches;
     const struct ph_batch *batch;
     assert(!job->is_shuffled && job->train->epochs == 1);
+    assert(theory->list.num_dense * sizeof(ph_real) <= (size_t)job->parallel->bucket_bytes);
     PH_TRY(ph_batches_open(job->encoder, job->train_path, &options, &batches));
     ph_status status = ph_batches_next(batches, &batch);
     while (status == PH_OK && batch != NULL) {
@@ -152,23 +149,6 @@ static ph_status add_steps(struct theory *theory)
     return status;
 }
 
-static ph_status count_dense(struct theory *theory)
-{
-    struct ph_model_features features;
-    struct ph__training_program learning;
-    PH_TRY(ph__features_init(theory->job->encoder, &features));
-    const ph_status status = ph__training_program_build(theory->job, &features, NULL, &learning);
-    ph__features_fini(&features);
-    PH_TRY(status);
-    const struct ph_graph *graph = &learning.program->graph;
-    for (size_t i = 0; i < graph->num_declarations; i++)
-        if (!graph->declarations[i].is_table)
-            theory->num_dense += ph_shape_elements(&graph->declarations[i].shape);
-    ph_program_destroy(learning.program);
-    assert(theory->num_dense * sizeof(ph_real) <= (size_t)theory->job->parallel->bucket_bytes);
-    return PH_OK;
-}
-
 ph_status step_theory(const struct ph_train_job *job, const struct ph_topology *topology, double *bytes_out)
 {
     struct theory theory = {.job = job, .topology = topology, .bytes = bytes_out};
@@ -177,8 +157,6 @@ ph_status step_theory(const struct ph_train_job *job, const struct ph_topology *
     if (status == PH_OK)
         status = ph__plan_read(
             job->parallel->plan, topology, theory.list.tables, theory.list.num_tables, &theory.plan);
-    if (status == PH_OK)
-        status = count_dense(&theory);
     if (status == PH_OK)
         status = add_steps(&theory);
     ph__plan_fini(&theory.plan);

@@ -105,6 +105,10 @@ static void features_that_share_a_table_count_for_it_together(void **state)
     assert_near(fact_of(&list, "embedding.user")->ids_per_sample, 1, 1e-9, 0);
     assert_int_equal(fact_of(&list, "embedding.item")->num_features, 2);
     assert_near(fact_of(&list, "embedding.item")->ids_per_sample, 1 + 2.5, 1e-9, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const struct ph_table_read *read = &fact_of(&list, "embedding.item")->reads[i];
+        assert_int_equal(read->is_of_items, read->feature == 2); /* the history */
+    }
     ph__table_list_fini(&list);
     ph_program_destroy(learning.program);
     free(setup);
