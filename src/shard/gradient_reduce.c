@@ -9,7 +9,7 @@
 #include "shard/gather_rows.h"
 #include "shard/gradient_push.h"
 
-/* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last row filled up with zeros, ticket -------- */
+/* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros; ticket ---- */
 
 enum { ROWS, TICKET, NUM_BETWEEN };
 
