@@ -1,5 +1,5 @@
 /* What ranks send each other in a step because of what they share of a model: bytes from rank to rank, exact where the batch's
- * ids are counted. A test counts them on the wire (tests/mpi/mpi_step_traffic.sh).
+ * ids are counted. A test counts them on the wire (tests/mpi/mpi_steps.sh).
  *
  * B_r the samples of rank r, c the columns of a shard, v(c) the bytes of c numbers on their wire; own messages cost nothing. A
  * table is read by lookups, each read being of one feature of the batch, pooled or item by item. A *stream* is what one rank is
@@ -23,7 +23,8 @@
  *   dense       gradients of dense parameters, bucket by bucket of n numbers, filled up to whole rows of PH_DENSE_COLUMNS:
  *               r -> q                            q's part of them, and then the sums of r's own part
  *
- * A part is a run of the bucket's numbers (on an int8 wire, of its rows) for each rank, the first ones one longer. */
+ * A part is a run of the bucket's numbers (on an int8 wire, of its rows) for each rank, the first ones one longer. Left out are
+ * the few numbers that losses, norms and statistics are, and what ranks agree on between steps. */
 #ifndef PH_PLAN_PLAN_TRAFFIC_H
 #define PH_PLAN_PLAN_TRAFFIC_H
 

@@ -1,5 +1,5 @@
-/* The channels of what a program sends between ranks (comm/comm.h). Those below PH_CHANNEL_EXCHANGES that are not named here are
- * the training's. */
+/* The channels of what a program sends between ranks (comm/comm.h). Those below PH_CHANNEL_EXCHANGES that are not named
+ * here are the training's. */
 #ifndef PH_SHARD_CHANNELS_H
 #define PH_SHARD_CHANNELS_H
 

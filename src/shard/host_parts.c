@@ -8,7 +8,7 @@ static uint32_t find_block(const struct ph_host_sums *sums, uint32_t width)
 {
     uint32_t block = 0;
     for (; sums->blocks[block].width != width; block++)
-        assert(block < sums->num_blocks);
+        assert(block + 1 < sums->num_blocks);
     return block;
 }
 
@@ -16,7 +16,7 @@ static uint32_t find_piece(const struct ph_block *block, uint32_t feature)
 {
     uint32_t piece = 0;
     for (; block->pieces[piece].feature != feature; piece++)
-        assert(piece < block->count);
+        assert(piece + 1 < block->count);
     return piece;
 }
 

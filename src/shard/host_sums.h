@@ -7,8 +7,8 @@
  *   host_gradients_start   the mirror: the gradient of a sum goes to all of the host's owners
  *   host_gradients_wait    one lookup's gradient, (G, count, width)
  *
- * What host_sums_wait gives, exchange_vectors_start sends to the peers (vector_exchange.h). All ranks of the host take part, those
- * without rows as well. Both ways numbers travel in the same formats as between hosts.
+ * What host_sums_wait gives, exchange_vectors_start sends to the peers (vector_exchange.h). All ranks of the host take
+ * part, those without rows as well. Both ways numbers travel in the same formats as between hosts.
  * Source: the table-row-wise scheme of Mudigere et al. 2022 (arXiv 2104.05158, section 4.2). */
 #ifndef PH_SHARD_HOST_SUMS_H
 #define PH_SHARD_HOST_SUMS_H
@@ -48,11 +48,11 @@ struct ph_host_attributes {
     size_t part; /* of host_gradients_wait: which of this rank's */
 };
 
-/* start: inputs are the own lookups. wait: the outputs of start and then its inputs, which stay until then. Outputs of start: */
+/* start: inputs are the own lookups. wait: the outputs of start and then its inputs, which stay until then. Start's: */
 enum { PH_HOST_IN_FLIGHT, PH_HOST_TICKET, PH_HOST_SENT, PH_HOST_OUTPUTS };
 
-/* For the gradient rules: starts the way back of the sums' gradients, (num_blocks) values, whose first output is the gradient of what was in flight; and,
- * of that, adds the wait for one own lookup's gradient, which on a rank without lookups is a wait alone. */
+/* For the gradient rules: starts the way back of dy (num_blocks), the sums' gradients, and returns the gradient of what was
+ * in flight; and, of that, adds the wait for one own lookup's gradient, which on a rank without lookups is a wait alone. */
 ph_value ph__host_gradient_start(
     struct ph_builder *builder, const struct ph_host_attributes *attributes, const ph_value *dy);
 ph_value ph__host_gradient_wait(

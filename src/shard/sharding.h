@@ -56,8 +56,8 @@ struct ph_block {
 };
 
 /* A lookup of the model, (B, num_features, dim) or, of the items of one feature, (I, dim), and the blocks that this rank gets
- * for it, by rank. The first own_count blocks from own_first on are what it gives itself, and others as well: of each the vectors
- * of the global batch, made by one local lookup, or, of its host, those of its peers' samples, made by host_sums.h. */
+ * for it, by rank. The first own_count blocks from own_first on are what it gives itself, and others as well: of each the
+ * vectors of the global batch, made by one local lookup, or, of its host, those of its peers' samples (host_sums.h). */
 struct ph_host_sums;
 struct ph_vector_exchange {
     struct ph_sharding *sharding;

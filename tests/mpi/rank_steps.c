@@ -3,7 +3,8 @@
  *
  *     rank_steps CONFIG DATA FOLDER [RANKS_PER_HOST]
  *
- * CONFIG is trained on by FOLDER/<case>. The first rank prints a table of all cases. It ends with the exit code of its status. */
+ * What CONFIG says of the rows DATA is trained in FOLDER/<case>. The first rank prints a table of all cases. It ends with the
+ * exit code of its status. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
