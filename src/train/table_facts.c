@@ -220,6 +220,7 @@ struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job)
 struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list)
 {
     const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
-    return (struct ph_plan_dense){
-        list->num_dense, bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense)};
+    const bool is_among_ranks = job->parallel->sync == PH_SYNC_ALLREDUCE;
+    return (struct ph_plan_dense){is_among_ranks ? list->num_dense : 0,
+        bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense)};
 }

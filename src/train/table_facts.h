@@ -22,7 +22,7 @@ void ph__table_list_fini(struct ph__table_list *list);
 /* The same of a job: builds its program, and reads its first batch. */
 ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
 
-/* What a step of the job is to a planner, and what is summed in it of a program's dense parameters. */
+/* What a step of the job is to a planner, and what its ranks sum in it of a program's dense parameters. */
 struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job);
 struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list);
 
