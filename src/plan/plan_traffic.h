@@ -24,7 +24,8 @@
  *               r -> q                            q's part of them, and then the sums of r's own part
  *
  * A part is a run of the bucket's numbers (on an int8 wire, of its rows) for each rank, the first ones one longer. Left out are
- * the few numbers that losses, norms and statistics are, and what ranks agree on between steps. */
+ * the few numbers that losses, norms and statistics are, and what ranks agree on between steps. Of a step in micro-batches, all
+ * but squares, replicas and dense is that of each of them. */
 #ifndef PH_PLAN_PLAN_TRAFFIC_H
 #define PH_PLAN_PLAN_TRAFFIC_H
 
