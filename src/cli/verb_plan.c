@@ -12,6 +12,7 @@
 #include "train/table_facts.h"
 
 #define MAX_WORLD 4096 /* the planner weighs every pair of ranks */
+#define MOST_COLUMNS 8 /* ranks, or hosts, whose links are shown */
 
 struct request {
     const char *path; /* config or folder */
@@ -30,6 +31,7 @@ struct planning {
     struct ph_plan_machine machine;
     struct ph_plan plan;
     struct ph_plan_load *loads;
+    struct ph_plan_links links;
 };
 
 static ph_status parse_count(const char *flag, const char *text, int64_t *count_out)
@@ -86,15 +88,13 @@ static ph_status measure_machine(const struct ph_train_job *job, struct planning
 
 static ph_status make_plan(struct planning *planning)
 {
-    static const struct ph_plan_wire fp32 = {sizeof(float), 0};
     const struct request *request = planning->request;
     struct ph__table_list *list = &planning->list;
     struct ph_train_job job = ph_config_job(&planning->source.config);
     job.encoder = planning->source.encoder;
     PH_TRY(ph__table_list_of_job(&job, list));
     PH_TRY(measure_machine(&job, planning));
-    planning->step = (struct ph_plan_step){
-        (size_t)job.train->batch_size, ph_encoder_has_id_weights(job.encoder), fp32, fp32};
+    planning->step = ph__plan_step_of_job(&job);
     if (request->plan != NULL)
         PH_TRY(ph__plan_read(
             request->plan, &request->topology, list->tables, list->num_tables, &planning->plan));
@@ -105,8 +105,11 @@ static ph_status make_plan(struct planning *planning)
         ph__arena_alloc_array(&list->arena, request->topology.world_size, sizeof *planning->loads);
     if (planning->loads == NULL)
         return PH_ERROR_MEMORY;
-    return ph__plan_loads(
-        &planning->plan, &planning->machine, &planning->step, list->tables, planning->loads);
+    PH_TRY(
+        ph__plan_loads(&planning->plan, &planning->machine, &planning->step, list->tables, planning->loads));
+    const struct ph_plan_dense dense = ph__plan_dense_of_job(&job, list);
+    return ph__plan_links_find(
+        &planning->plan, &planning->step, &dense, list->tables, MOST_COLUMNS, &list->arena, &planning->links);
 }
 
 /* ---- what is said about it ------------------------------------------------------------------------------------ */
@@ -116,6 +119,10 @@ static ph_status print_plan(const void *what, struct ph_writer *writer)
     const struct planning *planning = what;
     const struct ph_plan_machine *machine = &planning->machine;
     PH_TRY(ph__plan_print(&planning->plan, planning->loads, writer));
+    if (planning->links.count > 0) {
+        PH_TRY(ph__writer_printf(writer, "\n"));
+        PH_TRY(ph__plan_links_print(&planning->links, writer));
+    }
     return ph__writer_printf(writer,
         "\nA step of %zu samples, by the planner's model: %.2f GB/s of rows at random (measured here), %.2f "
         "GB/s "

@@ -49,16 +49,25 @@ struct ph_topology {
     size_t ranks_per_host; /* divides world_size */
 };
 
+/* A lookup's reading of a table. */
+struct ph_table_read {
+    uint32_t feature; /* of the batch, whose ids it is */
+    bool is_of_items; /* each id's vector is asked for, not their sum */
+};
+
 /* What a planner knows of one logical table. */
 struct ph_table_facts {
     const char *name;        /* "embedding.user" */
     uint64_t num_rows;       /* at least 1 */
     size_t dim;              /* at least 1 */
-    size_t num_features;     /* that read it */
+    size_t num_features;     /* that read it, each as often as a lookup does */
     double ids_per_sample;   /* of all of them together */
     uint64_t weight_bytes;   /* of one row, as it is held */
     uint64_t slot_bytes;     /* of one row, all its optimizer's slots */
     uint64_t row_slot_bytes; /* of these, what is one number a row: each of its column shards has it */
+    uint32_t parameter;      /* of the model, which may hold many tables */
+    /* (num_features); NULL: pooled ones of features that no other lookup reads */
+    const struct ph_table_read *reads;
 };
 
 /* A part of a table on one rank. */

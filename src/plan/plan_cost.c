@@ -13,7 +13,7 @@ ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const st
     const struct ph_plan_table *planned = &plan->tables[table];
     const struct ph_table_shard *shards = plan->shards + planned->first_shard;
     const size_t world_size = plan->topology.world_size, num_shards = planned->num_shards;
-    double *ids = ph__arena_alloc_array(arena, world_size * num_shards, sizeof *ids);
+    double *ids = ph__arena_alloc_array(arena, facts->num_features * world_size * num_shards, sizeof *ids);
     double *distinct_rows = ph__arena_alloc_array(arena, num_shards, sizeof *distinct_rows);
     double *rank_rows = ph__arena_alloc_array(arena, world_size, sizeof *rank_rows);
     if (ids == NULL || distinct_rows == NULL || rank_rows == NULL)
@@ -26,8 +26,10 @@ ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const st
         const double num_ids =
             facts->ids_per_sample * (double)ph__plan_samples(&plan->topology, step->batch_size, rank);
         rank_rows[rank] = ph__expected_rows(num_rows, num_ids);
-        for (size_t i = 0; i < num_shards; i++)
-            ids[rank * num_shards + i] = num_ids * (double)shards[i].num_rows / num_rows;
+        for (size_t read = 0; read < facts->num_features; read++)
+            for (size_t i = 0; i < num_shards; i++)
+                ids[(read * world_size + rank) * num_shards + i] =
+                    num_ids / (double)facts->num_features * (double)shards[i].num_rows / num_rows;
     }
     *counts_out = (struct ph_table_counts){ids, distinct_rows, rank_rows};
     return PH_OK;
@@ -60,8 +62,8 @@ static void use_shards(const struct ph_plan *plan, const struct ph_plan_table *t
         const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
         struct part_work work = {shard->num_columns, 0,
             (double)facts->num_features * (double)step->batch_size, counts->distinct_rows[i]};
-        for (size_t rank = 0; rank < plan->topology.world_size; rank++)
-            work.num_ids += counts->ids[rank * table->num_shards + i];
+        for (size_t row = 0; row < facts->num_features * plan->topology.world_size; row++)
+            work.num_ids += counts->ids[row * table->num_shards + i];
         usage[shard->rank].held_bytes += ph__part_bytes(facts, shard->num_rows, shard->num_columns);
         usage[shard->rank].touched_bytes += touched_bytes(facts, &work);
     }
@@ -128,14 +130,43 @@ void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_to
     }
 }
 
-static ph_status add_loads(const struct ph_plan *plan, const struct ph_plan_step *step,
-    const struct ph_table_facts *tables, struct ph_arena *arena, struct ph_rank_usage *usage)
+/* ---- loads -------------------------------------------------------------------------------------------------- */
+
+/* usage: of each table alone; counts_out (num_tables). */
+static ph_status add_usage(const struct ph_plan *plan, const struct ph_plan_step *step,
+    const struct ph_table_facts *tables, struct ph_arena *arena, struct ph_table_counts *counts_out,
+    struct ph_rank_usage *usage)
 {
     for (size_t i = 0; i < plan->num_tables; i++) {
-        struct ph_table_counts counts;
-        PH_TRY(ph__expected_counts(plan, i, &tables[i], step, arena, &counts));
-        ph__table_usage(plan, i, &tables[i], step, &counts, usage);
+        PH_TRY(ph__expected_counts(plan, i, &tables[i], step, arena, &counts_out[i]));
+        ph__table_usage(plan, i, &tables[i], step, &counts_out[i], usage);
     }
+    return PH_OK;
+}
+
+static void add_sent(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+{
+    struct ph_plan_load *loads = context;
+    (void)what;
+    (void)to;
+    loads[from].sent_bytes += bytes;
+}
+
+static ph_status find_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
+    const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_arena *arena,
+    struct ph_plan_load *loads_out)
+{
+    const size_t world_size = plan->topology.world_size;
+    struct ph_rank_usage *usage = ph__arena_alloc_array(arena, world_size, sizeof *usage);
+    struct ph_table_counts *counts = ph__arena_alloc_array(arena, plan->num_tables, sizeof *counts);
+    double *seconds = ph__arena_alloc_array(arena, world_size, sizeof *seconds);
+    if (usage == NULL || counts == NULL || seconds == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(add_usage(plan, step, tables, arena, counts, usage));
+    ph__usage_seconds(machine, &plan->topology, usage, seconds);
+    for (size_t i = 0; i < world_size; i++)
+        loads_out[i] = (struct ph_plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
+    ph__tables_traffic(plan, tables, step, counts, add_sent, loads_out);
     return PH_OK;
 }
 
@@ -143,18 +174,7 @@ ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machin
     const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_plan_load *loads_out)
 {
     struct ph_arena arena = {0};
-    const size_t world_size = plan->topology.world_size;
-    struct ph_rank_usage *usage = ph__arena_alloc_array(&arena, world_size, sizeof *usage);
-    double *seconds = ph__arena_alloc_array(&arena, world_size, sizeof *seconds);
-    ph_status status = usage != NULL && seconds != NULL ? PH_OK : PH_ERROR_MEMORY;
-    if (status == PH_OK)
-        status = add_loads(plan, step, tables, &arena, usage);
-    if (status == PH_OK) {
-        ph__usage_seconds(machine, &plan->topology, usage, seconds);
-        for (size_t i = 0; i < world_size; i++)
-            loads_out[i] = (struct ph_plan_load){
-                usage[i].held_bytes, seconds[i], usage[i].host_sent + usage[i].network_sent};
-    }
+    const ph_status status = find_loads(plan, machine, step, tables, &arena, loads_out);
     ph__arena_fini(&arena);
     return status;
 }

@@ -2,7 +2,10 @@
 
 #include "base/sizes.h"
 
-#define WORD_BYTES 4.0 /* a length, an id, a weight, a sum of squares, a row's number */
+#define WORD_BYTES \
+    4.0 /* a length, an id, a weight, a sum of squares, a row's number, a number of a replica's row */
+#define HEADER_BYTES 12.0 /* before the lengths: samples and ids of the batch */
+#define COUNT_BYTES 8.0   /* of a replicated parameter's rows */
 
 /* One table while its messages are gone through. */
 struct table_messages {
@@ -10,6 +13,7 @@ struct table_messages {
     const struct ph_plan_table *table;
     const struct ph_table_shard *shards; /* its own */
     const struct ph_table_facts *facts;
+    size_t num_before; /* tables whose facts stand before these and whose streams serve this one, too */
     const struct ph_plan_step *step;
     const struct ph_table_counts *counts;
     ph_traffic_visit visit;
@@ -32,6 +36,14 @@ size_t ph__plan_samples(const struct ph_topology *topology, size_t batch_size, s
     return batch_size * (rank + 1) / world_size - batch_size * rank / world_size;
 }
 
+bool ph__shard_is_summed_on_host(
+    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *shard)
+{
+    const bool is_cut = shard->num_rows < table->num_rows;
+    return is_cut && plan->topology.ranks_per_host < plan->topology.world_size &&
+           (table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID);
+}
+
 static void send(
     const struct table_messages *messages, enum ph_traffic what, size_t from, size_t to, double bytes)
 {
@@ -39,11 +51,16 @@ static void send(
         messages->visit(messages->context, what, from, to, bytes);
 }
 
-/* Bags of a rank: a length each, and a pooled vector each. */
-static double bags_of(const struct table_messages *messages, size_t rank)
+static double samples_of(const struct table_messages *messages, size_t rank)
 {
-    return (double)messages->facts->num_features *
-           (double)ph__plan_samples(&messages->plan->topology, messages->step->batch_size, rank);
+    return (double)ph__plan_samples(&messages->plan->topology, messages->step->batch_size, rank);
+}
+
+/* Of a read of the table and a rank's samples: how many ids name a row of the shard. */
+static double ids_of(const struct table_messages *messages, size_t read, size_t rank, size_t shard)
+{
+    const size_t row = read * messages->plan->topology.world_size + rank;
+    return messages->counts->ids[row * messages->table->num_shards + shard];
 }
 
 static double vector_bytes(const struct ph_plan_wire *wire, size_t columns)
@@ -53,21 +70,63 @@ static double vector_bytes(const struct ph_plan_wire *wire, size_t columns)
 
 /* ---- ids -------------------------------------------------------------------------------------------------- */
 
-static void send_ids(const struct table_messages *messages)
+static bool reads_feature(const struct ph_table_facts *facts, size_t num_reads, uint32_t feature)
 {
-    const size_t num_shards = messages->table->num_shards;
-    for (size_t rank = 0; rank < messages->plan->topology.world_size; rank++)
-        for (size_t i = 0; i < num_shards; i++) {
-            const size_t owner = messages->shards[i].rank;
-            const double bytes = WORD_BYTES * messages->counts->ids[rank * num_shards + i];
-            send(messages, PH_TRAFFIC_LENGTHS, rank, owner, WORD_BYTES * bags_of(messages, rank));
-            send(messages, PH_TRAFFIC_IDS, rank, owner, bytes);
-            if (messages->step->has_id_weights)
-                send(messages, PH_TRAFFIC_WEIGHTS, rank, owner, bytes);
-        }
+    for (size_t i = 0; facts->reads != NULL && i < num_reads; i++)
+        if (facts->reads[i].feature == feature)
+            return true;
+    return false;
 }
 
-/* ---- pooled vectors and their gradients ------------------------------------------------------------------- */
+static bool has_rows_at(
+    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *wanted)
+{
+    for (size_t i = 0; i < table->num_shards; i++) {
+        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        if (shard->rank == wanted->rank && shard->first_row == wanted->first_row &&
+            shard->num_rows == wanted->num_rows)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a read of the shard is served by the stream of another one: of this table, or of one before it. */
+static bool has_stream(const struct table_messages *messages, size_t read, const struct ph_table_shard *shard)
+{
+    const struct ph_table_facts *facts = messages->facts;
+    if (facts->reads == NULL)
+        return false;
+    const uint32_t feature = facts->reads[read].feature;
+    if (reads_feature(facts, read, feature))
+        return true;
+    for (size_t i = 1; i <= messages->num_before; i++)
+        if (reads_feature(facts - i, (facts - i)->num_features, feature) &&
+            has_rows_at(messages->plan, messages->table - i, shard))
+            return true;
+    return false;
+}
+
+static void send_stream(const struct table_messages *messages, size_t read, size_t shard)
+{
+    for (size_t rank = 0; rank < messages->plan->topology.world_size; rank++) {
+        const size_t owner = messages->shards[shard].rank;
+        const double bytes = WORD_BYTES * ids_of(messages, read, rank, shard);
+        send(messages, PH_TRAFFIC_LENGTHS, rank, owner, WORD_BYTES * samples_of(messages, rank));
+        send(messages, PH_TRAFFIC_IDS, rank, owner, bytes);
+        if (messages->step->has_id_weights)
+            send(messages, PH_TRAFFIC_WEIGHTS, rank, owner, bytes);
+    }
+}
+
+static void send_ids(const struct table_messages *messages)
+{
+    for (size_t read = 0; read < messages->facts->num_features; read++)
+        for (size_t shard = 0; shard < messages->table->num_shards; shard++)
+            if (!has_stream(messages, read, &messages->shards[shard]))
+                send_stream(messages, read, shard);
+}
+
+/* ---- vectors and their gradients -------------------------------------------------------------------------- */
 
 /* So many vectors of a shard's columns, forward, and their gradients back. */
 static void send_vectors(const struct table_messages *messages, const struct ph_table_shard *shard,
@@ -80,10 +139,17 @@ static void send_vectors(const struct table_messages *messages, const struct ph_
         num_vectors * vector_bytes(&step->gradient_wire, shard->num_columns));
 }
 
+static void send_items(const struct table_messages *messages, size_t read, size_t shard)
+{
+    for (size_t rank = 0; rank < messages->plan->topology.world_size; rank++)
+        send_vectors(messages, &messages->shards[shard], messages->shards[shard].rank, rank,
+            ids_of(messages, read, rank, shard));
+}
+
 static void send_to_all(const struct table_messages *messages, const struct ph_table_shard *shard)
 {
     for (size_t rank = 0; rank < messages->plan->topology.world_size; rank++)
-        send_vectors(messages, shard, shard->rank, rank, bags_of(messages, rank));
+        send_vectors(messages, shard, shard->rank, rank, samples_of(messages, rank));
 }
 
 /* From the owner to the ranks of its host; of a column run's first shard also from these on to their peers. */
@@ -93,15 +159,27 @@ static void send_over_host(const struct table_messages *messages, const struct p
     const size_t num_local = topology->ranks_per_host;
     const size_t first_of_host = shard->rank / num_local * num_local;
     for (size_t local = 0; local < num_local; local++) {
-        const size_t gatherer = first_of_host + local;
-        double num_bags = 0;
+        const size_t summing = first_of_host + local;
+        double num_samples = 0;
         for (size_t peer = local; peer < topology->world_size; peer += num_local) {
-            num_bags += bags_of(messages, peer);
+            num_samples += samples_of(messages, peer);
             if (shard->first_row == 0)
-                send_vectors(messages, shard, gatherer, peer, bags_of(messages, peer));
+                send_vectors(messages, shard, summing, peer, samples_of(messages, peer));
         }
-        send_vectors(messages, shard, shard->rank, gatherer, num_bags);
+        send_vectors(messages, shard, shard->rank, summing, num_samples);
     }
+}
+
+static void send_read(const struct table_messages *messages, size_t read, size_t shard)
+{
+    const struct ph_table_facts *facts = messages->facts;
+    const struct ph_table_shard *of = &messages->shards[shard];
+    if (facts->reads != NULL && facts->reads[read].is_of_items)
+        send_items(messages, read, shard);
+    else if (ph__shard_is_summed_on_host(messages->plan, messages->table, of))
+        send_over_host(messages, of);
+    else
+        send_to_all(messages, of);
 }
 
 /* ---- updates ------------------------------------------------------------------------------------------------ */
@@ -121,10 +199,24 @@ static void send_squares(const struct table_messages *messages)
 static void send_replicas(const struct table_messages *messages)
 {
     const size_t world_size = messages->plan->topology.world_size;
-    const double row_bytes = WORD_BYTES + vector_bytes(&messages->step->gradient_wire, messages->facts->dim);
+    const double row_bytes = WORD_BYTES * (double)(1 + messages->facts->dim);
     for (size_t from = 0; from < world_size; from++)
         for (size_t to = 0; to < world_size; to++)
             send(messages, PH_TRAFFIC_REPLICAS, from, to, row_bytes * messages->counts->rank_rows[from]);
+}
+
+static void send_table(const struct table_messages *messages)
+{
+    if (messages->table->kind == PH_SHARD_DATA_PARALLEL) {
+        send_replicas(messages);
+        return;
+    }
+    send_ids(messages);
+    for (size_t read = 0; read < messages->facts->num_features; read++)
+        for (size_t shard = 0; shard < messages->table->num_shards; shard++)
+            send_read(messages, read, shard);
+    if (messages->facts->row_slot_bytes > 0)
+        send_squares(messages);
 }
 
 void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
@@ -132,21 +224,66 @@ void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph
     void *context)
 {
     const struct ph_plan_table *planned = &plan->tables[table];
-    const struct table_messages messages = {
-        plan, planned, plan->shards + planned->first_shard, facts, step, counts, visit, context};
-    if (planned->kind == PH_SHARD_DATA_PARALLEL) {
-        send_replicas(&messages);
-        return;
-    }
-    const bool goes_over_host = planned->kind == PH_SHARD_TABLE_ROW_WISE || planned->kind == PH_SHARD_GRID;
-    send_ids(&messages);
-    for (size_t i = 0; i < planned->num_shards; i++)
-        (goes_over_host ? send_over_host : send_to_all)(&messages, &messages.shards[i]);
-    if (facts->row_slot_bytes > 0)
-        send_squares(&messages);
+    send_table(&(struct table_messages){
+        plan, planned, plan->shards + planned->first_shard, facts, 0, step, counts, visit, context});
 }
 
 /* ---- of all tables ------------------------------------------------------------------------------------------ */
+
+/* So many bytes from each rank to each other. */
+static void send_everywhere(
+    size_t world_size, enum ph_traffic what, double bytes, ph_traffic_visit visit, void *context)
+{
+    for (size_t from = 0; from < world_size; from++)
+        for (size_t to = 0; to < world_size; to++)
+            if (from != to)
+                visit(context, what, from, to, bytes);
+}
+
+/* Whether the table is the first of its parameter that every rank has. */
+static bool is_first_replica(const struct ph_plan *plan, const struct ph_table_facts *tables, size_t table)
+{
+    if (plan->tables[table].kind != PH_SHARD_DATA_PARALLEL)
+        return false;
+    for (size_t i = 0; i < table; i++)
+        if (plan->tables[i].kind == PH_SHARD_DATA_PARALLEL && tables[i].parameter == tables[table].parameter)
+            return false;
+    return true;
+}
+
+void ph__tables_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
+    const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
+    void *context)
+{
+    const size_t world_size = plan->topology.world_size;
+    send_everywhere(world_size, PH_TRAFFIC_LENGTHS, HEADER_BYTES, visit, context);
+    for (size_t i = 0; i < plan->num_tables; i++) {
+        const struct ph_plan_table *planned = &plan->tables[i];
+        send_table(&(struct table_messages){plan, planned, plan->shards + planned->first_shard, &tables[i], i,
+            step, &counts[i], visit, context});
+        if (is_first_replica(plan, tables, i))
+            send_everywhere(world_size, PH_TRAFFIC_REPLICAS, COUNT_BYTES, visit, context);
+    }
+}
+
+/* ---- of dense parameters -------------------------------------------------------------------------------------- */
+
+void ph__dense_traffic(size_t world_size, const struct ph_plan_wire *wire, size_t num_numbers,
+    ph_traffic_visit visit, void *context)
+{
+    const bool has_rows = wire->vector_bytes > 0;
+    const size_t num_rows = ph__divide_up(num_numbers, PH_DENSE_COLUMNS);
+    const size_t num_units = has_rows ? num_rows : num_rows * PH_DENSE_COLUMNS;
+    const double unit_bytes = vector_bytes(wire, has_rows ? PH_DENSE_COLUMNS : 1);
+    const size_t each = num_units / world_size, more = num_units % world_size;
+    for (size_t from = 0; from < world_size; from++)
+        for (size_t to = 0; to < world_size; to++)
+            if (from != to)
+                visit(context, PH_TRAFFIC_DENSE, from, to,
+                    unit_bytes * (double)(2 * each + (from < more) + (to < more)));
+}
+
+/* ---- as a matrix ------------------------------------------------------------------------------------------------ */
 
 struct matrix {
     size_t world_size;
@@ -166,6 +303,5 @@ void ph__plan_traffic(const struct ph_plan *plan, const struct ph_table_facts *t
     const size_t count = PH_TRAFFIC_COUNT * matrix.world_size * matrix.world_size;
     for (size_t i = 0; i < count; i++)
         bytes_out[i] = 0;
-    for (size_t i = 0; i < plan->num_tables; i++)
-        ph__table_traffic(plan, i, &tables[i], step, &counts[i], add_message, &matrix);
+    ph__tables_traffic(plan, tables, step, counts, add_message, &matrix);
 }

@@ -1,7 +1,33 @@
 #include "shard/block_rows.h"
 
-#include "base/memory.h"
+#include "base/sizes.h"
 #include "shard/request_exchange.h"
+
+/* ---- peers --------------------------------------------------------------------------------------------------------- */
+
+bool ph__is_peer(const struct ph_sharding *sharding, size_t rank)
+{
+    const size_t num_local = sharding->plan->topology.ranks_per_host;
+    return rank % num_local == sharding->rank % num_local;
+}
+
+size_t ph__peer_samples_before(const struct ph_sharding *sharding, size_t rank)
+{
+    const size_t num_local = sharding->plan->topology.ranks_per_host;
+    size_t count = 0;
+    for (size_t peer = sharding->rank % num_local; peer < rank; peer += num_local)
+        count += ph__sharding_samples(sharding, peer);
+    return count;
+}
+
+size_t ph__peer_samples_most(const struct ph_sharding *sharding, size_t num_samples)
+{
+    const struct ph_topology *topology = &sharding->plan->topology;
+    const size_t num_hosts = topology->world_size / topology->ranks_per_host;
+    return num_hosts * (size_t)ph__divide_up(num_samples, topology->world_size);
+}
+
+/* ---- the batch that is bound --------------------------------------------------------------------------------------- */
 
 size_t ph__exchange_rows(const struct ph_vector_exchange *exchange, const struct ph_block *block)
 {
@@ -10,11 +36,21 @@ size_t ph__exchange_rows(const struct ph_vector_exchange *exchange, const struct
                                  : ph__sharding_samples(sharding, sharding->rank) * block->count;
 }
 
+bool ph__own_goes_to(const struct ph_vector_exchange *exchange, size_t lookup, size_t rank)
+{
+    return !exchange->blocks[exchange->own_first + lookup].is_of_host ||
+           ph__is_peer(exchange->sharding, rank);
+}
+
 size_t ph__own_begin(const struct ph_vector_exchange *exchange, size_t lookup, size_t rank)
 {
+    const struct ph_sharding *sharding = exchange->sharding;
     const struct ph_block *block = &exchange->blocks[exchange->own_first + lookup];
-    return exchange->is_of_items ? ph__requests_begin(exchange->sharding, block->stream, rank)
-                                 : exchange->sharding->bounds[rank] * block->count;
+    if (exchange->is_of_items)
+        return ph__requests_begin(sharding, block->stream, rank);
+    const size_t num_samples =
+        block->is_of_host ? ph__peer_samples_before(sharding, rank) : sharding->bounds[rank];
+    return num_samples * block->count;
 }
 
 size_t ph__own_rows(const struct ph_vector_exchange *exchange, size_t lookup, size_t rank)
@@ -26,6 +62,8 @@ size_t ph__block_wire_bytes(const struct ph_block *block, enum ph_wire wire, siz
 {
     return ph__size_align(ph__wire_bytes(wire, rows, block->width));
 }
+
+/* ---- at most ------------------------------------------------------------------------------------------------------- */
 
 /* An item has its columns from one of the blocks that cut their rows. */
 static size_t most_rows(
@@ -46,9 +84,6 @@ size_t ph__block_most_numbers(const struct ph_call *call, const struct ph_vector
     return most;
 }
 
-/* A run of rows begins on a line of its own, and its scales where a float may. */
-enum { RUN_BYTES = PH_ALIGNMENT + sizeof(float) };
-
 size_t ph__exchange_most_bytes(
     const struct ph_call *call, const struct ph_vector_exchange *exchange, enum ph_wire wire)
 {
@@ -57,9 +92,19 @@ size_t ph__exchange_most_bytes(
         const struct ph_block *block = &exchange->blocks[i];
         const bool is_counted = exchange->is_of_items && block->pieces[0].is_added;
         const size_t rows = is_counted ? 0 : most_rows(call, exchange, block);
-        bytes += ph__block_wire_bytes(block, wire, rows) + RUN_BYTES;
+        bytes += ph__block_wire_bytes(block, wire, rows) + PH_RUN_BYTES;
     }
     return bytes;
+}
+
+size_t ph__own_most_rows(const struct ph_call *call, const struct ph_vector_exchange *exchange, size_t lookup)
+{
+    const struct ph_block *block = &exchange->blocks[exchange->own_first + lookup];
+    if (exchange->is_of_items)
+        return call->extents[PH_SYMBOL_REQUESTS];
+    const size_t num_samples = call->extents[PH_SYMBOL_GLOBAL_BATCH];
+    return block->count *
+           (block->is_of_host ? ph__peer_samples_most(exchange->sharding, num_samples) : num_samples);
 }
 
 size_t ph__own_most_bytes(
@@ -70,9 +115,8 @@ size_t ph__own_most_bytes(
         return 0;
     for (size_t i = 0; i < exchange->own_count; i++) {
         const struct ph_block *block = &exchange->blocks[exchange->own_first + i];
-        const size_t rows = exchange->is_of_items ? call->extents[PH_SYMBOL_REQUESTS]
-                                                  : call->extents[PH_SYMBOL_GLOBAL_BATCH] * block->count;
-        bytes += ph__block_wire_bytes(block, wire, rows) + exchange->sharding->world_size * RUN_BYTES;
+        bytes += ph__block_wire_bytes(block, wire, ph__own_most_rows(call, exchange, i)) +
+                 exchange->sharding->world_size * PH_RUN_BYTES;
     }
     return bytes;
 }

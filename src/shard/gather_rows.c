@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "shard/channels.h"
 
-enum { FIRST_CHANNEL = 6144, COUNTS = 0, SLOTS, ROWS, NUM_CHANNELS };
+enum { COUNTS, SLOTS, ROWS };
 
 struct gather_attributes {
     struct ph_sharding *sharding;
@@ -174,7 +175,8 @@ static size_t times_ids(const struct ph_graph *graph, ph_value rows)
 ph_value ph__gather_rows(
     struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows, size_t index)
 {
-    const struct gather_attributes attributes = {sharding, (uint32_t)(FIRST_CHANNEL + NUM_CHANNELS * index),
+    const struct gather_attributes attributes = {sharding,
+        (uint32_t)(PH_CHANNEL_REPLICAS + PH_REPLICA_CHANNELS * index),
         ph_builder_status(builder) == PH_OK ? times_ids(&builder->graph, rows) : 1};
     return ph__emit1(builder, &ph__op_gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);
 }

@@ -4,9 +4,9 @@
  * inputs: l_r, t_r (host scalars: loss, and the weight that it is a mean over); outputs: loss, T. */
 #include "shard/global_loss.h"
 
+#include "shard/channels.h"
 #include "shard/gather_numbers.h"
 
-enum { CHANNEL = 4 };
 enum { LOSS, TOTAL, NUM_VALUES };
 
 struct mean_attributes {
@@ -38,7 +38,7 @@ static size_t mean_scratch_bytes(const struct ph_call *call)
 
 static ph_status mean_run(struct ph_call *call)
 {
-    static const struct ph_comm_call named = {CHANNEL, "loss"};
+    static const struct ph_comm_call named = {PH_CHANNEL_LOSS, "loss"};
     const struct ph_sharding *sharding = sharding_of(call);
     const double own[NUM_VALUES] = {*call->inputs[LOSS].scalar, *call->inputs[TOTAL].scalar};
     const double *all;

@@ -8,9 +8,9 @@
 #include <assert.h>
 
 #include "op/op_clip.h"
+#include "shard/channels.h"
 #include "shard/gather_numbers.h"
 
-enum { CHANNEL = 7176 };
 enum { SHARDS, REPLICAS, NUM_INPUTS };
 
 struct norm_attributes {
@@ -46,7 +46,7 @@ static double number_of(const struct ph_operand *operand)
 
 static ph_status norm_run(struct ph_call *call)
 {
-    static const struct ph_comm_call named = {CHANNEL, "norm of the gradients"};
+    static const struct ph_comm_call named = {PH_CHANNEL_NORM, "norm of the gradients"};
     const struct ph_sharding *sharding = sharding_of(call);
     const double own = number_of(&call->inputs[SHARDS]);
     const double *all;

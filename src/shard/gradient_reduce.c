@@ -3,46 +3,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sizes.h"
+#include "plan/plan_traffic.h"
+#include "shard/channels.h"
 #include "shard/gather_rows.h"
 #include "shard/gradient_push.h"
 
-enum { FIRST_CHANNEL = 4096, ROW_ELEMENTS = 256 };
-
-/* ---- by the communicator, start: gradients -> (rows, ROW_ELEMENTS), the last row filled up with zeros, ticket -------- */
+/* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros; ticket ---- */
 
 enum { ROWS, TICKET, NUM_BETWEEN };
 
 static size_t num_rows(const struct ph_gradient_bucket *bucket)
 {
-    return (bucket->num_elements + ROW_ELEMENTS - 1) / ROW_ELEMENTS;
+    return ph__divide_up(bucket->num_elements, PH_DENSE_COLUMNS);
 }
 
 static ph_status start_infer(struct ph_infer *infer)
 {
     const struct ph_gradient_bucket *bucket = infer->attributes;
     infer->outputs[ROWS] =
-        ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(ROW_ELEMENTS)});
+        ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(PH_DENSE_COLUMNS)});
     infer->outputs[TICKET] = ph__scalar_type();
     return PH_OK;
 }
 
 static void copy_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    cost_out->bytes = 2 * (double)(num_rows(ph__bucket_of(call)) * ROW_ELEMENTS) * sizeof(ph_real);
+    cost_out->bytes = 2 * (double)(num_rows(ph__bucket_of(call)) * PH_DENSE_COLUMNS) * sizeof(ph_real);
 }
 
 static ph_status start_run(struct ph_call *call)
 {
     const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
-    const struct ph_comm_call named = {FIRST_CHANNEL + bucket->index, "gradients of dense parameters"};
+    const struct ph_comm_call named = {PH_CHANNEL_DENSE + bucket->index, "gradients of dense parameters"};
     struct ph_sharding *sharding = bucket->sharding;
     ph_real *rows = call->outputs[ROWS].data, *next = rows;
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
         memcpy(next, call->inputs[i].data, bucket->elements[i] * sizeof *next);
-    memset(next, 0, (size_t)(rows + num_rows(bucket) * ROW_ELEMENTS - next) * sizeof *next);
+    memset(next, 0, (size_t)(rows + num_rows(bucket) * PH_DENSE_COLUMNS - next) * sizeof *next);
     uint64_t ticket;
     PH_TRY(ph__comm_all_reduce_start(sharding->comm, &named, ph__comm_world(sharding->comm), sharding->dense,
-        num_rows(bucket), ROW_ELEMENTS, rows, &ticket));
+        num_rows(bucket), PH_DENSE_COLUMNS, rows, &ticket));
     *call->outputs[TICKET].scalar = (double)ticket;
     return PH_OK;
 }

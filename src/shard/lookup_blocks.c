@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/plan_traffic.h"
+#include "shard/block_rows.h"
+#include "shard/channels.h"
 #include "shard/lookup_pass.h"
-
-enum { FIRST_CHANNEL = 16 }; /* two for each lookup: vectors, and their gradients */
 
 static const char *last_word(const char *name)
 {
@@ -45,13 +46,14 @@ static ph_status stream_of(struct ph_lookup_pass *pass, const struct ph_spread_l
 
 /* The group of this key, which comes to be if there is none; groups (world's widths are few) have room. */
 static struct ph_shard_group *find_group(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
-    struct ph_shard_group *groups, size_t *num_groups, struct ph_shard_key key)
+    struct ph_shard_group *groups, size_t *num_groups, struct ph_shard_key key, bool is_of_host)
 {
     for (size_t i = 0; i < *num_groups; i++)
-        if (ph__shard_key_equal(groups[i].key, key))
+        if (ph__shard_key_equal(groups[i].key, key) && groups[i].is_of_host == is_of_host)
             return &groups[i];
     struct ph_shard_group *group = &groups[(*num_groups)++];
     *group = (struct ph_shard_group){.key = key,
+        .is_of_host = is_of_host,
         .pieces = ph__pass_take(pass, lookup->num_features, sizeof *group->pieces),
         .streams = ph__pass_take(pass, lookup->num_features, sizeof *group->streams),
         .slices = ph__pass_take(pass, lookup->num_features, sizeof *group->slices)};
@@ -72,18 +74,26 @@ static void insert_piece(struct ph_shard_group *group, size_t stream, size_t sli
     group->pieces[at] = piece;
 }
 
-static ph_status group_shards(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t rank,
+/* Nothing is summed where items are looked up: they go straight to who asks. */
+static bool is_of_host(const struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
+    const struct ph_plan_table *table, const struct ph_table_shard *shard)
+{
+    return !lookup->exchange->is_of_items && ph__shard_is_summed_on_host(pass->sharding->plan, table, shard);
+}
+
+ph_status ph__group_shards(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t rank,
     struct ph_shard_group *groups, size_t *num_groups_out)
 {
     *num_groups_out = 0;
     for (size_t i = 0; i < lookup->num_features; i++) {
-        const struct ph_table_shard *shard = ph__pass_shard_of(pass, lookup->plans[i], rank);
+        const struct ph_plan_table *table = lookup->plans[i];
+        const struct ph_table_shard *shard = ph__pass_shard_of(pass, table, rank);
         size_t stream;
         if (shard == NULL)
             continue;
         PH_TRY(stream_of(pass, lookup, i, rank, shard, &stream));
-        struct ph_shard_group *group =
-            find_group(pass, lookup, groups, num_groups_out, ph__shard_key_of(shard, lookup->plans[i]));
+        struct ph_shard_group *group = find_group(pass, lookup, groups, num_groups_out,
+            ph__shard_key_of(shard, table), is_of_host(pass, lookup, table, shard));
         PH_TRY(ph_builder_status(pass->builder));
         insert_piece(
             group, stream, lookup->slices[i], (struct ph_piece){(uint32_t)i, shard->first_column, false});
@@ -107,34 +117,74 @@ static bool is_mean(const struct ph_spread_lookup *lookup)
     return attributes->pooling == PH_POOL_MEAN;
 }
 
-static ph_status add_blocks(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup, bool *is_filled)
+/* Blocks that `rank` gives to this one: of its own groups, or of those of the first rank of its host, which has all that the
+ * host has. */
+static void add_blocks(const struct ph_spread_lookup *lookup, size_t rank,
+    const struct ph_shard_group *groups, size_t num_groups, bool is_of_host, bool *is_filled)
+{
+    struct ph_vector_exchange *exchange = lookup->exchange;
+    for (size_t g = 0; g < num_groups; g++) {
+        if (groups[g].is_of_host != is_of_host)
+            continue;
+        struct ph_block *block = &lookup->blocks[exchange->num_blocks++];
+        *block = (struct ph_block){.rank = (uint32_t)rank,
+            .count = (uint32_t)groups[g].count,
+            .width = groups[g].key.width,
+            .stream = (uint32_t)groups[g].streams[0],
+            .is_mean = groups[g].key.is_cut && is_mean(lookup),
+            .is_of_host = is_of_host,
+            .pieces = groups[g].pieces};
+        mark_added(block, groups[g].pieces, exchange->dim, is_filled);
+    }
+}
+
+static void keep_own_groups(
+    struct ph_spread_lookup *lookup, const struct ph_shard_group *groups, size_t num_groups)
+{
+    size_t num_own = 0, num_host = 0;
+    for (size_t g = 0; g < num_groups; g++)
+        if (groups[g].is_of_host)
+            lookup->host_groups[num_host++] = groups[g];
+        else
+            lookup->groups[num_own++] = groups[g];
+    lookup->num_groups = num_own;
+}
+
+static ph_status add_blocks_of_rank(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup, size_t rank,
+    struct ph_shard_group *groups, bool *is_filled)
+{
+    const struct ph_sharding *sharding = pass->sharding;
+    const size_t first_of_host = rank - rank % sharding->plan->topology.ranks_per_host;
+    size_t num_groups;
+    PH_TRY(ph__group_shards(pass, lookup, rank, groups, &num_groups));
+    if (rank == sharding->rank)
+        keep_own_groups(lookup, groups, num_groups);
+    add_blocks(lookup, rank, groups, num_groups, false, is_filled);
+    if (!ph__is_peer(sharding, rank))
+        return PH_OK;
+    PH_TRY(ph__group_shards(pass, lookup, first_of_host, groups, &num_groups));
+    add_blocks(lookup, rank, groups, num_groups, true, is_filled);
+    return PH_OK;
+}
+
+static ph_status add_all_blocks(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup, bool *is_filled)
 {
     struct ph_vector_exchange *exchange = lookup->exchange;
     const size_t world_size = pass->sharding->world_size;
     struct ph_shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
-    struct ph_block *blocks = ph__pass_take(pass, world_size * lookup->num_features, sizeof *blocks);
+    lookup->blocks = ph__pass_take(pass, world_size * lookup->num_features, sizeof *lookup->blocks);
     lookup->groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    lookup->host_groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
     PH_TRY(ph_builder_status(pass->builder));
     for (size_t rank = 0; rank < world_size; rank++) {
-        size_t num_groups;
-        PH_TRY(group_shards(pass, lookup, rank, groups, &num_groups));
-        if (rank == pass->sharding->rank) {
-            exchange->own_first = exchange->num_blocks;
-            exchange->own_count = num_groups;
-            memcpy(lookup->groups, groups, num_groups * sizeof *groups);
-        }
-        for (size_t g = 0; g < num_groups; g++) {
-            struct ph_block *block = &blocks[exchange->num_blocks++];
-            *block = (struct ph_block){.rank = (uint32_t)rank,
-                .count = (uint32_t)groups[g].count,
-                .width = groups[g].key.width,
-                .stream = (uint32_t)groups[g].streams[0],
-                .is_mean = groups[g].key.is_cut && is_mean(lookup),
-                .pieces = groups[g].pieces};
-            mark_added(block, groups[g].pieces, exchange->dim, is_filled);
-        }
+        const size_t before = exchange->num_blocks;
+        PH_TRY(add_blocks_of_rank(pass, lookup, rank, groups, is_filled));
+        if (rank != pass->sharding->rank)
+            continue;
+        exchange->own_first = before;
+        exchange->own_count = exchange->num_blocks - before;
     }
-    exchange->blocks = blocks;
+    exchange->blocks = lookup->blocks;
     return PH_OK;
 }
 
@@ -158,6 +208,9 @@ static const char *describe_exchange(
 ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup)
 {
     struct ph_sharding *sharding = pass->sharding;
+    if (sharding->num_exchanges == PH_MAX_EXCHANGES)
+        return ph_fail(
+            PH_ERROR_CONFIG, "more than %d lookups whose tables lie on several ranks", (int)PH_MAX_EXCHANGES);
     PH_TRY(ph__array_reserve((void **)&sharding->exchanges, &sharding->exchanges_capacity,
         sharding->num_exchanges + 1, sizeof *sharding->exchanges));
     lookup->exchange = ph__pass_take(pass, 1, sizeof *lookup->exchange);
@@ -168,7 +221,7 @@ ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread
         status = ph_fail(PH_ERROR_MEMORY, "no memory for a pass over lookups");
     if (status == PH_OK) {
         *lookup->exchange = (struct ph_vector_exchange){.sharding = sharding,
-            .channel = (uint32_t)(FIRST_CHANNEL + 2 * sharding->num_exchanges),
+            .channel = (uint32_t)(PH_CHANNEL_EXCHANGES + PH_EXCHANGE_CHANNELS * sharding->num_exchanges),
             .what = describe_exchange(pass, lookup, "vectors"),
             .what_gradient = describe_exchange(pass, lookup, "gradients"),
             .num_features = lookup->num_features,
@@ -176,8 +229,10 @@ ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread
             .is_of_items = lookup->node.op == &ph__op_embedding_rows,
             .items = ph_value_type(pass->builder, lookup->ids).dims[1]};
         sharding->exchanges[sharding->num_exchanges++] = lookup->exchange;
-        status = add_blocks(pass, lookup, is_filled);
+        status = add_all_blocks(pass, lookup, is_filled);
     }
+    if (status == PH_OK)
+        status = ph__plan_host_sums(pass, lookup);
     if (status == PH_OK)
         status = list_replicas(pass, lookup);
     if (status == PH_OK && lookup->node.inputs[PH_EMBEDDING_WEIGHTS] != 0)

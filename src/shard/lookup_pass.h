@@ -1,9 +1,10 @@
-/* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank gives what) and
- * local_tables.c (the tables that this rank holds). */
+/* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank gives what),
+ * host_parts.c (which rank of a host has what of it) and local_tables.c (the tables that this rank holds). */
 #ifndef PH_SHARD_LOOKUP_PASS_H
 #define PH_SHARD_LOOKUP_PASS_H
 
 #include "op/op_table.h"
+#include "shard/host_sums.h"
 #include "shard/vector_exchange.h"
 
 /* How a shard is held: shards of one key and one table of the model are one table of the rank. */
@@ -15,6 +16,7 @@ struct ph_shard_key {
 /* What a rank gives to a lookup out of the shards of one key. */
 struct ph_shard_group {
     struct ph_shard_key key;
+    bool is_of_host; /* added up on the host before it goes to who asks */
     size_t count;
     struct ph_piece *pieces;
     size_t *streams; /* (count) ascending */
@@ -33,7 +35,10 @@ struct ph_spread_lookup {
     size_t *slices;                     /* (num_features) of the declaration */
     const struct ph_plan_table **plans; /* (num_features) */
     struct ph_vector_exchange *exchange;
-    struct ph_shard_group *groups; /* this rank's, beside its blocks */
+    /* This rank's groups: what it gives by itself, beside its blocks, and what it has of its host's, beside its parts. */
+    struct ph_shard_group *groups, *host_groups;
+    size_t num_groups;
+    struct ph_block *blocks; /* the exchange's */
 };
 
 struct ph_lookup_pass {
@@ -42,7 +47,8 @@ struct ph_lookup_pass {
     struct ph_arena *arena; /* the graph's */
     struct ph_spread_lookup *lookups;
     size_t num_lookups, lookups_capacity;
-    size_t front; /* node before which the next nodes come to stand */
+    uint32_t peer_symbol; /* samples of this rank's peers; 0: nobody asks */
+    size_t front;         /* node before which the next nodes come to stand */
 };
 
 /* Zeroed room for count + 1 items in the graph's arena; NULL after failure, which sticks to the builder. */
@@ -63,6 +69,11 @@ bool ph__shard_key_equal(struct ph_shard_key a, struct ph_shard_key b);
 
 /* Works out the lookup's exchange, and which streams each rank gets for it, after all lookups before it. */
 ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup);
+/* The groups of what `rank` has for the lookup, and its streams; groups_out (num_features). */
+ph_status ph__group_shards(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t rank,
+    struct ph_shard_group *groups_out, size_t *num_groups_out);
+/* Works out the sums of this rank's host, once the exchange's blocks are known. */
+ph_status ph__plan_host_sums(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup);
 /* The table of this rank's shards of a table of the model that have this key, or (key NULL) of what every rank has; declared
  * unless another lookup of the same table has done so. local_of (slices of the model's table): which slice each one is here. */
 ph_value ph__local_table(struct ph_lookup_pass *pass, const struct ph_declaration *table,

@@ -5,10 +5,20 @@
 #include "shard/global_loss.h"
 #include "shard/global_norm.h"
 #include "shard/gradient_reduce.h"
+#include "shard/host_sums.h"
 #include "shard/request_exchange.h"
 #include "shard/share_squares.h"
 #include "shard/sync_batch_norm.h"
 #include "shard/vector_exchange.h"
+
+/* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that, and yet its gradient
+ * goes to others. 0: it has some. */
+static ph_value only_in_flight(const struct ph_vector_exchange *exchange)
+{
+    if (exchange->sums != NULL && exchange->sums->own_count == 0)
+        return exchange->sums->in_flight;
+    return exchange->own_count == 0 && exchange->num_blocks > 0 ? exchange->in_flight : 0;
+}
 
 /* A rank that has no shards for a lookup sends its gradients all the same: it differentiates by what is on its way to it. */
 static void list_in_flight(
@@ -20,8 +30,8 @@ static void list_in_flight(
     if (more == NULL)
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for a program's shards");
     for (size_t i = 0; more != NULL && i < sharding->num_exchanges; i++)
-        if (sharding->exchanges[i]->own_count == 0 && sharding->exchanges[i]->num_blocks > 0)
-            more[(*num_more_out)++] = sharding->exchanges[i]->in_flight;
+        if (only_in_flight(sharding->exchanges[i]) != 0)
+            more[(*num_more_out)++] = only_in_flight(sharding->exchanges[i]);
 }
 
 static void spread(void *context, struct ph_builder *builder, const ph_value **more_out, size_t *num_more_out)
@@ -37,9 +47,14 @@ static void wait_for_gradients(
     struct ph_sharding *sharding, struct ph_builder *builder, ph_value in_flight, ph_value sent)
 {
     for (size_t i = 0; i < sharding->num_exchanges; i++) {
-        const struct ph_exchange_attributes attributes = {
-            sharding->exchanges[i], sharding->exchanges[i]->own_count};
-        if (sharding->exchanges[i]->in_flight == in_flight && sharding->exchanges[i]->own_count == 0)
+        const struct ph_vector_exchange *exchange = sharding->exchanges[i];
+        const struct ph_exchange_attributes attributes = {sharding->exchanges[i], exchange->own_count};
+        const struct ph_host_attributes of_host = {exchange->sums, 0};
+        if (only_in_flight(exchange) != in_flight)
+            continue;
+        if (exchange->sums != NULL)
+            ph__host_gradient_wait(builder, &of_host, sent);
+        else
             ph__gradient_wait(builder, &attributes, sent);
     }
 }

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-enum { LENGTHS_CHANNEL = 1, IDS_CHANNEL, WEIGHTS_CHANNEL };
+#include "shard/channels.h"
 
 /* Words before the lengths that go to a rank: what all ranks are told of this one's samples. */
 enum { HEADER_SAMPLES, HEADER_IDS, HEADER_IDS_HIGH, HEADER_WORDS };
@@ -170,7 +169,7 @@ static ph_status exchange(struct ph_sharding *sharding, const struct ph_comm_cal
 
 static ph_status exchange_lengths(struct ph_sharding *sharding, const struct ph_batch *batch)
 {
-    static const struct ph_comm_call call = {LENGTHS_CHANNEL, "lengths of bags"};
+    static const struct ph_comm_call call = {PH_CHANNEL_LENGTHS, "lengths of bags"};
     struct ph_request_buffers *buffers = sharding->requests;
     const size_t own_streams = sharding->streams[sharding->rank].count;
     PH_TRY(reserve(&buffers->counts, 2 * sharding->world_size, sizeof(size_t)));
@@ -223,8 +222,8 @@ static ph_status count_ids(struct ph_sharding *sharding, size_t *num_ids_out, si
 
 static ph_status exchange_ids(struct ph_sharding *sharding, size_t num_ids)
 {
-    static const struct ph_comm_call ids_call = {IDS_CHANNEL, "ids"},
-                                     weights_call = {WEIGHTS_CHANNEL, "weights of ids"};
+    static const struct ph_comm_call ids_call = {PH_CHANNEL_IDS, "ids"},
+                                     weights_call = {PH_CHANNEL_ID_WEIGHTS, "weights of ids"};
     struct ph_request_buffers *buffers = sharding->requests;
     const size_t *sent_counts = buffers->sent_counts.items, *counts = buffers->counts.items;
     PH_TRY(reserve(&buffers->ids, num_ids, sizeof(uint32_t)));

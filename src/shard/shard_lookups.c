@@ -220,20 +220,51 @@ static void look_up_replicas_only(struct ph_lookup_pass *pass, const struct ph_s
     node->num_inputs = added.num_inputs;
 }
 
-/* Own lookups and the start of their exchange; outputs_out are start's. */
+/* Lookups of this rank's part of what its host gives, on their way to the ranks of the host; wait_inputs_out are those of
+ * their wait. */
+static void emit_host_start(
+    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, ph_value *wait_inputs_out)
+{
+    struct ph_host_sums *sums = lookup->exchange->sums;
+    const struct ph_host_attributes attributes = {.sums = sums};
+    ph_value *lookups = wait_inputs_out + PH_HOST_OUTPUTS;
+    for (size_t i = 0; i < sums->own_count; i++)
+        lookups[i] = look_up_requests(pass, lookup, &lookup->host_groups[i]);
+    ph__emit(pass->builder, &ph__op_host_sums_start, NULL, &attributes, sizeof attributes, sums->own_count,
+        lookups, PH_HOST_OUTPUTS, wait_inputs_out);
+    sums->in_flight = wait_inputs_out[PH_HOST_IN_FLIGHT];
+}
+
+/* This rank's own vectors, (own_count): what it looks up for itself is looked up while the parts of its host's are on their
+ * way. */
+static void emit_own(
+    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, ph_value *vectors_out)
+{
+    const struct ph_host_sums *sums = lookup->exchange->sums;
+    const struct ph_host_attributes attributes = {.sums = sums};
+    ph_value inputs[PH_MAX_OPERANDS] = {0};
+    if (sums != NULL)
+        emit_host_start(pass, lookup, inputs);
+    for (size_t i = 0; i < lookup->num_groups; i++)
+        vectors_out[i] = look_up_requests(pass, lookup, &lookup->groups[i]);
+    if (sums != NULL)
+        ph__emit(pass->builder, &ph__op_host_sums_wait, NULL, &attributes, sizeof attributes,
+            PH_HOST_OUTPUTS + sums->own_count, inputs, sums->num_blocks, vectors_out + lookup->num_groups);
+}
+
+/* Own vectors and the start of their exchange; outputs_out are start's. */
 static void emit_start(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
-    ph_value *lookups_out, ph_value *outputs_out)
+    ph_value *vectors_out, ph_value *outputs_out)
 {
     struct ph_vector_exchange *exchange = lookup->exchange;
     const struct ph_exchange_attributes attributes = {.exchange = exchange};
     const size_t begin = pass->builder->graph.num_nodes;
-    for (size_t i = 0; i < exchange->own_count; i++)
-        lookups_out[i] = look_up_requests(pass, lookup, &lookup->groups[i]);
+    emit_own(pass, lookup, vectors_out);
     ph__emit(pass->builder, &ph__op_exchange_vectors_start, NULL, &attributes, sizeof attributes,
-        exchange->own_count, lookups_out, PH_EXCHANGE_OUTPUTS, outputs_out);
+        exchange->own_count, vectors_out, PH_EXCHANGE_OUTPUTS, outputs_out);
     exchange->in_flight = outputs_out[PH_EXCHANGE_IN_FLIGHT];
-    if (exchange->own_count > 0)
-        exchange->own_items = ph_value_type(pass->builder, lookups_out[0]).dims[0];
+    if (exchange->is_of_items && exchange->own_count > 0)
+        exchange->own_items = ph_value_type(pass->builder, vectors_out[0]).dims[0];
     if (ph_builder_status(pass->builder) == PH_OK)
         bring_forward(pass, begin);
 }

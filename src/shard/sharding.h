@@ -2,7 +2,8 @@
  *
  * The pass over lookups (shard_lookups.c) finds out, for every rank alike, which *streams* of requests each rank gets and
  * which *blocks* of vectors ranks give each other; request_exchange.c brings the one, vector_exchange.c (and item_exchange.c)
- * the other. All ranks walk the same graph and the same plan, so that each knows what the others send without being told.
+ * the other; where a table's rows are cut over the ranks of one host, host_sums.c adds up what they have before. All ranks
+ * walk the same graph and the same plan, so that each knows what the others send without being told.
  *
  * A global batch of n samples lies on W ranks in order: rank r has the samples [n r / W, n (r + 1) / W). */
 #ifndef PH_SHARD_SHARDING_H
@@ -49,20 +50,26 @@ struct ph_block {
     uint32_t count, width;
     uint32_t stream; /* of items: which of the rank's */
     bool is_mean;    /* sums of some rows, of which the one who asks makes means */
+    bool
+        is_of_host; /* what the ranks of a host have together, given by the one that has the place of who asks */
     const struct ph_piece *pieces;
 };
 
-/* A lookup of the model, (B, num_features, dim) or, of the items of one feature, (I, dim), and all ranks' blocks for it, by
- * rank. The first own_count blocks from own_first on are this rank's, each made by one local lookup. */
+/* A lookup of the model, (B, num_features, dim) or, of the items of one feature, (I, dim), and the blocks that this rank gets
+ * for it, by rank. The first own_count blocks from own_first on are what it gives itself, and others as well: of each the
+ * vectors of the global batch, made by one local lookup, or, of its host, those of its peers' samples (host_sums.h). */
+struct ph_host_sums;
 struct ph_vector_exchange {
     struct ph_sharding *sharding;
-    uint32_t channel;
+    uint32_t channel; /* of vectors; the next is that of gradients */
     const char *what, *what_gradient;
     size_t num_features, dim;
     bool is_of_items;
     struct ph_dim items, own_items; /* I, and those that this rank's lookup has */
     const struct ph_block *blocks;
     size_t num_blocks, own_first, own_count;
+    struct ph_dim peer_samples; /* of a block of its host */
+    struct ph_host_sums *sums;  /* NULL: there is no such block */
     size_t num_replicas;
     const uint32_t *replicas; /* (num_replicas) features whose tables every rank has */
     ph_value in_flight;       /* what its lookups give, on its way */

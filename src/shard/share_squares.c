@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "op/op_update.h"
+#include "shard/channels.h"
 #include "shard/lookup_pass.h"
 #include "shard/square_exchange.h"
 
-enum { FIRST_CHANNEL = 7680, NUM_CHANNELS = PH_COMM_MAX_CHANNELS - FIRST_CHANNEL };
+enum { NUM_CHANNELS = PH_COMM_MAX_CHANNELS - PH_CHANNEL_SQUARES };
 
 /* The update of a table whose rows have columns elsewhere. */
 struct column_update {
@@ -143,7 +144,7 @@ static void plan_exchange(struct square_pass *pass, size_t number, struct column
     if (ph_builder_status(pass->lookup.builder) != PH_OK)
         return;
     *exchange = (struct ph_square_exchange){.sharding = sharding,
-        .channel = (uint32_t)(FIRST_CHANNEL + number),
+        .channel = (uint32_t)(PH_CHANNEL_SQUARES + number),
         .what = ph__arena_printf(&sharding->arena, "squares of %s", sharding->tables[number]),
         .first_slices = first_slices,
         .slices = slices,

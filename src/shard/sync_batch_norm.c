@@ -12,9 +12,8 @@
 #include <string.h>
 
 #include "op/batch_norm.h"
+#include "shard/channels.h"
 #include "shard/gather_numbers.h"
-
-enum { STATISTICS_CHANNEL = 7168, GRADIENTS_CHANNEL };
 
 struct sync_attributes {
     struct ph_batch_norm_options options;
@@ -90,7 +89,7 @@ static void combine(const struct ph_sharding *sharding, size_t columns, const do
 static ph_status sync_run(struct ph_call *call)
 {
     const struct sync_attributes *attributes = call->attributes;
-    const struct ph_comm_call named = {STATISTICS_CHANNEL, attributes->what};
+    const struct ph_comm_call named = {PH_CHANNEL_STATISTICS, attributes->what};
     const struct ph_sharding *sharding = attributes->sharding;
     const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1], count = message_numbers(columns);
     double *own = call->scratch, *gathered = own + count;
@@ -126,7 +125,7 @@ static size_t backward_scratch_bytes(const struct ph_call *call)
 static ph_status backward_run(struct ph_call *call)
 {
     const struct sync_attributes *attributes = call->attributes;
-    const struct ph_comm_call named = {GRADIENTS_CHANNEL, attributes->what_gradient};
+    const struct ph_comm_call named = {PH_CHANNEL_STATISTICS_GRADIENTS, attributes->what_gradient};
     const struct ph_sharding *sharding = attributes->sharding;
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     const size_t count = message_numbers(dims[1]);

@@ -82,7 +82,8 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
     size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
         for (size_t i = 0; i < exchange->own_count; i++)
-            messages[count++] = pack_part(call, i, rank, &packed);
+            if (ph__own_goes_to(exchange, i, rank))
+                messages[count++] = pack_part(call, i, rank, &packed);
     return count;
 }
 

@@ -23,8 +23,9 @@ static struct ph_type lookup_type(const struct ph_vector_exchange *exchange, siz
 {
     const struct ph_block *block = &exchange->blocks[exchange->own_first + lookup];
     const struct ph_dim items[] = {exchange->own_items, ph__dim(block->width)};
-    const struct ph_dim dims[] = {
-        ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH), ph__dim(block->count), ph__dim(block->width)};
+    const struct ph_dim samples =
+        block->is_of_host ? exchange->peer_samples : ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH);
+    const struct ph_dim dims[] = {samples, ph__dim(block->count), ph__dim(block->width)};
     return exchange->is_of_items ? ph__dense_type(2, items) : ph__dense_type(3, dims);
 }
 
@@ -41,6 +42,13 @@ static ph_status start_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
+static size_t gradient_bytes(const struct ph_call *call, size_t lookup)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    return ph__own_most_rows(call, exchange, lookup) * exchange->blocks[exchange->own_first + lookup].width *
+           sizeof(ph_real);
+}
+
 static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
@@ -48,6 +56,8 @@ static ph_status start_output_bytes(const struct ph_call *call, size_t output, s
         *bytes_out = ph__exchange_most_bytes(call, exchange, exchange->sharding->backward);
     else if (output == RECEIVED)
         *bytes_out = ph__own_most_bytes(call, exchange, exchange->sharding->backward);
+    else if (output >= GRADIENTS)
+        *bytes_out = gradient_bytes(call, output - GRADIENTS);
     return PH_OK;
 }
 
@@ -154,20 +164,24 @@ static size_t received_offset(const struct ph_vector_exchange *exchange, size_t 
     return offset;
 }
 
-static void list_receives(const struct ph_call *call, struct ph_message *messages)
+static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
     const enum ph_wire wire = exchange->sharding->backward;
+    size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
         for (size_t i = 0; i < exchange->own_count; i++) {
+            if (!ph__own_goes_to(exchange, i, rank))
+                continue;
             const size_t width = exchange->blocks[exchange->own_first + i].width;
             void *place = wire == PH_WIRE_FP32
                               ? (void *)((ph_real *)call->outputs[GRADIENTS + i].data +
                                          ph__own_begin(exchange, i, rank) * width)
                               : (char *)call->outputs[RECEIVED].data + received_offset(exchange, i, rank);
-            *messages++ = (struct ph_message){
+            messages[count++] = (struct ph_message){
                 rank, place, ph__wire_bytes(wire, ph__own_rows(exchange, i, rank), width)};
         }
+    return count;
 }
 
 static ph_status start_run(struct ph_call *call)
@@ -175,12 +189,10 @@ static ph_status start_run(struct ph_call *call)
     const struct ph_vector_exchange *exchange = exchange_of(call);
     struct ph_message *sends = (void *)((char *)call->scratch + places_bytes(call) + numbers_bytes(call));
     struct ph_message *receives = sends + exchange->num_blocks;
-    const size_t num_receives = exchange->own_count * exchange->sharding->world_size;
-    const struct ph_exchange list = {sends, receives, exchange->num_blocks, num_receives};
     const struct ph_comm_call named = {exchange->channel + 1, exchange->what_gradient};
     uint64_t ticket;
     list_sends(call, sends);
-    list_receives(call, receives);
+    const struct ph_exchange list = {sends, receives, exchange->num_blocks, list_receives(call, receives)};
     PH_TRY(ph__comm_exchange_start(exchange->sharding->comm, &named, &list, &ticket));
     *call->outputs[TICKET].scalar = (double)ticket;
     return PH_OK;
@@ -214,6 +226,16 @@ enum { GRADIENT, WAIT_TICKET, WAIT_SENT, WAIT_RECEIVED, NUM_WAIT_INPUTS };
 static ph_status wait_infer(struct ph_infer *infer)
 {
     infer->outputs[0] = infer->inputs[GRADIENT];
+    return PH_OK;
+}
+
+/* A rank without lookups has nothing to wait for but what it has sent. */
+static ph_status wait_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    const struct ph_exchange_attributes *attributes = call->attributes;
+    if (attributes->lookup < attributes->exchange->own_count)
+        *bytes_out = gradient_bytes(call, attributes->lookup);
+    (void)output;
     return PH_OK;
 }
 
@@ -253,6 +275,7 @@ const struct ph_op ph__op_exchange_gradients_wait = {
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
     .infer = wait_infer,
     .cost = wait_cost,
+    .output_bytes = wait_output_bytes,
     .run = wait_run,
 };
 

@@ -54,11 +54,7 @@ static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_
 static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph_topology *topology, const struct ph__table_list *list)
 {
-    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
-    const struct ph_plan_step step = {.batch_size = (size_t)job->train->batch_size,
-        .has_id_weights = ph_encoder_has_id_weights(job->encoder),
-        .pooled_wire = wires[job->parallel->forward],
-        .gradient_wire = wires[job->parallel->backward]};
+    const struct ph_plan_step step = ph__plan_step_of_job(job);
     struct ph_plan_machine machine;
     PH_TRY(measure_machine(ranks, job, list, &machine));
     return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);

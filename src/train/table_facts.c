@@ -1,5 +1,6 @@
 #include "train/table_facts.h"
 
+#include "comm/wire_format.h"
 #include "graph/graph.h"
 #include "op/op_table.h"
 #include "op/op_update.h"
@@ -13,7 +14,8 @@ struct counting {
     const struct ph_graph *graph;
     const struct ph_batch *batch;
     struct ph_table_facts *tables;
-    size_t *first_tables; /* (num_declarations) that declaration's slices begin here */
+    size_t *first_tables;         /* (num_declarations) that declaration's slices begin here */
+    struct ph_table_read **reads; /* (num_tables) */
 };
 
 static const struct ph_node *producer_of(const struct ph_graph *graph, ph_value value)
@@ -40,8 +42,10 @@ static double ids_per_sample(const struct ph_batch *batch, size_t feature)
            (double)batch->num_samples;
 }
 
-/* A lookup reads a slice for each feature of its ids, which may be some of the batch's. */
-static void count_lookup(const struct counting *counting, const struct ph_node *lookup)
+/* What is done with each slice that a lookup reads: one for each feature of its ids, which may be some of the batch's. */
+typedef void (*read_visit)(const struct counting *counting, size_t table, struct ph_table_read read);
+
+static void visit_lookup(const struct counting *counting, const struct ph_node *lookup, read_visit visit)
 {
     const struct ph_graph *graph = counting->graph;
     const uint32_t source = graph->values[lookup->inputs[PH_EMBEDDING_TABLE]].source;
@@ -51,10 +55,46 @@ static void count_lookup(const struct counting *counting, const struct ph_node *
     const size_t num_features = graph->values[slots->inputs[0]].type.dims[0].extent;
     for (size_t i = 0; i < num_features; i++) {
         const size_t slice = slice_at(&graph->declarations[source], ph__slots_ranges(slots)[i].first_row);
-        struct ph_table_facts *table = &counting->tables[counting->first_tables[source] + slice];
-        table->num_features++;
-        table->ids_per_sample += ids_per_sample(counting->batch, features != NULL ? features[i] : i);
+        visit(counting, counting->first_tables[source] + slice,
+            (struct ph_table_read){
+                (uint32_t)(features != NULL ? features[i] : i), lookup->op == &ph__op_embedding_rows});
     }
+}
+
+static void visit_lookups(const struct counting *counting, read_visit visit)
+{
+    for (size_t i = 0; i < counting->graph->num_nodes; i++) {
+        const struct ph_node *node = &counting->graph->nodes[i];
+        if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
+            visit_lookup(counting, node, visit);
+    }
+}
+
+static void count_read(const struct counting *counting, size_t table, struct ph_table_read read)
+{
+    counting->tables[table].num_features++;
+    counting->tables[table].ids_per_sample += ids_per_sample(counting->batch, read.feature);
+}
+
+static void add_read(const struct counting *counting, size_t table, struct ph_table_read read)
+{
+    counting->reads[table][counting->tables[table].num_features++] = read;
+}
+
+static ph_status list_reads(const struct counting *counting, struct ph__table_list *list)
+{
+    visit_lookups(counting, count_read);
+    for (size_t i = 0; i < list->num_tables; i++) {
+        struct ph_table_facts *table = &list->tables[i];
+        counting->reads[i] =
+            ph__arena_alloc_array(&list->arena, table->num_features, sizeof *counting->reads[i]);
+        if (counting->reads[i] == NULL)
+            return PH_ERROR_MEMORY;
+        table->reads = counting->reads[i];
+        table->num_features = 0;
+    }
+    visit_lookups(counting, add_read);
+    return PH_OK;
 }
 
 static void count_update(const struct counting *counting, const struct ph_node *update)
@@ -70,15 +110,11 @@ static void count_update(const struct counting *counting, const struct ph_node *
     }
 }
 
-static void count_nodes(const struct counting *counting)
+static void count_updates(const struct counting *counting)
 {
-    for (size_t i = 0; i < counting->graph->num_nodes; i++) {
-        const struct ph_node *node = &counting->graph->nodes[i];
-        if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
-            count_lookup(counting, node);
-        else if (node->op->slot_bytes != NULL)
-            count_update(counting, node);
-    }
+    for (size_t i = 0; i < counting->graph->num_nodes; i++)
+        if (counting->graph->nodes[i].op->slot_bytes != NULL)
+            count_update(counting, &counting->graph->nodes[i]);
 }
 
 static ph_status list_tables(
@@ -93,7 +129,8 @@ static ph_status list_tables(
             *table = (struct ph_table_facts){.name = ph__arena_strdup(&list->arena, slice->name),
                 .num_rows = slice->num_rows,
                 .dim = dim,
-                .weight_bytes = ph__table_bytes(row_format, 1, dim)};
+                .weight_bytes = ph__table_bytes(row_format, 1, dim),
+                .parameter = (uint32_t)d};
             if (table->name == NULL)
                 return PH_ERROR_MEMORY;
         }
@@ -115,12 +152,16 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
         num_tables += graph->declarations[d].is_table ? graph->declarations[d].num_slices : 0;
     }
     list->tables = ph__arena_alloc_array(&list->arena, num_tables, sizeof *list->tables);
-    if (list->tables == NULL)
+    struct ph_table_read **reads = ph__arena_alloc_array(&list->arena, num_tables, sizeof *reads);
+    if (list->tables == NULL || reads == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(list_tables(graph, row_format, list));
-    const struct counting counting = {graph, batch, list->tables, first_tables};
-    count_nodes(&counting);
-    return PH_OK;
+    const struct counting counting = {graph, batch, list->tables, first_tables, reads};
+    count_updates(&counting);
+    for (size_t d = 0; d < graph->num_declarations; d++)
+        if (!graph->declarations[d].is_table)
+            list->num_dense += ph_shape_elements(&graph->declarations[d].shape);
+    return list_reads(&counting, list);
 }
 
 void ph__table_list_fini(struct ph__table_list *list)
@@ -160,4 +201,26 @@ ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table
     status = list_by_batch(job, learning.program, list);
     ph_program_destroy(learning.program);
     return status;
+}
+
+static struct ph_plan_wire wire_of(int wire)
+{
+    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
+    return wires[wire];
+}
+
+struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job)
+{
+    return (struct ph_plan_step){.batch_size = (size_t)job->train->batch_size,
+        .has_id_weights = ph_encoder_has_id_weights(job->encoder),
+        .pooled_wire = wire_of(job->parallel->forward),
+        .gradient_wire = wire_of(job->parallel->backward)};
+}
+
+struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list)
+{
+    const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
+    const bool is_among_ranks = job->parallel->sync == PH_SYNC_ALLREDUCE;
+    return (struct ph_plan_dense){is_among_ranks ? list->num_dense : 0,
+        bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense)};
 }

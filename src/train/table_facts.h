@@ -4,12 +4,13 @@
 #define PH_TRAIN_TABLE_FACTS_H
 
 #include "phloem/train.h"
-#include "plan/plan.h"
+#include "plan/plan_links.h"
 
 struct ph__table_list { /* zero-initialised is empty */
     struct ph_arena arena;
     struct ph_table_facts *tables; /* the program's logical tables, in the order of their declaration */
     size_t num_tables;
+    size_t num_dense; /* numbers of its other parameters */
 };
 
 /* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are counted in it.
@@ -20,5 +21,9 @@ void ph__table_list_fini(struct ph__table_list *list);
 
 /* The same of a job: builds its program, and reads its first batch. */
 ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
+
+/* What a step of the job is to a planner, and what its ranks sum in it of a program's dense parameters. */
+struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job);
+struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list);
 
 #endif

@@ -7,6 +7,8 @@
  *     {"to": 2, "tag": 5, "messages": 1, "bytes": 0}
  *     ]}
  *
+ * The program may also look by itself, at any time, by the function pmpi_traffic_visit.
+ *
  * Ranks are those of the communicator that is sent on. Collectives, which we do not use but to leave, are not counted. One
  * thread; what goes wrong ends the program. */
 #include <inttypes.h>
@@ -74,6 +76,14 @@ COUNT_WAITED(Send)
 COUNT_WAITED(Ssend)
 COUNT_WAITED(Bsend)
 COUNT_WAITED(Rsend)
+
+typedef void pmpi_traffic_visitor(void *context, int to, int tag, uint64_t bytes);
+void pmpi_traffic_visit(pmpi_traffic_visitor *visitor, void *context);
+void pmpi_traffic_visit(pmpi_traffic_visitor *visitor, void *context)
+{
+    for (size_t i = 0; i < num_flows; i++)
+        visitor(context, flows[i].to, flows[i].tag, flows[i].bytes);
+}
 
 static int is_behind(const void *left, const void *right)
 {

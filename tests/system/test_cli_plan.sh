@@ -8,6 +8,8 @@ succeeds plan job.yaml --world 4 --ranks-per-host 2 --out plan.yaml
 contains stdout 'embedding.C26'
 contains stdout 'ms a step'
 contains stdout 'A step of 250 samples'
+contains stdout 'sent a step by'
+contains stdout 'to rank 3'
 contains plan.yaml 'world_size: 4'
 contains plan.yaml '"embedding.C1": {kind: '
 [ "$(grep -c 'kind:' plan.yaml)" -eq 26 ] || complain 'the plan has not a line a table'
@@ -24,6 +26,8 @@ tables:
   embedding.C1: {kind: row_wise}
 default: {kind: table_wise}
 END
+succeeds plan job.yaml --world 16 --ranks-per-host 4
+contains stdout 'to host 3'
 succeeds plan job.yaml --world 2 --plan own.yaml
 grep -q 'embedding.C1  *| row_wise  *| 0-1' stdout || complain 'the plan that was written by hand is not shown'
 fails 2 'own.yaml:2: the plan is for a world_size of 2, and here it is 4' plan job.yaml --world 4 --plan own.yaml

@@ -9,13 +9,14 @@
 #include "base/rng.h"
 #include "plan/plan_choice.h"
 
-enum { MAX_WORLD = 9, MAX_TABLES = 12 };
+enum { MAX_WORLD = 9, MAX_TABLES = 12, MAX_READS = 3 };
 
 struct drawing {
     struct ph_rng_sequence rng;
     struct ph_topology topology;
     size_t num_tables;
     struct ph_table_facts tables[MAX_TABLES];
+    struct ph_table_read reads[MAX_TABLES][MAX_READS]; /* of MAX_TABLES * MAX_READS features */
     char names[MAX_TABLES][32];
     struct ph_plan_choice choices[MAX_TABLES];
     uint32_t places[MAX_TABLES][MAX_WORLD];
@@ -35,6 +36,22 @@ static inline void draw_topology(struct drawing *drawing)
     while (drawing->topology.world_size % drawing->topology.ranks_per_host != 0);
 }
 
+/* Features of the table's own, or those of the table before it, which has as many rows. */
+static inline void draw_reads(struct drawing *drawing, size_t table)
+{
+    struct ph_table_facts *facts = &drawing->tables[table];
+    const struct ph_table_facts *before = facts - 1;
+    const bool is_alike = table > 0 && draw(drawing, 2) == 0;
+    if (is_alike)
+        facts->num_rows = before->num_rows;
+    for (size_t i = 0; i < facts->num_features; i++)
+        drawing->reads[table][i] =
+            (struct ph_table_read){is_alike ? before->reads[draw(drawing, before->num_features)].feature
+                                            : (uint32_t)(table * MAX_READS + i),
+                draw(drawing, 4) == 0};
+    facts->reads = drawing->reads[table];
+}
+
 static inline void draw_tables(struct drawing *drawing, size_t most_rows)
 {
     drawing->num_tables = 1 + draw(drawing, MAX_TABLES);
@@ -45,7 +62,9 @@ static inline void draw_tables(struct drawing *drawing, size_t most_rows)
         *table = (struct ph_table_facts){.name = drawing->names[i],
             .num_rows = 1 + draw(drawing, most_rows),
             .dim = 1 + draw(drawing, 40),
-            .num_features = 1 + draw(drawing, 3)};
+            .num_features = 1 + draw(drawing, MAX_READS),
+            .parameter = (uint32_t)draw(drawing, 3)};
+        draw_reads(drawing, i);
         table->ids_per_sample = (double)table->num_features * (0.5 + (double)draw(drawing, 8));
         table->weight_bytes = 4 * table->dim;
         table->row_slot_bytes = has_row_state ? 4 : 0;

@@ -10,10 +10,10 @@
 
 static const struct ph_topology four_ranks = {4, 2};
 static const struct ph_table_facts tables[] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4},
-    {"embedding.item", 50, 16, 1, 1, 64, 4, 4},
-    {"linear.user", 100, 1, 1, 1, 4, 4, 4},
-    {"linear.item", 50, 1, 1, 1, 4, 4, 4},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL},
+    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL},
+    {"linear.user", 100, 1, 1, 1, 4, 4, 4, 0, NULL},
+    {"linear.item", 50, 1, 1, 1, 4, 4, 4, 0, NULL},
 };
 
 static ph_status read_text(const char *text, struct ph_plan *plan_out)

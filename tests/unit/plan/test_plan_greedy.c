@@ -132,7 +132,7 @@ static void a_plan_is_found_wherever_rows_over_all_ranks_fit(void **state)
 
 static struct ph_table_facts table_of(const char *name, uint64_t num_rows, size_t dim, double ids_per_sample)
 {
-    return (struct ph_table_facts){name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4};
+    return (struct ph_table_facts){name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL};
 }
 
 static void plan_for(const struct ph_plan_machine *machine, struct ph_topology topology,

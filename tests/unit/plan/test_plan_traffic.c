@@ -6,25 +6,26 @@
 
 #include "plan/plan_traffic.h"
 
-enum { MAX_ROWS = 20, MAX_BATCH = 30, MAX_BAG = 3, MAX_FEATURES = 3, TRIALS = 300 };
+enum { MAX_ROWS = 20, MAX_BATCH = 30, MAX_BAG = 3, MAX_FEATURES = MAX_TABLES * MAX_READS, TRIALS = 300 };
+enum { MAX_STREAMS = MAX_FEATURES * MAX_WORLD };
 
 typedef double matrices[PH_TRAFFIC_COUNT][MAX_WORLD][MAX_WORLD];
 
 struct batch {
     size_t num_samples;
-    size_t lengths[MAX_TABLES][MAX_FEATURES][MAX_BATCH];
-    uint64_t ids[MAX_TABLES][MAX_FEATURES][MAX_BATCH][MAX_BAG];
+    size_t lengths[MAX_FEATURES][MAX_BATCH];
+    uint64_t ids[MAX_FEATURES][MAX_BATCH][MAX_BAG];
 };
 
 static void draw_batch(struct drawing *drawing, struct batch *batch)
 {
     batch->num_samples = draw(drawing, MAX_BATCH + 1);
     for (size_t t = 0; t < drawing->num_tables; t++)
-        for (size_t f = 0; f < drawing->tables[t].num_features; f++)
+        for (size_t f = t * MAX_READS; f < (t + 1) * MAX_READS; f++)
             for (size_t b = 0; b < batch->num_samples; b++) {
-                batch->lengths[t][f][b] = draw(drawing, MAX_BAG + 1);
-                for (size_t i = 0; i < batch->lengths[t][f][b]; i++)
-                    batch->ids[t][f][b][i] = draw(drawing, drawing->tables[t].num_rows);
+                batch->lengths[f][b] = draw(drawing, MAX_BAG + 1);
+                for (size_t i = 0; i < batch->lengths[f][b]; i++)
+                    batch->ids[f][b][i] = draw(drawing, drawing->tables[t].num_rows);
             }
 }
 
@@ -45,13 +46,22 @@ static bool has_row(const struct ph_table_shard *shard, uint64_t row)
 
 /* ---- the oracle ---------------------------------------------------------------------------------------------- */
 
+/* A run of a feature's rows that a rank is asked for. */
+struct stream {
+    uint32_t rank, feature;
+    uint64_t first_row, num_rows;
+};
+
 struct walk {
     const struct drawing *drawing;
     const struct batch *batch;
     const struct ph_plan *plan;
     const struct ph_plan_step *step;
     size_t table;
-    bool names[MAX_WORLD][MAX_ROWS]; /* rows that a rank's samples name */
+    bool names[MAX_WORLD][MAX_ROWS];    /* rows that a rank's samples name */
+    struct stream streams[MAX_STREAMS]; /* of the tables so far */
+    size_t num_streams;
+    bool has_replicas[3]; /* by parameter */
     matrices *sent;
 };
 
@@ -71,34 +81,81 @@ static void carry_vector(struct walk *walk, size_t from, size_t to, size_t colum
 /* A bag's vector on its way: over the owner's host where the kind says so. */
 static void walk_vector(struct walk *walk, const struct ph_table_shard *shard, size_t rank)
 {
-    const enum ph_shard_kind kind = walk->plan->tables[walk->table].kind;
+    const struct ph_plan_table *table = &walk->plan->tables[walk->table];
     const size_t num_local = walk->drawing->topology.ranks_per_host;
+    const bool is_of_host = table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID;
     size_t next = rank;
-    if (kind == PH_SHARD_TABLE_ROW_WISE || kind == PH_SHARD_GRID)
+    if (is_of_host && shard->num_rows < table->num_rows && num_local < walk->drawing->topology.world_size)
         next = shard->rank - shard->rank % num_local + rank % num_local;
     carry_vector(walk, shard->rank, next, shard->num_columns);
     if (shard->first_row == 0) /* one sum goes on, whatever number of parts it has */
         carry_vector(walk, next, rank, shard->num_columns);
 }
 
-static void walk_bag(struct walk *walk, size_t feature, size_t sample)
+/* Whether nothing before has asked that rank for these rows of the feature. */
+static bool is_new_stream(struct walk *walk, const struct ph_table_shard *shard, uint32_t feature)
 {
-    const struct batch *batch = walk->batch;
+    for (size_t i = 0; i < walk->num_streams; i++) {
+        const struct stream *stream = &walk->streams[i];
+        if (stream->rank == shard->rank && stream->feature == feature &&
+            stream->first_row == shard->first_row && stream->num_rows == shard->num_rows)
+            return false;
+    }
+    walk->streams[walk->num_streams++] =
+        (struct stream){shard->rank, feature, shard->first_row, shard->num_rows};
+    return true;
+}
+
+static size_t count_ids(
+    const struct walk *walk, const struct ph_table_shard *shard, size_t feature, size_t sample)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < walk->batch->lengths[feature][sample]; i++)
+        count += has_row(shard, walk->batch->ids[feature][sample][i]);
+    return count;
+}
+
+static void ask(struct walk *walk, const struct ph_table_shard *shard, uint32_t feature)
+{
+    for (size_t b = 0; b < walk->batch->num_samples; b++) {
+        const size_t rank = rank_of_sample(walk->drawing, walk->batch, b);
+        const size_t count = count_ids(walk, shard, feature, b);
+        carry(walk, PH_TRAFFIC_LENGTHS, rank, shard->rank, 4);
+        carry(walk, PH_TRAFFIC_IDS, rank, shard->rank, 4 * count);
+        if (walk->step->has_id_weights)
+            carry(walk, PH_TRAFFIC_WEIGHTS, rank, shard->rank, 4 * count);
+    }
+}
+
+static void answer(struct walk *walk, const struct ph_table_shard *shard, struct ph_table_read read)
+{
+    for (size_t b = 0; b < walk->batch->num_samples; b++) {
+        const size_t rank = rank_of_sample(walk->drawing, walk->batch, b);
+        const size_t count = count_ids(walk, shard, read.feature, b);
+        for (size_t i = 0; read.is_of_items && i < count; i++)
+            carry_vector(walk, shard->rank, rank, shard->num_columns);
+        if (!read.is_of_items)
+            walk_vector(walk, shard, rank);
+    }
+}
+
+static void name_rows(struct walk *walk, uint32_t feature)
+{
+    for (size_t b = 0; b < walk->batch->num_samples; b++)
+        for (size_t i = 0; i < walk->batch->lengths[feature][b]; i++)
+            walk->names[rank_of_sample(walk->drawing, walk->batch, b)][walk->batch->ids[feature][b][i]] =
+                true;
+}
+
+static void walk_read(struct walk *walk, struct ph_table_read read)
+{
     const struct ph_plan_table *table = &walk->plan->tables[walk->table];
-    const size_t rank = rank_of_sample(walk->drawing, batch, sample);
-    const size_t length = batch->lengths[walk->table][feature][sample];
-    const uint64_t *ids = batch->ids[walk->table][feature][sample];
-    for (size_t i = 0; i < length; i++)
-        walk->names[rank][ids[i]] = true;
+    name_rows(walk, read.feature);
     for (size_t s = 0; s < table->num_shards; s++) {
         const struct ph_table_shard *shard = &walk->plan->shards[table->first_shard + s];
-        carry(walk, PH_TRAFFIC_LENGTHS, rank, shard->rank, 4);
-        for (size_t i = 0; i < length; i++) {
-            carry(walk, PH_TRAFFIC_IDS, rank, shard->rank, has_row(shard, ids[i]) ? 4 : 0);
-            if (walk->step->has_id_weights)
-                carry(walk, PH_TRAFFIC_WEIGHTS, rank, shard->rank, has_row(shard, ids[i]) ? 4 : 0);
-        }
-        walk_vector(walk, shard, rank);
+        if (is_new_stream(walk, shard, read.feature))
+            ask(walk, shard, read.feature);
+        answer(walk, shard, read);
     }
 }
 
@@ -127,23 +184,31 @@ static void walk_squares(struct walk *walk, uint64_t row)
 static void walk_replicas(struct walk *walk, uint64_t row)
 {
     const size_t world_size = walk->drawing->topology.world_size;
-    const struct ph_plan_wire *wire = &walk->step->gradient_wire;
-    const size_t dim = walk->drawing->tables[walk->table].dim;
     for (size_t from = 0; from < world_size; from++)
         for (size_t to = 0; to < world_size; to++)
             if (walk->names[from][row])
-                carry(walk, PH_TRAFFIC_REPLICAS, from, to, 4 + dim * wire->number_bytes + wire->vector_bytes);
+                carry(walk, PH_TRAFFIC_REPLICAS, from, to, 4 + 4 * walk->drawing->tables[walk->table].dim);
+}
+
+static void carry_everywhere(struct walk *walk, enum ph_traffic what, size_t bytes)
+{
+    for (size_t from = 0; from < walk->drawing->topology.world_size; from++)
+        for (size_t to = 0; to < walk->drawing->topology.world_size; to++)
+            carry(walk, what, from, to, bytes);
 }
 
 static void walk_table(struct walk *walk)
 {
     const struct ph_table_facts *facts = &walk->drawing->tables[walk->table];
     memset(walk->names, 0, sizeof walk->names);
+    const bool is_replica = walk->plan->tables[walk->table].kind == PH_SHARD_DATA_PARALLEL;
     for (size_t f = 0; f < facts->num_features; f++)
-        for (size_t b = 0; b < walk->batch->num_samples; b++)
-            walk_bag(walk, f, b);
+        walk_read(walk, facts->reads[f]);
+    if (is_replica && !walk->has_replicas[facts->parameter])
+        carry_everywhere(walk, PH_TRAFFIC_REPLICAS, 8);
+    walk->has_replicas[facts->parameter] = walk->has_replicas[facts->parameter] || is_replica;
     for (uint64_t row = 0; row < facts->num_rows; row++)
-        if (walk->plan->tables[walk->table].kind == PH_SHARD_DATA_PARALLEL)
+        if (is_replica)
             walk_replicas(walk, row);
         else if (facts->row_slot_bytes > 0)
             walk_squares(walk, row);
@@ -152,21 +217,23 @@ static void walk_table(struct walk *walk)
 /* ---- counts of the batch, as the functions want them ----------------------------------------------------------- */
 
 struct counted {
-    double ids[MAX_WORLD * MAX_WORLD], distinct_rows[MAX_WORLD], rank_rows[MAX_WORLD];
+    double ids[MAX_READS * MAX_WORLD * MAX_WORLD], distinct_rows[MAX_WORLD], rank_rows[MAX_WORLD];
 };
 
 static void count_table(const struct walk *walk, struct counted *counted)
 {
     const struct ph_plan_table *table = &walk->plan->tables[walk->table];
     const struct ph_table_facts *facts = &walk->drawing->tables[walk->table];
+    const size_t world_size = walk->drawing->topology.world_size;
     *counted = (struct counted){0};
     for (size_t s = 0; s < table->num_shards; s++) {
         const struct ph_table_shard *shard = &walk->plan->shards[table->first_shard + s];
         for (size_t f = 0; f < facts->num_features; f++)
-            for (size_t b = 0; b < walk->batch->num_samples; b++)
-                for (size_t i = 0; i < walk->batch->lengths[walk->table][f][b]; i++)
-                    counted->ids[rank_of_sample(walk->drawing, walk->batch, b) * table->num_shards + s] +=
-                        has_row(shard, walk->batch->ids[walk->table][f][b][i]);
+            for (size_t b = 0; b < walk->batch->num_samples; b++) {
+                const size_t rank = rank_of_sample(walk->drawing, walk->batch, b);
+                counted->ids[(f * world_size + rank) * table->num_shards + s] +=
+                    (double)count_ids(walk, shard, facts->reads[f].feature, b);
+            }
         for (uint64_t row = 0; row < facts->num_rows; row++)
             counted->distinct_rows[s] += has_row(shard, row) && is_named(walk, row);
     }
@@ -203,8 +270,10 @@ static void traffic_is_that_of_a_walk_over_the_batch(void **state)
         const struct ph_plan_step step = {
             batch.num_samples, trial % 2 == 0, {1 + trial % 4, trial % 3}, {1 + trial % 3, trial % 5}};
         memset(sent, 0, sizeof sent);
-        struct walk walk = {
-            .drawing = &drawing, .batch = &batch, .plan = &plan, .step = &step, .sent = &sent};
+        static struct walk walk;
+        walk =
+            (struct walk){.drawing = &drawing, .batch = &batch, .plan = &plan, .step = &step, .sent = &sent};
+        carry_everywhere(&walk, PH_TRAFFIC_LENGTHS, 12);
         for (walk.table = 0; walk.table < drawing.num_tables; walk.table++) {
             walk_table(&walk);
             count_table(&walk, &counted[walk.table]);
@@ -228,17 +297,17 @@ static void a_table_on_one_host_sends_to_its_ranks_and_from_there_to_their_peers
 {
     (void)state;
     const struct ph_topology topology = {4, 2};
-    const struct ph_table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4};
+    const struct ph_table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL};
     static const uint32_t host[] = {0};
     const struct ph_plan_choice choice = {PH_SHARD_TABLE_ROW_WISE, host, 1};
     const struct ph_plan_step step = {8, false, {2, 0}, {1, 4}};
-    static const double ids[8] = {6, 0, 5, 1, 4, 2, 3, 3}, rows[2] = {5, 4}, rank_rows[4] = {0};
+    static const double ids[24] = {6, 0, 5, 1, 4, 1, 3, 3, [13] = 1}, rows[2] = {5, 4}, rank_rows[4] = {0};
     const struct ph_table_counts counts = {ids, rows, rank_rows};
     double bytes[PH_TRAFFIC_COUNT * 16];
     struct ph_plan plan;
     assert_ok(ph__plan_build(&topology, &facts, 1, &choice, &plan));
     ph__plan_traffic(&plan, &facts, &step, &counts, bytes);
-    assert_true(bytes_between(bytes, PH_TRAFFIC_LENGTHS, 3, 1) == 4 * 3 * 2);
+    assert_true(bytes_between(bytes, PH_TRAFFIC_LENGTHS, 3, 1) == 12 + 4 * 3 * 2);
     assert_true(bytes_between(bytes, PH_TRAFFIC_IDS, 2, 1) == 4 * 2);
     assert_true(bytes_between(bytes, PH_TRAFFIC_POOLED, 0, 1) == 3 * (2 + 2) * 8 * 2);
     assert_true(bytes_between(bytes, PH_TRAFFIC_POOLED, 1, 3) == 3 * 2 * 8 * 2);

@@ -42,6 +42,10 @@ static void a_jobs_tables_have_their_rows_ids_and_bytes(void **state)
             assert_int_equal(table->num_rows, feature->num_rows);
             assert_int_equal(table->dim, part == 0 ? 6 : 1);
             assert_int_equal(table->num_features, 1);
+            assert_int_equal(table->reads[0].feature, f);
+            assert_false(table->reads[0].is_of_items);
+            assert_int_equal(table->parameter == list.tables[0].parameter,
+                strncmp(table->name, list.tables[0].name, strcspn(name, ".")) == 0);
             assert_near(table->ids_per_sample, ids[f], 1e-9, 0);
             expect_bytes(table, 4 * table->dim, 4, 4);
         }
@@ -101,6 +105,10 @@ static void features_that_share_a_table_count_for_it_together(void **state)
     assert_near(fact_of(&list, "embedding.user")->ids_per_sample, 1, 1e-9, 0);
     assert_int_equal(fact_of(&list, "embedding.item")->num_features, 2);
     assert_near(fact_of(&list, "embedding.item")->ids_per_sample, 1 + 2.5, 1e-9, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const struct ph_table_read *read = &fact_of(&list, "embedding.item")->reads[i];
+        assert_int_equal(read->is_of_items, read->feature == 2); /* the history */
+    }
     ph__table_list_fini(&list);
     ph_program_destroy(learning.program);
     free(setup);

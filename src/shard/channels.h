@@ -1,0 +1,29 @@
+/* The channels of what a program sends between ranks (comm/comm.h). Those below PH_CHANNEL_EXCHANGES that are not named
+ * here are the training's. */
+#ifndef PH_SHARD_CHANNELS_H
+#define PH_SHARD_CHANNELS_H
+
+#include "comm/comm.h"
+
+enum {
+    PH_CHANNEL_LENGTHS = 1,
+    PH_CHANNEL_IDS,
+    PH_CHANNEL_ID_WEIGHTS,
+    PH_CHANNEL_LOSS,
+    PH_CHANNEL_EXCHANGES = 16,  /* PH_EXCHANGE_CHANNELS for each lookup */
+    PH_CHANNEL_DENSE = 4096,    /* a bucket each */
+    PH_CHANNEL_REPLICAS = 6144, /* PH_REPLICA_CHANNELS for each table */
+    PH_CHANNEL_STATISTICS = 7168,
+    PH_CHANNEL_STATISTICS_GRADIENTS,
+    PH_CHANNEL_NORM = 7176,
+    PH_CHANNEL_SQUARES = 7680, /* a table each */
+};
+
+/* Of a lookup: vectors, their gradients, and the same inside of hosts. */
+enum { PH_EXCHANGE_CHANNELS = 4 };
+/* Of a table that every rank has: how many rows, which, and the rows. */
+enum { PH_REPLICA_CHANNELS = 3 };
+
+enum { PH_MAX_EXCHANGES = (PH_CHANNEL_DENSE - PH_CHANNEL_EXCHANGES) / PH_EXCHANGE_CHANNELS };
+
+#endif

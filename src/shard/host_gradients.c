@@ -1,0 +1,262 @@
+/* The way back of host_sums.c: the gradient of a sum is that of each of its parts, so that what has come once from another host
+ * goes to all owners of this one. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/sizes.h"
+#include "shard/block_rows.h"
+#include "shard/host_sums.h"
+
+enum { BLOCK_SAMPLES = 64 };
+
+/* Outputs of start: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes, and then, on
+ * their way, the gradients of the own lookups. Its inputs are the sums' gradients. */
+enum { SENT, TICKET, RECEIVED, GRADIENTS };
+
+static const struct ph_host_sums *sums_of(const struct ph_call *call)
+{
+    return ((const struct ph_host_attributes *)call->attributes)->sums;
+}
+
+static const struct ph_sharding *sharding_of(const struct ph_call *call)
+{
+    return sums_of(call)->exchange->sharding;
+}
+
+/* ---- start --------------------------------------------------------------------------------------------------------- */
+
+static ph_status start_infer(struct ph_infer *infer)
+{
+    const struct ph_host_sums *sums = ((const struct ph_host_attributes *)infer->attributes)->sums;
+    const struct ph_dim samples = ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH);
+    infer->outputs[SENT] = ph__dense_type(1, &samples);
+    infer->outputs[TICKET] = ph__scalar_type();
+    infer->outputs[RECEIVED] = ph__dense_type(1, &samples);
+    for (size_t i = 0; i < sums->own_count; i++) {
+        const struct ph_host_part *part = &sums->parts[sums->own_first + i];
+        const struct ph_dim dims[] = {
+            samples, ph__dim(part->count), ph__dim(sums->blocks[part->block].width)};
+        infer->outputs[GRADIENTS + i] = ph__dense_type(3, dims);
+    }
+    return PH_OK;
+}
+
+static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    const enum ph_wire wire = sharding_of(call)->backward;
+    if (output == SENT)
+        *bytes_out = ph__host_most_bytes(call, sums_of(call), wire);
+    else if (output == RECEIVED)
+        *bytes_out = ph__host_own_most_bytes(call, sums_of(call), wire);
+    return PH_OK;
+}
+
+static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    for (size_t i = 0; i < call->num_inputs; i++)
+        cost_out->bytes += 2 * (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
+}
+
+/* Scratch: the numbers of the largest part where they are packed in fewer bytes, messages. */
+static size_t numbers_bytes(const struct ph_call *call)
+{
+    const size_t num_samples =
+        ph__divide_up(call->extents[PH_SYMBOL_GLOBAL_BATCH], sharding_of(call)->world_size);
+    return sharding_of(call)->backward == PH_WIRE_FP32
+               ? 0
+               : ph__size_align(ph__host_part_most_numbers(sums_of(call), num_samples) * sizeof(ph_real));
+}
+
+static size_t start_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    const size_t num_messages = (sums->own_count + sums->num_parts) * sharding_of(call)->world_size;
+    return numbers_bytes(call) + num_messages * sizeof(struct ph_message);
+}
+
+/* The gradients of one part's vectors, for one peer. */
+struct cut {
+    const struct ph_call *call;
+    const struct ph_host_part *part;
+    size_t first_sample; /* of the peer, among all peers' */
+    ph_real *vectors;
+};
+
+static void cut_samples(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct cut *cut = argument;
+    const struct ph_host_part *part = cut->part;
+    const struct ph_block *block = &sums_of(cut->call)->blocks[part->block];
+    const ph_real *dy = (const ph_real *)cut->call->inputs[part->block].data +
+                        (cut->first_sample + first) * block->count * block->width;
+    ph_real *vector = cut->vectors + first * part->count * block->width;
+    (void)worker;
+    for (size_t b = first; b < last; b++, dy += block->count * block->width)
+        for (size_t i = 0; i < part->count; i++, vector += block->width)
+            memcpy(vector, dy + part->pieces[i] * block->width, block->width * sizeof *vector);
+}
+
+/* What goes to a part's owner for one peer's samples, at `place`. */
+static struct ph_message cut_part(
+    const struct ph_call *call, const struct ph_host_part *part, size_t peer, char *place)
+{
+    const struct ph_sharding *sharding = sharding_of(call);
+    const enum ph_wire wire = sharding->backward;
+    const size_t rows = ph__host_part_rows(sums_of(call), part, peer);
+    const size_t width = sums_of(call)->blocks[part->block].width;
+    struct cut cut = {call, part, ph__peer_samples_before(sharding, peer),
+        wire == PH_WIRE_FP32 ? (void *)place : call->scratch};
+    ph__for_blocks(call->backend, ph__sharding_samples(sharding, peer), BLOCK_SAMPLES, cut_samples, &cut);
+    if (wire != PH_WIRE_FP32)
+        ph__wire_pack(call->backend->kernels, wire, rows, width, cut.vectors, width, place);
+    return (struct ph_message){part->rank, place, ph__wire_bytes(wire, rows, width)};
+}
+
+static size_t list_sends(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph_sharding *sharding = sharding_of(call);
+    char *place = call->outputs[SENT].data;
+    size_t count = 0;
+    for (size_t peer = 0; peer < sharding->world_size; peer++)
+        for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_parts; i++) {
+            messages[count] = cut_part(call, &sums->parts[i], peer, place);
+            place += ph__size_align(messages[count++].bytes);
+        }
+    return count;
+}
+
+/* Where a rank's part of an own lookup's gradient comes to stand in RECEIVED. */
+static size_t received_offset(const struct ph_host_sums *sums, size_t own, size_t rank)
+{
+    const struct ph_sharding *sharding = sums->exchange->sharding;
+    size_t offset = 0;
+    for (size_t i = 0; i <= own; i++) {
+        const struct ph_host_part *part = &sums->parts[sums->own_first + i];
+        for (size_t from = 0; from < (i < own ? sharding->world_size : rank); from++)
+            offset += ph__block_wire_bytes(
+                &sums->blocks[part->block], sharding->backward, ph__host_part_rows(sums, part, from));
+    }
+    return offset;
+}
+
+/* Of each rank's samples, from the rank of this host that has its place. */
+static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph_sharding *sharding = sharding_of(call);
+    const enum ph_wire wire = sharding->backward;
+    size_t count = 0;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        for (size_t i = 0; i < sums->own_count; i++) {
+            const struct ph_host_part *part = &sums->parts[sums->own_first + i];
+            const size_t width = sums->blocks[part->block].width;
+            void *place = wire == PH_WIRE_FP32
+                              ? (void *)((ph_real *)call->outputs[GRADIENTS + i].data +
+                                         sharding->bounds[rank] * part->count * width)
+                              : (char *)call->outputs[RECEIVED].data + received_offset(sums, i, rank);
+            messages[count++] = (struct ph_message){ph__host_rank_for(sharding, rank), place,
+                ph__wire_bytes(wire, ph__host_part_rows(sums, part, rank), width)};
+        }
+    return count;
+}
+
+static ph_status start_run(struct ph_call *call)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    struct ph_message *sends = (void *)((char *)call->scratch + numbers_bytes(call));
+    const size_t num_sends = list_sends(call, sends);
+    struct ph_message *receives = sends + num_sends;
+    const struct ph_exchange list = {sends, receives, num_sends, list_receives(call, receives)};
+    const struct ph_comm_call named = {sums->channel + 1, sums->what_gradient};
+    uint64_t ticket;
+    PH_TRY(ph__comm_exchange_start(sharding_of(call)->comm, &named, &list, &ticket));
+    *call->outputs[TICKET].scalar = (double)ticket;
+    return PH_OK;
+}
+
+const struct ph_op ph__op_host_gradients_start = {
+    .name = "host_gradients_start",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = start_infer,
+    .cost = start_cost,
+    .scratch_bytes = start_scratch_bytes,
+    .output_bytes = start_output_bytes,
+    .run = start_run,
+};
+
+ph_value ph__host_gradient_start(
+    struct ph_builder *builder, const struct ph_host_attributes *attributes, const ph_value *dy)
+{
+    ph_value outputs[PH_MAX_OPERANDS];
+    ph__emit(builder, &ph__op_host_gradients_start, NULL, attributes, sizeof *attributes,
+        attributes->sums->num_blocks, dy, GRADIENTS + attributes->sums->own_count, outputs);
+    return outputs[SENT];
+}
+
+/* ---- wait ---------------------------------------------------------------------------------------------------------- */
+
+/* Inputs of wait: the gradient on its way (none on a rank without lookups), ticket, what is sent, what comes packed. */
+enum { GRADIENT, WAIT_TICKET, WAIT_SENT, WAIT_RECEIVED, NUM_WAIT_INPUTS };
+
+static ph_status wait_infer(struct ph_infer *infer)
+{
+    infer->outputs[0] = infer->inputs[GRADIENT];
+    return PH_OK;
+}
+
+static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    cost_out->bytes = (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
+}
+
+static void unpack(const struct ph_call *call)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph_sharding *sharding = sharding_of(call);
+    const size_t own = ((const struct ph_host_attributes *)call->attributes)->part;
+    const struct ph_host_part *part = &sums->parts[sums->own_first + own];
+    const size_t width = sums->blocks[part->block].width;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        ph__wire_unpack(call->backend->kernels, sharding->backward, ph__host_part_rows(sums, part, rank),
+            width, (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(sums, own, rank),
+            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * part->count * width, width);
+}
+
+static ph_status wait_run(struct ph_call *call)
+{
+    const struct ph_sharding *sharding = sharding_of(call);
+    PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[WAIT_TICKET].scalar));
+    if (ph__is_absent(&call->inputs[GRADIENT]))
+        return PH_OK;
+    if (sharding->backward != PH_WIRE_FP32)
+        unpack(call);
+    else if (call->outputs[0].data != call->inputs[GRADIENT].data)
+        memcpy(call->outputs[0].data, call->inputs[GRADIENT].data,
+            ph__elements(&call->outputs[0]) * sizeof(ph_real));
+    return PH_OK;
+}
+
+const struct ph_op ph__op_host_gradients_wait = {
+    .name = "host_gradients_wait",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
+    .infer = wait_infer,
+    .cost = wait_cost,
+    .run = wait_run,
+};
+
+ph_value ph__host_gradient_wait(
+    struct ph_builder *builder, const struct ph_host_attributes *attributes, ph_value sent)
+{
+    const struct ph_node *start = ph__builder_producer(builder, sent);
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    if (start == NULL || start->op != &ph__op_host_gradients_start)
+        return ph_builder_fail(
+            builder, PH_ERROR_BUG, "the gradients of '%s' are not on their way", attributes->sums->what);
+    const bool has_lookup = attributes->part < attributes->sums->own_count;
+    const ph_value inputs[NUM_WAIT_INPUTS] = {has_lookup ? start->outputs[GRADIENTS + attributes->part] : 0,
+        start->outputs[TICKET], start->outputs[SENT], start->outputs[RECEIVED]};
+    return ph__emit1(
+        builder, &ph__op_host_gradients_wait, NULL, attributes, sizeof *attributes, NUM_WAIT_INPUTS, inputs);
+}

@@ -1,0 +1,330 @@
+#include "shard/host_sums.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/sizes.h"
+#include "shard/block_rows.h"
+
+/* Samples at a time: what is unpacked of a part stays in a cache. */
+enum { BLOCK_SAMPLES = 64 };
+
+static const struct ph_host_sums *sums_of(const struct ph_call *call)
+{
+    return ((const struct ph_host_attributes *)call->attributes)->sums;
+}
+
+static const struct ph_sharding *sharding_of(const struct ph_call *call)
+{
+    return sums_of(call)->exchange->sharding;
+}
+
+/* ---- how many rows ------------------------------------------------------------------------------------------------- */
+
+size_t ph__host_rank_for(const struct ph_sharding *sharding, size_t rank)
+{
+    const size_t num_local = sharding->plan->topology.ranks_per_host;
+    return sharding->rank - sharding->rank % num_local + rank % num_local;
+}
+
+size_t ph__host_part_rows(
+    const struct ph_host_sums *sums, const struct ph_host_part *part, size_t sample_rank)
+{
+    return ph__sharding_samples(sums->exchange->sharding, sample_rank) * part->count;
+}
+
+/* Bytes of the parts [first, last), each in num_runs runs that have num_samples samples together. */
+static size_t most_bytes(const struct ph_host_sums *sums, size_t first, size_t last, size_t num_samples,
+    size_t num_runs, enum ph_wire wire)
+{
+    size_t bytes = 0;
+    for (size_t i = first; i < last; i++) {
+        const struct ph_host_part *part = &sums->parts[i];
+        bytes += ph__block_wire_bytes(&sums->blocks[part->block], wire, num_samples * part->count) +
+                 num_runs * PH_RUN_BYTES;
+    }
+    return bytes;
+}
+
+size_t ph__host_most_bytes(const struct ph_call *call, const struct ph_host_sums *sums, enum ph_wire wire)
+{
+    const struct ph_sharding *sharding = sums->exchange->sharding;
+    const size_t num_samples = ph__peer_samples_most(sharding, call->extents[PH_SYMBOL_GLOBAL_BATCH]);
+    return most_bytes(sums, 0, sums->num_parts, num_samples, sharding->world_size, wire);
+}
+
+size_t ph__host_own_most_bytes(const struct ph_call *call, const struct ph_host_sums *sums, enum ph_wire wire)
+{
+    if (wire == PH_WIRE_FP32)
+        return 0;
+    return most_bytes(sums, sums->own_first, sums->own_first + sums->own_count,
+        call->extents[PH_SYMBOL_GLOBAL_BATCH], sums->exchange->sharding->world_size, wire);
+}
+
+size_t ph__host_part_most_numbers(const struct ph_host_sums *sums, size_t num_samples)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < sums->num_parts; i++)
+        most = ph__max(most, sums->parts[i].count * sums->blocks[sums->parts[i].block].width);
+    return most * num_samples;
+}
+
+/* ---- start --------------------------------------------------------------------------------------------------------- */
+
+static ph_status start_infer(struct ph_infer *infer)
+{
+    const struct ph_dim bytes = ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH);
+    infer->outputs[PH_HOST_IN_FLIGHT] = ph__dense_type(1, &bytes);
+    infer->outputs[PH_HOST_TICKET] = ph__scalar_type();
+    infer->outputs[PH_HOST_SENT] = ph__dense_type(1, &bytes);
+    return PH_OK;
+}
+
+static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    const enum ph_wire wire = sharding_of(call)->forward;
+    *bytes_out = output == PH_HOST_IN_FLIGHT ? ph__host_most_bytes(call, sums_of(call), wire)
+                                             : ph__host_own_most_bytes(call, sums_of(call), wire);
+    return PH_OK;
+}
+
+static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    for (size_t i = 0; i < call->num_inputs; i++)
+        cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
+}
+
+static size_t start_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    return (sums->own_count + sums->num_parts) * sharding_of(call)->world_size * sizeof(struct ph_message);
+}
+
+/* A rank's rows of an own part: as they are, or packed at *packed, which moves behind them. */
+static struct ph_message pack_part(const struct ph_call *call, size_t own, size_t rank, char **packed)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph_sharding *sharding = sharding_of(call);
+    const struct ph_host_part *part = &sums->parts[sums->own_first + own];
+    const size_t width = sums->blocks[part->block].width, rows = ph__host_part_rows(sums, part, rank);
+    const ph_real *numbers =
+        (const ph_real *)call->inputs[own].data + sharding->bounds[rank] * part->count * width;
+    struct ph_message message = {ph__host_rank_for(sharding, rank), (void *)(uintptr_t)numbers,
+        ph__wire_bytes(sharding->forward, rows, width)};
+    if (sharding->forward == PH_WIRE_FP32)
+        return message;
+    message.data = *packed;
+    ph__wire_pack(call->backend->kernels, sharding->forward, rows, width, numbers, width, message.data);
+    *packed += ph__size_align(message.bytes);
+    return message;
+}
+
+static size_t list_sends(const struct ph_call *call, struct ph_message *messages)
+{
+    char *packed = call->outputs[PH_HOST_SENT].data;
+    size_t count = 0;
+    for (size_t rank = 0; rank < sharding_of(call)->world_size; rank++)
+        for (size_t i = 0; i < sums_of(call)->own_count; i++)
+            messages[count++] = pack_part(call, i, rank, &packed);
+    return count;
+}
+
+static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph_sharding *sharding = sharding_of(call);
+    char *place = call->outputs[PH_HOST_IN_FLIGHT].data;
+    size_t count = 0;
+    for (size_t peer = 0; peer < sharding->world_size; peer++)
+        for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_parts; i++) {
+            const struct ph_host_part *part = &sums->parts[i];
+            const struct ph_block *block = &sums->blocks[part->block];
+            const size_t rows = ph__host_part_rows(sums, part, peer);
+            messages[count++] =
+                (struct ph_message){part->rank, place, ph__wire_bytes(sharding->forward, rows, block->width)};
+            place += ph__block_wire_bytes(block, sharding->forward, rows);
+        }
+    return count;
+}
+
+static ph_status start_run(struct ph_call *call)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    struct ph_message *sends = call->scratch;
+    const size_t num_sends = list_sends(call, sends);
+    struct ph_message *receives = sends + num_sends;
+    const struct ph_exchange list = {sends, receives, num_sends, list_receives(call, receives)};
+    const struct ph_comm_call named = {sums->channel, sums->what};
+    uint64_t ticket;
+    PH_TRY(ph__comm_exchange_start(sharding_of(call)->comm, &named, &list, &ticket));
+    *call->outputs[PH_HOST_TICKET].scalar = (double)ticket;
+    return PH_OK;
+}
+
+/* The vectors' gradient is what host_gradients_start has on its way, one wait for each own lookup. */
+static void start_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    struct ph_host_attributes attributes = *(const struct ph_host_attributes *)node.attributes;
+    const ph_value sent = gradient->output_gradients[PH_HOST_IN_FLIGHT];
+    for (size_t i = 0; i < node.num_inputs; i++) {
+        attributes.part = i;
+        if (gradient->is_wanted[i])
+            gradient->input_gradients[i] = ph__host_gradient_wait(gradient->builder, &attributes, sent);
+    }
+}
+
+const struct ph_op ph__op_host_sums_start = {
+    .name = "host_sums_start",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = start_infer,
+    .gradient = start_gradient,
+    .cost = start_cost,
+    .scratch_bytes = start_scratch_bytes,
+    .output_bytes = start_output_bytes,
+    .run = start_run,
+};
+
+/* ---- wait ---------------------------------------------------------------------------------------------------------- */
+
+static ph_status wait_infer(struct ph_infer *infer)
+{
+    const struct ph_host_sums *sums = ((const struct ph_host_attributes *)infer->attributes)->sums;
+    for (size_t i = 0; i < sums->num_blocks; i++) {
+        const struct ph_dim dims[] = {
+            sums->exchange->peer_samples, ph__dim(sums->blocks[i].count), ph__dim(sums->blocks[i].width)};
+        infer->outputs[i] = ph__dense_type(3, dims);
+    }
+    return PH_OK;
+}
+
+static ph_status wait_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    const struct ph_block *block = &sums_of(call)->blocks[output];
+    *bytes_out = ph__peer_samples_most(sharding_of(call), call->extents[PH_SYMBOL_GLOBAL_BATCH]) *
+                 block->count * block->width * sizeof(ph_real);
+    return PH_OK;
+}
+
+/* Of each part, a number read and one added. */
+static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const struct ph_host_sums *sums = sums_of(call);
+    for (size_t i = 0; i < sums->num_parts; i++) {
+        const struct ph_host_part *part = &sums->parts[i];
+        const double numbers =
+            (double)ph__rows(&call->outputs[part->block]) * part->count * sums->blocks[part->block].width;
+        cost_out->flops += numbers;
+        cost_out->bytes += 2 * numbers * sizeof(ph_real);
+    }
+}
+
+/* Room for BLOCK_SAMPLES of the largest part, as numbers, on a line of its own for each thread. */
+static size_t unpacked_bytes(const struct ph_host_sums *sums)
+{
+    return ph__size_align(ph__host_part_most_numbers(sums, BLOCK_SAMPLES) * sizeof(ph_real));
+}
+
+static size_t wait_scratch_bytes(const struct ph_call *call)
+{
+    return sharding_of(call)->forward == PH_WIRE_FP32
+               ? 0
+               : ph__team_num_threads(call->backend->team) * unpacked_bytes(sums_of(call));
+}
+
+/* The samples of one peer. */
+struct summing {
+    const struct ph_call *call;
+    size_t num_samples, first_sample; /* of it, and where they are among all peers' */
+    const char *bytes;                /* of the parts, one behind the other */
+};
+
+/* The samples [first, last) of a part that has come in the wire format, as numbers. */
+static const ph_real *unpack_rows(const struct summing *summing, const struct ph_host_part *part,
+    const char *bytes, size_t first, size_t last, size_t worker)
+{
+    const struct ph_call *call = summing->call;
+    const size_t width = sums_of(call)->blocks[part->block].width;
+    const enum ph_wire wire = sharding_of(call)->forward;
+    if (wire == PH_WIRE_FP32)
+        return (const ph_real *)(const void *)bytes + first * part->count * width;
+    ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(sums_of(call)));
+    ph__wire_unpack_rows(call->backend->kernels, wire, summing->num_samples * part->count, width, bytes,
+        first * part->count, (last - first) * part->count, numbers);
+    return numbers;
+}
+
+/* sum += vectors of the samples [first, last); the first part of a block has all of its pieces. */
+static void add_part(const struct summing *summing, const struct ph_host_part *part, size_t first,
+    size_t last, const ph_real *vectors)
+{
+    const struct ph_host_sums *sums = sums_of(summing->call);
+    const struct ph_block *block = &sums->blocks[part->block];
+    ph_real *sum = (ph_real *)summing->call->outputs[part->block].data +
+                   (summing->first_sample + first) * block->count * block->width;
+    if (part->rank == sums->parts[0].rank) {
+        memcpy(sum, vectors, (last - first) * block->count * block->width * sizeof *sum);
+        return;
+    }
+    for (size_t b = first; b < last; b++, sum += block->count * block->width)
+        for (size_t i = 0; i < part->count; i++, vectors += block->width) {
+            ph_real *target = sum + part->pieces[i] * block->width;
+            summing->call->backend->kernels->add(block->width, target, vectors, target);
+        }
+}
+
+static void sum_samples(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct summing *summing = argument;
+    const struct ph_host_sums *sums = sums_of(summing->call);
+    const char *bytes = summing->bytes;
+    for (size_t i = 0; i < sums->num_parts; i++) {
+        const struct ph_host_part *part = &sums->parts[i];
+        add_part(summing, part, first, last, unpack_rows(summing, part, bytes, first, last, worker));
+        bytes += ph__block_wire_bytes(&sums->blocks[part->block], sharding_of(summing->call)->forward,
+            summing->num_samples * part->count);
+    }
+}
+
+static size_t parts_bytes(const struct ph_host_sums *sums, enum ph_wire wire, size_t num_samples)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < sums->num_parts; i++)
+        bytes += ph__block_wire_bytes(
+            &sums->blocks[sums->parts[i].block], wire, num_samples * sums->parts[i].count);
+    return bytes;
+}
+
+static ph_status wait_run(struct ph_call *call)
+{
+    const struct ph_sharding *sharding = sharding_of(call);
+    struct summing summing = {.call = call, .bytes = call->inputs[PH_HOST_IN_FLIGHT].data};
+    PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[PH_HOST_TICKET].scalar));
+    for (size_t peer = 0; peer < sharding->world_size; peer++) {
+        if (!ph__is_peer(sharding, peer))
+            continue;
+        summing.num_samples = ph__sharding_samples(sharding, peer);
+        ph__for_blocks(call->backend, summing.num_samples, BLOCK_SAMPLES, sum_samples, &summing);
+        summing.first_sample += summing.num_samples;
+        summing.bytes += parts_bytes(sums_of(call), sharding->forward, summing.num_samples);
+    }
+    call->extents[sums_of(call)->exchange->peer_samples.symbol] = summing.first_sample;
+    return PH_OK;
+}
+
+static void wait_gradient(struct ph_gradient *gradient)
+{
+    gradient->input_gradients[PH_HOST_IN_FLIGHT] =
+        ph__host_gradient_start(gradient->builder, gradient->node->attributes, gradient->output_gradients);
+}
+
+const struct ph_op ph__op_host_sums_wait = {
+    .name = "host_sums_wait",
+    .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
+    .infer = wait_infer,
+    .gradient = wait_gradient,
+    .cost = wait_cost,
+    .scratch_bytes = wait_scratch_bytes,
+    .output_bytes = wait_output_bytes,
+    .run = wait_run,
+};
