@@ -52,8 +52,8 @@ static void check(const struct variant *variant, size_t world_size)
     snprintf(plan, sizeof plan, "%s/plan.yaml", folder);
     assert_ok(rank_job_write_plan(plan, world_size, variant->plan));
     struct together together = {variant, folder, out, plan, {{0}}};
-    const struct thread_ranks ranks = {
-        .world_size = world_size, .options = {.ranks_per_host = world_size > 2 ? world_size / 2 : world_size}};
+    const struct thread_ranks ranks = {.world_size = world_size,
+        .options = {.ranks_per_host = world_size > 2 ? world_size / 2 : world_size}};
     thread_ranks_run(&ranks, run_rank, &together, NULL);
     for (size_t rank = 0; rank < world_size; rank++)
         for (size_t step = 0; step < RANK_JOB_STEPS; step++)
@@ -73,10 +73,22 @@ static void losses_of_many_ranks_are_those_of_one(void **state)
     check(&variant, 8);
 }
 
+/* As configs/frappe has it: each step of Adam is as long as ten of the first embeddings. */
+static void so_are_those_of_small_embeddings_and_long_steps(void **state)
+{
+    (void)state;
+    const struct variant variant = {rank_job_mixed_plan, 8,
+        {"model.batch_norm=true", "model.interaction=cat", "model.embedding_init_std=1e-4",
+            "optimizer.kind=adam", "optimizer.embedding_kind=adam", "optimizer.embedding_l2=0.1",
+            "optimizer.embedding_scope=whole", "train.max_gradient_norm=10"}};
+    check(&variant, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_of_many_ranks_are_those_of_one),
+        cmocka_unit_test(so_are_those_of_small_embeddings_and_long_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

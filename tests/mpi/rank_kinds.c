@@ -18,8 +18,9 @@
 
 struct kind {
     const char *name;
-    double tolerance;                         /* of lookups and updates */
-    const char *lookup_plan, *training_plan; /* behind a plan file's head; NULL: all tables are of this kind */
+    double tolerance; /* of lookups and updates */
+    const char *lookup_plan,
+        *training_plan; /* behind a plan file's head; NULL: all tables are of this kind */
 };
 
 static const struct kind kinds[] = {
@@ -95,8 +96,8 @@ struct outcome {
     char sha256[65];
 };
 
-static ph_status train(struct ph_comm *comm, const char *folder, const char *out, const char *plan,
-    struct outcome *outcome)
+static ph_status train(
+    struct ph_comm *comm, const char *folder, const char *out, const char *plan, struct outcome *outcome)
 {
     struct ph_train_summary summary;
     struct rank_job job;

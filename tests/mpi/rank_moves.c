@@ -18,8 +18,8 @@
 #include "train/resume_file.h"
 #include "train/trainer.h"
 
-#define OTHER_PLAN                                                                                 \
-    "tables:\n  \"*.C1\": {kind: column_wise}\n  \"*.C2\": {kind: table_wise}\n"                   \
+#define OTHER_PLAN                                                                                \
+    "tables:\n  \"*.C1\": {kind: column_wise}\n  \"*.C2\": {kind: table_wise}\n"                  \
     "  \"*.C3\": {kind: row_wise}\n  \"*.C4\": {kind: data_parallel}\n  \"*.C7\": {kind: grid}\n" \
     "default: {kind: row_wise}\n"
 
@@ -156,7 +156,8 @@ static ph_status compare_tensors(
     const size_t count = ph__folder_num_tensors(saved);
     size_t num_bytes = 0;
     if (count != ph__folder_num_tensors(moved))
-        return ph_fail(PH_ERROR_BUG, "there were %zu tensors, and are %zu", count, ph__folder_num_tensors(moved));
+        return ph_fail(
+            PH_ERROR_BUG, "there were %zu tensors, and are %zu", count, ph__folder_num_tensors(moved));
     for (size_t i = 0; i < count; i++) {
         struct ph_tensor before, after;
         const char *name = ph__folder_tensor(saved, i).name;

@@ -51,7 +51,8 @@ static double first_number(const char *path)
 static void another_name_outlives_what_comes_in_the_place_of_the_first(void **state)
 {
     (void)state;
-    const char *folder = test_fresh_folder(), *model = path_of(folder, "model"), *best = path_of(folder, "best");
+    const char *folder = test_fresh_folder(), *model = path_of(folder, "model"),
+               *best = path_of(folder, "best");
     write_folder(model, 1);
     assert_ok(ph__checkpoint_link(model, best));
     write_folder(model, 7);
@@ -64,10 +65,12 @@ static void another_name_outlives_what_comes_in_the_place_of_the_first(void **st
 static void what_is_there_already_is_not_taken_away_for_a_moment(void **state)
 {
     (void)state;
-    const char *folder = test_fresh_folder(), *model = path_of(folder, "model"), *best = path_of(folder, "best");
+    const char *folder = test_fresh_folder(), *model = path_of(folder, "model"),
+               *best = path_of(folder, "best");
     write_folder(model, 1);
     assert_ok(ph__checkpoint_link(model, best));
-    const char *witness = path_of(best, "part-00009-of-00009.safetensors"); /* goes whenever it is begun anew */
+    const char *witness =
+        path_of(best, "part-00009-of-00009.safetensors"); /* goes whenever it is begun anew */
     test_write_text(witness, "x");
     assert_ok(ph__checkpoint_link(model, best));
     assert_true(ph__file_exists(witness));
