@@ -5,11 +5,11 @@
                               [--wires fp32,fp16,bf16,int8]
                               [--runs runs/parallel_figures] [--json build/bench/parallel_figures.json]
 
-For each seed the config is trained on one rank and on many under a plan of all kinds that one host can have, whose messages
-are of fp32, fp16, bf16 and int8, forward, backward and of dense layers alike. Prints, and writes as JSON, the mean of the
-differences in test AUC: of many ranks from one rank, and of each wire from fp32. A run that is finished is not repeated. On
-two processors with little else to do the five seeds take about a quarter of an hour. Looks for Frappe as the config
-does, under $PHLOEM_DATA (docs/DATA.md), and for the mpirun of either MPI.
+For each seed the config, with a smaller net and for a fixed number of steps, is trained on one rank and on many under
+a plan of all kinds that one host can have, whose messages are of fp32, fp16, bf16 and int8, forward, backward and of
+dense layers alike. Prints, and writes as JSON, the mean of the differences in test AUC: of many ranks from one rank,
+and of each wire from fp32. A run that is finished is not repeated. The settings of --set go before all others. Looks
+for Frappe as the config does, under $PHLOEM_DATA (docs/DATA.md), and for the mpirun of either MPI.
 """
 import argparse
 import json
@@ -26,6 +26,9 @@ from comparisons import PROGRAM, ROOT, flags
 
 CONFIG = ROOT / "configs" / "frappe" / "dlrm.yaml"
 LIMIT = 0.0005  # of the mean difference of many ranks from one
+EPOCHS, STEPS_PER_EPOCH = 12, 50  # of Frappe in the config's batches
+PROTOCOL = ("model.top_units=128,128", f"train.epochs={EPOCHS}", "train.patience=0", "train.schedule=cosine",
+            f"train.schedule_steps={EPOCHS * STEPS_PER_EPOCH}")
 
 PLAN = """version: 1
 world_size: {ranks}
@@ -63,7 +66,7 @@ def train(way, seed, ranks, settings, options):
     if not summary.exists():
         shutil.rmtree(folder, ignore_errors=True)
         words = [PROGRAM, "train", options.config.resolve(), "--out", folder, "--quiet"]
-        own = [f"seed={seed}", f"threads={0 if ranks == 1 else 1}", *settings, *options.settings]
+        own = [f"seed={seed}", f"threads={0 if ranks == 1 else 1}", *PROTOCOL, *settings, *options.settings]
         environment = {"PHLOEM_DATA": "../shared/data", **os.environ}
         start = launcher(ranks) if ranks > 1 else []
         result = subprocess.run([*start, *words, *flags(own)], cwd=ROOT, env=environment, text=True, check=False,

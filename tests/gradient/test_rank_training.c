@@ -48,6 +48,8 @@ static void check(const struct variant *variant, size_t world_size)
     snprintf(out, sizeof out, "%s/alone", folder);
     assert_ok(rank_job_make_data(folder));
     assert_ok(train(NULL, &(struct together){variant, folder, out, "none", {{0}}}, alone));
+    for (size_t step = 0; step < RANK_JOB_STEPS; step++)
+        assert_true(alone[step] > 0);
     snprintf(out, sizeof out, "%s/together", folder);
     snprintf(plan, sizeof plan, "%s/plan.yaml", folder);
     assert_ok(rank_job_write_plan(plan, world_size, variant->plan));

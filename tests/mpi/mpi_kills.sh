@@ -54,7 +54,10 @@ end() {
     for process in "$job" $(cat "$work"/process.*); do
         while is_alive "$process"; do
             tenths=$((tenths - 1))
-            [ "$tenths" -gt 0 ] || complain "process $process hangs: it has not ended in $patience_seconds s"
+            [ "$tenths" -gt 0 ] || {
+                kill -KILL "$job" $(cat "$work"/process.*) 2>/dev/null || true
+                complain "process $process hangs: it has not ended in $patience_seconds s"
+            }
             sleep 0.1
         done
     done

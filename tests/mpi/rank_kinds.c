@@ -3,7 +3,8 @@
  *     rank_kinds FOLDER RANKS_PER_HOST
  *
  * Lookups and updates given the gradients that one rank has (shard_learner.h): where rows are whole, its bits. Trainings of a
- * whole model (rank_job.h): the same bits twice, the same whichever plan leaves rows whole, and at each step one rank's loss but for rounding. */
+ * whole model (rank_job.h): the same bits twice, the same whichever plan leaves rows whole, and at each step one rank's loss
+ * but for rounding. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,12 +113,14 @@ static ph_status train(
     return status;
 }
 
-/* Returns the largest difference, in proportion to the loss. */
+/* Returns the largest difference, in proportion to the loss; INFINITY where there was no loss. */
 static double loss_distance(const struct outcome *is, const struct outcome *should_be)
 {
     double largest = 0;
-    for (size_t i = 0; i < RANK_JOB_STEPS; i++)
-        largest = fmax(largest, fabs(is->losses[i] - should_be->losses[i]) / should_be->losses[i]);
+    for (size_t i = 0; i < RANK_JOB_STEPS; i++) {
+        const double distance = fabs(is->losses[i] - should_be->losses[i]) / should_be->losses[i];
+        largest = distance >= 0 ? fmax(largest, distance) : INFINITY;
+    }
     return largest;
 }
 
