@@ -52,15 +52,15 @@ begin() {
     done
 }
 
-# end: waits for mpirun, which leaves its status, and for all ranks.
+# end: waits for all ranks, and for mpirun, which leaves its status.
 end() {
     tenths=$((patience_seconds * 10))
-    for process in "$job" $(cat "$work"/process.*); do
+    for process in $(cat "$work"/process.*) "$job"; do
         while is_alive "$process"; do
             tenths=$((tenths - 1))
             [ "$tenths" -gt 0 ] || {
                 kill -KILL "$job" $(cat "$work"/process.*) 2>/dev/null || true
-                complain "process $process hangs: it has not ended in $patience_seconds s"
+                complain "process $process (mpirun is $job) has not ended in $patience_seconds s"
             }
             sleep 0.1
         done
