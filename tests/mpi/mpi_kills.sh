@@ -44,7 +44,7 @@ begin() {
         echo $$ >"$work/starting.$rank"
         mv "$work/starting.$rank" "$work/process.$rank"
         exec "$@"' sh "$work" "$PH_BINARY_DIR/phloem" train "$work/job.yaml" --out "$work/$1" --resume --quiet \
-        --set "parallel.plan=$work/plan.yaml" --set train.epochs=1 --set train.checkpoint_steps=1 \
+        --set "parallel.plan=$work/plan.yaml" --set train.max_steps=12 --set train.checkpoint_steps=1 \
         >"$work/stdout" 2>"$work/stderr" </dev/null &
     job=$!
     until have_met "$1" || ! is_alive "$job"; do
