@@ -6,12 +6,6 @@
 . "$(dirname "$0")/mpi_support.sh"
 ranks='0 1 2 3'
 
-# is_alive PROCESS: it exists and has not ended, though it may not have been waited for.
-is_alive() {
-    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) || return 1
-    case $state in '' | Z | X) return 1 ;; esac
-}
-
 # kill_one RANK COMMAND...: COMMAND writes the ranks' processes into $work.
 kill_one() {
     victim=$1

@@ -27,6 +27,12 @@ complain() {
     exit 1
 }
 
+# is_alive PROCESS: it exists and has not ended, though it may not have been waited for.
+is_alive() {
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) || return 1
+    case $state in '' | Z | X) return 1 ;; esac
+}
+
 # Both packages call theirs mpirun, by a suffix where both are installed.
 mpirun=''
 for program in "mpirun.$mpi" mpirun; do
@@ -50,4 +56,36 @@ launch() {
     status=0
     # shellcheck disable=SC2086 # a list of words
     $launcher -n "$ranks" "$@" >"$work/stdout" 2>"$work/stderr" </dev/null || status=$?
+}
+
+# make_job: in $work, data and a job.yaml that trains a DLRM on them with all that there is to carry from step to step.
+make_job() {
+    cat >"$work/job.yaml" <<END
+seed: 5
+threads: 1
+data: {train: $work/data/train.tsv, valid: $work/data/valid.tsv, test: $work/data/test.tsv, format: criteo}
+model: {kind: dlrm, embedding_dim: 16, bottom_units: [32], top_units: [32], dropout: 0.2, batch_norm: true}
+optimizer: {kind: adam, learning_rate: 0.01, embedding_kind: rowwise_adagrad}
+train: {epochs: 2, batch_size: 200, report_seconds: 0, evaluate_steps: 7, patience: 0, schedule: plateau}
+synth: {train_rows: 4000, valid_rows: 500, test_rows: 500, table_rows: 100, format: criteo}
+END
+    "$PH_BINARY_DIR/phloem" synth "$work/job.yaml" --out "$work/data" >"$work/stdout" 2>"$work/stderr" ||
+        complain 'the data were not made'
+}
+
+# train RANKS FOLDER ARGUMENTS...: phloem train of that job; leaves status, as launch does.
+train() {
+    train_ranks=$1 folder=$2
+    shift 2
+    launch "$train_ranks" "$PH_BINARY_DIR/phloem" train "$work/job.yaml" --out "$work/$folder" --quiet "$@"
+}
+
+# losses FOLDER: of its training's steps, one a line.
+losses() {
+    sed -n 's/^{"event": *"train".*"loss": *\([^,]*\),.*/\1/p' "$work/$1/metrics.jsonl"
+}
+
+# value FILE KEY: of a member of a JSON file that phloem wrote, one member a line.
+value() {
+    sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1"
 }

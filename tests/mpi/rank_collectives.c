@@ -12,6 +12,7 @@
 
 #include "comm/comm.h"
 #include "comm/comm_create.h"
+#include "rank_main.h"
 #include "rank_support.h"
 
 enum { COLUMNS = 5, MOST_ROWS = 4000, CUT_BYTES = 1 << 16 };
@@ -161,21 +162,5 @@ static ph_status run(struct ph_comm *comm, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct ph_comm *comm;
-    ph_status status = ph_comm_create(&(struct ph_comm_options){.timeout_seconds = 60}, &comm);
-    if (status != PH_OK) {
-        fprintf(stderr, "rank_collectives: %s\n", ph_error_text());
-        return ph_status_exit_code(status);
-    }
-    status = run(comm, argc, argv);
-    const char *name = ph_comm_describe(comm);
-    if (status == PH_OK && ph_comm_rank(comm) == 0)
-        printf("%zu ranks of %.*s: fine\n", ph_comm_world_size(comm), (int)strcspn(name, ","), name);
-    if (status != PH_OK)
-        ph_comm_fail(comm, status);
-    const bool speaks = status != PH_OK && ph_comm_speaks(comm);
-    ph_comm_destroy(comm);
-    if (speaks)
-        fprintf(stderr, "rank_collectives: %s\n", ph_error_text());
-    return ph_status_exit_code(status);
+    return rank_main("rank_collectives", 0, run, argc, argv);
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 #include "store/safetensors.h"
 #include "support/test_support.h"
@@ -78,6 +79,19 @@ static void steps_are_listed_newest_first_and_all_else_is_left_out(void **state)
         put(folder, ph__arena_printf(&arena, "checkpoints/%s", names[i]));
     expect_steps(folder, 3, (uint64_t[]){1000000000000, 100, 9});
     expect_steps("/no/such/folder", 0, NULL);
+}
+
+/* What a process leaves that is killed while it writes a folder: the first one, too, so that there is no checkpoint yet. */
+static void folders_without_an_index_are_left_out(void **state)
+{
+    (void)state;
+    const char *folder = make_folder("half");
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    assert_ok(ph__folder_begin(ph__checkpoint_path(folder, 7, path)));
+    put(path, "part-00001-of-00002.safetensors");
+    expect_steps(folder, 0, NULL);
+    put(path, "model.safetensors.index.json");
+    expect_steps(folder, 1, (uint64_t[]){7});
 }
 
 static void pruning_keeps_the_newest_and_drops_what_was_abandoned(void **state)
@@ -164,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_those_of_the_contract),
         cmocka_unit_test(steps_are_listed_newest_first_and_all_else_is_left_out),
+        cmocka_unit_test(folders_without_an_index_are_left_out),
         cmocka_unit_test(pruning_keeps_the_newest_and_drops_what_was_abandoned),
         cmocka_unit_test(best_models_stay_as_long_as_a_kept_checkpoint_names_them),
         cmocka_unit_test(cleaning_removes_half_written_files_alone),

@@ -1,0 +1,43 @@
+#!/bin/sh
+# What eight ranks have saved under one plan, three take up under another: every byte of it, and as phloem train --resume, whose
+# losses are then those of one rank.
+#
+#     mpi_moves.sh openmpi|mpich PROGRAMS
+. "$(dirname "$0")/mpi_support.sh"
+
+launch 8 "$2/rank_moves" save "$work" 4
+[ "$status" -eq 0 ] || complain "saving ended with $status; wanted 0"
+launch 3 "$2/rank_moves" load "$work" 1
+[ "$status" -eq 0 ] || complain "loading ended with $status; wanted 0"
+grep 'are the same in 8 files and 3' "$work/stdout"
+
+make_job
+cat >"$work/eight.yaml" <<'END'
+version: 1
+world_size: 8
+tables:
+  "*.C1": {kind: row_wise}
+  "*.C2*": {kind: column_wise}
+default: {kind: table_wise}
+END
+cat >"$work/three.yaml" <<'END'
+version: 1
+world_size: 3
+tables:
+  "*.C1*": {kind: column_wise}
+  "*.C3": {kind: data_parallel}
+default: {kind: row_wise}
+END
+train 8 moved --set "parallel.plan=$work/eight.yaml" --set train.max_steps=9
+[ "$status" -eq 0 ] || complain "training on 8 ranks ended with $status; wanted 0"
+train 3 moved --resume --set "parallel.plan=$work/three.yaml"
+[ "$status" -eq 0 ] || complain "going on on 3 ranks ended with $status; wanted 0"
+grep -qx 'resumed at step 9' "$work/stdout" || complain 'wanted a training that goes on behind step 9'
+train 1 alone
+[ "$status" -eq 0 ] || complain "training on one rank ended with $status; wanted 0"
+losses moved >"$work/moved.txt"
+losses alone >"$work/alone.txt"
+paste "$work/moved.txt" "$work/alone.txt" | awk '
+    { distance = $1 > $2 ? $1 / $2 - 1 : $2 / $1 - 1; if (distance > most) most = distance }
+    END { printf "losses of %d steps, on 8 ranks and then on 3, within %.1e of one rank'\''s\n", NR, most
+          exit !(NR == 40 && most <= 1e-5) }' || complain 'the losses are not those of one rank'
