@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/stream.h"
 #include "figures.h"
+#include "graph/distribution.h"
 #include "ids.h"
 #include "store/store.h"
 
@@ -82,16 +83,19 @@ static struct ph_batch make_batch(
     return batch;
 }
 
-static struct ph_batch first_samples(
-    const struct dlrm_case *of, const struct ph_batch *whole, size_t whole_samples)
+/* The samples [first, first + of->batch) of a batch. */
+static struct ph_batch some_samples(
+    const struct dlrm_case *of, const struct ph_batch *whole, size_t whole_samples, size_t first)
 {
     struct contents contents;
     const struct ph_batch batch = empty_batch(of, &contents);
-    memcpy(contents.dense, whole->dense, of->batch * DLRM_NUM_DENSE * sizeof *contents.dense);
-    memcpy(contents.labels, whole->labels, of->batch * sizeof *contents.labels);
+    memcpy(contents.dense, whole->dense + first * DLRM_NUM_DENSE,
+        of->batch * DLRM_NUM_DENSE * sizeof *contents.dense);
+    memcpy(contents.labels, whole->labels + first, of->batch * sizeof *contents.labels);
     for (size_t table = 0; table < of->tables; table++)
         memcpy(contents.ids + table * of->batch * of->pooling,
-            whole->ids + table * whole_samples * of->pooling, of->batch * of->pooling * sizeof *contents.ids);
+            whole->ids + (table * whole_samples + first) * of->pooling,
+            of->batch * of->pooling * sizeof *contents.ids);
     return batch;
 }
 
@@ -112,7 +116,21 @@ void dlrm_data_first(const struct dlrm_data *data, size_t samples, struct dlrm_d
     first_out->of = data->of;
     first_out->of.batch = samples;
     for (size_t i = 0; i < DLRM_NUM_BATCHES; i++)
-        first_out->batches[i] = first_samples(&first_out->of, &data->batches[i], data->of.batch);
+        first_out->batches[i] = some_samples(&first_out->of, &data->batches[i], data->of.batch, 0);
+}
+
+void dlrm_data_share(
+    const struct dlrm_data *data, size_t rank, size_t world_size, struct dlrm_data *share_out)
+{
+    const size_t samples = data->of.batch, first = samples * rank / world_size;
+    struct dlrm_case of = data->of;
+    of.batch = samples * (rank + 1) / world_size - first;
+    share_out->of = data->of;
+    for (size_t i = 0; i < DLRM_NUM_BATCHES; i++) {
+        share_out->batches[i] = some_samples(&of, &data->batches[i], samples, first);
+        share_out->batches[i].num_global_samples = samples;
+        share_out->batches[i].first_sample = first;
+    }
 }
 
 static void release(const void *memory, size_t bytes)
@@ -122,9 +140,9 @@ static void release(const void *memory, size_t bytes)
 
 void dlrm_data_fini(struct dlrm_data *data)
 {
-    const size_t bags = data->of.tables * data->of.batch;
     for (size_t i = 0; i < DLRM_NUM_BATCHES; i++) {
         const struct ph_batch *batch = &data->batches[i];
+        const size_t bags = data->of.tables * batch->num_samples;
         release(batch->dense, batch->num_samples * DLRM_NUM_DENSE * sizeof *batch->dense);
         release(batch->labels, batch->num_samples * sizeof *batch->labels);
         release(batch->lengths, bags * sizeof *batch->lengths);
@@ -210,32 +228,70 @@ static struct ph_program *finish(struct ph_builder *builder)
     return program;
 }
 
-static void build_update(struct ph_builder *builder, ph_value loss, enum ph_optimizer_kind kind)
-{
+/* What is learnt, and behind it what other ranks want the gradients of. */
+struct learnt {
+    size_t count, num_values;
     ph_value parameters[MAX_PARAMETERS], gradients[MAX_PARAMETERS];
-    const size_t count = ph_builder_num_parameters(builder);
-    const struct ph_optimizer optimizer = {.kind = kind, .epsilon = 1e-10, .learning_rate_factor = 1};
-    for (size_t i = 0; i < count; i++)
-        parameters[i] = ph_builder_parameter(builder, i);
-    ph_builder_begin_entry(builder, "backward");
-    ph_backward(builder, loss, count, parameters, gradients);
-    ph_builder_begin_entry(builder, "update");
-    const ph_value rate = ph_input_scalar(builder, "learning_rate"), step = ph_input_scalar(builder, "step");
-    for (size_t i = 0; i < count; i++)
-        ph_update(builder, parameters[i], gradients[i], &optimizer, rate, step, 0);
+};
+
+static struct learnt list_learnt(struct ph_builder *builder, const ph_value *more, size_t num_more)
+{
+    struct learnt learnt = {.count = ph_builder_num_parameters(builder)};
+    learnt.num_values = learnt.count + num_more;
+    if (learnt.num_values > MAX_PARAMETERS)
+        bench_check(ph_fail(PH_ERROR_BUG, "a model of %zu parameters", learnt.num_values));
+    for (size_t i = 0; i < learnt.count; i++)
+        learnt.parameters[i] = ph_builder_parameter(builder, i);
+    for (size_t i = 0; i < num_more; i++)
+        learnt.parameters[learnt.count + i] = more[i];
+    return learnt;
 }
 
-struct ph_program *dlrm_training_program(
-    const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision)
+static void build_backward(struct ph_builder *builder, ph_value loss,
+    const struct ph_distribution *distribution, struct learnt *learnt)
+{
+    const ph_value *more = NULL;
+    size_t num_more = 0;
+    if (distribution != NULL)
+        distribution->spread(distribution->context, builder, &more, &num_more);
+    *learnt = list_learnt(builder, more, num_more);
+    ph_builder_begin_entry(builder, "backward");
+    ph_backward(builder, loss, learnt->num_values, learnt->parameters, learnt->gradients);
+    if (distribution != NULL)
+        distribution->reduce(
+            distribution->context, builder, learnt->num_values, learnt->parameters, learnt->gradients);
+}
+
+static void build_update(struct ph_builder *builder, enum ph_optimizer_kind kind,
+    const struct ph_distribution *distribution, const struct learnt *learnt)
+{
+    const struct ph_optimizer optimizer = {.kind = kind, .epsilon = 1e-10, .learning_rate_factor = 1};
+    ph_builder_begin_entry(builder, "update");
+    const ph_value rate = ph_input_scalar(builder, "learning_rate"), step = ph_input_scalar(builder, "step");
+    for (size_t i = 0; i < learnt->count; i++)
+        ph_update(builder, learnt->parameters[i], learnt->gradients[i], &optimizer, rate, step, 0);
+    if (distribution != NULL)
+        distribution->complete(distribution->context, builder);
+}
+
+struct ph_program *dlrm_learning_program(struct ph_builder *builder, ph_value logits,
+    enum ph_optimizer_kind optimizer, const struct ph_distribution *distribution)
+{
+    struct learnt learnt;
+    const ph_value loss = ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
+    ph_output(builder, "loss", loss);
+    build_backward(builder, loss, distribution, &learnt);
+    build_update(builder, optimizer, distribution, &learnt);
+    return finish(builder);
+}
+
+struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
+    enum ph_precision precision, const struct ph_distribution *distribution)
 {
     struct ph_builder *builder = NULL;
     bench_check(ph_builder_create(PH_TRAINING, &builder));
     ph_builder_set_precision(builder, precision);
-    const ph_value logits = build_logits(builder, of);
-    const ph_value loss = ph_bce_with_logits(builder, logits, ph_input_labels(builder, 1), 0, 0);
-    ph_output(builder, "loss", loss);
-    build_update(builder, loss, optimizer);
-    return finish(builder);
+    return dlrm_learning_program(builder, build_logits(builder, of), optimizer, distribution);
 }
 
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision)

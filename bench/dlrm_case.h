@@ -30,15 +30,22 @@ void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of);
 void dlrm_data_fini(struct dlrm_data *data);
 /* The first `samples` of each batch; of.batch is then that. */
 void dlrm_data_first(const struct dlrm_data *data, size_t samples, struct dlrm_data *first_out);
+/* What a rank has of each batch, which is then the global one: of.batch stays. */
+void dlrm_data_share(
+    const struct dlrm_data *data, size_t rank, size_t world_size, struct dlrm_data *share_out);
 
 /* Writes the case and its batches for peers into a folder, made where it is not there: case.json, and little-endian
  * arrays dense.f32 (batches,B,13), labels.f32 (batches,B), ids.i64 (batches,tables,B,pooling). */
 void dlrm_data_write(const struct dlrm_data *data, const char *folder);
 
-/* The model's graph. Training: entries forward, backward and update, scalars learning_rate and step, output loss.
- * Inference: entry forward, output probability. */
-struct ph_program *dlrm_training_program(
-    const struct dlrm_case *of, enum ph_optimizer_kind optimizer, enum ph_precision precision);
+/* The model's graph. Training: entries forward, backward and update, scalars learning_rate and step, output loss;
+ * distribution: over which ranks it is spread, NULL: this one has all of it. Inference: entry forward, output probability. */
+struct ph_distribution;
+struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
+    enum ph_precision precision, const struct ph_distribution *distribution);
+/* The same around another model: learns `logits` (B,1), which stand in the builder, from labels. Destroys the builder. */
+struct ph_program *dlrm_learning_program(struct ph_builder *builder, ph_value logits,
+    enum ph_optimizer_kind optimizer, const struct ph_distribution *distribution);
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision);
 
 #define DLRM_NUM_PRECISIONS 2

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -42,6 +43,11 @@ void peer_stop(struct peer *peer)
     *peer = (struct peer){0};
 }
 
+struct start {
+    const char *const *arguments; /* the program first; NULL behind the last */
+    bool is_foreign;
+};
+
 /* As a peer's users do: another allocator if the environment names one, else large blocks of glibc's stay in the heap
  * instead of being mapped anew each step. */
 static void tune_allocator(void)
@@ -56,21 +62,27 @@ static void tune_allocator(void)
     setenv("MALLOC_TOP_PAD_", "268435456", 1);
 }
 
-static void become_peer(const char *script, const int *to, const int *from)
+/* What another package's program does not get from us. */
+static void leave_own_settings(void)
 {
-    const char *named = getenv("PHLOEM_BENCH_PYTHON"), *python = named != NULL ? named : "python3";
+    unsetenv("GOMP_SPINCOUNT");
+    tune_allocator();
+}
+
+static _Noreturn void become(const struct start *start, const int *to, const int *from)
+{
     signal(SIGPIPE, SIG_DFL);
     dup2(to[0], 0);
     dup2(from[1], 1);
-    unsetenv("GOMP_SPINCOUNT");
-    tune_allocator();
-    execlp(python, python, script, (char *)NULL);
+    if (start->is_foreign)
+        leave_own_settings();
+    execvp(start->arguments[0], (char *const *)(uintptr_t)start->arguments); /* which changes none of them */
     _exit(127);
 }
 
 /* Its process behind two pipes, or the reason why there is none. The pipes close at exec: a peer that held the ends of
  * another would keep it from ever seeing the end of its input. */
-static const char *start_process(struct peer *peer, const char *script)
+static const char *start_process(struct peer *peer, const struct start *start)
 {
     int to[2], from[2];
     if (pipe2(to, O_CLOEXEC) != 0)
@@ -83,7 +95,7 @@ static const char *start_process(struct peer *peer, const char *script)
     }
     peer->process = fork();
     if (peer->process == 0)
-        become_peer(script, to, from);
+        become(start, to, from);
     close(to[0]);
     close(from[1]);
     peer->to = fdopen(to[1], "w");
@@ -91,16 +103,11 @@ static const char *start_process(struct peer *peer, const char *script)
     return peer->process < 0 ? "it cannot be started" : NULL;
 }
 
-void peer_start(struct peer *peer, const char *folder, const char *name)
+static void start(struct peer *peer, const char *name, const struct start *how)
 {
-    char script[4096];
-    *peer = (struct peer){0};
-    if (folder == NULL)
-        return;
     *peer = (struct peer){.name = name};
-    snprintf(script, sizeof script, "%s/%s.py", folder, name);
     signal(SIGPIPE, SIG_IGN); /* a peer that has gone is seen by its missing answer */
-    const char *reason = start_process(peer, script);
+    const char *reason = start_process(peer, how);
     if (reason == NULL && !read_line(peer))
         reason = "it did not start";
     if (reason == NULL && behind(peer->line, name) != NULL) {
@@ -111,6 +118,23 @@ void peer_start(struct peer *peer, const char *folder, const char *name)
         reason = behind(peer->line, "missing") != NULL ? behind(peer->line, "missing") : peer->line;
     say_skipped(name, reason);
     peer_stop(peer);
+}
+
+void peer_start(struct peer *peer, const char *folder, const char *name)
+{
+    char script[4096];
+    const char *named = getenv("PHLOEM_BENCH_PYTHON");
+    *peer = (struct peer){0};
+    if (folder == NULL)
+        return;
+    snprintf(script, sizeof script, "%s/%s.py", folder, name);
+    const char *const arguments[] = {named != NULL ? named : "python3", script, NULL};
+    start(peer, name, &(struct start){arguments, true});
+}
+
+void peer_start_own(struct peer *peer, const char *name, const char *const *arguments)
+{
+    start(peer, name, &(struct start){arguments, false});
 }
 
 bool peer_is_there(const struct peer *peer)

@@ -22,6 +22,9 @@ struct peer {         /* zero-initialised: there is none */
  * "NAME VERSION", or "missing WHY", and then one line says that it is skipped. The wait policy that the bench runs under
  * is not handed on; the library that $PHLOEM_BENCH_PEER_ALLOCATOR names is preloaded, for the peer alone. */
 void peer_start(struct peer *peer, const char *folder, const char *name);
+/* Runs a program of ours that speaks the same lines, as it is: arguments begin with it, found like a shell's, and end with
+ * NULL. */
+void peer_start_own(struct peer *peer, const char *name, const char *const *arguments);
 void peer_stop(struct peer *peer);
 bool peer_is_there(const struct peer *peer);
 

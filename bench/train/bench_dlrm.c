@@ -14,12 +14,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "bench_dlrm/training_step.h"
 #include "dlrm_case.h"
 #include "figures.h"
 #include "flags.h"
 #include "floor.h"
 #include "peer.h"
+#include "training_step.h"
 
 enum { MAX_ROUNDS = 25, MAX_STEPS = 20, NUM_PEERS = 2, MAX_THREADS = 2, TOLD_OPERATORS = 12 };
 static const double sample_seconds = 0.4; /* of a round, about */
@@ -247,14 +247,24 @@ static void run_rounds(struct run *run, struct step *step, struct step *fp32, co
     bench_limits_destroy(limits);
 }
 
+static struct step *make_step(const struct run *run, const struct dlrm_data *data,
+    enum ph_precision precision, const struct step *beside)
+{
+    return step_create(&(struct step_options){
+        .program = dlrm_training_program(&data->of, run->optimizer->kind, precision, NULL),
+        .batches = data->batches,
+        .num_batches = DLRM_NUM_BATCHES,
+        .threads = run->threads,
+        .beside = beside});
+}
+
 static void measure(struct run *run, const struct dlrm_data *data, const struct floor_rows *rows,
     const char *folder, struct peer peers[NUM_PEERS], struct ph_json *figures)
 {
     bool are_ready[NUM_PEERS];
     const bool is_bf16 = run->precision == PH_PRECISION_BF16;
-    struct step *step = step_create(data, run->optimizer->kind, run->precision, run->threads, NULL);
-    struct step *fp32 =
-        is_bf16 ? step_create(data, run->optimizer->kind, PH_PRECISION_FP32, run->threads, step) : NULL;
+    struct step *step = make_step(run, data, run->precision, NULL);
+    struct step *fp32 = is_bf16 ? make_step(run, data, PH_PRECISION_FP32, step) : NULL;
     const size_t num_nodes = step_num_nodes(step);
     snprintf(run->name, sizeof run->name, "train.dlrm.%s.%s%s.threads%zu", run->of->name,
         run->optimizer->name, is_bf16 ? ".bf16" : "", run->threads);

@@ -2,15 +2,16 @@
 # pairs of virtual interfaces alone, and goes when the test ends. Neither has a way out.
 # shellcheck shell=sh
 
-# enters_namespaces SCRIPT: runs the script anew in a network namespace of its own, or skips it.
+# enters_namespaces SCRIPT ARGUMENTS...: runs the script anew in namespaces of its own, of networks and of the host's name, or
+# skips it.
 enters_namespaces() {
     [ -z "${PH_TEST_NAMESPACE:-}" ] || return 0
     for tool in ip ss unshare nsenter; do
         command -v "$tool" >/dev/null || skips_namespaces "there is no program '$tool'"
     done
-    for options in -n -rn; do
+    for options in -nu -rnu; do
         unshare "$options" ip link add near0 type veth peer name far0 2>/dev/null || continue
-        PH_TEST_NAMESPACE=1 exec unshare "$options" sh "$1"
+        PH_TEST_NAMESPACE=1 exec unshare "$options" sh "$@"
     done
     skips_namespaces 'no namespace with virtual interfaces can be made here'
 }
@@ -23,7 +24,7 @@ skips_namespaces() {
 # makes_far_namespace: leaves the process that holds it in $far, to be killed.
 makes_far_namespace() {
     ip link set lo up
-    unshare -n sleep 3600 &
+    unshare -nu sleep 3600 &
     far=$!
     while [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do
         kill -s 0 "$far" || return 1
@@ -33,12 +34,12 @@ makes_far_namespace() {
 
 # in_far COMMAND...
 in_far() {
-    nsenter -t "$far" -n "$@"
+    nsenter -t "$far" -n -u "$@"
 }
 
 # becomes_far COMMAND...: for a process in the background, which then is the command itself.
 becomes_far() {
-    exec nsenter -t "$far" -n "$@"
+    exec nsenter -t "$far" -n -u "$@"
 }
 
 # joins_namespaces N [NEAR_ADDRESS FAR_ADDRESS]...: nearN and farN with these addresses in CIDR notation.

@@ -3,15 +3,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "dlrm_case.h"
 #include "figures.h"
 #include "floor.h"
 #include "graph/executor.h"
 
 struct step {
-    const struct dlrm_data *data;
-    struct ph_program *program;
+    struct step_options options;
     struct ph_store *store;
-    bool is_store_shared;
     struct ph_state *state;
     struct ph_backend *backend;
     struct ph_executor *executor;
@@ -19,24 +18,32 @@ struct step {
     uint64_t number;
 };
 
-struct step *step_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer,
-    enum ph_precision precision, size_t threads, const struct step *beside)
+static ph_status create_workspace(struct step *step)
+{
+    const struct ph_distribution *distribution = step->options.distribution;
+    const struct ph_batch *first = &step->options.batches[0];
+    return distribution != NULL
+               ? distribution->create_workspace(distribution->context, step->executor, first->num_samples,
+                     first->num_ids, &step->workspace)
+               : ph_workspace_create(step->executor, first->num_samples, first->num_ids, &step->workspace);
+}
+
+struct step *step_create(const struct step_options *options)
 {
     struct step *step = calloc(1, sizeof *step);
     if (step == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a step"));
-    step->data = data;
-    step->program = dlrm_training_program(&data->of, optimizer, precision);
-    step->is_store_shared = beside != NULL;
-    if (beside != NULL)
-        step->store = beside->store;
+    step->options = *options;
+    if (options->beside != NULL)
+        step->store = options->beside->store;
     else
         bench_check(ph_store_create(1, &step->store));
     bench_check(ph_state_create(&step->state));
-    bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &step->backend));
-    bench_check(ph_executor_create(step->program, step->store, step->state, step->backend, &step->executor));
     bench_check(
-        ph_workspace_create(step->executor, data->of.batch, data->batches[0].num_ids, &step->workspace));
+        ph_backend_create(&(struct ph_backend_options){.num_threads = options->threads}, &step->backend));
+    bench_check(
+        ph_executor_create(options->program, step->store, step->state, step->backend, &step->executor));
+    bench_check(create_workspace(step));
     bench_check(ph_workspace_set_scalar(step->workspace, "learning_rate", 0.01));
     bench_check(ph_executor_profile(step->executor, true, 0));
     return step;
@@ -48,10 +55,19 @@ void step_destroy(struct step *step)
     ph_executor_destroy(step->executor);
     ph_backend_destroy(step->backend);
     ph_state_destroy(step->state);
-    if (!step->is_store_shared)
+    if (step->options.beside == NULL)
         ph_store_destroy(step->store);
-    ph_program_destroy(step->program);
+    ph_program_destroy(step->options.program);
     free(step);
+}
+
+static ph_status bind(struct step *step)
+{
+    const struct ph_distribution *distribution = step->options.distribution;
+    const struct ph_batch *batch = &step->options.batches[step->number % step->options.num_batches];
+    return distribution != NULL
+               ? distribution->bind(distribution->context, step->workspace, batch, 1, step->number)
+               : ph_workspace_bind(step->workspace, batch, 1, step->number);
 }
 
 double step_run(struct step *step, size_t count)
@@ -62,8 +78,7 @@ double step_run(struct step *step, size_t count)
     const double begin = ph__clock_seconds();
     for (size_t i = 0; i < count; i++) {
         step->number++;
-        const struct ph_batch *batch = &step->data->batches[step->number % DLRM_NUM_BATCHES];
-        bench_check(ph_workspace_bind(step->workspace, batch, 1, step->number));
+        bench_check(bind(step));
         bench_check(ph_workspace_set_scalar(step->workspace, "step", (double)step->number));
         for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
             bench_check(ph_workspace_run(step->workspace, entries[k]));
@@ -78,12 +93,12 @@ double step_run(struct step *step, size_t count)
 
 size_t step_num_nodes(const struct step *step)
 {
-    return step->program->graph.num_nodes;
+    return step->options.program->graph.num_nodes;
 }
 
 const char *step_node_name(const struct step *step, size_t node)
 {
-    return step->program->graph.nodes[node].name;
+    return step->options.program->graph.nodes[node].name;
 }
 
 double step_seconds(const struct step *step, size_t node)

@@ -1,0 +1,242 @@
+/* A model that two ranks of one thread learn together, over MPI, beside one rank of two threads, and what exchanges cost.
+ *
+ *   a DLRM of 26 tables, half of which each rank has (bench/dlrm_case.h): ids, vectors and their gradients are exchanged
+ *   a multi-layer perceptron over dense features: nothing but gradients of its parameters is, beside PyTorch's
+ *   DistributedDataParallel over gloo (bench/peers/torch_ranks.py)
+ *
+ * On this host, and on two between which 1 Gb/s go: two network namespaces of this machine, whose processors are then enough
+ * for a rank each. Batches are made beforehand on all sides: this is the speed of the step, without reading. In each round all
+ * contestants of a model take turns (bench/turns.h); seconds are those of the slowest rank.
+ *
+ *   comm.ranks.MODEL.HOST           samples/s of two ranks; on this host beside those of one with as many threads
+ *   comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange dense gradients behind backward, not meanwhile
+ *   comm.ranks.MODEL.HOST.exposed   of a step, what the rank that waits longest spends waiting for the other; beside the same
+ *   comm.ranks.MODEL.HOST.sent      what a rank sends in a step
+ *
+ * The limit of a link is that what a rank sends goes over it at 1 Gb/s; a step is at least as long.
+ *
+ * bench_ranks [--model large|pool1|pool20|dense] [--place host|link] [--kind KIND OF SHARD] [--rounds N] [--operators] [--quick]
+ *             [--peers FOLDER] [--json FILE]
+ * Without --model: large and dense. --operators: each rank prints where the time of its last steps went. --quick: one round of
+ * small tables, to see that all of it runs. --rank-of, --threads: what a rank is started with. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench_ranks/rank_jobs.h"
+#include "bench_ranks/rank_model.h"
+#include "bench_ranks/rank_process.h"
+#include "flags.h"
+
+enum { DEFAULT_ROUNDS = 11 };
+
+struct bench {
+    struct ph_json *figures;
+    size_t rounds;
+    struct job_settings job;
+    const char *peers;
+    double samples; /* of a step */
+};
+
+/* Ranks that exchange dense gradients meanwhile or behind, and who else takes turns with them. */
+enum { OVERLAPPED, PLAIN, OTHER, MOST_CONTESTANTS };
+struct contest {
+    const struct bench *bench;
+    const char *where;
+    struct peer ranks, other;
+    struct job_turn turns[MOST_CONTESTANTS];
+    struct contestant contestants[MOST_CONTESTANTS];
+    size_t count;
+};
+
+static void take_part(struct contest *contest, const char *name, struct peer *job, const char *verb,
+    turn_measure *measure, size_t steps)
+{
+    struct job_turn *turn = &contest->turns[contest->count];
+    *turn = (struct job_turn){.job = job, .verb = verb, .steps = steps};
+    contest->contestants[contest->count++] =
+        (struct contestant){.name = name, .measure = measure, .context = turn};
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------------ */
+
+static void record(const struct contest *contest, const char *what, size_t peer, size_t value,
+    struct bench_figure figure, double scale, bool is_rate)
+{
+    char name[128];
+    snprintf(name, sizeof name, "comm.ranks.%s.%s%s", contest->bench->job.model, contest->where, what);
+    figure.name = name;
+    turn_record(
+        contest->bench->figures, &(struct turn_figure){.figure = figure,
+                                     .ours = &contest->contestants[OVERLAPPED],
+                                     .peer = peer < contest->count ? &contest->contestants[peer] : NULL,
+                                     .value = value,
+                                     .scale = scale,
+                                     .is_rate = is_rate});
+}
+
+static void record_sent(const struct contest *contest)
+{
+    char name[128];
+    const double megabytes = 1e-6 * contest->turns[OVERLAPPED].sent_bytes;
+    snprintf(name, sizeof name, "comm.ranks.%s.%s.sent", contest->bench->job.model, contest->where);
+    bench_record(
+        contest->bench->figures, &(struct bench_figure){.name = name, .unit = "MB", .value = megabytes});
+    printf("%-52s %10.3f MB   a rank and step\n", name, megabytes);
+}
+
+/* The share of the step that the link is busy at least. */
+static struct bench_figure rate_figure(const struct contest *contest, bool is_link, char *limit, size_t size)
+{
+    struct bench_figure figure = {.unit = "samples/s"};
+    const struct contestant *ours = &contest->contestants[OVERLAPPED];
+    const double seconds = contest->turns[OVERLAPPED].sent_bytes / JOB_LINK_BYTES_PER_S;
+    if (!is_link)
+        return figure;
+    snprintf(
+        limit, size, "%.2f MB that a rank sends in a step, at 1 Gb/s", 1e-6 * seconds * JOB_LINK_BYTES_PER_S);
+    figure.limit = limit;
+    figure.of_limit = seconds / turn_summary(ours, JOB_SECONDS).median;
+    figure.rounds = ours->rounds;
+    return figure;
+}
+
+static void record_all(const struct contest *contest, bool is_link)
+{
+    char limit[96];
+    const double samples = contest->bench->samples;
+    const struct bench_figure rate = rate_figure(contest, is_link, limit, sizeof limit);
+    const struct bench_figure time = {.unit = "ms"};
+    record(contest, "", OTHER, JOB_SECONDS, rate, samples, true);
+    record(contest, ".overlap", PLAIN, JOB_SECONDS, rate, samples, true);
+    record(contest, ".exposed", PLAIN, JOB_EXPOSED, time, 1e3, false);
+    record_sent(contest);
+}
+
+/* ---- contests ------------------------------------------------------------------------------------------------------ */
+
+/* Both ways of ours; false where they cannot be had. */
+static bool begin(struct contest *contest, enum job_place place)
+{
+    job_start(&contest->ranks, place, &contest->bench->job);
+    if (!peer_is_there(&contest->ranks))
+        return false;
+    printf("%s on %s: %s\n", contest->bench->job.model, contest->where, contest->ranks.version);
+    take_part(contest, "overlap off", &contest->ranks, "overlapped", job_measure, 1);
+    job_count_steps(&contest->turns[OVERLAPPED]);
+    take_part(
+        contest, "overlap off", &contest->ranks, "plain", job_measure, contest->turns[OVERLAPPED].steps);
+    return true;
+}
+
+static void finish(struct contest *contest, bool is_link)
+{
+    take_turns(contest->contestants, contest->count, contest->bench->rounds);
+    record_all(contest, is_link);
+    peer_stop(&contest->ranks);
+    peer_stop(&contest->other);
+}
+
+static void measure_link(const struct bench *bench)
+{
+    static struct contest contest;
+    contest = (struct contest){.bench = bench, .where = "link"};
+    if (begin(&contest, JOB_LINK))
+        finish(&contest, true);
+}
+
+static void add_alone(struct contest *contest)
+{
+    job_start(&contest->other, JOB_ALONE, &contest->bench->job);
+    if (!peer_is_there(&contest->other))
+        return;
+    take_part(contest, "1 rank x 2 threads", &contest->other, "overlapped", job_measure, 1);
+    job_count_steps(&contest->turns[OTHER]);
+}
+
+static void add_torch(struct contest *contest)
+{
+    const struct bench *bench = contest->bench;
+    peer_start(&contest->other, bench->peers, "torch_ranks");
+    if (!peer_is_there(&contest->other) ||
+        !peer_accepts(&contest->other, "case dense batch=%d features=%d units=%lld,%lld,%lld ranks=%d",
+            DENSE_BATCH, DENSE_FEATURES, (long long)dense_units[0], (long long)dense_units[1],
+            (long long)dense_units[2], JOB_PROCESSORS))
+        return;
+    take_part(contest, contest->other.version, &contest->other, "train", job_measure_peer,
+        contest->turns[OVERLAPPED].steps);
+}
+
+static void measure_host(const struct bench *bench)
+{
+    static struct contest contest;
+    contest = (struct contest){.bench = bench, .where = "host"};
+    if (!begin(&contest, JOB_HOST))
+        return;
+    if (strcmp(bench->job.model, RANK_MODEL_DENSE) == 0)
+        add_torch(&contest);
+    else
+        add_alone(&contest);
+    finish(&contest, false);
+}
+
+/* ---- the command line ---------------------------------------------------------------------------------------------- */
+
+struct options {
+    const char *model, *place, *kind, *rank_of;
+    size_t threads;
+    bool tells_operators;
+};
+
+static enum ph_shard_kind find_kind(const char *name)
+{
+    size_t kind = 0;
+    while (strcmp(ph__shard_kind_name((enum ph_shard_kind)kind), name) != 0)
+        kind++;
+    return (enum ph_shard_kind)kind;
+}
+
+static void measure_model(const struct bench *bench, const char *model, const char *place)
+{
+    struct bench of = *bench;
+    of.job.model = model;
+    of.samples = (double)rank_model_batch(model);
+    if (place == NULL || strcmp(place, "host") == 0)
+        measure_host(&of);
+    if (place == NULL || strcmp(place, "link") == 0)
+        measure_link(&of);
+}
+
+static void measure_all(const struct options *options, const struct bench_run *run)
+{
+    const struct bench bench = {.figures = ph__json_array(),
+        .rounds = run->rounds,
+        .job = {.kind = options->kind, .tells_operators = options->tells_operators},
+        .peers = run->peers};
+    if (options->model != NULL) {
+        measure_model(&bench, options->model, options->place);
+    } else {
+        measure_model(&bench, run->is_quick ? "pool1" : "large", options->place);
+        measure_model(&bench, RANK_MODEL_DENSE, options->place);
+    }
+    bench_finish(bench.figures, run->json);
+}
+
+int main(int argc, char **argv)
+{
+    static const char models[] = "large|pool1|pool20|" RANK_MODEL_DENSE;
+    struct options options = {.kind = "table_wise", .threads = 1};
+    const struct bench_flag flags[] = {{.name = "--model", .word = &options.model, .words = models},
+        {.name = "--place", .word = &options.place, .words = "host|link"},
+        {.name = "--kind", .word = &options.kind, .words = "table_wise|row_wise|column_wise|data_parallel"},
+        {.name = "--operators", .is_set = &options.tells_operators},
+        {.name = "--rank-of", .word = &options.rank_of, .words = models},
+        {.name = "--threads", .number = &options.threads}};
+    struct bench_run run = {.rounds = DEFAULT_ROUNDS, .most_rounds = TURN_MOST_ROUNDS};
+    bench_read_flags(argc, argv, &run, flags, sizeof flags / sizeof *flags);
+    if (options.rank_of != NULL)
+        rank_process_run(&(struct rank_settings){
+            options.rank_of, find_kind(options.kind), options.threads, options.tells_operators});
+    else
+        measure_all(&options, &run);
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* Training steps of ours over batches that are made beforehand, with what each of their operators takes and costs. */
+#ifndef PH_BENCH_TRAINING_STEP_H
+#define PH_BENCH_TRAINING_STEP_H
+
+#include "graph/distribution.h"
+#include "graph/op.h"
+
+struct step;
+
+struct step_options {
+    struct ph_program *program;     /* entries forward, backward and update; owned from here on */
+    const struct ph_batch *batches; /* (num_batches) taken in turn; borrowed until destroy */
+    size_t num_batches;
+    size_t threads;
+    const struct ph_distribution
+        *distribution; /* the program's, where it is one of several ranks; NULL: alone */
+    /* One of the same optimizer that lives as long, whose parameters and optimizer slots this one shares; NULL: its own. */
+    const struct step *beside;
+};
+
+/* Profiled from the beginning. */
+struct step *step_create(const struct step_options *options);
+void step_destroy(struct step *step);
+
+/* Runs training steps on the batches in turn; seconds that they took. */
+double step_run(struct step *step, size_t count);
+
+/* Of the latest step_run: mean seconds and cost of a node in one step. */
+size_t step_num_nodes(const struct step *step);
+const char *step_node_name(const struct step *step, size_t node);
+double step_seconds(const struct step *step, size_t node);
+const struct ph_cost *step_cost(const struct step *step, size_t node);
+
+struct ph_team *step_team(const struct step *step);
+ph_real *step_table(const struct step *step); /* the embedding table, (tables * rows, dim) */
+
+#endif
