@@ -146,6 +146,7 @@ static void make_plan(struct rank_model *model, enum ph_shard_kind kind)
 static struct ph_program *dense_program(const struct ph_distribution *distribution)
 {
     const struct ph_model_settings settings = {.kind = ph_model_find("dnn"),
+        .embedding_dim = 1, /* of no table */
         .hidden_units = dense_units,
         .num_hidden_units = DENSE_LAYERS,
         .activation = PH_RELU};
