@@ -34,7 +34,8 @@ struct ph_comm_call {
     const char *what; /* "embedding.table: pooled vectors" */
 };
 
-/* One message; any number of bytes. Several for one rank are received in the order in which they are sent. */
+/* One message; any number of bytes. Several for one rank are received in the order in which they are sent. What a rank sends to
+ * itself it may receive where it is: then nothing is copied. */
 struct ph_message {
     size_t rank; /* of the world; this one, too */
     void *data;  /* not written where it is sent */

@@ -22,7 +22,7 @@ static size_t next_own(const struct ph_comm *comm, const struct ph_message *mess
     return at;
 }
 
-/* What a rank sends to itself it receives in the same call, in the same order. */
+/* What a rank sends to itself it receives in the same call, in the same order; it may be where it goes already. */
 static void copy_own(const struct ph_comm *comm, const struct ph_exchange *exchange)
 {
     const struct ph_message *sends = exchange->sends, *receives = exchange->receives;
@@ -30,7 +30,7 @@ static void copy_own(const struct ph_comm *comm, const struct ph_exchange *excha
     size_t from = next_own(comm, sends, exchange->num_sends, 0);
     while (from < exchange->num_sends) {
         assert(to < exchange->num_receives && receives[to].bytes == sends[from].bytes);
-        if (sends[from].bytes > 0)
+        if (sends[from].bytes > 0 && receives[to].data != sends[from].data)
             memmove(receives[to].data, sends[from].data, (size_t)sends[from].bytes);
         to = next_own(comm, receives, exchange->num_receives, to + 1);
         from = next_own(comm, sends, exchange->num_sends, from + 1);

@@ -113,8 +113,9 @@ static const ph_real *unpack_chunk(
     const struct ph_block *block = &exchange->blocks[index];
     const enum ph_wire wire = exchange->sharding->forward;
     const uint32_t *begin = assembly->places.begins + chunk * exchange->num_blocks + index;
+    const ph_real *own = ph__own_vectors(exchange, index, call->inputs + PH_EXCHANGE_LOOKUPS);
     if (wire == PH_WIRE_FP32)
-        return (const ph_real *)(const void *)bytes + (size_t)begin[0] * block->width;
+        return (own != NULL ? own : (const ph_real *)(const void *)bytes) + (size_t)begin[0] * block->width;
     char *room = (char *)call->scratch + ph__item_places_bytes(exchange, assembly->places.num_items);
     ph_real *numbers = (void *)(room + worker * unpacked_bytes(exchange));
     ph__wire_unpack_rows(call->backend->kernels, wire, rows_of(&assembly->places, index), block->width, bytes,

@@ -50,14 +50,6 @@ static ph_status reserve(struct buffer *buffer, size_t count, size_t size)
 
 /* ---- what this rank asks for ------------------------------------------------------------------------------------ */
 
-static ph_status bad_id(
-    const struct ph_batch *batch, const struct ph_stream *stream, size_t sample, int64_t id)
-{
-    return ph_fail(PH_ERROR_DATA, "feature '%s', sample %llu: id %lld is outside its table of %llu rows",
-        stream->name, (unsigned long long)(batch->first_sample + sample), (long long)id,
-        (unsigned long long)stream->whole_rows);
-}
-
 /* Where the next ids are put. */
 struct asked {
     uint32_t *lengths, *ids;
@@ -74,26 +66,69 @@ static void put_header(const struct ph_batch *batch, struct asked *asked)
     asked->lengths += HEADER_WORDS;
 }
 
-/* The ids of one stream: those of the feature's that lie in its rows. */
+/* Of the first id of the feature that is outside its table. */
+static ph_status bad_id(const struct ph_batch *batch, const struct ph_stream *stream, const uint32_t *offsets)
+{
+    size_t sample = 0, p = offsets[0];
+    while ((uint64_t)batch->ids[p] < stream->whole_rows)
+        p++;
+    while (offsets[sample + 1] <= p)
+        sample++;
+    return ph_fail(PH_ERROR_DATA, "feature '%s', sample %llu: id %lld is outside its table of %llu rows",
+        stream->name, (unsigned long long)(batch->first_sample + sample), (long long)batch->ids[p],
+        (unsigned long long)stream->whole_rows);
+}
+
+/* All ids of a feature. Returns whether one is outside its table. */
+static bool ask_all(const struct ph_batch *batch, const struct ph_stream *stream, const uint32_t *offsets,
+    struct asked *asked)
+{
+    const size_t first = offsets[0], count = offsets[batch->num_samples] - first;
+    const int64_t *ids = batch->ids + first;
+    uint32_t *target = asked->ids + asked->num_ids;
+    bool is_bad = false;
+    for (size_t i = 0; i < count; i++) {
+        is_bad |= (uint64_t)ids[i] >= stream->whole_rows;
+        target[i] = (uint32_t)ids[i];
+    }
+    for (size_t i = 0; asked->weights != NULL && i < count; i++)
+        asked->weights[asked->num_ids + i] = batch->id_weights != NULL ? batch->id_weights[first + i] : 1;
+    for (size_t b = 0; b < batch->num_samples; b++)
+        asked->lengths[b] = offsets[b + 1] - offsets[b];
+    asked->num_ids += count;
+    return is_bad;
+}
+
+/* Those of a feature's ids that lie in some of its rows: each is written, and the next one over it where it does not. */
+static bool ask_some(const struct ph_batch *batch, const struct ph_stream *stream, const uint32_t *offsets,
+    struct asked *asked)
+{
+    bool is_bad = false;
+    size_t next = asked->num_ids;
+    for (size_t b = 0; b < batch->num_samples; b++) {
+        const size_t before = next;
+        for (size_t p = offsets[b]; p < offsets[b + 1]; p++) {
+            const uint64_t id = (uint64_t)batch->ids[p], from = id - stream->first_row;
+            is_bad |= id >= stream->whole_rows;
+            asked->ids[next] = (uint32_t)from;
+            if (asked->weights != NULL)
+                asked->weights[next] = batch->id_weights != NULL ? batch->id_weights[p] : 1;
+            next += from < stream->num_rows;
+        }
+        asked->lengths[b] = (uint32_t)(next - before);
+    }
+    asked->num_ids = next;
+    return is_bad;
+}
+
 static ph_status ask_stream(const struct ph_batch *batch, const struct ph_stream *stream, struct asked *asked)
 {
     const uint32_t *offsets = batch->offsets + stream->feature * batch->num_samples;
     const size_t begin = asked->num_ids;
-    for (size_t b = 0; b < batch->num_samples; b++) {
-        const size_t before = asked->num_ids;
-        for (size_t p = offsets[b]; p < offsets[b + 1]; p++) {
-            const uint64_t id = (uint64_t)batch->ids[p], from = id - stream->first_row;
-            if (id >= stream->whole_rows)
-                return bad_id(batch, stream, b, batch->ids[p]);
-            if (from >= stream->num_rows)
-                continue;
-            asked->ids[asked->num_ids] = (uint32_t)from;
-            if (asked->weights != NULL)
-                asked->weights[asked->num_ids] = batch->id_weights != NULL ? batch->id_weights[p] : 1;
-            asked->num_ids++;
-        }
-        *asked->lengths++ = (uint32_t)(asked->num_ids - before);
-    }
+    const bool is_whole = stream->num_rows == stream->whole_rows;
+    if ((is_whole ? ask_all : ask_some)(batch, stream, offsets, asked))
+        return bad_id(batch, stream, offsets);
+    asked->lengths += batch->num_samples;
     *asked->streams++ = asked->num_ids - begin;
     return PH_OK;
 }

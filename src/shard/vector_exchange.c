@@ -87,6 +87,17 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
     return count;
 }
 
+const ph_real *ph__own_vectors(
+    const struct ph_vector_exchange *exchange, size_t block, const struct ph_operand *lookups)
+{
+    const size_t lookup = block - exchange->own_first;
+    if (block < exchange->own_first || lookup >= exchange->own_count ||
+        exchange->sharding->forward != PH_WIRE_FP32)
+        return NULL;
+    return (const ph_real *)lookups[lookup].data +
+           ph__own_begin(exchange, lookup, exchange->sharding->rank) * exchange->blocks[block].width;
+}
+
 static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
@@ -95,7 +106,9 @@ static size_t list_receives(const struct ph_call *call, struct ph_message *messa
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
         const size_t rows = ph__exchange_rows(exchange, block);
-        messages[i] = (struct ph_message){block->rank, place, ph__wire_bytes(wire, rows, block->width)};
+        const ph_real *own = ph__own_vectors(exchange, i, call->inputs);
+        messages[i] = (struct ph_message){block->rank, own != NULL ? (void *)(uintptr_t)own : place,
+            ph__wire_bytes(wire, rows, block->width)};
         place += ph__block_wire_bytes(block, wire, rows);
     }
     return exchange->num_blocks;
@@ -213,13 +226,16 @@ static void put_block(const struct assembly *assembly, const struct ph_block *bl
 }
 
 /* The samples [first, last) of a block that has come in the wire format, as numbers. */
-static const ph_real *unpack_rows(const struct assembly *assembly, const struct ph_block *block,
-    const char *bytes, size_t first, size_t last, size_t worker)
+static const ph_real *unpack_rows(const struct assembly *assembly, size_t index, const char *bytes,
+    size_t first, size_t last, size_t worker)
 {
     const struct ph_call *call = assembly->call;
+    const struct ph_block *block = &assembly->exchange->blocks[index];
     const enum ph_wire wire = assembly->exchange->sharding->forward;
+    const ph_real *own = ph__own_vectors(assembly->exchange, index, call->inputs + PH_EXCHANGE_LOOKUPS);
     if (wire == PH_WIRE_FP32)
-        return (const ph_real *)(const void *)bytes + first * block->count * block->width;
+        return (own != NULL ? own : (const ph_real *)(const void *)bytes) +
+               first * block->count * block->width;
     ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(assembly->exchange));
     ph__wire_unpack_rows(call->backend->kernels, wire, call->extents[PH_SYMBOL_BATCH] * block->count,
         block->width, bytes, first * block->count, (last - first) * block->count, numbers);
@@ -247,7 +263,7 @@ static void assemble(void *argument, size_t first, size_t last, size_t worker)
     const char *bytes = assembly->call->inputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
-        put_block(assembly, block, first, last, unpack_rows(assembly, block, bytes, first, last, worker));
+        put_block(assembly, block, first, last, unpack_rows(assembly, i, bytes, first, last, worker));
         bytes += ph__block_wire_bytes(block, exchange->sharding->forward, ph__exchange_rows(exchange, block));
     }
     if (exchange->num_replicas > 0)

@@ -45,6 +45,11 @@ ph_value ph__gradient_start(
 ph_value ph__gradient_wait(
     struct ph_builder *builder, const struct ph_exchange_attributes *attributes, ph_value sent);
 
+/* Where a block that this rank gives to itself stands as it is, among its lookups (own_count): of what stays here nothing is
+ * copied before it is put together. NULL: the block is another rank's, or has the wire format. */
+const ph_real *ph__own_vectors(
+    const struct ph_vector_exchange *exchange, size_t block, const struct ph_operand *lookups);
+
 /* 1 / the length of a sample's bag of the batch's own ids; of an empty one 0. */
 ph_real ph__mean_factor(const struct ph_operand *ids, size_t num_samples, size_t sample, size_t feature);
 

@@ -130,6 +130,19 @@ static void cut_block(
         ph__for_blocks(call->backend, call->extents[PH_SYMBOL_BATCH], BLOCK_SAMPLES, cut_samples, &cut);
 }
 
+/* Where a block's gradient is cut to, as numbers: that of this rank's own one to where it is read. */
+static ph_real *cut_place(const struct ph_call *call, size_t index, char *place, ph_real *numbers)
+{
+    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const size_t lookup = index - exchange->own_first;
+    if (exchange->sharding->backward != PH_WIRE_FP32)
+        return numbers;
+    if (index < exchange->own_first || lookup >= exchange->own_count)
+        return (ph_real *)(void *)place;
+    return (ph_real *)call->outputs[GRADIENTS + lookup].data +
+           ph__own_begin(exchange, lookup, exchange->sharding->rank) * exchange->blocks[index].width;
+}
+
 static void list_sends(const struct ph_call *call, struct ph_message *messages)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
@@ -142,11 +155,12 @@ static void list_sends(const struct ph_call *call, struct ph_message *messages)
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph_block *block = &exchange->blocks[i];
         const size_t rows = ph__exchange_rows(exchange, block);
-        ph_real *vectors = wire == PH_WIRE_FP32 ? (ph_real *)(void *)place : numbers;
+        ph_real *vectors = cut_place(call, i, place, numbers);
         cut_block(call, &places, i, vectors);
         if (wire != PH_WIRE_FP32)
             ph__wire_pack(call->backend->kernels, wire, rows, block->width, vectors, block->width, place);
-        messages[i] = (struct ph_message){block->rank, place, ph__wire_bytes(wire, rows, block->width)};
+        messages[i] = (struct ph_message){block->rank, wire == PH_WIRE_FP32 ? (void *)vectors : place,
+            ph__wire_bytes(wire, rows, block->width)};
         place += ph__block_wire_bytes(block, wire, rows);
     }
 }
