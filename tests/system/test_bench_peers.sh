@@ -53,4 +53,10 @@ forward 1
 update 1
 case huge threads=1
 END
+answers torch_ranks ready "$seconds" ended 'skipped there is no case' <<'END'
+case dense batch=7 features=4 units=3,2 ranks=2
+train 2
+end
+train 1
+END
 skips_if_none_is_there

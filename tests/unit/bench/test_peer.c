@@ -145,6 +145,30 @@ static void the_named_allocator_is_the_peers_alone(void **state)
     unsetenv("PHLOEM_BENCH_PEER_ALLOCATOR");
 }
 
+static void a_program_of_ours_keeps_its_settings(void **state)
+{
+    (void)state;
+    struct peer peer;
+    const char *const arguments[] = {
+        "sh", "-c", "echo \"own $0 ${GOMP_SPINCOUNT-none}\"; cat", "first", NULL};
+    setenv("GOMP_SPINCOUNT", "7", 1);
+    peer_start_own(&peer, "own", arguments);
+    assert_string_equal(peer.version, "own first 7");
+    assert_string_equal(peer_ask(&peer, "steps %d", 3), "steps 3");
+    peer_stop(&peer);
+}
+
+static void a_program_that_does_not_exist_is_skipped(void **state)
+{
+    (void)state;
+    struct peer peer;
+    const char *const arguments[] = {"/nowhere/program", NULL};
+    begin_print();
+    peer_start_own(&peer, "own", arguments);
+    assert_string_equal(printed(), "peer own: skipped: it did not start\n");
+    assert_false(peer_is_there(&peer));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +179,8 @@ int main(void)
         cmocka_unit_test(one_that_ends_takes_nobody_along),
         cmocka_unit_test(each_of_two_ends_when_it_is_stopped),
         cmocka_unit_test(the_named_allocator_is_the_peers_alone),
+        cmocka_unit_test(a_program_of_ours_keeps_its_settings),
+        cmocka_unit_test(a_program_that_does_not_exist_is_skipped),
     };
     return cmocka_run_group_tests(tests, use_shell, NULL);
 }
