@@ -83,6 +83,21 @@ void ph__wire_pack(const struct ph_kernels *kernels, enum ph_wire wire, size_t r
             scales + row * sizeof(float));
 }
 
+void ph__wire_pack_rows(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
+    const ph_real *numbers, size_t first, size_t count, void *bytes_out)
+{
+    const size_t row_bytes = columns * number_bytes(wire);
+    unsigned char *to = (unsigned char *)bytes_out + first * row_bytes;
+    unsigned char *scales = (unsigned char *)bytes_out + rows * row_bytes + first * sizeof(float);
+    if (wire != PH_WIRE_INT8) {
+        ph__wire_pack(kernels, wire, count, columns, numbers, columns, to);
+        return;
+    }
+    for (size_t row = 0; row < count && columns > 0; row++)
+        pack_row(kernels, wire, columns, numbers + row * columns, to + row * row_bytes,
+            scales + row * sizeof(float));
+}
+
 /* ---- unpacking ----------------------------------------------------------------------------------------------- */
 
 static void unpack_row(const struct ph_kernels *kernels, enum ph_wire wire, size_t columns, const void *bytes,
@@ -155,7 +170,7 @@ void ph__wire_unpack_rows(const struct ph_kernels *kernels, enum ph_wire wire, s
         ph__wire_unpack(kernels, wire, count, columns, from, numbers_out, columns);
         return;
     }
-    for (size_t row = 0; row < count; row++) {
+    for (size_t row = 0; row < count && columns > 0; row++) {
         float scale;
         memcpy(&scale, scales + row * sizeof scale, sizeof scale);
         unpack_row(kernels, wire, columns, from + row * row_bytes, scale, numbers_out + row * columns);

@@ -33,7 +33,9 @@ void ph__wire_pack(const struct ph_kernels *kernels, enum ph_wire wire, size_t r
     const ph_real *numbers, size_t stride, void *bytes_out);
 void ph__wire_unpack(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out, size_t stride);
-/* The same for `count` of the packed rows, from row `first` on, into rows without gaps. */
+/* The same for `count` of the rows that are packed, from row `first` on: numbers are those rows alone, without gaps. */
+void ph__wire_pack_rows(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
+    const ph_real *numbers, size_t first, size_t count, void *bytes_out);
 void ph__wire_unpack_rows(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,
     const void *bytes, size_t first, size_t count, ph_real *numbers_out);
 void ph__wire_add(const struct ph_kernels *kernels, enum ph_wire wire, size_t rows, size_t columns,

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "shard/block_rows.h"
+#include "shard/wire_rows.h"
 
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
@@ -70,7 +71,7 @@ static struct ph_message pack_part(const struct ph_call *call, size_t lookup, si
     if (wire == PH_WIRE_FP32)
         return message;
     message.data = *packed;
-    ph__wire_pack(call->backend->kernels, wire, rows, width, part, width, message.data);
+    ph__pack_rows(call->backend, wire, rows, width, part, message.data);
     *packed += ph__size_align(message.bytes);
     return message;
 }

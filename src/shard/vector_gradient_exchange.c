@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "shard/block_rows.h"
 #include "shard/item_exchange.h"
+#include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };
 
@@ -158,7 +159,7 @@ static void list_sends(const struct ph_call *call, struct ph_message *messages)
         ph_real *vectors = cut_place(call, i, place, numbers);
         cut_block(call, &places, i, vectors);
         if (wire != PH_WIRE_FP32)
-            ph__wire_pack(call->backend->kernels, wire, rows, block->width, vectors, block->width, place);
+            ph__pack_rows(call->backend, wire, rows, block->width, vectors, place);
         messages[i] = (struct ph_message){block->rank, wire == PH_WIRE_FP32 ? (void *)vectors : place,
             ph__wire_bytes(wire, rows, block->width)};
         place += ph__block_wire_bytes(block, wire, rows);
@@ -264,10 +265,9 @@ static void unpack(const struct ph_call *call)
     const struct ph_vector_exchange *exchange = attributes->exchange;
     const size_t lookup = attributes->lookup, width = exchange->blocks[exchange->own_first + lookup].width;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
-        ph__wire_unpack(call->backend->kernels, exchange->sharding->backward,
-            ph__own_rows(exchange, lookup, rank), width,
-            (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(exchange, lookup, rank),
-            (ph_real *)call->outputs[0].data + ph__own_begin(exchange, lookup, rank) * width, width);
+        ph__unpack_rows(call->backend, exchange->sharding->backward, ph__own_rows(exchange, lookup, rank),
+            width, (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(exchange, lookup, rank),
+            (ph_real *)call->outputs[0].data + ph__own_begin(exchange, lookup, rank) * width);
 }
 
 static ph_status wait_run(struct ph_call *call)

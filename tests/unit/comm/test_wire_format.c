@@ -71,11 +71,36 @@ static void check_numbers(const struct trial *trial, const float *numbers)
     free(packed);
 }
 
+/* Two runs of rows, each by itself, give what all of them do. */
+static void check_runs(const struct trial *trial, const float *numbers)
+{
+    const struct shape *shape = &trial->shape;
+    const size_t bytes = ph__wire_bytes(trial->wire, shape->rows, shape->columns);
+    const size_t cut = shape->rows / 3, runs[2][2] = {{0, cut}, {cut, shape->rows - cut}};
+    float dense[MOST_NUMBERS], wanted[MOST_NUMBERS], found[MOST_NUMBERS];
+    unsigned char *packed = calloc(1, bytes + 1), *whole = calloc(1, bytes + 1);
+    assert_true(packed != NULL && whole != NULL);
+    gather_rows(shape, numbers, dense);
+    for (size_t i = 0; i < 2; i++)
+        ph__wire_pack_rows(trial->kernels, trial->wire, shape->rows, shape->columns,
+            dense + runs[i][0] * shape->columns, runs[i][0], runs[i][1], packed);
+    ph__wire_pack(trial->kernels, trial->wire, shape->rows, shape->columns, dense, shape->columns, whole);
+    assert_memory_equal(packed, whole, bytes + 1);
+    for (size_t i = 0; i < 2; i++)
+        ph__wire_unpack_rows(trial->kernels, trial->wire, shape->rows, shape->columns, packed, runs[i][0],
+            runs[i][1], found + runs[i][0] * shape->columns);
+    wire_oracle(trial->wire, shape->rows, shape->columns, dense, wanted);
+    assert_true(wire_oracle_is_same(shape->rows * shape->columns, found, wanted));
+    free(packed);
+    free(whole);
+}
+
 static void check_shape(const struct trial *trial)
 {
     float numbers[MOST_NUMBERS];
     wire_oracle_numbers(0, trial->shape.columns, MOST_NUMBERS, numbers);
     check_numbers(trial, numbers);
+    check_runs(trial, numbers);
     for (size_t i = 0; i < MOST_NUMBERS; i++)
         numbers[i] = odd_numbers[i / 3 % NUM_ODD];
     check_numbers(trial, numbers);
