@@ -8,6 +8,7 @@
 #include "shard/host_sums.h"
 #include "shard/request_exchange.h"
 #include "shard/share_squares.h"
+#include "shard/start_early.h"
 #include "shard/sync_batch_norm.h"
 #include "shard/vector_exchange.h"
 
@@ -62,6 +63,9 @@ static void wait_for_gradients(
 static void reduce(
     void *context, struct ph_builder *builder, size_t count, const ph_value *parameters, ph_value *gradients)
 {
+    const struct ph_sharding *sharding = context;
+    if (sharding->overlaps)
+        ph__start_early(builder);
     for (size_t i = 0; i < count; i++)
         if (gradients[i] != 0 && ph__builder_declaration(builder, parameters[i]) == NULL)
             wait_for_gradients(context, builder, parameters[i], gradients[i]);

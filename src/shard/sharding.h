@@ -21,7 +21,7 @@ struct ph_distribution_options {
     enum ph_wire forward, backward,
         dense;                        /* of vectors, of their gradients, of dense parameters' gradients */
     size_t bucket_bytes;              /* of dense gradients that are reduced as one */
-    bool overlaps;                    /* they are reduced while others are made */
+    bool overlaps;                    /* gradients are exchanged while others are made */
     const struct ph_reducer *reducer; /* borrowed: who reduces them; NULL: comm */
 };
 
@@ -82,7 +82,7 @@ struct ph_sharding {
     enum ph_wire forward, backward,
         dense; /* of vectors, of their gradients, of dense parameters' gradients */
     size_t bucket_bytes;
-    bool overlaps;                    /* dense gradients are reduced while others are made */
+    bool overlaps;                    /* gradients are exchanged while others are made */
     const struct ph_reducer *reducer; /* who reduces them; NULL: comm */
     size_t rank, world_size;
     struct ph_arena arena;
