@@ -15,8 +15,8 @@
  *
  * The limit of a link is that what a rank sends goes over it at 1 Gb/s; a step is at least as long.
  *
- * bench_ranks [--model large|pool1|pool20|dense] [--place host|link] [--kind KIND OF SHARD] [--rounds N] [--operators] [--quick]
- *             [--peers FOLDER] [--json FILE]
+ * bench_ranks [--model large|pool1|pool20|dense] [--place host|link] [--kind table_wise|row_wise|column_wise|data_parallel]
+ *             [--wire fp32|fp16|bf16|int8] [--rounds N] [--operators] [--quick] [--peers FOLDER] [--json FILE]
  * Without --model: large and dense. --operators: each rank prints where the time of its last steps went. --quick: one round of
  * small tables, to see that all of it runs. --rank-of, --threads: what a rank is started with. */
 #include <stdio.h>
@@ -28,11 +28,13 @@
 #include "flags.h"
 
 enum { DEFAULT_ROUNDS = 11 };
+static const char usual_kind[] = "table_wise", usual_wire[] = "fp32";
 
 struct bench {
     struct ph_json *figures;
     size_t rounds;
     struct job_settings job;
+    char model[64]; /* with its kind of shards and its wire, where these are others than usual */
     const char *peers;
     double samples; /* of a step */
 };
@@ -63,7 +65,7 @@ static void record(const struct contest *contest, const char *what, size_t peer,
     struct bench_figure figure, double scale, bool is_rate)
 {
     char name[128];
-    snprintf(name, sizeof name, "comm.ranks.%s.%s%s", contest->bench->job.model, contest->where, what);
+    snprintf(name, sizeof name, "comm.ranks.%s.%s%s", contest->bench->model, contest->where, what);
     figure.name = name;
     turn_record(
         contest->bench->figures, &(struct turn_figure){.figure = figure,
@@ -78,7 +80,7 @@ static void record_sent(const struct contest *contest)
 {
     char name[128];
     const double megabytes = 1e-6 * contest->turns[OVERLAPPED].sent_bytes;
-    snprintf(name, sizeof name, "comm.ranks.%s.%s.sent", contest->bench->job.model, contest->where);
+    snprintf(name, sizeof name, "comm.ranks.%s.%s.sent", contest->bench->model, contest->where);
     bench_record(
         contest->bench->figures, &(struct bench_figure){.name = name, .unit = "MB", .value = megabytes});
     printf("%-52s %10.3f MB   a rank and step\n", name, megabytes);
@@ -120,7 +122,7 @@ static bool begin(struct contest *contest, enum job_place place)
     job_start(&contest->ranks, place, &contest->bench->job);
     if (!peer_is_there(&contest->ranks))
         return false;
-    printf("%s on %s: %s\n", contest->bench->job.model, contest->where, contest->ranks.version);
+    printf("%s on %s: %s\n", contest->bench->model, contest->where, contest->ranks.version);
     take_part(contest, "overlap off", &contest->ranks, "overlapped", job_measure, 1);
     job_count_steps(&contest->turns[OVERLAPPED]);
     take_part(
@@ -182,7 +184,7 @@ static void measure_host(const struct bench *bench)
 /* ---- the command line ---------------------------------------------------------------------------------------------- */
 
 struct options {
-    const char *model, *place, *kind, *rank_of;
+    const char *model, *place, *kind, *wire, *rank_of;
     size_t threads;
     bool tells_operators;
 };
@@ -195,11 +197,29 @@ static enum ph_shard_kind find_kind(const char *name)
     return (enum ph_shard_kind)kind;
 }
 
+static enum ph_wire find_wire(const char *name)
+{
+    size_t wire = 0;
+    while (strcmp(ph__wire_name((enum ph_wire)wire), name) != 0)
+        wire++;
+    return (enum ph_wire)wire;
+}
+
+static void name_model(struct bench *bench)
+{
+    const struct job_settings *job = &bench->job;
+    const bool is_kind_usual = strcmp(job->kind, usual_kind) == 0,
+               is_wire_usual = strcmp(job->wire, usual_wire) == 0;
+    snprintf(bench->model, sizeof bench->model, "%s%s%s%s%s", job->model, is_kind_usual ? "" : ".",
+        is_kind_usual ? "" : job->kind, is_wire_usual ? "" : ".", is_wire_usual ? "" : job->wire);
+}
+
 static void measure_model(const struct bench *bench, const char *model, const char *place)
 {
     struct bench of = *bench;
     of.job.model = model;
     of.samples = (double)rank_model_batch(model);
+    name_model(&of);
     if (place == NULL || strcmp(place, "host") == 0)
         measure_host(&of);
     if (place == NULL || strcmp(place, "link") == 0)
@@ -210,7 +230,7 @@ static void measure_all(const struct options *options, const struct bench_run *r
 {
     const struct bench bench = {.figures = ph__json_array(),
         .rounds = run->rounds,
-        .job = {.kind = options->kind, .tells_operators = options->tells_operators},
+        .job = {.kind = options->kind, .wire = options->wire, .tells_operators = options->tells_operators},
         .peers = run->peers};
     if (options->model != NULL) {
         measure_model(&bench, options->model, options->place);
@@ -224,18 +244,22 @@ static void measure_all(const struct options *options, const struct bench_run *r
 int main(int argc, char **argv)
 {
     static const char models[] = "large|pool1|pool20|" RANK_MODEL_DENSE;
-    struct options options = {.kind = "table_wise", .threads = 1};
+    struct options options = {.kind = usual_kind, .wire = usual_wire, .threads = 1};
     const struct bench_flag flags[] = {{.name = "--model", .word = &options.model, .words = models},
         {.name = "--place", .word = &options.place, .words = "host|link"},
         {.name = "--kind", .word = &options.kind, .words = "table_wise|row_wise|column_wise|data_parallel"},
+        {.name = "--wire", .word = &options.wire, .words = "fp32|fp16|bf16|int8"},
         {.name = "--operators", .is_set = &options.tells_operators},
         {.name = "--rank-of", .word = &options.rank_of, .words = models},
         {.name = "--threads", .number = &options.threads}};
     struct bench_run run = {.rounds = DEFAULT_ROUNDS, .most_rounds = TURN_MOST_ROUNDS};
     bench_read_flags(argc, argv, &run, flags, sizeof flags / sizeof *flags);
     if (options.rank_of != NULL)
-        rank_process_run(&(struct rank_settings){
-            options.rank_of, find_kind(options.kind), options.threads, options.tells_operators});
+        rank_process_run(&(struct rank_settings){.model = options.rank_of,
+            .kind = find_kind(options.kind),
+            .wire = find_wire(options.wire),
+            .threads = options.threads,
+            .tells_operators = options.tells_operators});
     else
         measure_all(&options, &run);
     return 0;

@@ -36,6 +36,8 @@ refuses "--transport '': there are shm|tcp" "$hub/bench_pushpull" --quick --tran
 refuses "--chunk-kib '0': not a positive number" "$hub/bench_partition" --chunk-kib 0
 refuses "--precision 'fp61': there are fp32|bf16" "$PH_BINARY_DIR/bench/train/bench_dlrm" --precision fp61
 
+refuses "--wire 'fp8': there are fp32|fp16|bf16|int8" "$PH_BINARY_DIR/bench/comm/bench_ranks" --wire fp8
+
 # A value that is missing.
 status=0
 "$hub/bench_partition" --quick --rounds >stdout 2>stderr || status=$?

@@ -43,8 +43,8 @@ void job_start(struct peer *job, enum job_place place, const struct job_settings
 {
     char program[4096];
     const struct start *start = &starts[place];
-    const char *const rank[] = {program, "--rank-of", settings->model, "--kind", settings->kind, "--threads",
-        start->threads, settings->tells_operators ? "--operators" : NULL, NULL};
+    const char *const rank[] = {program, "--rank-of", settings->model, "--kind", settings->kind, "--wire",
+        settings->wire, "--threads", start->threads, settings->tells_operators ? "--operators" : NULL, NULL};
     const char *all[MOST_WORDS + sizeof rank / sizeof *rank];
     size_t count = 0;
     find_own_program(program, sizeof program);

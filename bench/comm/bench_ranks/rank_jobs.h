@@ -15,8 +15,8 @@ enum { JOB_PROCESSORS = 2 };
 #define JOB_LINK_BYTES_PER_S 125e6
 
 struct job_settings {
-    const char *model, *kind; /* rank_model.h; a word of plan files */
-    bool tells_operators;     /* rank_process.h */
+    const char *model, *kind, *wire; /* rank_model.h; words of plan files and of configs */
+    bool tells_operators;
 };
 
 /* A job that cannot be had is said to be skipped, and peer_is_there tells. */

@@ -25,6 +25,7 @@ struct way {
 struct rank_model {
     const struct dlrm_case *of; /* NULL: the perceptron */
     struct ph_comm *comm;
+    enum ph_wire wire;
     struct ph_plan plan;
     struct dlrm_data data;                        /* of the DLRM: this rank's share */
     struct ph_batch dense_batches[DENSE_BATCHES]; /* of the perceptron */
@@ -164,9 +165,9 @@ static struct ph_distribution *make_distribution(const struct rank_model *model,
         return NULL;
     const struct ph_distribution_options options = {.comm = model->comm,
         .plan = &model->plan,
-        .forward = PH_WIRE_FP32,
-        .backward = PH_WIRE_FP32,
-        .dense = PH_WIRE_FP32,
+        .forward = model->wire,
+        .backward = model->wire,
+        .dense = model->wire,
         .bucket_bytes = BUCKET_BYTES,
         .overlaps = overlaps};
     bench_check(ph__distribution_create(&options, &distribution));
@@ -190,19 +191,19 @@ static void make_way(struct rank_model *model, bool overlaps, size_t threads, co
     way->step = step_create(&options);
 }
 
-struct rank_model *rank_model_create(
-    const char *name, enum ph_shard_kind kind, size_t threads, struct ph_comm *comm)
+struct rank_model *rank_model_create(const struct rank_settings *settings, struct ph_comm *comm)
 {
     struct rank_model *model = calloc(1, sizeof *model);
     if (model == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a rank's model"));
-    model->of = find_case(name);
+    model->of = find_case(settings->model);
+    model->wire = settings->wire;
     model->comm = comm;
     make_batches(model);
-    make_plan(model, kind);
-    make_way(model, true, threads, NULL);
+    make_plan(model, settings->kind);
+    make_way(model, true, settings->threads, NULL);
     if (ph_comm_world_size(comm) > 1)
-        make_way(model, false, threads, model->ways[true].step);
+        make_way(model, false, settings->threads, model->ways[true].step);
     for (size_t i = 0; i < 2; i++)
         rank_model_train(model, i == 0, num_batches(model));
     return model;

@@ -14,10 +14,18 @@ extern const int64_t dense_units[DENSE_LAYERS];
 
 size_t rank_model_batch(const char *name); /* samples of a step, of all ranks; 0: there is no such model */
 
-/* Has taken a step of every batch. name: RANK_MODEL_DENSE or a case of the DLRM's. comm: borrowed; a world of one learns all of it alone. */
+/* What a rank is told. */
+struct rank_settings {
+    const char *model; /* RANK_MODEL_DENSE or a case of the DLRM's */
+    enum ph_shard_kind kind;
+    enum ph_wire wire; /* of vectors and of all gradients */
+    size_t threads;
+    bool tells_operators; /* at the end, on standard error: where the latest steps' time went in each rank */
+};
+
+/* Has taken a step of every batch. comm: borrowed; a world of one learns all of it alone. */
 struct rank_model;
-struct rank_model *rank_model_create(
-    const char *name, enum ph_shard_kind kind, size_t threads, struct ph_comm *comm);
+struct rank_model *rank_model_create(const struct rank_settings *settings, struct ph_comm *comm);
 void rank_model_destroy(struct rank_model *model);
 
 /* Seconds of that many steps. overlaps: as parallel.overlap; both ways learn the same parameters. */

@@ -123,7 +123,7 @@ void rank_process_run(const struct rank_settings *settings)
     const struct ph_comm_options options = {.timeout_seconds = timeout_seconds};
     struct ph_comm *comm;
     bench_check(ph_comm_create(&options, &comm));
-    struct rank_model *model = rank_model_create(settings->model, settings->kind, settings->threads, comm);
+    struct rank_model *model = rank_model_create(settings, comm);
     bench_check(ph__comm_barrier(comm));
     if (ph_comm_rank(comm) == 0)
         printf("%s %s\n", RANK_PROCESS_NAME, ph_comm_describe(comm));

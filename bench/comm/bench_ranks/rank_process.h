@@ -9,16 +9,9 @@
 #ifndef PH_BENCH_RANK_PROCESS_H
 #define PH_BENCH_RANK_PROCESS_H
 
-#include "plan/plan.h"
+#include "rank_model.h"
 
 #define RANK_PROCESS_NAME "ranks"
-
-struct rank_settings {
-    const char *model; /* rank_model.h */
-    enum ph_shard_kind kind;
-    size_t threads;
-    bool tells_operators; /* at the end, on standard error: where the latest steps' time went in each rank */
-};
 
 /* Until the orders end. */
 void rank_process_run(const struct rank_settings *settings);
