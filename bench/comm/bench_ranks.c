@@ -9,7 +9,7 @@
  * contestants of a model take turns (bench/turns.h); seconds are those of the slowest rank.
  *
  *   comm.ranks.MODEL.HOST           samples/s of two ranks; on this host beside those of one with as many threads
- *   comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange dense gradients behind backward, not meanwhile
+ *   comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange gradients where differentiation has put that (parallel.overlap)
  *   comm.ranks.MODEL.HOST.exposed   of a step, what the rank that waits longest spends waiting for the other; beside the same
  *   comm.ranks.MODEL.HOST.sent      what a rank sends in a step
  *

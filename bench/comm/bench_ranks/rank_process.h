@@ -1,7 +1,7 @@
 /* A rank of the benchmarks: a process that was started by mpirun, or alone. The first one reads orders, a line each, and
  * answers each with a line; unasked it says "ranks" and what its world is, once every row of its batches has been touched.
  *
- *   overlapped N   N steps, dense gradients being exchanged while others are made (parallel.overlap)
+ *   overlapped N   N steps, gradients being exchanged while others are made (parallel.overlap)
  *   plain N        the same without that
  *
  * The answer: seconds of a step, of the slowest rank; seconds of it that were spent waiting for other ranks,
