@@ -117,6 +117,11 @@ static size_t list_ready(
     return num_ready;
 }
 
+bool ph__is_gradient_wait(const struct ph_node *node)
+{
+    return node->op == reduce_ops.wait || node->op == ph__bucket_push_ops.wait;
+}
+
 static const struct ph_bucket_ops *ops_of(const struct ph_gradient_bucket *bucket)
 {
     return bucket->sharding->reducer != NULL ? &ph__bucket_push_ops : &reduce_ops;

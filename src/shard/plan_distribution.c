@@ -11,6 +11,7 @@
 #include "shard/start_early.h"
 #include "shard/sync_batch_norm.h"
 #include "shard/vector_exchange.h"
+#include "shard/wait_late.h"
 
 /* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that, and yet its gradient
  * goes to others. 0: it has some. */
@@ -74,8 +75,11 @@ static void reduce(
 
 static void complete(void *context, struct ph_builder *builder)
 {
+    const struct ph_sharding *sharding = context;
     ph__share_norms(context, builder);
     ph__share_squares(context, builder);
+    if (sharding->overlaps)
+        ph__wait_late(builder);
 }
 
 /* Requests of the first batch are not known yet: as many as this rank's own ids, and they grow. */

@@ -1,5 +1,5 @@
-/* A small DLRM on two ranks learns the same numbers, to the bit, whether exchanges of gradients start as early as they can or
- * where differentiation has put them; and they do start early. */
+/* A small DLRM on two ranks learns the same numbers, to the bit, whether exchanges of gradients start as early as they can, and sums
+ * are waited for as late, or where differentiation has put both; and they are early and late. */
 #include <string.h>
 
 #include "phloem/model.h"
@@ -33,10 +33,11 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
 {
     const struct ph_optimizer optimizer = {.kind = PH_ADAGRAD, .epsilon = 1e-6, .learning_rate_factor = 1};
     const ph_value loss = ph_bce_with_logits(builder, add_logits(builder), ph_input_labels(builder, 1), 0, 0);
-    ph_value parameters[MOST_LEARNT], gradients[MOST_LEARNT];
+    const bool has_clip = *(const bool *)context;
+    struct ph_optimizer optimizers[MOST_LEARNT];
+    ph_value parameters[MOST_LEARNT], gradients[MOST_LEARNT], clip = 0;
     const ph_value *more;
     size_t num_more;
-    (void)context;
     ph_output(builder, "loss", loss);
     distribution->spread(distribution->context, builder, &more, &num_more);
     const size_t count = ph_builder_num_parameters(builder);
@@ -45,10 +46,16 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
     ph_builder_begin_entry(builder, "backward");
     ph_backward(builder, loss, count + num_more, parameters, gradients);
     distribution->reduce(distribution->context, builder, count + num_more, parameters, gradients);
+    for (size_t i = 0; i < count; i++)
+        optimizers[i] = optimizer;
+    if (has_clip) {
+        ph_builder_begin_entry(builder, "clip");
+        clip = ph_clip_factor(builder, count, parameters, gradients, optimizers, .01);
+    }
     ph_builder_begin_entry(builder, "update");
     const ph_value rate = ph_input_scalar(builder, "learning_rate"), step = ph_input_scalar(builder, "step");
     for (size_t i = 0; i < count; i++)
-        ph_update(builder, parameters[i], gradients[i], &optimizer, rate, step, 0);
+        ph_update(builder, parameters[i], gradients[i], &optimizer, rate, step, clip);
     distribution->complete(distribution->context, builder);
 }
 
@@ -74,14 +81,30 @@ static ph_status check_order(const struct ph_graph *graph)
     return PH_OK;
 }
 
+/* Sums are waited for behind the updates of tables, in the entry of updates; or else in that of backward, as where a norm reads
+ * them. */
+static ph_status check_waits(const struct ph_program *program, bool are_late)
+{
+    const struct ph_graph *graph = &program->graph;
+    const size_t wait = find(graph, "reduce_gradients_wait"), dense = find(graph, "update_dense");
+    size_t table = find(graph, "embedding_update");
+    RANK_CHECK(wait < dense && dense < graph->num_nodes);
+    RANK_CHECK(are_late == (wait >= program->entry_begin[graph->nodes[dense].entry]));
+    if (table == graph->num_nodes)
+        table = find(graph, "update_table");
+    RANK_CHECK(!are_late || table == graph->num_nodes || table < wait);
+    return PH_OK;
+}
+
 /* The weights of the last layer, whose gradient is the first that differentiation makes, come behind the start. */
-static ph_status check_start(const struct ph_program *program, bool overlaps)
+static ph_status check_program(const struct ph_program *program, bool overlaps, bool has_clip)
 {
     const struct ph_graph *graph = &program->graph;
     const size_t start = find(graph, "exchange_gradients_start"),
                  weights = find(graph, "linear_backward_weight");
     RANK_CHECK(start < graph->num_nodes && weights < graph->num_nodes);
     RANK_CHECK(overlaps == (start < weights));
+    PH_TRY(check_waits(program, overlaps && !has_clip));
     return check_order(graph);
 }
 
@@ -120,32 +143,34 @@ static void make_samples(struct samples *samples, size_t rank, size_t step)
         .ids = samples->ids};
 }
 
-static ph_status train(struct rank_model *model, size_t rank, double losses[STEPS])
+static ph_status train(struct rank_model *model, size_t rank, bool has_clip, double losses[STEPS])
 {
-    static const char *const entries[] = {"forward", "backward", "update", NULL};
+    static const char *const with_clip[] = {"forward", "backward", "clip", "update", NULL},
+                             *const without[] = {"forward", "backward", "update", NULL};
     struct samples samples;
     PH_TRY(ph_workspace_set_scalar(model->workspace, "learning_rate", .1));
     for (size_t step = 0; step < STEPS; step++) {
         make_samples(&samples, rank, step);
         PH_TRY(ph_workspace_set_scalar(model->workspace, "step", (double)step + 1));
-        PH_TRY(rank_model_run(model, &samples.batch, step, entries));
+        PH_TRY(rank_model_run(model, &samples.batch, step, has_clip ? with_clip : without));
         PH_TRY(ph_workspace_scalar(model->workspace, "loss", &losses[step]));
     }
     return PH_OK;
 }
 
-static ph_status learn(struct ph_comm *comm, const struct ph_plan *plan, bool overlaps, double losses[STEPS])
+static ph_status learn(
+    struct ph_comm *comm, const struct ph_plan *plan, bool overlaps, bool has_clip, double losses[STEPS])
 {
     const struct ph_distribution_options options = {
         .comm = comm, .plan = plan, .bucket_bytes = 256, .overlaps = overlaps};
     struct ph_distribution *distribution;
     struct rank_model model;
     PH_TRY(ph__distribution_create(&options, &distribution));
-    ph_status status = rank_model_init(&model, build, NULL, distribution);
+    ph_status status = rank_model_init(&model, build, &has_clip, distribution);
     if (status == PH_OK)
-        status = check_start(model.program, overlaps);
+        status = check_program(model.program, overlaps, has_clip);
     if (status == PH_OK)
-        status = train(&model, ph_comm_rank(comm), losses);
+        status = train(&model, ph_comm_rank(comm), has_clip, losses);
     rank_model_fini(&model);
     ph__distribution_destroy(distribution);
     return status;
@@ -154,12 +179,14 @@ static ph_status learn(struct ph_comm *comm, const struct ph_plan *plan, bool ov
 static ph_status learn_both_ways(struct ph_comm *comm, void *context)
 {
     const struct ph_plan *plan = context;
-    double early[STEPS], late[STEPS];
-    PH_TRY(learn(comm, plan, true, early));
-    PH_TRY(learn(comm, plan, false, late));
-    for (size_t step = 0; step < STEPS; step++)
-        RANK_CHECK(early[step] == late[step]);
-    RANK_CHECK(early[0] != early[STEPS - 1]);
+    double overlapped[STEPS], plain[STEPS];
+    for (int has_clip = 0; has_clip <= 1; has_clip++) {
+        PH_TRY(learn(comm, plan, true, has_clip, overlapped));
+        PH_TRY(learn(comm, plan, false, has_clip, plain));
+        for (size_t step = 0; step < STEPS; step++)
+            RANK_CHECK(overlapped[step] == plain[step]);
+        RANK_CHECK(plain[0] != plain[STEPS - 1]);
+    }
     return PH_OK;
 }
 
@@ -180,7 +207,7 @@ static void check(enum ph_shard_kind kind, const uint32_t *places, size_t num_pl
     ph__plan_fini(&plan);
 }
 
-static void exchanges_start_early_and_change_no_bit(void **state)
+static void exchanges_start_early_and_end_late_and_change_no_bit(void **state)
 {
     static const uint32_t ranks[] = {0, 1};
     (void)state;
@@ -192,7 +219,7 @@ static void exchanges_start_early_and_change_no_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_start_early_and_change_no_bit),
+        cmocka_unit_test(exchanges_start_early_and_end_late_and_change_no_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
