@@ -230,6 +230,16 @@ static void write_page(struct ph_html *html, struct ph__trainer *trainer,
     write_config(html, trainer->job->folder);
 }
 
+/* A training that has ended early: others cannot be asked any more what they have learnt from. */
+static void mark_rows(struct ph__trainer *trainer)
+{
+    struct ph__id_coverage *coverage = &trainer->record.coverage;
+    if (trainer->ranks.comm != NULL)
+        ph__id_coverage_miss(coverage);
+    else
+        ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, coverage);
+}
+
 ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
 {
     const char *folder = trainer->job->folder;
@@ -239,7 +249,8 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));
-    ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, &trainer->record.coverage);
+    if (!is_finished)
+        mark_rows(trainer);
     ph_status status = ph__html_open(path, title, &html);
     if (status == PH_OK) {
         write_page(html, trainer, &metrics, is_finished);
