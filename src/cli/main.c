@@ -8,15 +8,17 @@
 
 #include "cli/arguments.h"
 #include "cli/verb.h"
+#include "comm/transport_choice.h"
 
 struct verb {
     const char *name;
+    enum cli_verb_processes processes;
     const char *summary;
     cli_verb_function *run;
 };
 
 static const struct verb verbs[] = {
-#define VERB(name, summary) {#name, summary, verb_##name},
+#define VERB(name, processes, summary) {#name, processes, summary, verb_##name},
 #include "cli/verbs.def"
 #undef VERB
 };
@@ -31,13 +33,30 @@ static void print_usage(void)
     printf("\nphloem VERB --help tells more. Every config key: phloem config --docs.\n");
 }
 
+/* mpirun phloem eval would evaluate as often as there are ranks, and write over what the others write. */
+static ph_status check_processes(const struct verb *verb)
+{
+    struct ph_transport_choice choice;
+    if (verb->processes == MANY_PROCESSES || ph__transport_choose(NULL, &choice) != PH_OK ||
+        strcmp(choice.name, "self") == 0 || choice.num_ranks < 2)
+        return PH_OK;
+    if (!ph__transport_is_first_of_host())
+        return ph_fail(PH_ERROR_USAGE, "%s", "");
+    return ph_fail(PH_ERROR_USAGE,
+        "phloem %s is for one process, and a launcher has started %zu of them: start it without, or say "
+        "PHLOEM_MPI=self where they have nothing to do with each other",
+        verb->name, choice.num_ranks);
+}
+
 static ph_status run_verb(int argc, char **argv)
 {
     const char *known[NUM_VERBS];
     for (size_t i = 0; i < NUM_VERBS; i++) {
         known[i] = verbs[i].name;
-        if (strcmp(argv[0], verbs[i].name) == 0)
-            return verbs[i].run(argc, argv);
+        if (strcmp(argv[0], verbs[i].name) != 0)
+            continue;
+        PH_TRY(check_processes(&verbs[i]));
+        return verbs[i].run(argc, argv);
     }
     return cli_unknown("verb", argv[0], known, NUM_VERBS);
 }
@@ -92,7 +111,7 @@ int main(int argc, char **argv)
     ph_status status = run(argc, argv);
     if (status == PH_OK && !is_printed())
         status = ph_fail(PH_ERROR_DISK, "standard output cannot be written");
-    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text another rank tells it */
+    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text another process tells it */
         fprintf(stderr, "phloem: error: %s\n", ph_error_text());
     return ph_status_exit_code(status);
 }
