@@ -60,6 +60,11 @@ static void write_facts(struct ph_html *html, const struct ph__trainer *trainer)
     write_fact(html, "test data", place_of(ph__job_test(job)));
     snprintf(text, sizeof text, "%" PRIu64, job->seed);
     write_fact(html, "seed", text);
+    if (trainer->ranks.comm != NULL) {
+        snprintf(text, sizeof text, "%zu; threads, times of operators and memory are those of the first",
+            trainer->ranks.world_size);
+        write_fact(html, "ranks", text);
+    }
     write_fact(html, "machine", ph_backend_describe(trainer->backend));
     snprintf(text, sizeof text, "phloem %s", ph_version());
     write_fact(html, "program", text);

@@ -23,7 +23,8 @@ static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
     return ph_train(&job, &training->summaries[ph_comm_rank(comm)]);
 }
 
-/* plan: all of a plan file but its first lines; NULL: auto. ends_out: (world_size), or NULL: none is to fail. */
+/* plan: all of a plan file but its first lines; NULL: auto. What parallel settings the job has are as their defaults but for
+ * memory_bytes. ends_out: (world_size), or NULL: none is to fail. */
 static inline struct ph_train_summary train_on_ranks(
     const struct setup *setup, size_t world_size, const char *plan, struct thread_rank_end *ends_out)
 {
@@ -32,6 +33,8 @@ static inline struct ph_train_summary train_on_ranks(
     const struct ph_section section = {&ph__parallel_options, &training.parallel};
     const struct thread_ranks ranks = {.world_size = world_size};
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
+    if (setup->job.parallel != NULL)
+        training.parallel.memory_bytes = setup->job.parallel->memory_bytes;
     if (plan != NULL) {
         snprintf(text, sizeof text, "version: 1\nworld_size: %zu\n%s", world_size, plan);
         training.parallel.plan = test_write_file("plan.yaml", text);

@@ -5,15 +5,22 @@
 
 #include "rank_training.h"
 
-/* Of each section that does not depend on time; the arena's. */
-static const char *section_of(const struct setup *setup, const char *id)
+static char *page; /* that page_of has read last; the arena's */
+
+static char *page_of(const struct setup *setup)
 {
-    char begin[64], *text;
     size_t size = 0;
     const char *path = ph__path_join(&fixture.arena, setup->folder, "report.html");
-    assert_ok(ph__file_read(&fixture.arena, path, 1 << 24, &text, &size));
+    assert_ok(ph__file_read(&fixture.arena, path, 1 << 24, &page, &size));
+    return page;
+}
+
+/* A section of report.html; the arena's. */
+static const char *section_of(const struct setup *setup, const char *id)
+{
+    char begin[64];
     snprintf(begin, sizeof begin, "<section id=\"%s\">", id);
-    char *section = strstr(text, begin);
+    char *section = strstr(page_of(setup), begin);
     assert_non_null(section);
     *strstr(section, "</section>") = '\0';
     return section;
@@ -136,6 +143,7 @@ static void tables_are_those_of_all_ranks(void **state)
         assert_memory_equal(alone, shared, length);
         assert_memory_equal(shared + length, "<td>row_wise</td></tr>", 22);
     }
+    assert_non_null(strstr(page_of(setup), "<dt>ranks</dt><dd>3; threads"));
     free(setup);
 }
 

@@ -212,6 +212,37 @@ static void bad_rows_are_counted_once(void **state)
     free(setup);
 }
 
+/* ---- memory -------------------------------------------------------------------------------------------------- */
+
+/* The tables take 4 x 40 rows x 6 numbers of 4 bytes, and SGD keeps nothing beside them. */
+static void tables_too_large_for_one_rank_train_on_four(void **state)
+{
+    (void)state;
+    const struct ph_parallel_settings few = {.memory_bytes = 4 * 40 * 6 * 4 / 3},
+                                      enough = {.memory_bytes = 4 * 40 * 6 * 4};
+    struct thread_rank_end ends[2];
+    struct ph_train_summary summary;
+    struct setup *setup = set_up("dlrm", "large");
+    calm(setup);
+    setup->train.epochs = 1;
+    setup->job.parallel = &few;
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_MEMORY,
+        "rank 0 of 1 would hold 3.8 KiB of tables with their optimizer's slots, where 1.2 KiB are allowed: "
+        "2.5 KiB are missing; the most is of table 'embedding.C1'");
+    train_on_ranks(setup, 2, NULL, ends);
+    assert_int_equal(ends[0].status, PH_ERROR_MEMORY);
+    assert_non_null(strstr(ends[0].text, "fits nowhere"));
+    train_on_ranks(setup, 2, "default: {kind: table_wise}\n", ends);
+    assert_int_equal(ends[0].status, PH_ERROR_MEMORY);
+    assert_non_null(strstr(ends[0].text, "of 2 would hold 1.9 KiB of tables"));
+    setup->job.parallel = &enough;
+    const struct ph_train_summary alone = train(setup);
+    setup->job.parallel = &few;
+    const struct ph_train_summary shared = train_anew_on_ranks(setup, 4, NULL);
+    expect_equal_summaries(&shared, &alone);
+    free(setup);
+}
+
 /* ---- streams ------------------------------------------------------------------------------------------------- */
 
 static void a_stream_is_measured_over_all_ranks(void **state)
@@ -224,6 +255,32 @@ static void a_stream_is_measured_over_all_ranks(void **state)
     setup->train.progressive = true;
     setup->train.progressive_rows = 700; /* windows end within batches, and within ranks' parts of them */
     expect_equal_training(setup, 3, row_wise);
+    free(setup);
+}
+
+/* A window that has begun is resumed by another number of ranks. */
+static void a_stream_goes_on_by_other_ranks(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("dlrm", "stream");
+    calm(setup);
+    setup->job.is_shuffled = false;
+    setup->train.epochs = 1;
+    setup->train.progressive = true;
+    setup->train.progressive_rows = 700;
+    const struct ph_train_summary alone = train(setup);
+    struct ph__metrics_file should_be = read_metrics(setup);
+    setup->train.max_steps = 5;
+    train_anew_on_ranks(setup, 3, row_wise);
+    setup->train.max_steps = 0;
+    setup->job.is_resumed = true;
+    const struct ph_train_summary resumed = train_on_ranks(setup, 2, table_wise, NULL);
+    assert_int_equal(resumed.resumed_step, 5);
+    struct ph__metrics_file is = read_metrics(setup);
+    expect_equal_curves(&is.progressive, &should_be.progressive, PH_CURVE_LEARNING_RATE);
+    expect_equal_metrics(&resumed.progressive, &alone.progressive);
+    ph__metrics_file_fini(&should_be);
+    ph__metrics_file_fini(&is);
     free(setup);
 }
 
@@ -315,7 +372,9 @@ int main(void)
         cmocka_unit_test(every_task_and_its_groups_are_measured_over_all_ranks),
         cmocka_unit_test(calibration_is_of_all_ranks_samples),
         cmocka_unit_test(bad_rows_are_counted_once),
+        cmocka_unit_test(tables_too_large_for_one_rank_train_on_four),
         cmocka_unit_test(a_stream_is_measured_over_all_ranks),
+        cmocka_unit_test(a_stream_goes_on_by_other_ranks),
         cmocka_unit_test(what_flows_is_refused_by_all_ranks),
         cmocka_unit_test(fewer_samples_in_a_batch_than_ranks),
         cmocka_unit_test(fewer_samples_than_ranks_under_batch_norm),
