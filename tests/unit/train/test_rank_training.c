@@ -243,6 +243,38 @@ static void tables_too_large_for_one_rank_train_on_four(void **state)
     free(setup);
 }
 
+static const char *plan_of(const struct setup *setup)
+{
+    static char *text;
+    size_t size = 0;
+    const char *path = ph__path_join(&fixture.arena, setup->folder, "plan.yaml");
+    assert_ok(ph__file_read(&fixture.arena, path, 1 << 16, &text, &size));
+    return text;
+}
+
+/* The plan that a training has kept, unless it takes more than is allowed now. */
+static void a_plan_is_resumed_as_far_as_memory_allows(void **state)
+{
+    (void)state;
+    struct ph_parallel_settings parallel = {.memory_bytes = 4 * 40 * 6 * 4};
+    struct setup *setup = set_up("dlrm", "kept");
+    calm(setup);
+    setup->train.epochs = 1;
+    setup->train.max_steps = 2;
+    setup->job.parallel = &parallel;
+    train_anew_on_ranks(setup, 3, "default: {kind: table_wise, rank: 1}\n");
+    const char *kept = plan_of(setup);
+    setup->job.is_resumed = true;
+    setup->train.max_steps = 4;
+    train_on_ranks(setup, 3, NULL, NULL);
+    assert_string_equal(plan_of(setup), kept);
+    parallel.memory_bytes = 4 * 40 * 6 * 4 / 2;
+    setup->train.max_steps = 6;
+    train_on_ranks(setup, 3, NULL, NULL);
+    assert_string_not_equal(plan_of(setup), kept);
+    free(setup);
+}
+
 /* ---- streams ------------------------------------------------------------------------------------------------- */
 
 static void a_stream_is_measured_over_all_ranks(void **state)
@@ -373,6 +405,7 @@ int main(void)
         cmocka_unit_test(calibration_is_of_all_ranks_samples),
         cmocka_unit_test(bad_rows_are_counted_once),
         cmocka_unit_test(tables_too_large_for_one_rank_train_on_four),
+        cmocka_unit_test(a_plan_is_resumed_as_far_as_memory_allows),
         cmocka_unit_test(a_stream_is_measured_over_all_ranks),
         cmocka_unit_test(a_stream_goes_on_by_other_ranks),
         cmocka_unit_test(what_flows_is_refused_by_all_ranks),
