@@ -46,8 +46,7 @@ static const char *const plans[] = {
     "default: {kind: row_wise}\n",
     "default: {kind: column_wise}\n",
     "default: {kind: data_parallel}\n",
-    "tables:\n  \"embedding.C1\": {kind: row_wise}\n  \"embedding.C2\": {kind: table_wise}\n"
-    "default: {kind: data_parallel}\n",
+    "tables: {embedding.C1: {kind: row_wise}, \"*C2\": {kind: table_wise}}\ndefault: {kind: data_parallel}\n",
 };
 
 static void expect_equal_ids(const char *ids, struct setup *setup, const char *plan)
