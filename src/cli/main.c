@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/one_process.h"
 #include "cli/verb.h"
-#include "comm/transport_choice.h"
 
 struct verb {
     const char *name;
@@ -33,21 +33,6 @@ static void print_usage(void)
     printf("\nphloem VERB --help tells more. Every config key: phloem config --docs.\n");
 }
 
-/* mpirun phloem eval would evaluate as often as there are ranks, and write over what the others write. */
-static ph_status check_processes(const struct verb *verb)
-{
-    struct ph_transport_choice choice;
-    if (verb->processes == MANY_PROCESSES || ph__transport_choose(NULL, &choice) != PH_OK ||
-        strcmp(choice.name, "self") == 0 || choice.num_ranks < 2)
-        return PH_OK;
-    if (!ph__transport_is_first_of_host())
-        return ph_fail(PH_ERROR_USAGE, "%s", "");
-    return ph_fail(PH_ERROR_USAGE,
-        "phloem %s is for one process, and a launcher has started %zu of them: start it without, or say "
-        "PHLOEM_MPI=self where they have nothing to do with each other",
-        verb->name, choice.num_ranks);
-}
-
 static ph_status run_verb(int argc, char **argv)
 {
     const char *known[NUM_VERBS];
@@ -55,7 +40,8 @@ static ph_status run_verb(int argc, char **argv)
         known[i] = verbs[i].name;
         if (strcmp(argv[0], verbs[i].name) != 0)
             continue;
-        PH_TRY(check_processes(&verbs[i]));
+        if (verbs[i].processes == ONE_PROCESS)
+            PH_TRY(cli_check_one_process(verbs[i].name));
         return verbs[i].run(argc, argv);
     }
     return cli_unknown("verb", argv[0], known, NUM_VERBS);
