@@ -8,7 +8,6 @@
 #include "train/online.h"
 #include "train/rank_checkpoint.h"
 #include "train/rank_coverage.h"
-#include "train/rank_numbers.h"
 #include "train/reporting.h"
 #include "train/resume.h"
 #include "train/run_report.h"
@@ -28,9 +27,8 @@ static ph_status first_step_done(struct ph__trainer *trainer)
 {
     double flops, bytes;
     ph_executor_cost(trainer->executor, &flops, &bytes);
-    uint64_t all_flops = (uint64_t)flops;
-    PH_TRY(ph__rank_numbers_sum(trainer->ranks.comm, 1, &all_flops));
-    trainer->summary.flops_per_sample = (double)all_flops / (double)trainer->summary.samples;
+    PH_TRY(ph__ranks_sum(&trainer->ranks, flops, &flops));
+    trainer->summary.flops_per_sample = flops / (double)trainer->summary.samples;
     ph__trainer_observe_memory(trainer);
     if (is_profile_wanted(trainer))
         return PH_OK;
