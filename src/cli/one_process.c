@@ -15,7 +15,7 @@ static bool is_speaker(const char *text)
 {
     const struct ph_comm_options options = {.timeout_seconds = MEETING_SECONDS};
     struct ph_comm *comm = NULL;
-    bool speaks = ph__transport_is_first_of_host();
+    bool speaks = ph_comm_speaks(NULL);
     if (ph_comm_create(&options, &comm) == PH_OK) {
         speaks = ph_comm_rank(comm) == 0;
         ph_fail(PH_ERROR_USAGE, "%s", text);
