@@ -19,7 +19,7 @@ void cli_source_close(struct cli_source *source); /* also after a failure */
 ph_status cli_inspect_data(const struct cli_source *source);
 /* Parameters, sizes and operators of the training program, or its graph for Graphviz. */
 ph_status cli_inspect_model(const struct cli_source *source, bool is_dot);
-/* Metadata, and shape and statistics of every tensor of a safetensors file. */
+/* Metadata, and shape and statistics of every tensor of a safetensors file or of a folder of such files. */
 ph_status cli_inspect_checkpoint(const char *path);
 
 #endif

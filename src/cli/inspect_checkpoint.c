@@ -1,12 +1,18 @@
-/* phloem inspect checkpoint: reads tensor by tensor, then compares the file with its seal. */
+/* phloem inspect checkpoint: reads tensor by tensor, some rows at a time, then compares each file with its seal. Of a folder
+ * that many ranks have written tensors are shown as they are put together, and the files that they lie in. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
+#include "base/sizes.h"
 #include "cli/inspect.h"
-#include "store/safetensors.h"
+#include "store/checkpoint_folder.h"
+#include "store/checkpoint_folder_read.h"
 #include "tensor/float16.h"
+
+enum { BLOCK_BYTES = 1 << 20 };
 
 static void print_shape(const struct ph_shape *shape)
 {
@@ -38,78 +44,130 @@ static double number_at(enum ph_dtype dtype, const void *data, size_t i)
     }
 }
 
-/* min, mean, standard deviation and max of real tensors; others have none. */
-static void print_statistics(const struct ph_tensor *tensor, const void *data)
+/* ---- tensors ----------------------------------------------------------------------------------------------- */
+
+struct statistics {
+    size_t count;
+    double min, max, sum, squares;
+};
+
+static void add_numbers(struct statistics *statistics, enum ph_dtype dtype, const void *data, size_t count)
 {
-    size_t count = ph_shape_elements(&tensor->shape);
-    double min = INFINITY, max = -INFINITY, sum = 0, squares = 0;
-    if (count == 0 || !is_real(tensor->dtype))
-        return;
     for (size_t i = 0; i < count; i++) {
-        double x = number_at(tensor->dtype, data, i);
-        min = fmin(min, x);
-        max = fmax(max, x);
-        sum += x;
-        squares += x * x;
+        const double x = number_at(dtype, data, i);
+        statistics->min = fmin(statistics->min, x);
+        statistics->max = fmax(statistics->max, x);
+        statistics->sum += x;
+        statistics->squares += x * x;
     }
-    double mean = sum / (double)count;
-    double variance = fmax(0, squares / (double)count - mean * mean);
-    printf(" %12.5g %12.5g %12.5g %12.5g", min, mean, sqrt(variance), max);
+    statistics->count += count;
 }
 
-static ph_status inspect_tensor(const struct ph_safetensors *file, size_t index, uint64_t *elements)
+/* Of real tensors; others have none, and their numbers are not looked at. */
+static ph_status measure(
+    const struct ph_folder *folder, size_t index, struct ph_tensor *tensor, struct statistics *statistics)
 {
-    struct ph_tensor tensor = ph__safetensors_tensor(file, index);
-    size_t count = ph_shape_elements(&tensor.shape);
-    void *data = malloc(count * ph_dtype_size(tensor.dtype) + 1);
-    if (data == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for tensor %s", tensor.name);
-    ph_status status = ph__safetensors_read(file, index, data);
-    if (status == PH_OK) {
-        printf("%-32s %-4s ", tensor.name, ph_dtype_name(tensor.dtype));
-        print_shape(&tensor.shape);
-        print_statistics(&tensor, data);
-        printf("\n");
-        *elements += count;
+    const struct ph_area whole = ph__shape_area(&tensor->shape);
+    const size_t row_bytes = ph__max(whole.num_columns * ph_dtype_size(tensor->dtype), 1);
+    const size_t num_at_once = ph__max(BLOCK_BYTES / row_bytes, 1);
+    ph_status status = PH_OK;
+    if (!is_real(tensor->dtype) || whole.num_columns == 0)
+        return PH_OK;
+    void *block = malloc(ph__min(num_at_once, whole.num_rows + 1) * row_bytes);
+    if (block == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for rows of tensor %s", tensor->name);
+    for (size_t row = 0; row < whole.num_rows && status == PH_OK; row += num_at_once) {
+        const struct ph_area rows = {row, ph__min(num_at_once, whole.num_rows - row), 0, whole.num_columns};
+        status = ph__folder_read_area(folder, index, &rows, block);
+        if (status == PH_OK)
+            add_numbers(statistics, tensor->dtype, block, rows.num_rows * rows.num_columns);
     }
-    free(data);
+    free(block);
     return status;
 }
 
-static ph_status inspect_tensors(const struct ph_safetensors *file)
+/* min, mean, standard deviation and max. */
+static void print_statistics(const struct statistics *statistics)
 {
-    uint64_t elements = 0;
-    for (size_t i = 0; i < ph__safetensors_num_metadata(file); i++) {
-        const char *key = ph__safetensors_metadata_key(file, i);
-        printf("%s: %s\n", key, ph__safetensors_metadata(file, key));
-    }
-    printf("%-32s %-4s %-16s %12s %12s %12s %12s\n", "tensor", "type", "shape", "min", "mean", "deviation",
-        "max");
-    for (size_t i = 0; i < ph__safetensors_num_tensors(file); i++)
-        PH_TRY(inspect_tensor(file, i, &elements));
-    printf("%zu tensors, %" PRIu64 " elements\n", ph__safetensors_num_tensors(file), elements);
+    if (statistics->count == 0)
+        return;
+    const double mean = statistics->sum / (double)statistics->count;
+    const double variance = fmax(0, statistics->squares / (double)statistics->count - mean * mean);
+    printf(" %12.5g %12.5g %12.5g %12.5g", statistics->min, mean, sqrt(variance), statistics->max);
+}
+
+static ph_status inspect_tensor(const struct ph_folder *folder, size_t index, uint64_t *elements)
+{
+    struct ph_tensor tensor = ph__folder_tensor(folder, index);
+    struct statistics statistics = {.min = INFINITY, .max = -INFINITY};
+    PH_TRY(measure(folder, index, &tensor, &statistics));
+    printf("%-32s %-4s ", tensor.name, ph_dtype_name(tensor.dtype));
+    print_shape(&tensor.shape);
+    print_statistics(&statistics);
+    printf("\n");
+    *elements += ph_shape_elements(&tensor.shape);
     return PH_OK;
 }
 
-/* A safetensors file of another program has no seal, and is none the worse for it. */
-static ph_status inspect_seal(const struct ph_safetensors *file)
+static ph_status inspect_tensors(const struct ph_folder *folder)
 {
-    if (!ph__safetensors_is_sealed(file)) {
+    uint64_t elements = 0;
+    printf("%-32s %-4s %-16s %12s %12s %12s %12s\n", "tensor", "type", "shape", "min", "mean", "deviation",
+        "max");
+    for (size_t i = 0; i < ph__folder_num_tensors(folder); i++)
+        PH_TRY(inspect_tensor(folder, i, &elements));
+    printf("%zu tensors, %" PRIu64 " elements\n", ph__folder_num_tensors(folder), elements);
+    return PH_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------- */
+
+static void print_metadata(const struct ph_folder *folder)
+{
+    for (size_t i = 0; i < ph__folder_num_metadata(folder); i++) {
+        const char *key = ph__folder_metadata_key(folder, i);
+        const char *text = ph__folder_metadata(folder, key);
+        if (text != NULL)
+            printf("%s: %s\n", key, text);
+    }
+}
+
+static void print_files(const struct ph_folder *folder)
+{
+    char bytes[32];
+    if (folder->index == NULL)
+        return;
+    printf("%-40s %8s %12s\n", "file", "tensors", "bytes");
+    for (size_t i = 0; i < folder->num_files; i++)
+        printf("%-40s %8zu %12s\n", folder->files[i].name,
+            ph__safetensors_num_tensors(folder->files[i].tensors),
+            ph__bytes_text(ph__safetensors_bytes(folder->files[i].tensors), bytes));
+}
+
+/* A safetensors file of another program has no seal, and is none the worse for it; one of a folder that was opened has one. */
+static ph_status inspect_seals(const struct ph_folder *folder)
+{
+    if (folder->index == NULL && !ph__safetensors_is_sealed(folder->files[0].tensors)) {
         printf("seal: none\n");
         return PH_OK;
     }
-    PH_TRY(ph__safetensors_check_seal(file));
-    printf("seal: fits\n");
+    PH_TRY(ph__folder_check_seals(folder, 0, 1));
+    if (folder->index == NULL)
+        printf("seal: fits\n");
+    else
+        printf("seals: those of the index and of %zu files fit\n", folder->num_files);
     return PH_OK;
 }
 
 ph_status cli_inspect_checkpoint(const char *path)
 {
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(path, &file));
-    ph_status status = inspect_tensors(file);
+    struct ph_folder *folder;
+    PH_TRY(ph__folder_open(path, &folder));
+    print_metadata(folder);
+    print_files(folder);
+    ph_status status = inspect_tensors(folder);
     if (status == PH_OK)
-        status = inspect_seal(file);
-    ph__safetensors_close(file);
+        status = inspect_seals(folder);
+    ph__folder_close(folder);
     return status;
 }

@@ -7,16 +7,18 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/one_process.h"
 #include "cli/verb.h"
 
 struct verb {
     const char *name;
+    enum cli_verb_processes processes;
     const char *summary;
     cli_verb_function *run;
 };
 
 static const struct verb verbs[] = {
-#define VERB(name, summary) {#name, summary, verb_##name},
+#define VERB(name, processes, summary) {#name, processes, summary, verb_##name},
 #include "cli/verbs.def"
 #undef VERB
 };
@@ -36,8 +38,11 @@ static ph_status run_verb(int argc, char **argv)
     const char *known[NUM_VERBS];
     for (size_t i = 0; i < NUM_VERBS; i++) {
         known[i] = verbs[i].name;
-        if (strcmp(argv[0], verbs[i].name) == 0)
-            return verbs[i].run(argc, argv);
+        if (strcmp(argv[0], verbs[i].name) != 0)
+            continue;
+        if (verbs[i].processes == ONE_PROCESS)
+            PH_TRY(cli_check_one_process(verbs[i].name));
+        return verbs[i].run(argc, argv);
     }
     return cli_unknown("verb", argv[0], known, NUM_VERBS);
 }
@@ -92,7 +97,7 @@ int main(int argc, char **argv)
     ph_status status = run(argc, argv);
     if (status == PH_OK && !is_printed())
         status = ph_fail(PH_ERROR_DISK, "standard output cannot be written");
-    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text another rank tells it */
+    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text another process tells it */
         fprintf(stderr, "phloem: error: %s\n", ph_error_text());
     return ph_status_exit_code(status);
 }

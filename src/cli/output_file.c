@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "data/array_set.h"
 #include "data/source.h"
@@ -63,16 +64,41 @@ ph_status cli_output_spare_input(const char *path, const char *input)
     return status;
 }
 
+/* A folder whose files are read, and what is written. */
+struct sparing {
+    struct ph_arena arena;
+    const char *path, *folder;
+};
+
+static ph_status spare_entry(void *argument, const char *name)
+{
+    struct sparing *sparing = argument;
+    const char *file = ph__path_join(&sparing->arena, sparing->folder, name);
+    return file != NULL ? spare_file(&sparing->arena, sparing->path, file) : PH_ERROR_MEMORY;
+}
+
+/* A file, or the folder of files that several ranks have written in its place. */
+static ph_status spare_weights(struct sparing *sparing)
+{
+    struct stat status;
+    const char *weights = ph__path_join(&sparing->arena, sparing->folder, "model.safetensors");
+    if (weights == NULL)
+        return PH_ERROR_MEMORY;
+    if (stat(weights, &status) != 0 || !S_ISDIR(status.st_mode))
+        return spare_file(&sparing->arena, sparing->path, weights);
+    sparing->folder = weights;
+    return ph__directory_visit(weights, spare_entry, sparing);
+}
+
 ph_status cli_output_spare_model(const char *path, const char *folder)
 {
-    static const char *const names[] = {"config.yaml", "encoder.json", "model.safetensors"};
-    struct ph_arena arena = {0};
-    ph_status status = PH_OK;
-    for (size_t i = 0; i < sizeof names / sizeof *names && status == PH_OK; i++) {
-        const char *file = ph__path_join(&arena, folder, names[i]);
-        status = file != NULL ? spare_file(&arena, path, file) : PH_ERROR_MEMORY;
-    }
-    ph__arena_fini(&arena);
+    struct sparing sparing = {.path = path, .folder = folder};
+    ph_status status = spare_entry(&sparing, "config.yaml");
+    if (status == PH_OK)
+        status = spare_entry(&sparing, "encoder.json");
+    if (status == PH_OK)
+        status = spare_weights(&sparing);
+    ph__arena_fini(&sparing.arena);
     return status;
 }
 

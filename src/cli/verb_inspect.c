@@ -9,10 +9,16 @@
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
 enum kind { KIND_DATA, KIND_CHECKPOINT, KIND_CONFIG, KIND_MODEL, NUM_KINDS };
 
+/* A folder of a checkpoint's files is named as the file is that one rank writes, and maybe as a folder. */
+static bool is_checkpoint(const char *path)
+{
+    return ph__path_ends_in(path, ".safetensors") || ph__path_ends_in(path, ".safetensors/");
+}
+
 static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kind_out)
 {
     if (arguments->num_positional == 1) {
-        *kind_out = ph__path_ends_in(arguments->positional[0], ".safetensors") ? KIND_CHECKPOINT : KIND_MODEL;
+        *kind_out = is_checkpoint(arguments->positional[0]) ? KIND_CHECKPOINT : KIND_MODEL;
         return PH_OK;
     }
     for (size_t i = 0; i < NUM_KINDS; i++) {
@@ -43,7 +49,8 @@ ph_status verb_inspect(int argc, char **argv)
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
     };
     const struct cli_command command = {"inspect",
-        "Shows data (CONFIG or DIR), a checkpoint (FILE), a config (CONFIG) or a model (CONFIG or DIR). DIR "
+        "Shows data (CONFIG or DIR), a checkpoint (FILE, or the folder of its files), a config (CONFIG) or a "
+        "model (CONFIG or DIR). DIR "
         "is a "
         "folder that phloem train made.",
         "[data|checkpoint|config|model] PATH", 1, 2, flags, sizeof flags / sizeof *flags};

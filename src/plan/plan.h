@@ -161,6 +161,10 @@ struct ph_plan_load {
 /* loads_out (world_size). PH_ERROR_MEMORY. */
 ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
     const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_plan_load *loads_out);
+/* PH_ERROR_MEMORY where a rank has more than rank_bytes (0: no limit) of tables and slots: which rank, how much is missing, and
+ * which table takes most of it there. */
+ph_status ph__plan_check_bytes(
+    const struct ph_plan *plan, const struct ph_table_facts *tables, uint64_t rank_bytes);
 /* Two tables for people: tables with their kinds and places, and ranks with their loads. */
 ph_status ph__plan_print(
     const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer);

@@ -163,21 +163,24 @@ static ph_status build_program(struct ph__model_folder *model, const struct ph_m
 }
 
 /* Settings that the weights themselves gave are believed as far as encoder and weights allow: before memory is taken for
- * a model that the file cannot hold. */
+ * a model that the weights cannot be those of. */
 static ph_status build_unvouched(
     struct ph__model_folder *model, const struct ph_model_settings *settings, const char *weights_path)
 {
-    uint64_t wanted_bytes, file_bytes;
+    uint64_t wanted_bytes, tensor_bytes;
+    struct ph_folder *weights;
     ph_status status = build_program(model, settings);
     if (status == PH_ERROR_CONFIG)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: %s", weights_path, ph_error_text());
     PH_TRY(status);
     PH_TRY(ph_program_missing_bytes(model->program, model->store, &wanted_bytes));
-    PH_TRY(ph__file_size(weights_path, &file_bytes));
-    if (wanted_bytes / 2 <= file_bytes) /* rows of 16 bits become twice as large */
+    PH_TRY(ph__folder_open(weights_path, &weights));
+    tensor_bytes = ph__folder_tensor_bytes(weights);
+    ph__folder_close(weights);
+    if (wanted_bytes / 2 <= tensor_bytes) /* rows of 16 bits become twice as large */
         return PH_OK;
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: its %" PRIu64 " bytes do not hold a model of %" PRIu64,
-        weights_path, file_bytes, wanted_bytes);
+        weights_path, tensor_bytes, wanted_bytes);
 }
 
 /* An executor adds the program's parameters to store and state; the checkpoint then fills them. */

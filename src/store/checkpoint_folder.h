@@ -59,6 +59,11 @@ struct ph_tensor ph__folder_tensor(const struct ph_folder *folder, size_t index)
 size_t ph__folder_find(const struct ph_folder *folder, const char *name);
 /* Text of a metadata key, NULL when it is missing; borrowed until close. */
 const char *ph__folder_metadata(const struct ph_folder *folder, const char *key);
+/* All keys, some of which may have no text. */
+size_t ph__folder_num_metadata(const struct ph_folder *folder);
+const char *ph__folder_metadata_key(const struct ph_folder *folder, size_t index);
+/* Of all tensors. */
+uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder);
 
 /* PH_ERROR_CHECKPOINT unless each of the tensors, or the whole one that it is a part of, is there with its shape and a dtype
  * that converts (store/tensor_bytes.h). */

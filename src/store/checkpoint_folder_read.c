@@ -284,9 +284,38 @@ size_t ph__folder_find(const struct ph_folder *folder, const char *name)
     return ph__layout_find(&folder->layout, name);
 }
 
+static const struct ph_json *metadata_of(const struct ph_folder *folder)
+{
+    return ph__json_get(folder->index, "metadata");
+}
+
 const char *ph__folder_metadata(const struct ph_folder *folder, const char *key)
 {
     if (folder->index == NULL)
         return ph__safetensors_metadata(folder->files[0].tensors, key);
-    return ph__json_as_text(ph__json_get(ph__json_get(folder->index, "metadata"), key), NULL);
+    return ph__json_as_text(ph__json_get(metadata_of(folder), key), NULL);
+}
+
+size_t ph__folder_num_metadata(const struct ph_folder *folder)
+{
+    if (folder->index == NULL)
+        return ph__safetensors_num_metadata(folder->files[0].tensors);
+    return ph__json_size(metadata_of(folder));
+}
+
+const char *ph__folder_metadata_key(const struct ph_folder *folder, size_t index)
+{
+    if (folder->index == NULL)
+        return ph__safetensors_metadata_key(folder->files[0].tensors, index);
+    return ph__json_key_at(metadata_of(folder), index);
+}
+
+uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < folder->layout.num_tensors; i++) {
+        const struct ph_tensor tensor = ph__folder_tensor(folder, i);
+        bytes += ph_shape_elements(&tensor.shape) * ph_dtype_size(tensor.dtype);
+    }
+    return bytes;
 }

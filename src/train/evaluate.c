@@ -31,18 +31,6 @@ static void add_details(const struct ph__evaluation_details *details, const stru
         ph__id_coverage_count(details->coverage, own, details->id_counts);
 }
 
-/* Where several ranks score, what they all have scored: a batch and logits that are all ranks'. */
-static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *comm,
-    const struct ph_batch **batch, const ph_real **logits)
-{
-    if (comm == NULL)
-        return PH_OK;
-    PH_TRY(ph__gathered_scores_gather(gathered, comm, *batch, *logits));
-    *batch = &gathered->batch;
-    *logits = gathered->logits;
-    return PH_OK;
-}
-
 /* One evaluation: what it goes by, and what it fills. */
 struct evaluation {
     struct ph_scorer *scorer;
@@ -70,7 +58,7 @@ static ph_status score(struct evaluation *evaluation, const struct ph_batch *own
     const struct ph_batch *batch = own;
     const ph_real *logits;
     PH_TRY(ph_scorer_score(evaluation->scorer, own, &logits));
-    PH_TRY(gather(&evaluation->gathered, evaluation->comm, &batch, &logits));
+    PH_TRY(ph__gathered_scores_replace(&evaluation->gathered, evaluation->comm, &batch, &logits));
     for (size_t task = 0; task < evaluation->num_tasks; task++)
         PH_TRY(ph__predictions_add(&evaluation->predictions[task], batch, logits, task));
     if (evaluation->details != NULL)

@@ -97,6 +97,17 @@ ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struc
     return PH_OK;
 }
 
+ph_status ph__gathered_scores_replace(struct ph__gathered_scores *gathered, struct ph_comm *comm,
+    const struct ph_batch **batch, const ph_real **logits)
+{
+    if (comm == NULL)
+        return PH_OK;
+    PH_TRY(ph__gathered_scores_gather(gathered, comm, *batch, *logits));
+    *batch = &gathered->batch;
+    *logits = gathered->logits;
+    return PH_OK;
+}
+
 void ph__gathered_scores_fini(struct ph__gathered_scores *gathered)
 {
     void *const all[] = {gathered->logits, gathered->sent, gathered->received, gathered->groups,

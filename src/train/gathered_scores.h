@@ -19,6 +19,9 @@ struct ph__gathered_scores {  /* zero-initialised is empty */
  * PH_ERROR_MEMORY; errors of ph__comm_wait. */
 ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch *batch, const ph_real *logits);
+/* In the place of a batch and logits that are this rank's, those of all ranks; alone (comm NULL) they stay. */
+ph_status ph__gathered_scores_replace(struct ph__gathered_scores *gathered, struct ph_comm *comm,
+    const struct ph_batch **batch, const ph_real **logits);
 void ph__gathered_scores_fini(struct ph__gathered_scores *gathered);
 
 #endif

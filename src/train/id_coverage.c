@@ -107,7 +107,9 @@ static void learn_feature(struct ph__id_coverage *coverage, const struct ph_batc
         return;
     if (num_left == 1 && (seen[0] & 1) == 0 && !holds_row_0(ids, count))
         return;
-    coverage->num_seen[owner] += mark(seen, ids, count);
+    const uint64_t num_new = mark(seen, ids, count);
+    coverage->num_seen[owner] += num_new;
+    coverage->has_news = coverage->has_news || num_new > 0;
 }
 
 void ph__id_coverage_learn(struct ph__id_coverage *coverage, const struct ph_batch *batch)
@@ -143,11 +145,17 @@ void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size
 {
     const int64_t id = (int64_t)row;
     coverage->num_seen[feature] += mark(coverage->seen[feature], &id, 1);
+    coverage->has_news = true;
 }
 
 void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature)
 {
     coverage->is_known[feature] = true;
+}
+
+size_t ph__id_coverage_words(const struct ph__id_coverage *coverage, size_t feature)
+{
+    return num_words(coverage->slices[feature].num_rows);
 }
 
 double ph__id_coverage_share(const struct ph__id_coverage *coverage, size_t feature)

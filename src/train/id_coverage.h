@@ -28,6 +28,7 @@ struct ph__id_coverage { /* zero-initialised is of no features: nothing is count
     uint64_t **seen;    /* by owner: bits; NULL: not followed */
     uint64_t *num_seen; /* by owner: bits that are set */
     bool *is_known;     /* by owner: the bits are those of all that was learnt from */
+    bool has_news;      /* bits have been set since all ranks' marks were gathered (rank_coverage.h) */
     uint64_t ids_left;  /* to look at */
     bool is_over;       /* a whole pass has been seen, or as many ids as are looked at */
 };
@@ -46,6 +47,9 @@ void ph__id_coverage_miss(struct ph__id_coverage *coverage);
 /* Marks one row; and says that all rows of a feature have been, whoever did it. The feature is an owner, and followed. */
 void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size_t row);
 void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature);
+
+/* Of an owner's bits that are followed, in words of 64. */
+size_t ph__id_coverage_words(const struct ph__id_coverage *coverage, size_t feature);
 
 /* The share of a feature's rows that has been learnt from; NaN where that is not known. */
 double ph__id_coverage_share(const struct ph__id_coverage *coverage, size_t feature);

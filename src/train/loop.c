@@ -7,9 +7,9 @@
 #include "train/evaluate.h"
 #include "train/online.h"
 #include "train/rank_checkpoint.h"
+#include "train/rank_coverage.h"
 #include "train/reporting.h"
 #include "train/resume.h"
-#include "train/rows_learnt.h"
 #include "train/run_report.h"
 #include "train/step.h"
 #include "train/summary.h"
@@ -27,6 +27,7 @@ static ph_status first_step_done(struct ph__trainer *trainer)
 {
     double flops, bytes;
     ph_executor_cost(trainer->executor, &flops, &bytes);
+    PH_TRY(ph__ranks_sum(&trainer->ranks, flops, &flops));
     trainer->summary.flops_per_sample = flops / (double)trainer->summary.samples;
     ph__trainer_observe_memory(trainer);
     if (is_profile_wanted(trainer))
@@ -210,14 +211,14 @@ static ph_status test_best(struct ph__trainer *trainer)
     if (!summary->has_test)
         return PH_OK;
     int signal;
-    if (trainer->record.is_on)
-        ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, &trainer->record.coverage);
     const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
         &signal, trainer->metrics, &summary->test_bad_rows, &details));
     if (signal !=
         0) /* the weights are the best ones now, but the last ones were saved at the training's end */
         return ph__trainer_stop_saved(trainer, signal);
+    PH_TRY(ph__rank_coverage_sum(
+        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.test_ids));
     PH_TRY(ph__trainer_check_scores(trainer, "data.test"));
     summary->test = trainer->metrics[0];
     PH_TRY(
@@ -265,6 +266,8 @@ static ph_status finish(struct ph__trainer *trainer)
     struct ph_train_summary *summary = &trainer->summary;
     summary->epochs = trainer->epoch;
     PH_TRY(ph__trainer_end_stream(trainer));
+    PH_TRY(ph__rank_coverage_mark(
+        trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->record.coverage));
     PH_TRY(test_best(trainer));
     PH_TRY(digest_model(trainer));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;

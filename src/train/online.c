@@ -31,6 +31,7 @@ static ph_status score(struct ph__trainer *trainer, const struct ph_batch *batch
 {
     const ph_real *logits; /* (B,T) */
     PH_TRY(ph_scorer_score(trainer->scorer, batch, &logits));
+    PH_TRY(ph__gathered_scores_replace(&trainer->scored_ahead, trainer->ranks.comm, &batch, &logits));
     for (size_t next = 0; next < batch->num_samples;) {
         next = ph__progressive_add(&trainer->progressive, batch, logits, next);
         if (ph__progressive_is_full(&trainer->progressive))

@@ -48,8 +48,9 @@ static const struct ph_option options[] = {
         .default_text = "0",
         .min = 0,
         .max = 9e15,
-        .help = "What a rank may spend on tables and their optimizer's memory in a plan that is made; 0: no "
-                "limit.",
+        .help =
+            "What a rank may spend on tables and their optimizer's memory: a plan that is made keeps to it, "
+            "any other, and one rank alone, must not take more; 0: no limit.",
         .may_change = true},
     {.key = "forward",
         .type = PH_OPTION_CHOICE,

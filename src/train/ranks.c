@@ -32,6 +32,11 @@ static size_t busiest_dim(const struct ph__table_list *list)
     return dim;
 }
 
+static uint64_t rank_bytes_of(const struct ph_train_job *job)
+{
+    return (uint64_t)job->parallel->memory_bytes;
+}
+
 /* As the first rank has measured it, so that all make the same plan; links, by all together. */
 static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph__table_list *list, struct ph_plan_machine *machine)
@@ -47,7 +52,7 @@ static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_
     PH_TRY(ph__comm_broadcast_start(
         ranks->comm, &call, ph__comm_world(ranks->comm), 0, machine, sizeof *machine, &ticket));
     PH_TRY(ph__comm_wait(ranks->comm, ticket));
-    machine->rank_bytes = (uint64_t)job->parallel->memory_bytes;
+    machine->rank_bytes = rank_bytes_of(job);
     return PH_OK;
 }
 
@@ -72,7 +77,7 @@ static ph_status replicate_all(
     return ph__plan_build(topology, list->tables, list->num_tables, choices, &ranks->plan);
 }
 
-/* The one that the training was begun by, where as many ranks resume it. */
+/* The one that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
 static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph_topology *topology, const struct ph__table_list *list, bool *is_kept_out)
 {
@@ -80,6 +85,10 @@ static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_j
     if (job->is_resumed)
         PH_TRY(ph__kept_plan_read(
             job->folder, topology, list->tables, list->num_tables, &ranks->plan, &is_there));
+    if (is_there && ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job)) != PH_OK) {
+        ph__plan_fini(&ranks->plan);
+        is_there = false;
+    }
     struct ph__ranks_moment moment = {.is_due = is_there};
     PH_TRY(ph__ranks_agree(ranks, &moment));
     *is_kept_out = moment.is_due;
@@ -98,18 +107,26 @@ static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_tra
     return is_kept ? PH_OK : plan_greedily(ranks, job, topology, list);
 }
 
+static ph_status read_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
+    const struct ph_topology *topology, struct ph__table_list *list)
+{
+    const char *plan = job->parallel->plan;
+    if (strcmp(plan, "none") == 0)
+        PH_TRY(replicate_all(ranks, topology, list));
+    else
+        PH_TRY(ph__plan_read(plan, topology, list->tables, list->num_tables, &ranks->plan));
+    return ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job));
+}
+
 static ph_status make_plan(
     struct ph__ranks *ranks, const struct ph_train_job *job, struct ph__table_list *list)
 {
-    const char *plan = job->parallel->plan;
     const size_t ranks_per_host = ph_comm_ranks_per_host(ranks->comm);
     const struct ph_topology topology = {
         ranks->world_size, ranks_per_host > 0 ? ranks_per_host : ranks->world_size};
-    if (strcmp(plan, "none") == 0)
-        return replicate_all(ranks, &topology, list);
-    if (strcmp(plan, "auto") == 0)
+    if (strcmp(job->parallel->plan, "auto") == 0)
         return plan_automatically(ranks, job, &topology, list);
-    return ph__plan_read(plan, &topology, list->tables, list->num_tables, &ranks->plan);
+    return read_plan(ranks, job, &topology, list);
 }
 
 static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
@@ -144,12 +161,30 @@ static bool is_alone(const struct ph_train_job *job)
     return ph_comm_world_size(job->comm) == 1 && (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0);
 }
 
+/* One rank holds all tables, whose bytes are limited as those of any other rank. */
+static ph_status check_alone(const struct ph_train_job *job)
+{
+    const struct ph_topology topology = {1, 1};
+    struct ph__ranks alone = {.world_size = 1};
+    struct ph__table_list list;
+    if (job->parallel == NULL || job->parallel->memory_bytes == 0)
+        return PH_OK;
+    ph_status status = ph__table_list_of_job(job, &list);
+    if (status == PH_OK)
+        status = replicate_all(&alone, &topology, &list);
+    if (status == PH_OK)
+        status = ph__plan_check_bytes(&alone.plan, list.tables, rank_bytes_of(job));
+    ph__table_list_fini(&list);
+    ph__plan_fini(&alone.plan);
+    return status;
+}
+
 ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
     struct ph__table_list list;
     *ranks = (struct ph__ranks){.world_size = 1};
     if (job->comm == NULL || is_alone(job))
-        return PH_OK;
+        return check_alone(job);
     ranks->comm = job->comm;
     ranks->rank = ph_comm_rank(job->comm);
     ranks->world_size = ph_comm_world_size(job->comm);

@@ -9,7 +9,7 @@ static bool slots_tell(const struct ph_parameter *parameter, const struct ph_opt
 {
     if (!parameter->is_table || parameter->num_slots == 0)
         return false;
-    const struct ph_optimizer optimizer = ph__optimizer_for(settings, parameter->name, true);
+    const struct ph_optimizer optimizer = ph__optimizer_for(settings, parameter->family, true);
     return !optimizer.is_whole_table || (optimizer.l2 <= 0 && optimizer.weight_decay <= 0);
 }
 
@@ -20,21 +20,12 @@ static size_t scope_length(const char *name)
     return last != NULL ? (size_t)(last - name) + 1 : 0;
 }
 
-/* The table's slice for the feature's rows, and its first row; NULL: it has none. */
-static const struct ph_table_slice *find_slice(
-    const struct ph_parameter *parameter, const struct ph_table_slice *feature, size_t *first_row_out)
+/* Whether the slice has the feature's rows, or some of them. */
+static bool is_of(const struct ph_parameter *parameter, size_t slice, const struct ph_table_slice *feature)
 {
-    size_t first_row = 0, scope = scope_length(parameter->name);
-    for (size_t s = 0; s < parameter->num_slices; s++) {
-        const struct ph_table_slice *slice = &parameter->slices[s];
-        bool is_scoped = strncmp(slice->name, parameter->name, scope) == 0;
-        if (is_scoped && strcmp(slice->name + scope, feature->name) == 0) {
-            *first_row_out = first_row;
-            return slice;
-        }
-        first_row += slice->num_rows;
-    }
-    return NULL;
+    const char *name = parameter->slices[slice].name;
+    const size_t scope = scope_length(parameter->name);
+    return strncmp(name, parameter->name, scope) == 0 && strcmp(name + scope, feature->name) == 0;
 }
 
 static bool has_changed(const struct ph_parameter *parameter, size_t row)
@@ -53,13 +44,16 @@ static void mark_feature(
     const struct ph_parameter *parameter, size_t feature, struct ph__id_coverage *coverage)
 {
     size_t first_row = 0;
-    const struct ph_table_slice *slice = find_slice(parameter, &coverage->slices[feature], &first_row);
-    if (slice == NULL)
-        return;
-    for (size_t row = 0; row < slice->num_rows; row++)
-        if (has_changed(parameter, first_row + row))
-            ph__id_coverage_mark(coverage, feature, row);
-    ph__id_coverage_know(coverage, feature);
+    for (size_t s = 0; s < parameter->num_slices; s++) {
+        const struct ph_table_slice *slice = &parameter->slices[s];
+        const bool is_wanted = is_of(parameter, s, &coverage->slices[feature]);
+        for (size_t row = 0; is_wanted && row < slice->num_rows; row++)
+            if (has_changed(parameter, first_row + row))
+                ph__id_coverage_mark(coverage, feature, parameter->parts[s].first_row + row);
+        if (is_wanted)
+            ph__id_coverage_know(coverage, feature);
+        first_row += slice->num_rows;
+    }
 }
 
 void ph__rows_learnt_mark(const struct ph_store *store, const struct ph_optimizer_settings *settings,

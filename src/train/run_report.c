@@ -60,6 +60,11 @@ static void write_facts(struct ph_html *html, const struct ph__trainer *trainer)
     write_fact(html, "test data", place_of(ph__job_test(job)));
     snprintf(text, sizeof text, "%" PRIu64, job->seed);
     write_fact(html, "seed", text);
+    if (trainer->ranks.comm != NULL) {
+        snprintf(text, sizeof text, "%zu; threads, times of operators and memory are those of the first",
+            trainer->ranks.world_size);
+        write_fact(html, "ranks", text);
+    }
     write_fact(html, "machine", ph_backend_describe(trainer->backend));
     snprintf(text, sizeof text, "phloem %s", ph_version());
     write_fact(html, "program", text);
@@ -230,6 +235,16 @@ static void write_page(struct ph_html *html, struct ph__trainer *trainer,
     write_config(html, trainer->job->folder);
 }
 
+/* A training that has ended early: others cannot be asked any more what they have learnt from. */
+static void mark_rows(struct ph__trainer *trainer)
+{
+    struct ph__id_coverage *coverage = &trainer->record.coverage;
+    if (trainer->ranks.comm != NULL)
+        ph__id_coverage_miss(coverage);
+    else
+        ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, coverage);
+}
+
 ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
 {
     const char *folder = trainer->job->folder;
@@ -239,7 +254,8 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));
-    ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, &trainer->record.coverage);
+    if (!is_finished)
+        mark_rows(trainer);
     ph_status status = ph__html_open(path, title, &html);
     if (status == PH_OK) {
         write_page(html, trainer, &metrics, is_finished);

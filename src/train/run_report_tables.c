@@ -17,6 +17,7 @@ struct table {
     size_t rows, dim;
     enum ph_row_format format;
     uint64_t bytes, slot_bytes;
+    const char *kind; /* how it is spread over ranks; NULL: there is one */
 };
 
 static int by_bytes_descending(const void *left, const void *right)
@@ -38,10 +39,29 @@ static struct table slice_table(const struct ph_parameter *parameter, const stru
     return table;
 }
 
-/* tables: NULL to count them only. */
-static size_t gather_tables(const struct ph_store *store, struct table *tables)
+/* One that ranks share. */
+static struct table planned_table(const struct ph_plan_table *planned, enum ph_row_format format)
 {
+    const uint64_t bytes = planned->num_rows * ph__table_bytes(format, 1, planned->dim);
+    return (struct table){.name = planned->name,
+        .rows = (size_t)planned->num_rows,
+        .dim = planned->dim,
+        .format = format,
+        .bytes = bytes,
+        .slot_bytes = planned->bytes - bytes,
+        .kind = ph__shard_kind_name(planned->kind)};
+}
+
+/* Of all ranks together, a table that each of them has once; tables: NULL to count them only. */
+static size_t gather_tables(const struct ph__trainer *trainer, struct table *tables)
+{
+    const struct ph_store *store = trainer->store;
+    const struct ph_plan *plan = &trainer->ranks.plan;
     size_t count = 0;
+    for (size_t i = 0; i < plan->num_tables && tables != NULL; i++)
+        tables[i] = planned_table(&plan->tables[i], (enum ph_row_format)trainer->job->train->row_format);
+    if (trainer->ranks.comm != NULL)
+        return plan->num_tables;
     for (size_t p = 0; p < ph__store_num_parameters(store); p++) {
         const struct ph_parameter *parameter = ph__store_parameter(store, p);
         for (size_t s = 0; s < parameter->num_slices; s++, count++)
@@ -62,6 +82,8 @@ static void write_table_row(struct ph_html *html, const struct table *table, dou
     ph__html_cell(html, "%s", ph_row_format_name(table->format));
     ph__html_cell(html, "%s", ph__bytes_text(table->bytes, bytes));
     ph__html_cell(html, "%s", ph__bytes_text(table->slot_bytes, slots));
+    if (table->kind != NULL)
+        ph__html_cell(html, "%s", table->kind);
     ph__html_end_row(html);
 }
 
@@ -70,9 +92,11 @@ static void write_tables(struct ph_html *html, const struct table *tables, size_
     static const struct ph_html_column columns[] = {
         {"table", false, "the bar: its bytes with its slots, beside the largest"}, {"rows", true, NULL},
         {"dim", true, NULL}, {"format", false, "how rows are held"}, {"rows' bytes", true, NULL},
-        {"slots' bytes", true, "memory of the optimizer"}};
+        {"slots' bytes", true, "memory of the optimizer"},
+        {"spread over ranks", false, "data_parallel: each rank has all of it"}};
+    const size_t num_columns = sizeof columns / sizeof *columns - (tables[0].kind == NULL ? 1 : 0);
     double most = (double)(tables[0].bytes + tables[0].slot_bytes);
-    ph__html_begin_table(html, "table-table", columns, sizeof columns / sizeof *columns);
+    ph__html_begin_table(html, "table-table", columns, num_columns);
     for (size_t i = 0; i < count && i < PH_REPORT_MAX_ROWS; i++)
         write_table_row(html, &tables[i], fmax(most, 1));
     ph__html_end_table(html);
@@ -81,7 +105,7 @@ static void write_tables(struct ph_html *html, const struct table *tables, size_
 
 void ph__run_report_tables(struct ph_html *html, const struct ph__trainer *trainer)
 {
-    size_t count = gather_tables(trainer->store, NULL);
+    size_t count = gather_tables(trainer, NULL);
     char note[192], total[32], slots[32];
     if (count == 0)
         return;
@@ -90,10 +114,11 @@ void ph__run_report_tables(struct ph_html *html, const struct ph__trainer *train
         ph__html_fail(html, ph_fail(PH_ERROR_MEMORY, "no memory to show %zu tables", count));
         return;
     }
-    gather_tables(trainer->store, tables);
+    gather_tables(trainer, tables);
     qsort(tables, count, sizeof *tables, by_bytes_descending);
     snprintf(note, sizeof note,
-        "%zu tables. All parameters, dense ones included, take %s, and their optimizer slots %s.", count,
+        "%zu tables. All parameters%s, dense ones included, take %s, and their optimizer slots %s.", count,
+        trainer->ranks.comm != NULL ? " that the first rank holds" : "",
         ph__bytes_text(ph_store_parameter_bytes(trainer->store), total),
         ph__bytes_text(ph_store_slot_bytes(trainer->store), slots));
     ph__html_begin_section(html, "tables", "Tables", note);

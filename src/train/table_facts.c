@@ -33,8 +33,11 @@ static size_t slice_at(const struct ph_declaration *declaration, uint64_t first_
     return slice;
 }
 
+/* Of a stream nothing is known before (batch NULL): one. */
 static double ids_per_sample(const struct ph_batch *batch, size_t feature)
 {
+    if (batch == NULL)
+        return 1;
     const size_t first = feature * batch->num_samples;
     if (batch->num_samples == 0)
         return 0;
@@ -179,6 +182,8 @@ static ph_status list_by_batch(
         .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
     struct ph_batches *batches;
     const struct ph_batch *batch;
+    if (ph__job_rows_flow(ph__job_train(job)))
+        return ph__table_list_init(program, (enum ph_row_format)job->train->row_format, NULL, list);
     PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
     ph_status status = ph_batches_next(batches, &batch);
     if (status == PH_OK)

@@ -99,6 +99,20 @@ static ph_status check_memory(const struct ph__trainer *trainer, uint64_t availa
                                        : PH_OK;
 }
 
+/* Of the model, however many ranks have it. */
+static uint64_t count_parameters(const struct ph__trainer *trainer)
+{
+    const struct ph_plan *plan = &trainer->ranks.plan;
+    uint64_t count = ph_store_parameter_count(trainer->store);
+    for (size_t p = 0; trainer->ranks.comm != NULL && p < ph__store_num_parameters(trainer->store); p++) {
+        const struct ph_parameter *parameter = ph__store_parameter(trainer->store, p);
+        count -= parameter->is_table ? parameter->elements : 0;
+    }
+    for (size_t i = 0; i < plan->num_tables; i++)
+        count += plan->tables[i].num_rows * plan->tables[i].dim;
+    return count;
+}
+
 static ph_status create_learner(struct ph__trainer *trainer, struct batch_size size, uint64_t available_bytes)
 {
     const struct ph_train_job *job = trainer->job;
@@ -118,7 +132,7 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
                   size.num_ids, &trainer->workspace)
             : ph_workspace_create(trainer->executor, size.num_samples, size.num_ids, &trainer->workspace);
     PH_TRY(ph__memory_plan_failed(status, memory, available_bytes));
-    trainer->summary.parameters = ph_store_parameter_count(trainer->store);
+    trainer->summary.parameters = count_parameters(trainer);
     return PH_OK;
 }
 
@@ -152,6 +166,24 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
     return ph_scorer_create(&options, &trainer->scorer);
 }
 
+/* What flows is read once, and by one process. */
+static ph_status check_ranks_can_read(const struct ph_train_job *job)
+{
+    const struct {
+        const char *key;
+        struct ph__job_rows rows;
+    } splits[] = {{"train", ph__job_train(job)}, {"valid", ph__job_valid(job)}, {"test", ph__job_test(job)}};
+    if (job->comm == NULL || ph_comm_world_size(job->comm) == 1)
+        return PH_OK;
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        if (ph__job_rows_exist(splits[i].rows) && ph__job_rows_flow(splits[i].rows))
+            return ph_fail(PH_ERROR_CONFIG,
+                "data.%s is %s, which is read once, but each of the %zu ranks reads it: a file, or what "
+                "phloem prepare makes of it, can be read by all",
+                splits[i].key, ph__pipe_name(splits[i].rows.path), ph_comm_world_size(job->comm));
+    return PH_OK;
+}
+
 static ph_status check_settings(const struct ph_train_job *job)
 {
     const struct ph_train_settings *train = job->train;
@@ -169,6 +201,7 @@ static ph_status check_settings(const struct ph_train_job *job)
     if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
             (long long)train->epochs, ph__pipe_name(job->train_path));
+    PH_TRY(check_ranks_can_read(job));
     if (!ph__row_format_is_learnt((enum ph_row_format)train->row_format))
         return ph_fail(PH_ERROR_CONFIG,
             "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
@@ -281,6 +314,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__state_snapshot_fini(&trainer->snapshot);
     ph__recent_fini(&trainer->recent);
     ph__progressive_fini(&trainer->progressive);
+    ph__gathered_scores_fini(&trainer->scored_ahead);
     ph__run_record_fini(&trainer->record);
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);

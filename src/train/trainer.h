@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "phloem/train.h"
 #include "serve/features.h"
+#include "train/gathered_scores.h"
 #include "train/micro_batch.h"
 #include "train/progressive.h"
 #include "train/ranks.h"
@@ -53,6 +54,7 @@ struct ph__trainer {
     /* What is carried from step to step: saved in checkpoints by the table of resume_file.c. */
     struct ph__recent recent;
     struct ph__progressive progressive;
+    struct ph__gathered_scores scored_ahead; /* of all ranks, for it */
     struct ph__protocol protocol;
     struct ph__tally tally;
     uint64_t epoch;

@@ -9,6 +9,7 @@
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/rank_checkpoint.h"
+#include "train/rank_coverage.h"
 #include "train/reporting.h"
 #include "train/resume.h"
 
@@ -108,10 +109,13 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
     *decision_out = (struct ph__decision){.is_best = true};
     if (!ph__job_rows_exist(ph__job_valid(job)))
         return PH_OK;
+    PH_TRY(ph__rank_coverage_gather(trainer->ranks.comm, &trainer->record.coverage));
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_valid(job), job->stop_signal, &signal,
         trainer->metrics, &trainer->summary.valid_bad_rows, &details));
     if (signal != 0)
         return ph__trainer_stop(trainer, signal);
+    PH_TRY(ph__rank_coverage_sum(
+        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.valid_ids));
     PH_TRY(ph__trainer_check_scores(trainer, "data.valid"));
     *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);
     return ph__trainer_report_evaluation(trainer, decision_out->is_best);

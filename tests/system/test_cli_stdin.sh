@@ -42,6 +42,15 @@ from rows.csv.gz succeeds train job.yaml --out gzip --quiet
 [ "$(value file/summary.json checkpoint_sha256)" = "$(value gzip/summary.json checkpoint_sha256)" ] ||
     complain 'compressed standard input has taught another model'
 
+# Tables are planned without a look at what can be read only once.
+printf 'version: 1\nworld_size: 1\ndefault: {kind: table_wise}\n' >plan.yaml
+for planned in parallel.plan=plan.yaml parallel.memory_bytes=1000000; do
+    rm -rf planned
+    from rows.csv succeeds train job.yaml --out planned --quiet --set "$planned"
+    [ "$(value file/summary.json checkpoint_sha256)" = "$(value planned/summary.json checkpoint_sha256)" ] ||
+        complain "standard input under $planned has taught another model"
+done
+
 succeeds eval file rows.csv
 cp stdout eval.txt
 from rows.csv succeeds eval stdin -

@@ -83,6 +83,19 @@ static void files_of_a_model_are_spared(void **state)
     assert_ok(cli_output_spare_model(path_of("model.onnx"), test_folder()));
 }
 
+/* Weights that several ranks have written. */
+static void files_of_a_model_in_a_folder_are_spared(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(path_of("ranks"), 0700), 0);
+    assert_int_equal(mkdir(path_of("ranks/model.safetensors"), 0700), 0);
+    make("ranks/model.safetensors/part-00001-of-00001.safetensors");
+    assert_fails(cli_output_spare_model(
+                     path_of("ranks/model.safetensors/part-00001-of-00001.safetensors"), path_of("ranks")),
+        PH_ERROR_USAGE, "part-00001-of-00001.safetensors, which is read");
+    assert_ok(cli_output_spare_model(path_of("ranks/model.onnx"), path_of("ranks")));
+}
+
 static void trial_makes_the_file_or_leaves_it_as_it_is(void **state)
 {
     (void)state;
@@ -125,6 +138,7 @@ int main(void)
         cmocka_unit_test(every_file_of_a_pattern_is_spared),
         cmocka_unit_test(every_array_of_a_set_is_spared),
         cmocka_unit_test(files_of_a_model_are_spared),
+        cmocka_unit_test(files_of_a_model_in_a_folder_are_spared),
         cmocka_unit_test(trial_makes_the_file_or_leaves_it_as_it_is),
         cmocka_unit_test(a_socket_is_refused_at_once),
     };

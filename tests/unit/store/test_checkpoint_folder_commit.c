@@ -162,6 +162,10 @@ static void what_is_opened_says_its_tensors_and_metadata(void **state)
     assert_int_equal(ph__folder_find(folder, "embedding"), ph__folder_num_tensors(folder));
     assert_string_equal(ph__folder_metadata(folder, "step"), "7");
     assert_null(ph__folder_metadata(folder, "steps"));
+    bool has_step = false;
+    for (size_t i = 0; i < ph__folder_num_metadata(folder); i++)
+        has_step = has_step || strcmp(ph__folder_metadata_key(folder, i), "step") == 0;
+    assert_true(has_step);
     ph__folder_close(folder);
     cut_model_fini(&model);
 }

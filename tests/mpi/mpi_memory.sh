@@ -1,0 +1,31 @@
+#!/bin/sh
+# A table that is too large for what one rank may spend is refused there, and trains on four.
+#
+#     mpi_memory.sh openmpi|mpich
+. "$(dirname "$0")/mpi_support.sh"
+cd "$work" || exit 1
+
+# 20,000 rows of 16 numbers, and one more of row-wise Adagrad's: 1.4 MB, of which a rank may have a third.
+cat >job.yaml <<'END'
+seed: 1
+threads: 1
+data: {train: data/train.tsv, valid: data/valid.tsv, format: tsv, fields: [{name: label, kind: label},
+  {name: C1, kind: id, encoding: raw, rows: 20000}, {name: C2, kind: id, encoding: raw, rows: 50}]}
+model: {kind: dlrm, embedding_dim: 16, top_units: [8]}
+optimizer: {embedding_kind: rowwise_adagrad}
+train: {epochs: 1, batch_size: 250}
+parallel: {memory_bytes: 450000}
+synth: {train_rows: 2000, valid_rows: 300, test_rows: 300, dense: 0, sparse: 2, planted: 2, planted_dense: 0, table_rows: [20000, 50]}
+END
+"$PH_BINARY_DIR/phloem" synth job.yaml --out data >stdout 2>stderr || complain 'no data'
+
+launch 1 "$PH_BINARY_DIR/phloem" train job.yaml --out one --quiet
+[ "$status" -eq 5 ] || complain "one rank ended with $status; wanted 5"
+[ "$(grep -c 'phloem: ' stderr)" -eq 1 ] || complain 'wanted one line of phloem on stderr'
+grep -q "rank 0 of 1 .* are missing; the most is of table 'embedding.C1'" stderr ||
+    complain 'one rank does not say which table is too large, and by how much'
+[ ! -e one/model.safetensors ] || complain 'one rank has left a model'
+
+launch 4 "$PH_BINARY_DIR/phloem" train job.yaml --out four --quiet
+[ "$status" -eq 0 ] || complain "four ranks ended with $status; wanted 0"
+[ -e four/model.safetensors/model.safetensors.index.json ] || complain 'four ranks have left no model'
