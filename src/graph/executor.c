@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "graph/distribution.h"
+
 static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *store, struct ph_state *state)
 {
     const struct ph_graph *graph = &executor->program->graph;
@@ -82,6 +84,12 @@ void ph_executor_destroy(struct ph_executor *executor)
     free(executor->states);
     free(executor->parameters);
     free(executor);
+}
+
+void ph__executor_poll(struct ph_executor *executor, ph_status (*poll)(void *context), void *context)
+{
+    executor->poll = poll;
+    executor->poll_context = context;
 }
 
 ph_status ph_program_missing_bytes(

@@ -18,8 +18,10 @@ struct ph_executor {
     struct ph_parameter **parameters; /* by declaration */
     struct ph_state_array **states;   /* by state declaration */
     bool is_profiling;
-    struct ph_node_profile *profile; /* by node */
-    struct ph_trace *trace;          /* NULL: none */
+    struct ph_node_profile *profile;  /* by node */
+    struct ph_trace *trace;           /* NULL: none */
+    ph_status (*poll)(void *context); /* between two nodes; NULL: nothing is to be done there */
+    void *poll_context;
 };
 
 struct ph_wave_crew;

@@ -376,10 +376,13 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
 /* The nodes up to the next wave's or node's begin. */
 static ph_status run_from(struct ph_workspace *workspace, size_t index)
 {
+    const struct ph_executor *executor = workspace->executor;
     const size_t end = workspace->wave_ends[index];
     if (end > index + 1)
-        return ph__wave_run(workspace, index, end);
-    return ph__workspace_run_node(workspace, index, workspace->executor->backend, workspace->operands, 0);
+        PH_TRY(ph__wave_run(workspace, index, end));
+    else
+        PH_TRY(ph__workspace_run_node(workspace, index, executor->backend, workspace->operands, 0));
+    return executor->poll != NULL ? executor->poll(executor->poll_context) : PH_OK;
 }
 
 static ph_status find_entry(const struct ph_graph *graph, const char *name, size_t *entry_out)
