@@ -140,6 +140,7 @@ struct ph_train_progress {
     double samples_per_s;   /* since the last report; of an evaluation NaN */
     double loss;            /* mean since the last report; of an evaluation NaN */
     double auc;             /* of the latest training samples, first task; NaN while undefined */
+    size_t num_ranks;       /* that train together: auc is of the first one's own samples, the rest of all */
     double learning_rate;
     double seconds_left;            /* at the speed since the last report; of an evaluation NaN */
     const struct ph_metrics *valid; /* (T) of an evaluation, borrowed during the call; else NULL */
