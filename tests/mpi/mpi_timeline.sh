@@ -2,7 +2,7 @@
 # What a training under mpirun says of its ranks: mpi_timeline.sh openmpi|mpich PHLOEM. Three ranks on emulated hosts leave
 # one trace and one summary.json, which timeline_check.py looks into, and rank 0 prints their figures.
 . "$(dirname "$0")/mpi_support.sh"
-phloem=$2 check=$(cd "$(dirname "$0")" && pwd)/timeline_check.py
+phloem=$2 here=$(cd "$(dirname "$0")" && pwd)
 command -v python3 >/dev/null || skip 'python3 is not there'
 cd "$work"
 
@@ -32,4 +32,16 @@ for text in "3 ranks of $title" 'imbalance, the most over the mean' '| vectors o
     grep -qF "$text" stdout || complain "rank 0 does not say '$text'"
 done
 [ "$(grep -c 'ms a step' stdout)" -eq 1 ] || complain 'not one rank speaks of them all'
-python3 "$check" trace.json run/summary.json 3 >found 2>&1 || complain "$(cat found)"
+python3 "$here/timeline_check.py" trace.json run/summary.json 3 >found 2>&1 || complain "$(cat found)"
+
+# A step of it as a picture, whose bars are those of the step.
+draw() {
+    python3 "$here/../../tools/draw_timeline.py" trace.json "$@" >found 2>&1
+}
+draw --step 7 --write step.svg || complain "$(cat found)"
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' step.svg || complain 'the picture is no SVG'
+for text in 'Step 7 of 3 ranks' 'rank 2' '<title>gradients of dense parameters: '; do
+    grep -qF "$text" step.svg || complain "the picture lacks '$text'"
+done
+! draw --step 99 || complain 'there is a picture of a step that is not there'
+grep -q 'step 99 is not of all ranks; there are 10' found || complain "$(cat found)"
