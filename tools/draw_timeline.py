@@ -58,7 +58,7 @@ def kind_of_flight(what):
         return "requests"
     if what == "gradients of dense parameters":
         return "gradients"
-    if what.startswith(("vectors of", "gradients of", "rows of")):
+    if what.startswith(("vectors of", "gradients of")) or what == "touched rows":
         return "vectors"
     return "other"
 

@@ -43,7 +43,7 @@ static ph_status take_steps(
     }
     figures->train_seconds = 2;
     figures->reader_wait_seconds = 0.6;
-    figures->held_bytes = 1000 << ranks->rank;
+    figures->held_bytes = UINT64_C(1000) << ranks->rank;
     return PH_OK;
 }
 
