@@ -4,8 +4,8 @@
     mpirun -n 2 phloem train CONFIG --out DIR --trace trace.json
     tools/draw_timeline.py trace.json [--step 12] [--write docs/parallel_timeline.svg]
 
-Each rank has a row of its operators, on which what it waits for others lies in red, and rows of what it has in flight, from
-its start to when the rank found it done. Without --step, the step of median duration. What does not fit as a label is a tooltip.
+Each rank has a row of its operators, on which waits for others lie in red and polls between operators in a lighter one, and
+rows of what it has in flight, from its start to when the rank found it done. Without --step, the step of median duration. What does not fit as a label is a tooltip.
 """
 import argparse
 import collections
@@ -22,11 +22,11 @@ LEAST = 0.4  # pixels of a bar that can be seen
 STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-size: 14px } .name { font-size: 11px }
 .back { fill: #ffffff } .grid { stroke: #d0d7de } .bar text { fill: #ffffff; font-size: 10.5px }
-.dense { fill: #0969da } .tables { fill: #1a7f37 } .exchange { fill: #8c959f } .wait { fill: #cf222e }
+.dense { fill: #0969da } .tables { fill: #1a7f37 } .exchange { fill: #8c959f } .wait { fill: #cf222e } .poll { fill: #ffb3ae }
 .requests { fill: #8250df } .vectors { fill: #bc4c00 } .gradients { fill: #9a6700 } .other { fill: #57606a }
 @media (prefers-color-scheme: dark) {
   text { fill: #c9d1d9 } .back { fill: #0d1117 } .grid { stroke: #30363d } .bar text { fill: #0d1117 }
-  .dense { fill: #58a6ff } .tables { fill: #3fb950 } .exchange { fill: #6e7681 } .wait { fill: #ff7b72 }
+  .dense { fill: #58a6ff } .tables { fill: #3fb950 } .exchange { fill: #6e7681 } .wait { fill: #ff7b72 } .poll { fill: #8e3b36 }
   .requests { fill: #bc8cff } .vectors { fill: #ffa657 } .gradients { fill: #d29922 } .other { fill: #8b949e }
 }
 </style>"""
@@ -36,6 +36,7 @@ LEGEND = (
     ("tables", "tables"),
     ("exchange", "packing and unpacking"),
     ("wait", "waiting for others"),
+    ("poll", "polling"),
     ("requests", "ids in flight"),
     ("vectors", "vectors and their gradients"),
     ("gradients", "dense gradients"),
@@ -133,8 +134,8 @@ def draw_rank(picture, name, events):
         if event["tid"] == 0:
             picture.bar(event, kind_of_operator(event["cat"]), ROW)
     for event in events:
-        if event["cat"] == "wait":
-            picture.bar(event, "wait", ROW)
+        if event["cat"] in ("wait", "poll"):
+            picture.bar(event, event["cat"], ROW)
     picture.y += ROW + GAP
     flights = [event for event in events if event["cat"] == "in flight"]
     for track in sorted({event["tid"] for event in flights}):

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "comm/comm_inside.h"
 
+#define SEEN_POLL_NS 5000u
+
 ph_status ph__comm_record_create(struct ph_comm *comm, size_t max_flights, struct ph_comm_record **record_out)
 {
     struct ph_comm_record *record = calloc(1, sizeof *record);
@@ -18,7 +20,8 @@ ph_status ph__comm_record_create(struct ph_comm *comm, size_t max_flights, struc
     record->max_flights = max_flights;
     record->sent_bytes = calloc(record->world_size, sizeof *record->sent_bytes);
     record->flights = calloc(max_flights + 1, sizeof *record->flights);
-    if (record->sent_bytes == NULL || record->flights == NULL) {
+    record->polls = calloc(max_flights + 1, sizeof *record->polls);
+    if (record->sent_bytes == NULL || record->flights == NULL || record->polls == NULL) {
         ph__comm_record_destroy(record);
         return ph_fail(PH_ERROR_MEMORY, "no memory to record what ranks exchange");
     }
@@ -45,6 +48,7 @@ void ph__comm_record_destroy(struct ph_comm_record *record)
         free((char *)(uintptr_t)record->topics[i].what);
     free(record->topics);
     free(record->flights);
+    free(record->polls);
     free(record->sent_bytes);
     free(record);
 }
@@ -135,6 +139,18 @@ void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64
     record->waited_ns += waited_ns;
     if (record->num_flights < record->max_flights)
         record->flights[record->num_flights++] = *flight;
+    else
+        record->num_dropped++;
+}
+
+void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns)
+{
+    const uint64_t duration_ns = ph__clock_ns() - since_ns;
+    record->polled_ns += duration_ns;
+    if (duration_ns < SEEN_POLL_NS)
+        return;
+    if (record->num_polls < record->max_flights)
+        record->polls[record->num_polls++] = (struct ph_comm_poll){since_ns, duration_ns};
     else
         record->num_dropped++;
 }

@@ -23,6 +23,11 @@ struct ph_comm_flight {
     uint32_t topic, num_messages; /* messages: those sent, and those received */
 };
 
+/* A call of ph__comm_progress that took long enough to be seen in a picture. */
+struct ph_comm_poll {
+    uint64_t began_ns, duration_ns;
+};
+
 struct ph_comm_record {
     struct ph_comm *comm;
     size_t world_size;
@@ -34,10 +39,12 @@ struct ph_comm_record {
     size_t num_topics, topics_capacity;
     struct ph_comm_flight *flights; /* the first max_flights that were waited for, in that order */
     size_t num_flights, max_flights;
-    uint64_t num_dropped;
+    struct ph_comm_poll *polls; /* the first max_flights of them */
+    size_t num_polls;
+    uint64_t num_dropped; /* flights and polls without room */
 };
 
-/* max_flights 0: none is kept. The communicator is borrowed. PH_ERROR_MEMORY. */
+/* max_flights 0: none is kept, and no poll. The communicator is borrowed. PH_ERROR_MEMORY. */
 ph_status ph__comm_record_create(
     struct ph_comm *comm, size_t max_flights, struct ph_comm_record **record_out);
 /* Ends it, too. NULL is fine. */

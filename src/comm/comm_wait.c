@@ -36,7 +36,7 @@ ph_status ph__comm_progress(struct ph_comm *comm)
         return look_and_poll(comm);
     const uint64_t since_ns = ph__clock_ns();
     const ph_status status = look_and_poll(comm);
-    comm->record->polled_ns += ph__clock_ns() - since_ns;
+    ph__record_polled(comm->record, since_ns);
     return status;
 }
 

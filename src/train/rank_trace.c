@@ -76,6 +76,17 @@ static ph_status write_flights(const struct ph_trace_process *process, const str
     return PH_OK;
 }
 
+static ph_status write_polls(const struct ph_trace_process *process, const struct ph_comm_record *record)
+{
+    for (size_t i = 0; i < record->num_polls; i++) {
+        const struct ph_comm_poll *poll = &record->polls[i];
+        const struct ph_trace_event event = {
+            "poll", "poll", poll->began_ns, poll->duration_ns, PH_RANK_TRACK_WAITS, 0, {{0}}};
+        PH_TRY(ph__trace_process_event(process, &event));
+    }
+    return PH_OK;
+}
+
 static ph_status write_record(
     const struct ph_trace_process *process, const struct ph_comm_record *record, size_t *num_lanes_out)
 {
@@ -100,7 +111,7 @@ static ph_status name_tracks(
         PH_TRY(ph__trace_thread_name(process, thread, name));
     }
     PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_STEPS, "steps"));
-    PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_WAITS, "waits for others"));
+    PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_WAITS, "waits and polls"));
     for (uint32_t lane = 0; lane < num_lanes; lane++) {
         snprintf(name, sizeof name, "in flight %" PRIu32, lane + 1);
         PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_FLIGHTS + lane, name));
@@ -123,6 +134,7 @@ static ph_status write_own(
         ph__comm_own_host(comm));
     PH_TRY(ph__writer_printf(writer, "%" PRIu64 "\n", num_dropped));
     PH_TRY(ph__trace_process_events(&process, parts->trace));
+    PH_TRY(write_polls(&process, parts->record));
     PH_TRY(write_record(&process, parts->record, &num_lanes));
     PH_TRY(name_tracks(&process, rank, parts->num_threads, num_lanes));
     return ph__writer_finish(writer);

@@ -17,6 +17,8 @@ static struct ph_comm_flight flights[] = {
     {.started_ns = 9000, .done_ns = 9900, .wait_ns = 9600, .waited_ns = 300, .num_messages = 4, .topic = 1},
 };
 
+static struct ph_comm_poll polls[] = {{6000, 700}};
+
 /* The second rank's clock is a microsecond ahead. */
 static ph_status write_hand_made(struct ph_comm *comm, void *context)
 {
@@ -27,6 +29,8 @@ static ph_status write_hand_made(struct ph_comm *comm, void *context)
         .num_topics = sizeof topics / sizeof *topics,
         .flights = flights,
         .num_flights = sizeof flights / sizeof *flights,
+        .polls = polls,
+        .num_polls = sizeof polls / sizeof *polls,
         .num_dropped = 10 + rank};
     const struct ph__rank_figures figures = {.record = &record, .begun_ns = 1000, .latest_ns = 9500};
     struct ph_trace *trace;
@@ -104,6 +108,7 @@ static void ranks_are_processes_with_one_clock(void **state)
         assert_string_equal(ph__json_as_text(ph__json_get(named, "name"), ""), name);
         assert_span(event_of(*state, rank, "X", "linear", 0), rank, 2500, 500);
         assert_span(step, rank, 1000, 9500);
+        assert_span(event_of(*state, rank, "X", "poll", 0), rank, 6000, 700);
         assert_near(number(ph__json_get(step, "args"), "step"), 7, 0, 0);
         assert_near(number(step, "tid"), PH_RANK_TRACK_STEPS, 0, 0);
     }
