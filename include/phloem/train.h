@@ -182,7 +182,7 @@ struct ph_train_job {
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end */
-    const char *trace_path;                   /* NULL: no trace */
+    const char *trace_path;                   /* NULL: no trace; of ranks, all want one or none */
     const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
 };
 
