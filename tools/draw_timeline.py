@@ -107,7 +107,7 @@ class Picture:
     def x(self, time):
         return LEFT + (time - self.begin) * self.scale
 
-    def bar(self, event, kind, height, below=0):
+    def bar(self, event, kind, height, has_label=True):
         left, width = self.x(event["ts"]), event["dur"] * self.scale
         if width < LEAST:
             return
@@ -116,10 +116,10 @@ class Picture:
         if "sent_bytes" in event.get("args", {}):
             tooltip += f", {event['args']['sent_bytes']:,} bytes sent"
         label = ""
-        if len(event["name"]) * LETTER < width - 6:
-            label = f'<text x="{left + 3:.1f}" y="{self.y + below + height / 2 + 4:.1f}">{name}</text>'
+        if has_label and len(event["name"]) * LETTER < width - 6:
+            label = f'<text x="{left + 3:.1f}" y="{self.y + height / 2 + 4:.1f}">{name}</text>'
         self.parts.append(
-            f'<g class="bar"><rect class="{kind}" x="{left:.2f}" y="{self.y + below:.1f}" width="{width:.2f}" '
+            f'<g class="bar"><rect class="{kind}" x="{left:.2f}" y="{self.y:.1f}" width="{width:.2f}" '
             f'height="{height:.1f}" rx="1"/>{label}<title>{tooltip}</title></g>'
         )
 
@@ -127,15 +127,20 @@ class Picture:
         self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>')
 
 
+def overlaps(event, other):
+    return event["ts"] < other["ts"] + other["dur"] and other["ts"] < event["ts"] + event["dur"]
+
+
 def draw_rank(picture, name, events):
     """The row of operators, with waits before them, and a row for each track of flights."""
     picture.text(LEFT - 8, picture.y + ROW / 2 + 4, name, "end", "title")
+    above = [event for event in events if event["cat"] in ("wait", "poll")]
     for event in events:
         if event["tid"] == 0:
-            picture.bar(event, kind_of_operator(event["cat"]), ROW)
-    for event in events:
-        if event["cat"] in ("wait", "poll"):
-            picture.bar(event, event["cat"], ROW)
+            is_free = not any(overlaps(event, other) for other in above)
+            picture.bar(event, kind_of_operator(event["cat"]), ROW, is_free)
+    for event in above:
+        picture.bar(event, event["cat"], ROW)
     picture.y += ROW + GAP
     flights = [event for event in events if event["cat"] == "in flight"]
     for track in sorted({event["tid"] for event in flights}):

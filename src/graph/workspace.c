@@ -382,7 +382,7 @@ static ph_status run_from(struct ph_workspace *workspace, size_t index)
         PH_TRY(ph__wave_run(workspace, index, end));
     else
         PH_TRY(ph__workspace_run_node(workspace, index, executor->backend, workspace->operands, 0));
-    return executor->poll != NULL ? executor->poll(executor->poll_context) : PH_OK;
+    return executor->poll != NULL ? ph__executor_poll_now(workspace->executor) : PH_OK;
 }
 
 static ph_status find_entry(const struct ph_graph *graph, const char *name, size_t *entry_out)
@@ -405,10 +405,12 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
     const uint32_t *begin = workspace->executor->program->entry_begin;
     fenv_t former;
     ph__cpu_float_enter(true, &former); /* for this thread and the team's tasks */
+    ph__executor_poll_tasks(workspace->executor, true);
     ph_status status = PH_OK;
     for (size_t node = begin[index]; status == PH_OK && node < begin[index + 1];
          node = workspace->wave_ends[node])
         status = run_from(workspace, node);
+    ph__executor_poll_tasks(workspace->executor, false);
     ph__cpu_float_leave(&former);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "graph/distribution.h"
 #include "toy_ops.h"
 
@@ -57,6 +58,41 @@ static void the_thread_that_runs_nodes_polls_between_them(void **state)
     toy_machine_stop(&machine);
 }
 
+/* y = x by four tasks, each of which takes a while. */
+static void take_a_while(void *argument, size_t first, size_t last, size_t worker)
+{
+    const uint64_t began = ph__clock_ns();
+    (void)argument, (void)first, (void)last, (void)worker;
+    while (ph__clock_ns() - began < 200000) {
+    }
+}
+
+static ph_status slow_run(struct ph_call *call)
+{
+    ph__for_blocks(call->backend, 4, 1, take_a_while, NULL);
+    return toy_twice_run(call);
+}
+
+static const struct ph_op slow = {.name = "slow", .infer = toy_same_infer, .cost = toy_cost, .run = slow_run};
+
+static void a_node_of_many_tasks_is_polled_within(void **state)
+{
+    (void)state;
+    struct toy_machine machine = {0};
+    struct ph_builder *builder = NULL;
+    struct polls polls = {
+        .fail_at = 2}; /* within the node, where nobody hears it: a communicator would repeat it */
+    assert_ok(ph_builder_create(PH_TRAINING, &builder));
+    ph_output(builder, "x", toy1(builder, &slow, ph_input_dense(builder, 1)));
+    TOY_MACHINE_START(&machine, builder, 4);
+    ph__executor_poll(machine.executor, count_poll, &polls);
+    assert_ok(run_chain(&machine));
+    assert_int_equal(polls.count, 4 + 1);
+    ph__for_blocks(machine.backend, 4, 1, take_a_while, NULL); /* no workspace's */
+    assert_int_equal(polls.count, 4 + 1);
+    toy_machine_stop(&machine);
+}
+
 static void an_error_of_a_poll_ends_the_run(void **state)
 {
     (void)state;
@@ -73,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_thread_that_runs_nodes_polls_between_them),
+        cmocka_unit_test(a_node_of_many_tasks_is_polled_within),
         cmocka_unit_test(an_error_of_a_poll_ends_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
