@@ -57,7 +57,7 @@ def kind_of_flight(what):
     """The class of what is in flight, by what it is about."""
     if what in ("ids", "lengths of bags", "weights of ids"):
         return "requests"
-    if what == "gradients of dense parameters":
+    if what in ("gradients of dense parameters", "dense gradients at the hub"):
         return "gradients"
     if what.startswith(("vectors of", "gradients of")) or what == "touched rows":
         return "vectors"

@@ -124,23 +124,26 @@ void ph__record_done(struct ph_operation *operation)
         operation->flight.done_ns = ph__clock_ns();
 }
 
-void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64_t waited_ns)
+static void add_flight(struct ph_comm_record *record, const struct ph_comm_flight *flight)
 {
-    struct ph_comm_record *record = operation->record;
-    if (record == NULL)
-        return;
-    struct ph_comm_flight *flight = &operation->flight;
     struct ph_comm_topic *topic = &record->topics[flight->topic];
-    flight->wait_ns = since_ns;
-    flight->waited_ns = waited_ns;
     topic->num_operations++;
     topic->sent_bytes += flight->sent_bytes;
-    topic->waited_ns += waited_ns;
-    record->waited_ns += waited_ns;
+    topic->waited_ns += flight->waited_ns;
+    record->waited_ns += flight->waited_ns;
     if (record->num_flights < record->max_flights)
         record->flights[record->num_flights++] = *flight;
     else
         record->num_dropped++;
+}
+
+void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64_t waited_ns)
+{
+    if (operation->record == NULL)
+        return;
+    operation->flight.wait_ns = since_ns;
+    operation->flight.waited_ns = waited_ns;
+    add_flight(operation->record, &operation->flight);
 }
 
 void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns)
@@ -153,4 +156,33 @@ void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns)
         record->polls[record->num_polls++] = (struct ph_comm_poll){since_ns, duration_ns};
     else
         record->num_dropped++;
+}
+
+/* ---- what others do ---------------------------------------------------------------------------------------------------- */
+
+void ph__comm_record_wait_begin(struct ph_comm *comm)
+{
+    struct ph_comm_record *record = comm->record;
+    if (record == NULL)
+        return;
+    record->other_since_ns = ph__clock_ns();
+    record->other_polled_ns = record->polled_ns;
+}
+
+/* Polls while it waited are the wait's time. */
+ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph_comm_other *other)
+{
+    struct ph_comm_record *record = comm->record;
+    struct ph_comm_flight flight = {.started_ns = other->started_ns,
+        .done_ns = ph__clock_ns(),
+        .sent_bytes = other->sent_bytes,
+        .received_bytes = other->received_bytes};
+    if (record == NULL)
+        return PH_OK;
+    PH_TRY(find_topic(record, other->what, 0, &flight.topic));
+    flight.wait_ns = record->other_since_ns;
+    flight.waited_ns = flight.done_ns - flight.wait_ns;
+    record->polled_ns = record->other_polled_ns;
+    add_flight(record, &flight);
+    return PH_OK;
 }

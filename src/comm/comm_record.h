@@ -35,6 +35,7 @@ struct ph_comm_record {
     uint64_t waited_ns;
     uint64_t
         polled_ns; /* in ph__comm_progress with something in flight: received, summed and sent on between computations */
+    uint64_t other_since_ns, other_polled_ns; /* when the wait for somebody else began, and polled_ns then */
     struct ph_comm_topic *topics;
     size_t num_topics, topics_capacity;
     struct ph_comm_flight *flights; /* the first max_flights that were waited for, in that order */
@@ -49,6 +50,15 @@ ph_status ph__comm_record_create(
     struct ph_comm *comm, size_t max_flights, struct ph_comm_record **record_out);
 /* Ends it, too. NULL is fine. */
 void ph__comm_record_destroy(struct ph_comm_record *record);
+
+/* Around a wait for an operation that somebody else carries out, such as a hub, into the record that counts now, if one does. Its
+ * bytes are on no link between ranks. PH_ERROR_MEMORY. */
+struct ph_comm_other {
+    const char *what;
+    uint64_t started_ns, sent_bytes, received_bytes;
+};
+void ph__comm_record_wait_begin(struct ph_comm *comm);
+ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph_comm_other *other);
 
 /* From now on the record counts, or it does not. One at a time does for a communicator. */
 void ph__comm_record_begin(struct ph_comm_record *record);

@@ -1,4 +1,5 @@
 /* What is recorded of operations between ranks, and when. */
+#include "base/clock.h"
 #include "comm/comm_inside.h"
 #include "support/thread_ranks.h"
 
@@ -141,6 +142,41 @@ static void what_polling_ends_exposes_nothing(void **state)
         &(struct thread_ranks){.world_size = 2, .faults = &slow, .num_faults = 1}, record_polled, NULL, NULL);
 }
 
+/* Something is in flight while the rank waits for a hub: the polls of that wait count once. */
+static ph_status record_other(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    const struct ph_comm_other other = {"at the hub", ph__clock_ns(), 100, 200};
+    struct ph_comm_record *record;
+    uint64_t ticket;
+    ph__comm_record_wait_begin(comm);
+    PH_TRY(ph__comm_record_wait_end(comm, &other)); /* no record counts */
+    PH_TRY(ph__comm_record_create(comm, 4, &record));
+    ph__comm_record_begin(record);
+    PH_TRY(give_words(comm, "words", &ticket));
+    ph__comm_record_wait_begin(comm);
+    while (comm->operations.num_flying > 0)
+        PH_TRY(ph__comm_progress(comm));
+    PH_TRY(ph__comm_record_wait_end(comm, &other));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    RANK_CHECK(record->num_flights == 2 && record->num_topics == 2 && record->polled_ns == 0);
+    const struct ph_comm_topic *topic = &record->topics[record->flights[0].topic];
+    RANK_CHECK(strcmp(topic->what, "at the hub") == 0 && topic->num_operations == 1);
+    RANK_CHECK(topic->sent_bytes == 100 && record->flights[0].received_bytes == 200);
+    RANK_CHECK(topic->waited_ns == record->waited_ns && topic->waited_ns > 0);
+    RANK_CHECK(record->flights[0].started_ns == other.started_ns);
+    RANK_CHECK(record->flights[0].wait_ns + topic->waited_ns == record->flights[0].done_ns);
+    PH_TRY(check_sent(record, ph_comm_rank(comm), 1));
+    ph__comm_record_destroy(record);
+    return PH_OK;
+}
+
+static void what_a_hub_does_is_waited_for_but_on_no_link(void **state)
+{
+    (void)state;
+    thread_ranks_run(&(struct thread_ranks){.world_size = 3}, record_other, NULL, NULL);
+}
+
 /* The record ends before the operation does. */
 static ph_status outlive_record(struct ph_comm *comm, void *context)
 {
@@ -166,6 +202,7 @@ int main(void)
         cmocka_unit_test(only_what_begins_while_a_record_counts_is_in_it),
         cmocka_unit_test(operations_are_added_up_by_what_they_are_about),
         cmocka_unit_test(what_polling_ends_exposes_nothing),
+        cmocka_unit_test(what_a_hub_does_is_waited_for_but_on_no_link),
         cmocka_unit_test(an_operation_may_outlive_its_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
