@@ -77,8 +77,7 @@ static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
 
 static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
-    ph__rank_figures_end_step(
-        &trainer->figures, batch->num_samples, trainer->workspace->extents[PH_SYMBOL_REQUESTS]);
+    ph__rank_figures_end_step(&trainer->figures, batch->num_samples);
     ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
 }
 

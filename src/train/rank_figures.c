@@ -32,8 +32,12 @@ void ph__rank_figures_begin_step(struct ph__rank_figures *figures)
     figures->begun_ns = ph__clock_ns();
 }
 
-void ph__rank_figures_end_step(
-    struct ph__rank_figures *figures, uint64_t num_samples, uint64_t num_requested_ids)
+void ph__rank_figures_bound(struct ph__rank_figures *figures, uint64_t num_requested_ids)
+{
+    figures->num_requested_ids += num_requested_ids;
+}
+
+void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_samples)
 {
     if (figures->record == NULL)
         return;
@@ -41,7 +45,6 @@ void ph__rank_figures_end_step(
     figures->step_ns += figures->latest_ns;
     figures->num_steps++;
     figures->num_samples += num_samples;
-    figures->num_requested_ids += num_requested_ids;
     ph__comm_record_end(figures->record);
 }
 

@@ -28,10 +28,10 @@ ph_status ph__rank_figures_init(
     struct ph__rank_figures *figures, const struct ph__ranks *ranks, size_t max_flights);
 void ph__rank_figures_fini(struct ph__rank_figures *figures);
 
-/* Around a step. */
+/* Around a step; and when a batch of it has been bound, of which a step that accumulates gradients has several. */
 void ph__rank_figures_begin_step(struct ph__rank_figures *figures);
-void ph__rank_figures_end_step(
-    struct ph__rank_figures *figures, uint64_t num_samples, uint64_t num_requested_ids);
+void ph__rank_figures_bound(struct ph__rank_figures *figures, uint64_t num_requested_ids);
+void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_samples);
 
 /* All ranks call it. On the first, json_out becomes the member "ranks" of summary.json, as docs/PARALLEL.md describes it; on
  * others, and alone, NULL. */

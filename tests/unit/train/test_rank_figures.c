@@ -39,7 +39,9 @@ static ph_status take_steps(
         PH_TRY(give(comm, "vectors"));
         if (step == 1)
             PH_TRY(give(comm, "ids"));
-        ph__rank_figures_end_step(figures, 10, 100 * (ranks->rank + 1));
+        ph__rank_figures_bound(figures, 40 * (ranks->rank + 1));
+        ph__rank_figures_bound(figures, 60 * (ranks->rank + 1));
+        ph__rank_figures_end_step(figures, 10);
     }
     figures->train_seconds = 2;
     figures->reader_wait_seconds = 0.6;
@@ -180,7 +182,7 @@ static void alone_there_is_nothing_to_gather(void **state)
     struct ph_json *json;
     assert_ok(ph__rank_figures_init(&figures, &ranks, 10));
     ph__rank_figures_begin_step(&figures);
-    ph__rank_figures_end_step(&figures, 1, 1);
+    ph__rank_figures_end_step(&figures, 1);
     assert_ok(ph__rank_figures_gather(&figures, &ranks, &json));
     assert_null(json);
     ph__rank_figures_fini(&figures);
