@@ -59,7 +59,7 @@ ph_status ph__record_take(struct ph_comm *comm, struct ph_operation *operation);
 void ph__record_message(struct ph_operation *operation, size_t rank, bool is_send, uint64_t bytes);
 void ph__record_done(struct ph_operation *operation);
 void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64_t waited_ns);
-/* All that is in flight has been polled, between two computations, from since_ns on. */
+/* An operation has been started, or all that is in flight polled, between two computations, from since_ns on. */
 void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns);
 
 /* ---- comm_failure.c ---- */

@@ -249,6 +249,8 @@ ph_status ph__operation_poll(struct ph_comm *comm, struct ph_operation *operatio
 ph_status ph__operation_launch(struct ph_comm *comm, struct ph_operation *operation, uint64_t *ticket_out)
 {
     PH_TRY(ph__operation_poll(comm, operation));
+    if (operation->record != NULL)
+        ph__record_polled(operation->record, operation->flight.started_ns);
     if (!operation->is_done)
         comm->operations.flying[comm->operations.num_flying++] = operation;
     *ticket_out = operation->ticket;

@@ -23,7 +23,7 @@ struct ph_comm_flight {
     uint32_t topic, num_messages; /* messages: those sent, and those received */
 };
 
-/* A call of ph__comm_progress that took long enough to be seen in a picture. */
+/* A start of an operation, or a call of ph__comm_progress, that took long enough to be seen in a picture. */
 struct ph_comm_poll {
     uint64_t began_ns, duration_ns;
 };
@@ -33,8 +33,7 @@ struct ph_comm_record {
     size_t world_size;
     uint64_t *sent_bytes; /* (world_size) by rank: payload, this one's own 0 */
     uint64_t waited_ns;
-    uint64_t
-        polled_ns; /* in ph__comm_progress with something in flight: received, summed and sent on between computations */
+    uint64_t polled_ns; /* to start operations, and in ph__comm_progress while some were in flight */
     uint64_t other_since_ns, other_polled_ns; /* when the wait for somebody else began, and polled_ns then */
     struct ph_comm_topic *topics;
     size_t num_topics, topics_capacity;

@@ -1,8 +1,9 @@
 /* What a step of many ranks costs each of them: time, waiting for others, bytes to each other; gathered for summary.json.
  *
  * Figures are of the steps that this process has taken: from behind the wait for a batch until the ranks have agreed on what
- * comes next. Exposed communication is the time that a rank waited for others with nothing else to do, and that it polled for
- * what was in flight between two operators; the rest of a step is its computation. Evaluations and checkpoints do not count. */
+ * comes next. Exposed communication is the time that a rank waited for others with nothing else to do, that it took to start
+ * what they wait for, and that it polled for what was in flight while operators ran; the rest of a step is its computation.
+ * Evaluations and checkpoints do not count. */
 #ifndef PH_TRAIN_RANK_FIGURES_H
 #define PH_TRAIN_RANK_FIGURES_H
 
