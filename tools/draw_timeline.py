@@ -4,8 +4,9 @@
     mpirun -n 2 phloem train CONFIG --out DIR --trace trace.json
     tools/draw_timeline.py trace.json [--step 12] [--write docs/parallel_timeline.svg]
 
-Each rank has a row of its operators, on which waits for others lie in red and polls between operators in a lighter one, and
-rows of what it has in flight, from its start to when the rank found it done. Without --step, the step of median duration. What does not fit as a label is a tooltip.
+Each rank has a row of its operators, on which waits for others lie in red, and what it takes to send and receive in a lighter
+one; and rows of what it has in flight, from its start to when the rank found it done. Without --step, the step of median
+duration. What does not fit as a label is a tooltip.
 """
 import argparse
 import collections
@@ -36,7 +37,7 @@ LEGEND = (
     ("tables", "tables"),
     ("exchange", "packing and unpacking"),
     ("wait", "waiting for others"),
-    ("poll", "polling"),
+    ("poll", "sending and receiving"),
     ("requests", "ids in flight"),
     ("vectors", "vectors and their gradients"),
     ("gradients", "dense gradients"),
