@@ -140,6 +140,7 @@ struct ph_train_progress {
     double samples_per_s;   /* since the last report; of an evaluation NaN */
     double loss;            /* mean since the last report; of an evaluation NaN */
     double auc;             /* of the latest training samples, first task; NaN while undefined */
+    size_t num_ranks;       /* that train together: auc is of the first one's own samples, the rest of all */
     double learning_rate;
     double seconds_left;            /* at the speed since the last report; of an evaluation NaN */
     const struct ph_metrics *valid; /* (T) of an evaluation, borrowed during the call; else NULL */
@@ -181,7 +182,7 @@ struct ph_train_job {
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end */
-    const char *trace_path;                   /* NULL: no trace */
+    const char *trace_path;                   /* NULL: no trace; of ranks, all want one or none */
     const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
 };
 

@@ -25,6 +25,10 @@ size_t ph__team_num_threads(const struct ph_team *team);
 /* worker < num_threads identifies the running thread (for scratch memory only). */
 typedef void (*ph_task)(void *argument, size_t task, size_t worker);
 
+/* From now on the thread that calls ph__parallel_for also calls `poll` behind each task that it runs itself: for what has to be moved
+ * on while a long computation runs, by that thread. NULL: nothing is. Between two regions; context is borrowed. */
+void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context);
+
 /* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done: what a task wrote is then visible to
  * the caller. No allocation. Tasks run with the caller's floating-point control (base/cpu.h). A library on the same
  * runtime (oneDNN) that is called inside a task uses that one thread only. */

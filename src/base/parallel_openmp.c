@@ -27,10 +27,13 @@ void omp_set_num_threads(int num_threads);
 
 struct ph_team {
     size_t num_threads;
+    void (*poll)(void *context); /* NULL: none */
+    void *poll_context;
 };
 
 /* One call of ph__parallel_for; on the caller's stack. */
 struct region {
+    const struct ph_team *team;
     ph_task task;
     void *argument;
     size_t num_tasks;
@@ -42,7 +45,7 @@ ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
 {
     if (num_threads > PH_MAX_THREADS)
         return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_MAX_THREADS);
-    struct ph_team *team = malloc(sizeof *team);
+    struct ph_team *team = calloc(1, sizeof *team);
     if (team == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
     team->num_threads = num_threads > 0 ? num_threads : ph__cpu_count();
@@ -60,6 +63,19 @@ size_t ph__team_num_threads(const struct ph_team *team)
     return team->num_threads;
 }
 
+void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
+{
+    team->poll = poll;
+    team->poll_context = context;
+}
+
+/* Worker 0 is the caller's thread. */
+static void poll_behind_task(const struct ph_team *team, size_t worker)
+{
+    if (worker == 0 && team->poll != NULL)
+        team->poll(team->poll_context);
+}
+
 static void run_worker(void *pointer)
 {
     struct region *region = pointer;
@@ -70,26 +86,32 @@ static void run_worker(void *pointer)
         if (task >= region->num_tasks)
             return;
         region->task(region->argument, task, worker);
+        poll_behind_task(region->team, worker);
     }
 }
 
 /* Few tasks or threads: no region. A library called by a task must still see one thread, as it does in a region. */
-static void run_alone(size_t num_tasks, ph_task task, void *argument)
+static void run_alone(const struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
 {
     size_t former = ph__parallel_set_library_threads(1);
-    for (size_t i = 0; i < num_tasks; i++)
+    for (size_t i = 0; i < num_tasks; i++) {
         task(argument, i, 0);
+        poll_behind_task(team, 0);
+    }
     ph__parallel_set_library_threads(former);
 }
 
 void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
 {
     if (team->num_threads == 1 || num_tasks <= 1) {
-        run_alone(num_tasks, task, argument);
+        run_alone(team, num_tasks, task, argument);
         return;
     }
-    struct region region = {
-        .task = task, .argument = argument, .num_tasks = num_tasks, .float_control = ph__cpu_float_control()};
+    struct region region = {.team = team,
+        .task = task,
+        .argument = argument,
+        .num_tasks = num_tasks,
+        .float_control = ph__cpu_float_control()};
     GOMP_parallel(run_worker, &region, (unsigned)team->num_threads, 0);
 }
 

@@ -1,7 +1,7 @@
 /* The team on POSIX threads: num_threads - 1 workers that sleep on a condition variable between regions, and the caller.
  * For the tsan preset (libgomp is not instrumented) and for systems without an OpenMP runtime. Waiting is passive.
  *
- * Lock protocol: `mutex` guards every field but `next`. The caller fills in a region, raises `generation` and wakes the
+ * Lock protocol: `mutex` guards every field but `next` and the caller's own. The caller fills in a region, raises `generation` and wakes the
  * workers; each worker that sees a new generation joins, claims tasks from `next` until none is left, and lowers
  * `num_running`. The region is over when the caller finds num_running 0: no worker then touches the region again, because
  * a worker that wakes up late takes part in the region too, and the caller waits for all of them. */
@@ -33,9 +33,24 @@ struct ph_team {
     void *argument;
     size_t num_tasks;
     uint32_t float_control;
-    atomic_size_t next; /* the next task to claim */
+    atomic_size_t next;          /* the next task to claim */
+    void (*poll)(void *context); /* the caller's alone, as poll_context is; NULL: none */
+    void *poll_context;
     struct worker workers[];
 };
+
+void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
+{
+    team->poll = poll;
+    team->poll_context = context;
+}
+
+/* Worker 0 is the caller's thread. */
+static void poll_behind_task(const struct ph_team *team, size_t worker)
+{
+    if (worker == 0 && team->poll != NULL)
+        team->poll(team->poll_context);
+}
 
 static void run_tasks(struct ph_team *team, size_t worker)
 {
@@ -44,6 +59,7 @@ static void run_tasks(struct ph_team *team, size_t worker)
         if (task >= team->num_tasks)
             return;
         team->task(team->argument, task, worker);
+        poll_behind_task(team, worker);
     }
 }
 
@@ -128,8 +144,10 @@ size_t ph__team_num_threads(const struct ph_team *team)
 void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
 {
     if (team->num_threads == 1 || num_tasks <= 1) {
-        for (size_t i = 0; i < num_tasks; i++)
+        for (size_t i = 0; i < num_tasks; i++) {
             task(argument, i, 0);
+            poll_behind_task(team, 0);
+        }
         return;
     }
     pthread_mutex_lock(&team->mutex);

@@ -4,14 +4,16 @@
 #include "base/parallel.h"
 
 struct ph_team {
-    size_t num_threads; /* as asked; only the caller's one does the work */
+    size_t num_threads;          /* as asked; only the caller's one does the work */
+    void (*poll)(void *context); /* NULL: none */
+    void *poll_context;
 };
 
 ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
 {
     if (num_threads > PH_MAX_THREADS)
         return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_MAX_THREADS);
-    struct ph_team *team = malloc(sizeof *team);
+    struct ph_team *team = calloc(1, sizeof *team);
     if (team == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
     team->num_threads = num_threads > 0 ? num_threads : 1;
@@ -29,11 +31,19 @@ size_t ph__team_num_threads(const struct ph_team *team)
     return team->num_threads;
 }
 
+void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
+{
+    team->poll = poll;
+    team->poll_context = context;
+}
+
 void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
 {
-    (void)team;
-    for (size_t i = 0; i < num_tasks; i++)
+    for (size_t i = 0; i < num_tasks; i++) {
         task(argument, i, 0);
+        if (team->poll != NULL)
+            team->poll(team->poll_context);
+    }
 }
 
 size_t ph__parallel_set_library_threads(size_t num_threads)

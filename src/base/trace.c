@@ -3,25 +3,18 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "base/stream.h"
-
-struct event {
-    const char *name, *category;
-    uint64_t start_ns, duration_ns;
-    uint32_t thread;
-    uint32_t num_arguments;
-    struct ph_trace_argument arguments[PH_TRACE_MAX_ARGUMENTS];
-};
+#include "base/sizes.h"
 
 struct ph_trace {
     size_t max_events;
     size_t events_bytes;
     atomic_size_t num_added; /* also those that were dropped */
-    struct event *events;
+    struct ph_trace_event *events;
 };
 
 ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out)
@@ -31,7 +24,7 @@ ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: a trace");
     void *events = NULL;
     trace->max_events = max_events;
-    bool fits = ph__size_mul(max_events, sizeof(struct event), &trace->events_bytes);
+    bool fits = ph__size_mul(max_events, sizeof(struct ph_trace_event), &trace->events_bytes);
     ph_status status = fits ? ph__memory_alloc(trace->events_bytes, "trace events", &events)
                             : ph_fail(PH_ERROR_MEMORY, "out of memory: a trace of %zu events", max_events);
     if (status != PH_OK) {
@@ -66,8 +59,9 @@ void ph__trace_add_with(struct ph_trace *trace, const char *name, const char *ca
     size_t place = atomic_fetch_add_explicit(&trace->num_added, 1, memory_order_relaxed);
     if (place >= trace->max_events)
         return;
-    struct event *event = &trace->events[place];
-    *event = (struct event){name, category, start_ns, duration_ns, thread, (uint32_t)num_arguments, {{0}}};
+    struct ph_trace_event *event = &trace->events[place];
+    *event = (struct ph_trace_event){
+        name, category, start_ns, duration_ns, thread, (uint32_t)num_arguments, {{0}}};
     for (size_t i = 0; i < num_arguments; i++)
         event->arguments[i] = arguments[i];
 }
@@ -92,7 +86,7 @@ static ph_status write_text(struct ph_writer *writer, const char *text)
     return ph__writer_write(writer, "\"", 1);
 }
 
-static ph_status write_arguments(struct ph_writer *writer, const struct event *event)
+static ph_status write_arguments(struct ph_writer *writer, const struct ph_trace_event *event)
 {
     for (uint32_t i = 0; i < event->num_arguments; i++) {
         PH_TRY(ph__writer_printf(writer, i == 0 ? ",\"args\":{" : ","));
@@ -102,30 +96,55 @@ static ph_status write_arguments(struct ph_writer *writer, const struct event *e
     return ph__writer_printf(writer, "}");
 }
 
-/* The format counts in microseconds; three decimals keep the nanoseconds. */
-static ph_status write_event(struct ph_writer *writer, const struct event *event)
+static uint64_t common_time(const struct ph_trace_clock *clock, uint64_t time_ns)
 {
-    PH_TRY(ph__writer_printf(writer, "{\"ph\":\"X\",\"pid\":0,\"tid\":%" PRIu32 ",\"name\":", event->thread));
+    const double since = (double)time_ns - (double)clock->origin_ns;
+    const double shift = clock->offset_ns + clock->drift * since;
+    return shift == 0 ? time_ns : (uint64_t)((int64_t)time_ns - llround(shift));
+}
+
+/* The format counts in microseconds; three decimals keep the nanoseconds. */
+static ph_status write_time(struct ph_writer *writer, const char *key, uint64_t time_ns)
+{
+    return ph__writer_printf(
+        writer, ",\"%s\":%" PRIu64 ".%03u", key, time_ns / 1000, (unsigned)(time_ns % 1000));
+}
+
+static ph_status write_event(const struct ph_trace_process *process, const struct ph_trace_event *event)
+{
+    struct ph_writer *writer = process->writer;
+    PH_TRY(ph__writer_printf(writer,
+        "{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":", process->id, event->thread));
     PH_TRY(write_text(writer, event->name));
     PH_TRY(ph__writer_printf(writer, ",\"cat\":"));
     PH_TRY(write_text(writer, event->category));
-    PH_TRY(ph__writer_printf(writer, ",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64 ".%03u",
-        event->start_ns / 1000, (unsigned)(event->start_ns % 1000), event->duration_ns / 1000,
-        (unsigned)(event->duration_ns % 1000)));
+    PH_TRY(write_time(writer, "ts", common_time(&process->clock, event->start_ns)));
+    PH_TRY(write_time(writer, "dur", event->duration_ns));
     if (event->num_arguments > 0)
         PH_TRY(write_arguments(writer, event));
     return ph__writer_printf(writer, "}");
 }
 
+static size_t count_kept(const struct ph_trace *trace)
+{
+    return ph__min(atomic_load(&trace->num_added), trace->max_events);
+}
+
+uint64_t ph__trace_num_dropped(const struct ph_trace *trace)
+{
+    return trace != NULL ? atomic_load(&trace->num_added) - count_kept(trace) : 0;
+}
+
 static ph_status write_events(struct ph_writer *writer, const struct ph_trace *trace)
 {
-    size_t num_added = atomic_load(&trace->num_added);
-    size_t count = num_added < trace->max_events ? num_added : trace->max_events;
-    PH_TRY(ph__writer_printf(
-        writer, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped_events\":%zu},", num_added - count));
+    const struct ph_trace_process process = {.writer = writer};
+    const size_t count = count_kept(trace);
+    PH_TRY(ph__writer_printf(writer,
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped_events\":%" PRIu64 "},",
+        ph__trace_num_dropped(trace)));
     PH_TRY(ph__writer_printf(writer, "\"traceEvents\":[\n"));
     for (size_t i = 0; i < count; i++) {
-        PH_TRY(write_event(writer, &trace->events[i]));
+        PH_TRY(write_event(&process, &trace->events[i]));
         PH_TRY(ph__writer_printf(writer, i + 1 < count ? ",\n" : "\n"));
     }
     return ph__writer_printf(writer, "]}\n");
@@ -140,4 +159,83 @@ ph_status ph__trace_write(const struct ph_trace *trace, const char *path)
         status = ph__writer_finish(writer);
     ph__writer_close(writer);
     return status;
+}
+
+/* ---- several processes --------------------------------------------------------------------------------------- */
+
+/* `what` of a process, or of one of its threads, is a text or a number. */
+static ph_status write_property(
+    const struct ph_trace_process *process, uint32_t thread, const char *what, const char *name, uint32_t at)
+{
+    struct ph_writer *writer = process->writer;
+    PH_TRY(ph__writer_printf(writer,
+        "{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":\"%s\",\"args\":{", process->id,
+        thread, what));
+    if (name == NULL)
+        return ph__writer_printf(writer, "\"sort_index\":%" PRIu32 "}},\n", at);
+    PH_TRY(ph__writer_printf(writer, "\"name\":"));
+    PH_TRY(write_text(writer, name));
+    return ph__writer_printf(writer, "}},\n");
+}
+
+ph_status ph__trace_process_name(const struct ph_trace_process *process, const char *name)
+{
+    PH_TRY(write_property(process, 0, "process_name", name, 0));
+    return write_property(process, 0, "process_sort_index", NULL, process->id);
+}
+
+ph_status ph__trace_thread_name(const struct ph_trace_process *process, uint32_t thread, const char *name)
+{
+    PH_TRY(write_property(process, thread, "thread_name", name, 0));
+    return write_property(process, thread, "thread_sort_index", NULL, thread);
+}
+
+ph_status ph__trace_process_event(const struct ph_trace_process *process, const struct ph_trace_event *event)
+{
+    PH_TRY(write_event(process, event));
+    return ph__writer_printf(process->writer, ",\n");
+}
+
+ph_status ph__trace_process_events(const struct ph_trace_process *process, const struct ph_trace *trace)
+{
+    const size_t count = trace != NULL ? count_kept(trace) : 0;
+    for (size_t i = 0; i < count; i++)
+        PH_TRY(ph__trace_process_event(process, &trace->events[i]));
+    return PH_OK;
+}
+
+/* A flow binds to the event that its time lies in. */
+static ph_status write_flow_end(const struct ph_trace_process *process, const char *phase, uint64_t flow,
+    const struct ph_trace_event *event)
+{
+    struct ph_writer *writer = process->writer;
+    PH_TRY(ph__writer_printf(writer,
+        "{\"ph\":\"%s\",\"id\":%" PRIu64 ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+        ",\"name\":\"flow\",\"cat\":\"flow\"",
+        phase, flow, process->id, event->thread));
+    if (*phase == 'f')
+        PH_TRY(ph__writer_printf(writer, ",\"bp\":\"e\""));
+    PH_TRY(write_time(writer, "ts", common_time(&process->clock, event->start_ns)));
+    return ph__writer_printf(writer, "},\n");
+}
+
+ph_status ph__trace_process_flow(const struct ph_trace_process *process, uint64_t flow,
+    const struct ph_trace_event *from, const struct ph_trace_event *to)
+{
+    PH_TRY(write_flow_end(process, "s", flow, from));
+    return write_flow_end(process, "f", flow, to);
+}
+
+ph_status ph__trace_merge_begin(struct ph_writer *writer)
+{
+    return ph__writer_printf(writer, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+}
+
+/* Its last event says nothing: it is the one without a comma. */
+ph_status ph__trace_merge_end(struct ph_writer *writer, uint64_t num_dropped)
+{
+    return ph__writer_printf(writer,
+        "{\"ph\":\"M\",\"pid\":0,\"name\":\"trace_end\",\"args\":{}}\n],"
+        "\"otherData\":{\"dropped_events\":%" PRIu64 "}}\n",
+        num_dropped);
 }

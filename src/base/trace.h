@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/stream.h"
 #include "phloem/status.h"
 
 struct ph_trace;
@@ -29,8 +30,47 @@ void ph__trace_add_with(struct ph_trace *trace, const char *name, const char *ca
 
 /* Whether further events are dropped; also of NULL. */
 bool ph__trace_is_full(const struct ph_trace *trace);
+uint64_t ph__trace_num_dropped(const struct ph_trace *trace); /* of NULL 0 */
 
 /* When no thread adds any more. The number of dropped events stands under otherData. */
 ph_status ph__trace_write(const struct ph_trace *trace, const char *path);
+
+/* ---- traces of several processes in one file ----------------------------------------------------------------- */
+
+/* What another clock shows when this one shows t: t - offset_ns - drift (t - origin_ns). */
+struct ph_trace_clock {
+    uint64_t origin_ns;
+    double offset_ns, drift;
+};
+
+/* A process of the file, its clock against the file's, and where its events are written: each one in a line that ends with a
+ * comma, since the last one of a file comes from ph__trace_merge_end. */
+struct ph_trace_process {
+    uint32_t id;
+    struct ph_trace_clock clock;
+    struct ph_writer *writer;
+};
+
+struct ph_trace_event {
+    const char *name, *category;
+    uint64_t start_ns, duration_ns;
+    uint32_t thread;
+    uint32_t num_arguments;
+    struct ph_trace_argument arguments[PH_TRACE_MAX_ARGUMENTS];
+};
+
+ph_status ph__trace_process_name(const struct ph_trace_process *process, const char *name);
+/* A track of its own in the picture; those of a process are shown in the order of their numbers. */
+ph_status ph__trace_thread_name(const struct ph_trace_process *process, uint32_t thread, const char *name);
+ph_status ph__trace_process_event(const struct ph_trace_process *process, const struct ph_trace_event *event);
+/* All events of a trace; NULL: none. */
+ph_status ph__trace_process_events(const struct ph_trace_process *process, const struct ph_trace *trace);
+/* An arrow from where one event began to where another did; `flow` is unique in the file. */
+ph_status ph__trace_process_flow(const struct ph_trace_process *process, uint64_t flow,
+    const struct ph_trace_event *from, const struct ph_trace_event *to);
+
+/* Before the events of all processes, and behind them. */
+ph_status ph__trace_merge_begin(struct ph_writer *writer);
+ph_status ph__trace_merge_end(struct ph_writer *writer, uint64_t num_dropped);
 
 #endif

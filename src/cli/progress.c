@@ -61,8 +61,9 @@ void cli_progress_format(const struct ph_train_progress *progress, char *line, s
     format_number(progress->loss, loss, sizeof loss);
     format_number(progress->auc, auc, sizeof auc);
     format_time(progress->seconds_left, left, sizeof left);
-    snprintf(line, size, "epoch %" PRIu64 "/%" PRIu64 "  step %s  %.0f samples/s  loss %s  auc %s  left %s",
-        progress->epoch, progress->epochs, step, progress->samples_per_s, loss, auc, left);
+    snprintf(line, size, "epoch %" PRIu64 "/%" PRIu64 "  step %s  %.0f samples/s  loss %s  auc%s %s  left %s",
+        progress->epoch, progress->epochs, step, progress->samples_per_s, loss,
+        progress->num_ranks > 1 ? " of rank 0" : "", auc, left);
 }
 
 /* Bytes where the text is known, else rows. */

@@ -6,6 +6,7 @@
 #include "cli/hub_reducer.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/rank_table.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "train/config_run.h"
@@ -34,7 +35,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
         {"--profile", CLI_SWITCH, &request->has_profile, NULL,
             "print time, GFLOP/s and GB/s of each operator"},
-        {"--trace", CLI_TEXT, &request->trace, "FILE", "write a Chrome trace"},
+        {"--trace", CLI_TEXT, &request->trace, "FILE", "write a Chrome trace, of all ranks"},
         {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
     };
     const struct cli_command command = {"train", "Trains a model and keeps the best one in DIR.", "CONFIG", 1,
@@ -169,9 +170,10 @@ static ph_status train(const struct request *request, struct ph_config *config, 
     struct ph_train_summary summary;
     ph_status status = ph__config_run(&run, &summary);
     cli_progress_end(&watch.progress);
-    if (status == PH_OK && is_first)
-        print_summary(&summary, request->folder);
-    return status;
+    if (status != PH_OK || !is_first)
+        return status;
+    print_summary(&summary, request->folder);
+    return ph_comm_world_size(comm) > 1 ? cli_rank_table_print(request->folder) : PH_OK;
 }
 
 /* Other ranks hear of a failure before what the hub has of them is taken away. */

@@ -160,3 +160,13 @@ struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm)
         .waited_seconds = (double)comm->waited_ns * 1e-9,
         .num_operations = comm->operations.num_started};
 }
+
+const char *ph__comm_transport(const struct ph_comm *comm)
+{
+    return comm->transport.name;
+}
+
+size_t ph__comm_own_host(const struct ph_comm *comm)
+{
+    return comm->places.own_host;
+}

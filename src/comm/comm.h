@@ -98,4 +98,8 @@ struct ph_comm_figures {
 };
 struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm);
 
+/* For reports: "Open MPI 4.1.4"; and which of the hosts this rank is on. */
+const char *ph__comm_transport(const struct ph_comm *comm);
+size_t ph__comm_own_host(const struct ph_comm *comm);
+
 #endif

@@ -7,6 +7,7 @@
  *   comm_operation.c  operations in flight: their requests, stages and memory
  *   comm_wait.c       progress and waiting
  *   comm_failure.c    how it ends when a rank fails
+ *   comm_record.c     what is recorded of operations
  *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves
  *   comm_agree.c      what ranks have to have alike */
 #ifndef PH_COMM_COMM_INSIDE_H
@@ -37,6 +38,7 @@ struct ph_comm {
     struct ph_operations operations;
     struct ph_patience patience;
     struct ph_comm_failure failure;
+    struct ph_comm_record *record;        /* that counts now; NULL: none does */
     uint64_t *sent_bytes, *sent_messages; /* by rank */
     uint64_t waited_ns;
     char description[192];
@@ -48,6 +50,17 @@ struct ph_comm {
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
 /* "rank 3 (process 4711 on node7)" */
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
+
+/* ---- comm_record.c ---- */
+
+/* An operation begins; sends or receives a message; has been found done; has been waited for, from since_ns on. What is not
+ * recorded costs no time. take: PH_ERROR_MEMORY. */
+ph_status ph__record_take(struct ph_comm *comm, struct ph_operation *operation);
+void ph__record_message(struct ph_operation *operation, size_t rank, bool is_send, uint64_t bytes);
+void ph__record_done(struct ph_operation *operation);
+void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64_t waited_ns);
+/* An operation has been started, or all that is in flight polled, between two computations, from since_ns on. */
+void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns);
 
 /* ---- comm_failure.c ---- */
 

@@ -80,10 +80,11 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *ca
     PH_TRY(grow(operations, (void **)&operation->pending, &operation->pending_capacity, num_requests,
         sizeof *operation->pending));
     PH_TRY(reserve_staging(operations, operation, staging_bytes));
+    operation->what = call->what;
+    PH_TRY(ph__record_take(comm, operation));
     operation->is_taken = true;
     operation->is_done = false;
     operation->ticket = ++operations->num_started << SLOT_BITS | slot;
-    operation->what = call->what;
     operation->stage = 0;
     operation->advance = NULL;
     operation->num_requests = operation->num_pending = 0;
@@ -165,6 +166,7 @@ ph_status ph__operation_receive(
         if (!transport->receive(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
             return fail_between(comm, operation, rank, error);
+        ph__record_message(operation, rank, false, size);
     }
     return PH_OK;
 }
@@ -183,6 +185,7 @@ ph_status ph__operation_send(
         if (!transport->send(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
             return fail_between(comm, operation, rank, error);
+        ph__record_message(operation, rank, true, size);
         comm->sent_bytes[rank] += size;
         comm->sent_messages[rank]++;
     }
@@ -233,6 +236,7 @@ ph_status ph__operation_poll(struct ph_comm *comm, struct ph_operation *operatio
     while (operation->num_pending == 0) {
         if (operation->advance == NULL) {
             operation->is_done = true;
+            ph__record_done(operation);
             return PH_OK;
         }
         operation->num_requests = 0;
@@ -245,6 +249,8 @@ ph_status ph__operation_poll(struct ph_comm *comm, struct ph_operation *operatio
 ph_status ph__operation_launch(struct ph_comm *comm, struct ph_operation *operation, uint64_t *ticket_out)
 {
     PH_TRY(ph__operation_poll(comm, operation));
+    if (operation->record != NULL)
+        ph__record_polled(operation->record, operation->flight.started_ns);
     if (!operation->is_done)
         comm->operations.flying[comm->operations.num_flying++] = operation;
     *ticket_out = operation->ticket;

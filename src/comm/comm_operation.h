@@ -5,6 +5,7 @@
 #define PH_COMM_COMM_OPERATION_H
 
 #include "comm/comm.h"
+#include "comm/comm_record.h"
 #include "comm/transport.h"
 
 /* What the communicator itself starts, one at a time, beside all channels. */
@@ -35,6 +36,8 @@ struct ph_operation {
     bool is_taken, is_done; /* is_done: all but waited for */
     uint64_t ticket;
     const char *what;
+    struct ph_comm_record *record; /* NULL: it is not recorded */
+    struct ph_comm_flight flight;  /* of the latest that was */
     int stage;
     /* Begins the next stage; NULL: there is none. */
     ph_status (*advance)(struct ph_comm *comm, struct ph_operation *operation);

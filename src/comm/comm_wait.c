@@ -22,12 +22,22 @@ static ph_status poll_all(struct ph_comm *comm)
     return PH_OK;
 }
 
-ph_status ph__comm_progress(struct ph_comm *comm)
+static ph_status look_and_poll(struct ph_comm *comm)
 {
     PH_TRY(ph__comm_check(comm));
     if (comm->is_watched)
         PH_TRY(ph__comm_look(comm, ph__clock_ns(), COMPUTING_LOOK_NS));
     return poll_all(comm);
+}
+
+ph_status ph__comm_progress(struct ph_comm *comm)
+{
+    if (comm->record == NULL || comm->operations.num_flying == 0)
+        return look_and_poll(comm);
+    const uint64_t since_ns = ph__clock_ns();
+    const ph_status status = look_and_poll(comm);
+    ph__record_polled(comm->record, since_ns);
+    return status;
 }
 
 static ph_status fail_late(struct ph_comm *comm, const struct ph_operation *operation)
@@ -69,13 +79,17 @@ ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket)
     struct ph_operation *operation = ph__operation_find(comm, ticket);
     if (operation == NULL)
         return PH_OK; /* waited for before */
-    PH_TRY(ph__comm_progress(comm));
-    if (!operation->is_done) {
-        const uint64_t since_ns = ph__clock_ns();
+    const bool was_done = operation->is_done;
+    const uint64_t since_ns = ph__clock_ns();
+    uint64_t waited_ns = 0;
+    PH_TRY(look_and_poll(comm));
+    if (!was_done) {
         const ph_status status = poll_until_done(comm, operation, since_ns);
-        comm->waited_ns += ph__clock_ns() - since_ns;
+        waited_ns = ph__clock_ns() - since_ns;
+        comm->waited_ns += waited_ns;
         PH_TRY(status);
     }
+    ph__record_waited(operation, since_ns, waited_ns);
     operation->is_taken = false;
     return PH_OK;
 }

@@ -32,6 +32,11 @@ ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, 
 ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_batch *batch,
     const struct ph_requests *requests, uint64_t seed, uint64_t step);
 
+/* From now on `poll` is called between two nodes that a workspace of the executor runs, and now and then within one that is cut
+ * into many tasks, by the thread that runs the workspace: so that what is in flight between ranks moves on while this one
+ * computes. An error ends the run behind the node, and is returned by the next call of `poll` as well. context is borrowed. */
+void ph__executor_poll(struct ph_executor *executor, ph_status (*poll)(void *context), void *context);
+
 /* What is done to a graph before and after it is differentiated, and to each batch. Functions come in the order in which they
  * are called; errors stick to the builder. All ranks call them alike. */
 struct ph_distribution {

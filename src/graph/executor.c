@@ -3,6 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "graph/distribution.h"
+
+/* Between two polls within a node: a poll takes a microsecond or so, and a message longer. */
+#define TASK_POLL_NS 100000u
+
 static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *store, struct ph_state *state)
 {
     const struct ph_graph *graph = &executor->program->graph;
@@ -83,6 +89,37 @@ void ph_executor_destroy(struct ph_executor *executor)
     free(executor->parameters);
     free(executor);
 }
+
+/* ---- polling --------------------------------------------------------------------------------------------------------- */
+
+void ph__executor_poll(struct ph_executor *executor, ph_status (*poll)(void *context), void *context)
+{
+    executor->poll = poll;
+    executor->poll_context = context;
+}
+
+ph_status ph__executor_poll_now(struct ph_executor *executor)
+{
+    const ph_status status = executor->poll(executor->poll_context);
+    executor->polled_ns = ph__clock_ns();
+    return status;
+}
+
+/* Behind a task. What fails is returned again behind the node. */
+static void poll_in_node(void *context)
+{
+    struct ph_executor *executor = context;
+    if (ph__clock_ns() - executor->polled_ns >= TASK_POLL_NS)
+        (void)ph__executor_poll_now(executor);
+}
+
+void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on)
+{
+    if (executor->poll != NULL)
+        ph__team_set_poll(executor->backend->team, is_on ? poll_in_node : NULL, executor);
+}
+
+/* ---- what a program needs -------------------------------------------------------------------------------------------- */
 
 ph_status ph_program_missing_bytes(
     const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out)

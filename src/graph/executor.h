@@ -18,8 +18,11 @@ struct ph_executor {
     struct ph_parameter **parameters; /* by declaration */
     struct ph_state_array **states;   /* by state declaration */
     bool is_profiling;
-    struct ph_node_profile *profile; /* by node */
-    struct ph_trace *trace;          /* NULL: none */
+    struct ph_node_profile *profile;  /* by node */
+    struct ph_trace *trace;           /* NULL: none */
+    ph_status (*poll)(void *context); /* between two nodes; NULL: nothing is to be done there */
+    void *poll_context;
+    uint64_t polled_ns; /* when it was called last */
 };
 
 struct ph_wave_crew;
@@ -49,6 +52,10 @@ void ph__workspace_call(struct ph_workspace *workspace, size_t node, uint64_t *e
  * each other with operands and a backend of their own, and nodes that form a wave. */
 ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
     const struct ph_backend *backend, struct ph_operand operands[2 * PH_MAX_OPERANDS], size_t thread);
+
+/* Calls what ph__executor_poll was given; and has, or no longer has, the team's tasks do so. */
+ph_status ph__executor_poll_now(struct ph_executor *executor);
+void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on);
 
 /* Runs a node's call and adds it to the profile (and trace) of the executor. */
 ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph_call *call);

@@ -376,10 +376,13 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
 /* The nodes up to the next wave's or node's begin. */
 static ph_status run_from(struct ph_workspace *workspace, size_t index)
 {
+    const struct ph_executor *executor = workspace->executor;
     const size_t end = workspace->wave_ends[index];
     if (end > index + 1)
-        return ph__wave_run(workspace, index, end);
-    return ph__workspace_run_node(workspace, index, workspace->executor->backend, workspace->operands, 0);
+        PH_TRY(ph__wave_run(workspace, index, end));
+    else
+        PH_TRY(ph__workspace_run_node(workspace, index, executor->backend, workspace->operands, 0));
+    return executor->poll != NULL ? ph__executor_poll_now(workspace->executor) : PH_OK;
 }
 
 static ph_status find_entry(const struct ph_graph *graph, const char *name, size_t *entry_out)
@@ -402,10 +405,12 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
     const uint32_t *begin = workspace->executor->program->entry_begin;
     fenv_t former;
     ph__cpu_float_enter(true, &former); /* for this thread and the team's tasks */
+    ph__executor_poll_tasks(workspace->executor, true);
     ph_status status = PH_OK;
     for (size_t node = begin[index]; status == PH_OK && node < begin[index + 1];
          node = workspace->wave_ends[node])
         status = run_from(workspace, node);
+    ph__executor_poll_tasks(workspace->executor, false);
     ph__cpu_float_leave(&former);
     return status;
 }

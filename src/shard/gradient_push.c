@@ -1,6 +1,9 @@
 #include "shard/gradient_push.h"
 
-enum { NUM_BETWEEN = 1 }; /* the ticket, which orders the two nodes */
+#include "base/clock.h"
+#include "comm/comm_record.h"
+
+enum { NUM_BETWEEN = 1 }; /* the ticket, which orders the two nodes: when the bucket was let go */
 
 /* Formats that travel number by number. */
 static const enum ph_dtype dtypes[] = {
@@ -42,7 +45,7 @@ static ph_status start_run(struct ph_call *call)
         ph__wire_pack(call->backend->kernels, wire, 1, elements, call->inputs[i].data, elements, next);
         next += ph__wire_bytes(wire, 1, elements);
     }
-    *call->outputs[0].scalar = bucket->index;
+    *call->outputs[0].scalar = (double)ph__clock_ns();
     return reducer->start(reducer->context, bucket->index);
 }
 
@@ -63,13 +66,24 @@ static ph_status wait_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
+static ph_status wait_recorded(const struct ph_call *call, const void **sums_out)
+{
+    const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
+    const struct ph_sharding *sharding = bucket->sharding;
+    const uint64_t bytes = ph__wire_bytes(sharding->dense, 1, bucket->num_elements);
+    const struct ph_comm_other other = {
+        "dense gradients at the hub", (uint64_t)*call->inputs[0].scalar, bytes, bytes};
+    ph__comm_record_wait_begin(sharding->comm);
+    PH_TRY(sharding->reducer->wait(sharding->reducer->context, bucket->index, sums_out));
+    return ph__comm_record_wait_end(sharding->comm, &other);
+}
+
 static ph_status wait_run(struct ph_call *call)
 {
     const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
-    const struct ph_reducer *reducer = bucket->sharding->reducer;
     const enum ph_wire wire = bucket->sharding->dense;
     const void *sums;
-    PH_TRY(reducer->wait(reducer->context, bucket->index, &sums));
+    PH_TRY(wait_recorded(call, &sums));
     const unsigned char *next = sums;
     for (size_t i = 0; i < bucket->count; i++) {
         const size_t elements = bucket->elements[i];

@@ -82,6 +82,11 @@ static void complete(void *context, struct ph_builder *builder)
         ph__wait_late(builder);
 }
 
+static ph_status poll(void *context)
+{
+    return ph__comm_progress(context);
+}
+
 /* Requests of the first batch are not known yet: as many as this rank's own ids, and they grow. */
 static ph_status create_workspace(void *context, struct ph_executor *executor, size_t batch_size,
     size_t num_ids, struct ph_workspace **workspace_out)
@@ -89,6 +94,7 @@ static ph_status create_workspace(void *context, struct ph_executor *executor, s
     const struct ph_sharding *sharding = context;
     const struct ph_requests requests = {
         .num_samples = batch_size * sharding->world_size, .num_ids = num_ids};
+    ph__executor_poll(executor, poll, sharding->comm);
     return ph__workspace_create(executor, batch_size, num_ids, &requests, workspace_out);
 }
 

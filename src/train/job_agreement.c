@@ -186,6 +186,7 @@ static ph_status describe_job(struct lines *lines, const struct ph_train_job *jo
     char encoder[65];
     PH_TRY(add_place(lines, job->folder, job->is_resumed));
     PH_TRY(add_number(lines, "seed", job->seed));
+    PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "wanted" : "not wanted"));
     PH_TRY(add_settings(lines, job));
     PH_TRY(add_data(lines, job));
     PH_TRY(ph__encoder_digest(job->encoder, encoder));

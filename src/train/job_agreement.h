@@ -1,9 +1,10 @@
 /* Whether the ranks of a job are about to do the same thing: found out before anything is learnt, so that none of them works by
  * another config, program or data than the others. PH_ERROR_CONFIG on all ranks names what differs, between which of them.
  *
- * A rank's own are threads, data.prefetch, where its files are (not what is in them), what it prints, profiles and traces, and
- * its instruction set. Files are compared by their sizes and a few blocks of their bytes: a cheap look that finds other
- * data, not every other byte; prepared data by their manifest, which has the sums of all parts. */
+ * A rank's own are threads, data.prefetch, where its files are (not what is in them), what it prints and profiles, where its
+ * trace goes (not whether there is one), and its instruction set. Files are compared by their sizes and a few blocks of their
+ * bytes: a cheap look that finds other data, not every other byte; prepared data by their manifest, which has the sums of all
+ * parts. */
 #ifndef PH_TRAIN_JOB_AGREEMENT_H
 #define PH_TRAIN_JOB_AGREEMENT_H
 

@@ -76,15 +76,23 @@ static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
     return PH_OK;
 }
 
+static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    ph__rank_figures_end_step(&trainer->figures, batch->num_samples);
+    ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
+}
+
 static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
     PH_TRY(ph__trainer_score_ahead(trainer, batch));
+    ph__rank_figures_begin_step(&trainer->figures);
     PH_TRY(step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     struct ph__ranks_moment moment = {ph__trainer_signal(trainer), ph__trainer_is_save_due(trainer)};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
+    count_step(trainer, batch);
     if (moment.stop_signal != 0)
         return ph__trainer_stop(trainer, moment.stop_signal);
     if (moment.is_due)
@@ -226,13 +234,23 @@ static ph_status test_best(struct ph__trainer *trainer)
     return ph__trainer_report_calibration(trainer, "test");
 }
 
-static ph_status write_profile(const struct ph__trainer *trainer)
+/* All ranks' in one file. */
+static ph_status write_rank_trace(const struct ph__trainer *trainer)
 {
-    if (trainer->job->profile_file != NULL)
-        PH_TRY(ph_executor_print_profile(trainer->executor, trainer->job->profile_file));
-    if (trainer->job->trace_path != NULL)
-        PH_TRY(ph_executor_write_trace(trainer->executor, trainer->job->trace_path));
-    return PH_OK;
+    struct ph__rank_trace_parts parts = {.trace = trainer->executor->trace,
+        .record = trainer->figures.record,
+        .num_threads = trainer->summary.num_threads,
+        .first = trainer->clock};
+    PH_TRY(ph__rank_clock_read(trainer->ranks.comm, &parts.last));
+    return ph__rank_trace_write(&parts, trainer->ranks.comm, trainer->job->trace_path);
+}
+
+static ph_status write_trace(const struct ph__trainer *trainer)
+{
+    if (trainer->job->trace_path == NULL)
+        return PH_OK;
+    return trainer->ranks.comm != NULL ? write_rank_trace(trainer)
+                                       : ph_executor_write_trace(trainer->executor, trainer->job->trace_path);
 }
 
 static double reader_wait_share(const struct ph__trainer *trainer)
@@ -250,15 +268,37 @@ static ph_status digest_model(struct ph__trainer *trainer)
                : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
 }
 
-static ph_status write_end(struct ph__trainer *trainer)
+/* Takes `ranks`, which may be NULL. */
+static ph_status write_end(struct ph__trainer *trainer, struct ph_json *ranks)
 {
     struct ph_train_summary *summary = &trainer->summary;
     char path[sizeof summary->checkpoint_path];
-    if (trainer->record.is_on)
-        PH_TRY(ph__run_report_write(trainer, true));
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
-    PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), path));
-    return write_profile(trainer);
+    PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), ranks, path));
+    return trainer->job->profile_file != NULL
+               ? ph_executor_print_profile(trainer->executor, trainer->job->profile_file)
+               : PH_OK;
+}
+
+static ph_status gather_figures(struct ph__trainer *trainer, struct ph_json **json_out)
+{
+    struct ph__rank_figures *figures = &trainer->figures;
+    figures->train_seconds = trainer->summary.train_seconds - trainer->former_seconds;
+    figures->reader_wait_seconds = trainer->reader_wait_seconds;
+    figures->held_bytes = trainer->summary.memory.parameter_bytes + trainer->summary.memory.slot_bytes;
+    return ph__rank_figures_gather(figures, &trainer->ranks, json_out);
+}
+
+static ph_status write_all(struct ph__trainer *trainer)
+{
+    const bool is_first = ph__ranks_is_first(&trainer->ranks);
+    struct ph_json *ranks;
+    if (is_first && trainer->record.is_on)
+        PH_TRY(ph__run_report_write(trainer, true));
+    PH_TRY(gather_figures(trainer, &ranks));
+    if (is_first)
+        PH_TRY(write_end(trainer, ranks));
+    return write_trace(trainer);
 }
 
 static ph_status finish(struct ph__trainer *trainer)
@@ -277,7 +317,7 @@ static ph_status finish(struct ph__trainer *trainer)
     if (peak_rss_bytes > summary->peak_rss_bytes)
         summary->peak_rss_bytes = peak_rss_bytes;
     ph__trainer_observe_plans(trainer);
-    return ph__ranks_all(&trainer->ranks, ph__ranks_is_first(&trainer->ranks) ? write_end(trainer) : PH_OK);
+    return ph__ranks_all(&trainer->ranks, write_all(trainer));
 }
 
 /* What ended the training is what is to be known of it: not that there is no report, either. */

@@ -42,6 +42,7 @@ static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
         .samples_per_s = tally->steps > 0 ? (double)tally->samples / seconds : (double)NAN,
         .loss = tally->steps > 0 ? tally->loss_sum / (double)tally->steps : (double)NAN,
         .auc = (double)NAN,
+        .num_ranks = trainer->ranks.world_size,
         .learning_rate = trainer->learning_rate,
         .seconds_left = has_end ? (double)(total - trainer->summary.steps) / rate : (double)NAN,
     };

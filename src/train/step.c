@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "graph/executor.h"
+
 /* By the policy: an error, or PH_OK after undoing what the forward pass carried on. */
 static ph_status not_finite(struct ph__trainer *trainer, const char *what, double value)
 {
@@ -52,8 +54,10 @@ static ph_status bind(struct ph__trainer *trainer, const struct step *step, size
         ph__micro_batch_cut(micro, step->batch, trainer->ranks.world_size, number, step->num_micro_batches));
     if (trainer->learning.num_micro_batches > 1)
         PH_TRY(ph_workspace_set_scalar(trainer->workspace, "num_before", (double)number));
-    return ph__ranks_bind(
-        &trainer->ranks, trainer->workspace, &micro->batch, trainer->job->seed, trainer->summary.steps);
+    PH_TRY(ph__ranks_bind(
+        &trainer->ranks, trainer->workspace, &micro->batch, trainer->job->seed, trainer->summary.steps));
+    ph__rank_figures_bound(&trainer->figures, trainer->workspace->extents[PH_SYMBOL_REQUESTS]);
+    return PH_OK;
 }
 
 /* What the loss of the micro-batch that is bound counts for in the batch's. */

@@ -104,13 +104,14 @@ static void set_metrics(struct ph_json *object, const char *what, bool has, cons
 }
 
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
-    const char *backend, const char *path)
+    const char *backend, struct ph_json *ranks, const char *path)
 {
     const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;
     struct ph_json *object = ph__json_object();
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
     ph__json_set_integer(object, "seed", (int64_t)job->seed);
-    ph__json_set_integer(object, "world_size", 1);
+    ph__json_set_integer(
+        object, "world_size", job->comm != NULL ? (int64_t)ph_comm_world_size(job->comm) : 1);
     ph__json_set_text(object, "backend", backend);
     ph__json_set_bool(object, "deterministic", job->train->deterministic);
     ph__json_set_fields(object, summary_fields, num_first, summary);
@@ -119,6 +120,8 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
     set_metrics(object, "progressive", summary->has_progressive, &summary->progressive);
     set_metrics(object, "valid", summary->has_valid, &summary->valid);
     set_metrics(object, "test", summary->has_test, &summary->test);
+    if (ranks != NULL)
+        ph__json_set(object, "ranks", ranks);
     ph__json_set_fields(object, summary_fields + num_first, NUM_OUTCOME_FIELDS, summary);
     ph_status status = ph__json_write(object, path);
     ph__json_destroy(object);
@@ -176,7 +179,7 @@ static ph_status read_file(const char *path, struct ph_arena *arena, struct ph_j
 {
     char *text;
     size_t size;
-    ph_status status = ph__file_read(arena, path, 1 << 20, &text, &size);
+    ph_status status = ph__file_read(arena, path, 1 << 24, &text, &size);
     if (status == PH_ERROR_DATA)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s", ph_error_text());
     PH_TRY(status);

@@ -5,8 +5,9 @@
 #include "base/json.h"
 #include "phloem/train.h"
 
+/* ranks: of a training on ranks, what they cost each other (train/rank_figures.h), which is taken; else NULL. */
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
-    const char *backend, const char *path);
+    const char *backend, struct ph_json *ranks, const char *path);
 /* What ph__summary_write wrote; the backend cut to fit, NULL where it is not wanted. PH_ERROR_CHECKPOINT naming the path and
  * what is missing. */
 ph_status ph__summary_read(

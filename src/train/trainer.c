@@ -250,6 +250,16 @@ static ph_status look_at_folder(struct ph__trainer *trainer)
     return PH_OK;
 }
 
+static ph_status prepare_measurements(struct ph__trainer *trainer)
+{
+    const size_t num_events = trainer->job->trace_path != NULL ? TRACE_EVENTS : 0;
+    PH_TRY(ph_executor_profile(trainer->executor, true, num_events));
+    PH_TRY(ph__rank_figures_init(&trainer->figures, &trainer->ranks, num_events));
+    return num_events > 0 && trainer->ranks.comm != NULL
+               ? ph__rank_clock_read(trainer->ranks.comm, &trainer->clock)
+               : PH_OK;
+}
+
 static ph_status create_all(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -284,7 +294,7 @@ static ph_status create_all(struct ph__trainer *trainer)
         PH_TRY(ph__run_record_init(&trainer->features, &trainer->record));
     if (job->train->progressive)
         PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
-    PH_TRY(ph_executor_profile(trainer->executor, true, job->trace_path != NULL ? TRACE_EVENTS : 0));
+    PH_TRY(prepare_measurements(trainer));
     PH_TRY(ph__trainer_open_folder(trainer));
     if (trainer->summary.steps > 0)
         ph__id_coverage_miss(&trainer->record.coverage);
@@ -322,6 +332,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__micro_batch_fini(&trainer->micro_batch);
     ph_executor_destroy(trainer->executor);
     ph_program_destroy(trainer->learning.program);
+    ph__rank_figures_fini(&trainer->figures);
     ph__ranks_fini(&trainer->ranks);
     ph_backend_destroy(trainer->backend);
     ph_state_destroy(trainer->state);

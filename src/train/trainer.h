@@ -8,6 +8,8 @@
 #include "train/gathered_scores.h"
 #include "train/micro_batch.h"
 #include "train/progressive.h"
+#include "train/rank_figures.h"
+#include "train/rank_trace.h"
 #include "train/ranks.h"
 #include "train/recent.h"
 #include "train/report.h"
@@ -81,6 +83,8 @@ struct ph__trainer {
     double former_seconds;      /* of training, by those before it */
     double reader_wait_seconds; /* that steps waited for their batches */
     struct ph__run_record record;
+    struct ph__rank_figures figures;
+    struct ph__rank_clock clock; /* before the first step, where there is to be a trace */
 };
 
 /* Builds the programs, checks that the job fits, and begins or resumes the training in its folder (train_folder.h). */

@@ -106,12 +106,13 @@ waits_for() {
     done
 }
 
-# same_run A B: two run folders agree in all but times, memory and their own names.
+# same_run A B: two run folders agree in all but times, memory, their own names and what ranks cost each other.
 same_run() {
     measured='"\(train_seconds\|samples_per_s\|reader_wait_share\|[a-z_]*_bytes\|growths\|threads\|backend\|checkpoint\)":'
     for file in summary.json metrics.jsonl; do
         for folder in "$1" "$2"; do
-            sed "s/,\"samples_per_s\":[^,}]*//; /^ *$measured/d" "$folder/$file" >"$folder.compared"
+            sed "s/,\"samples_per_s\":[^,}]*//; /^ *$measured/d; /^  \"ranks\": {/,/^  }/d" "$folder/$file" \
+                >"$folder.compared"
         done
         cmp -s "$1.compared" "$2.compared" || {
             diff "$1.compared" "$2.compared" >&2 || true

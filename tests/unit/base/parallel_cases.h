@@ -2,6 +2,7 @@
 #ifndef PH_TEST_PARALLEL_CASES_H
 #define PH_TEST_PARALLEL_CASES_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -142,6 +143,40 @@ static void destroying_no_team_is_fine(void **state)
     ph__team_destroy(NULL);
 }
 
+struct polled {
+    pthread_t caller;
+    size_t num_polls, num_strangers; /* strangers: other threads that have polled */
+};
+
+static void count_poll(void *context)
+{
+    struct polled *polled = context;
+    polled->num_polls++;
+    polled->num_strangers += !pthread_equal(polled->caller, pthread_self());
+}
+
+static void the_caller_polls_behind_its_own_tasks(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < NUM_TEAM_SIZES; t++) {
+        struct ph_team *team = NULL;
+        struct polled polled = {.caller = pthread_self()};
+        atomic_size_t sum = 0;
+        assert_ok(ph__team_create(team_sizes[t], &team));
+        ph__team_set_poll(team, count_poll, &polled);
+        ph__parallel_for(team, 1, add_task, &sum);
+        assert_int_equal(polled.num_polls, 1);
+        ph__parallel_for(team, 100, add_task, &sum);
+        assert_true(polled.num_polls <= 101 && polled.num_strangers == 0);
+        assert_true(team_sizes[t] > 1 || polled.num_polls == 101);
+        ph__team_set_poll(team, NULL, NULL);
+        const size_t num_polls = polled.num_polls;
+        ph__parallel_for(team, 100, add_task, &sum);
+        assert_int_equal(polled.num_polls, num_polls);
+        ph__team_destroy(team);
+    }
+}
+
 static int run_parallel_cases(const char *backend)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +185,7 @@ static int run_parallel_cases(const char *backend)
         cmocka_unit_test(two_teams_live_side_by_side),
         cmocka_unit_test(tasks_run_with_the_callers_float_control),
         cmocka_unit_test(a_team_without_a_size_has_at_least_one_thread),
+        cmocka_unit_test(the_caller_polls_behind_its_own_tasks),
         cmocka_unit_test(too_many_threads_are_refused),
         cmocka_unit_test(destroying_no_team_is_fine),
     };

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -97,6 +98,76 @@ static void no_trace_takes_no_events(void **state)
     assert_fails(ph__trace_create(SIZE_MAX / 2, &trace), PH_ERROR_MEMORY, "trace");
 }
 
+/* ---- several processes --------------------------------------------------------------------------------------- */
+
+static const struct ph_json *find_event(
+    const struct ph_json *events, int64_t process, const char *phase, const char *name)
+{
+    for (size_t i = 0; i < ph__json_size(events); i++) {
+        const struct ph_json *event = ph__json_at(events, i);
+        if (ph__json_as_integer(ph__json_get(event, "pid"), -1) == process &&
+            strcmp(ph__json_as_text(ph__json_get(event, "ph"), ""), phase) == 0 &&
+            strcmp(ph__json_as_text(ph__json_get(event, "name"), ""), name) == 0)
+            return event;
+    }
+    fail_msg("no '%s' of process %lld", name, (long long)process);
+    return NULL;
+}
+
+static double time_of(const struct ph_json *events, int64_t process, const char *phase, const char *name)
+{
+    return ph__json_as_number(ph__json_get(find_event(events, process, phase, name), "ts"), -1);
+}
+
+/* Process 1's clock is 5 microseconds ahead at 10, and loses one in a hundred. */
+static void write_two(struct ph_trace *trace, struct ph_writer *writer)
+{
+    const struct ph_trace_process first = {.id = 0, .writer = writer};
+    const struct ph_trace_process other = {1, {10000, 5000, -0.01}, writer};
+    const struct ph_trace_event one = {"one", "a", 10000, 300, 1, 1, {{"bytes", 7}}};
+    const struct ph_trace_event two = {"two", "a", 110000, 300, 2, 0, {{0}}};
+    assert_ok(ph__trace_merge_begin(writer));
+    assert_ok(ph__trace_process_name(&first, "rank \"0\""));
+    assert_ok(ph__trace_process_events(&first, trace));
+    assert_ok(ph__trace_process_events(&first, NULL));
+    assert_ok(ph__trace_thread_name(&other, 2, "second"));
+    assert_ok(ph__trace_process_event(&other, &one));
+    assert_ok(ph__trace_process_event(&other, &two));
+    assert_ok(ph__trace_process_flow(&other, 99, &one, &two));
+    assert_ok(ph__trace_merge_end(writer, ph__trace_num_dropped(trace) + ph__trace_num_dropped(NULL)));
+    assert_ok(ph__writer_finish(writer));
+}
+
+static void processes_share_a_file_and_a_clock(void **state)
+{
+    (void)state;
+    struct ph_trace *trace = NULL;
+    struct ph_writer *writer = NULL;
+    struct ph_json *json = NULL;
+    size_t size;
+    assert_ok(ph__trace_create(1, &trace));
+    ph__trace_add(trace, "linear", "forward", 0, 1500, 1001);
+    ph__trace_add(trace, "dropped", "forward", 0, 1600, 1);
+    assert_ok(ph__writer_open_memory("trace", 1 << 16, &writer));
+    write_two(trace, writer);
+    char *text = ph__writer_take(writer, &size);
+    ph__writer_close(writer);
+    assert_ok(ph__json_parse(text, size, "trace", PH_ERROR_DATA, &json));
+    const struct ph_json *events = ph__json_get(json, "traceEvents");
+    const struct ph_json *name = ph__json_get(find_event(events, 0, "M", "process_name"), "args");
+    assert_string_equal(ph__json_as_text(ph__json_get(name, "name"), ""), "rank \"0\"");
+    assert_near(time_of(events, 0, "X", "linear"), 1.5, 1e-9, 0);
+    assert_near(time_of(events, 1, "X", "one"), 10 - 5, 1e-9, 0);
+    assert_near(time_of(events, 1, "X", "two"), 110 - 5 + 1, 1e-9, 0);
+    assert_near(time_of(events, 1, "s", "flow"), 5, 1e-9, 0);
+    assert_near(time_of(events, 1, "f", "flow"), 106, 1e-9, 0);
+    assert_int_equal(
+        ph__json_as_integer(ph__json_get(ph__json_get(json, "otherData"), "dropped_events"), -1), 1);
+    ph__json_destroy(json);
+    free(text);
+    ph__trace_destroy(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +175,7 @@ int main(void)
         cmocka_unit_test(numbers_belong_to_an_event),
         cmocka_unit_test(events_beyond_the_limit_are_counted),
         cmocka_unit_test(no_trace_takes_no_events),
+        cmocka_unit_test(processes_share_a_file_and_a_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,17 @@ static void report_names_epoch_step_speed_loss_auc_and_time_left(void **state)
         line, "epoch 2/10  step 150/1000  12346 samples/s  loss 0.2500  auc 0.8750  left 1:02:05");
 }
 
+static void the_auc_of_many_ranks_is_the_first_ones(void **state)
+{
+    (void)state;
+    struct ph_train_progress progress = report;
+    progress.num_ranks = 4;
+    char line[256];
+    cli_progress_format(&progress, line, sizeof line);
+    assert_string_equal(
+        line, "epoch 2/10  step 150/1000  12346 samples/s  loss 0.2500  auc of rank 0 0.8750  left 1:02:05");
+}
+
 static void what_is_unknown_is_a_dash(void **state)
 {
     (void)state;
@@ -118,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(report_names_epoch_step_speed_loss_auc_and_time_left),
+        cmocka_unit_test(the_auc_of_many_ranks_is_the_first_ones),
         cmocka_unit_test(what_is_unknown_is_a_dash),
         cmocka_unit_test(evaluation_says_whether_it_is_the_best),
         cmocka_unit_test(preparation_says_what_is_left_where_it_is_known),

@@ -140,7 +140,11 @@ static ph_status step(struct ph_comm *comm)
 
 static ph_status count_in_steps(struct ph_comm *comm, void *context)
 {
-    (void)context;
+    struct ph_comm_record *record = NULL;
+    if (context != NULL) {
+        PH_TRY(ph__comm_record_create(comm, 100, &record));
+        ph__comm_record_begin(record);
+    }
     PH_TRY(step(comm));
     PH_TRY(ph__comm_barrier(comm));
     const uint64_t num_growths = comm->operations.num_growths;
@@ -154,16 +158,20 @@ static ph_status count_in_steps(struct ph_comm *comm, void *context)
     if (ph_comm_rank(comm) == 0)
         count_allocations(false);
     RANK_CHECK(comm->operations.num_growths == num_growths);
+    RANK_CHECK(record == NULL || record->num_dropped > 0);
+    ph__comm_record_destroy(record);
     return PH_OK;
 }
 
+/* Recorded or not. */
 static void steps_after_the_first_allocate_nothing(void **state)
 {
+    bool is_recorded = true;
     (void)state;
     const struct thread_fault slow = {.kind = THREAD_IS_SLOW, .rank = 2, .count = 11};
-    thread_ranks_run(
-        &(struct thread_ranks){.world_size = 4, .cut_bytes = 64, .faults = &slow, .num_faults = 1},
-        count_in_steps, NULL, NULL);
+    const struct thread_ranks ranks = {.world_size = 4, .cut_bytes = 64, .faults = &slow, .num_faults = 1};
+    thread_ranks_run(&ranks, count_in_steps, NULL, NULL);
+    thread_ranks_run(&ranks, count_in_steps, &is_recorded, NULL);
     assert_int_equal(num_allocations(ALLOCATOR_OURS), 0);
 }
 

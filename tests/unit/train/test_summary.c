@@ -38,7 +38,7 @@ static const char *write_sample(void)
     static const struct ph_train_settings train = {.deterministic = true};
     const struct ph_train_job job = {.seed = 7, .model = &model, .train = &train};
     snprintf(path, sizeof path, "%s/summary.json", test_folder());
-    assert_ok(ph__summary_write(&job, &sample, "some backend", path));
+    assert_ok(ph__summary_write(&job, &sample, "some backend", NULL, path));
     return path;
 }
 

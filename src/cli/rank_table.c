@@ -1,0 +1,148 @@
+#include "cli/rank_table.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "base/text_table.h"
+#include "cli/printing.h"
+
+/* A world of many ranks is looked at in summary.json. */
+enum { MOST_RANKS = 64, MOST_OPERATIONS = 12 };
+
+static double number_of(const struct ph_json *object, const char *key)
+{
+    return ph__json_as_number(ph__json_get(object, key), (double)NAN);
+}
+
+static void bytes_cell(struct ph_text_table *table, double bytes)
+{
+    char text[PH_NUMBER_TEXT_BYTES];
+    ph__text_table_cell(table, "%s", isfinite(bytes) ? ph__bytes_text((uint64_t)bytes, text) : "–");
+}
+
+static ph_status end_table(struct ph_text_table *table, struct ph_writer *writer)
+{
+    const ph_status status = ph__text_table_write(table, writer);
+    ph__text_table_fini(table);
+    return status;
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------------------------------- */
+
+static void add_rank(struct ph_text_table *table, const struct ph_json *rank, double steps)
+{
+    const double step = number_of(rank, "step_seconds"), exposed = number_of(rank, "exposed_seconds");
+    ph__text_table_number(table, "%.0f", number_of(rank, "rank"));
+    ph__text_table_number(table, "%.0f", number_of(rank, "host"));
+    ph__text_table_number(table, "%.0f", number_of(rank, "own_samples_per_s"));
+    ph__text_table_number(table, "%.3f", 1e3 * step);
+    ph__text_table_number(table, "%.3f", 1e3 * exposed);
+    ph__text_table_number(table, "%.1f%%", 100 * exposed / step);
+    ph__text_table_number(table, "%.0f", number_of(rank, "requested_ids"));
+    bytes_cell(table, number_of(rank, "held_bytes"));
+    bytes_cell(table, number_of(rank, "sent_bytes") / steps);
+    bytes_cell(table, number_of(rank, "received_bytes") / steps);
+}
+
+static ph_status write_ranks(const struct ph_json *ranks, struct ph_writer *writer)
+{
+    static const struct ph_text_column columns[] = {{"rank", true}, {"host", true}, {"own samples/s", true},
+        {"ms a step", true}, {"ms exposed", true}, {"share", true}, {"ids asked for", true}, {"holds", true},
+        {"sends", true}, {"receives", true}};
+    const struct ph_json *of_rank = ph__json_get(ranks, "of_rank");
+    struct ph_text_table table;
+    ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < ph__json_size(of_rank) && i < MOST_RANKS; i++)
+        add_rank(&table, ph__json_at(of_rank, i), number_of(ranks, "measured_steps"));
+    return end_table(&table, writer);
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------- */
+
+static ph_status write_operations(const struct ph_json *ranks, struct ph_writer *writer)
+{
+    static const struct ph_text_column columns[] = {
+        {"exchanged", false}, {"times", true}, {"sent", true}, {"ms exposed", true}};
+    const struct ph_json *operations = ph__json_get(ranks, "operations");
+    const double rank_steps =
+        number_of(ranks, "measured_steps") * (double)ph__json_size(ph__json_get(ranks, "of_rank"));
+    struct ph_text_table table;
+    ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < ph__json_size(operations) && i < MOST_OPERATIONS; i++) {
+        const struct ph_json *operation = ph__json_at(operations, i);
+        ph__text_table_cell(&table, "%s", ph__json_as_text(ph__json_get(operation, "what"), ""));
+        ph__text_table_number(&table, "%.3g", number_of(operation, "operations") / rank_steps);
+        bytes_cell(&table, number_of(operation, "sent_bytes") / rank_steps);
+        ph__text_table_number(&table, "%.3f", 1e3 * number_of(operation, "exposed_seconds") / rank_steps);
+    }
+    return end_table(&table, writer);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------------- */
+
+static ph_status write_imbalance(const struct ph_json *imbalance, struct ph_writer *writer)
+{
+    static const struct {
+        const char *key, *name;
+    } kinds[] = {
+        {"compute", "computation"}, {"requested_ids", "ids asked for"}, {"held_bytes", "bytes held"}};
+    PH_TRY(ph__writer_printf(writer, "imbalance, the most over the mean:"));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const double number = number_of(imbalance, kinds[i].key);
+        PH_TRY(ph__writer_printf(writer, "%s %s ", i > 0 ? "," : "", kinds[i].name));
+        PH_TRY(isfinite(number) ? ph__writer_printf(writer, "%.2f", number) : ph__writer_printf(writer, "–"));
+    }
+    return ph__writer_printf(writer, "\n\n");
+}
+
+static ph_status write_head(const struct ph_json *ranks, struct ph_writer *writer)
+{
+    PH_TRY(ph__writer_printf(writer,
+        "%zu ranks of %s on %.0f host%s: a step of %.3f ms exposes %.3f ms of communication (%.1f%%)\n",
+        ph__json_size(ph__json_get(ranks, "of_rank")), ph__json_as_text(ph__json_get(ranks, "transport"), ""),
+        number_of(ranks, "hosts"), number_of(ranks, "hosts") > 1 ? "s" : "",
+        1e3 * number_of(ranks, "step_seconds"), 1e3 * number_of(ranks, "exposed_seconds"),
+        100 * number_of(ranks, "exposed_share")));
+    return write_imbalance(ph__json_get(ranks, "imbalance"), writer);
+}
+
+ph_status cli_rank_table_write(const struct ph_json *ranks, struct ph_writer *writer)
+{
+    PH_TRY(write_head(ranks, writer));
+    PH_TRY(write_ranks(ranks, writer));
+    PH_TRY(ph__writer_printf(writer, "\nA step of a rank, in the mean:\n\n"));
+    PH_TRY(write_operations(ranks, writer));
+    return ph__writer_printf(writer, "\n");
+}
+
+static ph_status write_table(const void *ranks, struct ph_writer *writer)
+{
+    return cli_rank_table_write(ranks, writer);
+}
+
+static ph_status read_summary(const char *folder, struct ph_arena *arena, struct ph_json **json_out)
+{
+    const char *path = ph__path_join(arena, folder, "summary.json");
+    char *text;
+    size_t size;
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__file_read(arena, path, 1 << 24, &text, &size));
+    return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
+}
+
+ph_status cli_rank_table_print(const char *folder)
+{
+    struct ph_arena arena = {0};
+    struct ph_json *json;
+    ph_status status = read_summary(folder, &arena, &json);
+    if (status == PH_OK) {
+        const struct ph_json *ranks = ph__json_get(json, "ranks");
+        status = ranks != NULL ? cli_print(write_table, ranks) : PH_OK;
+        ph__json_destroy(json);
+    }
+    ph__arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* What ranks cost each other, as summary.json has it (train/rank_figures.h), for people. */
+#ifndef PH_CLI_RANK_TABLE_H
+#define PH_CLI_RANK_TABLE_H
+
+#include "base/json.h"
+#include "base/stream.h"
+
+/* ranks: the member "ranks". A line, a table of ranks, and one of what they exchanged. */
+ph_status cli_rank_table_write(const struct ph_json *ranks, struct ph_writer *writer);
+
+/* Of FOLDER/summary.json to standard output; nothing where the training was of one process. */
+ph_status cli_rank_table_print(const char *folder);
+
+#endif
