@@ -9,8 +9,7 @@
 #include "base/clock.h"
 #include "base/random_bytes.h"
 #include "base/sizes.h"
-
-enum { MEETING_CHANNEL = 7 };
+#include "train/rank_channels.h"
 
 /* For a hub that was started with the ranks; less than what others wait for this one. */
 #define MOST_CONNECT_MS 10000u
@@ -61,7 +60,7 @@ static ph_status create_service(struct cli_hub_reducer *reducer)
 
 static ph_status create_and_invite(struct cli_hub_reducer *reducer)
 {
-    static const struct ph_comm_call call = {MEETING_CHANNEL, "name of the hub's service"};
+    static const struct ph_comm_call call = {PH_CHANNEL_HUB, "name of the hub's service"};
     uint64_t ticket;
     if (ph_comm_rank(reducer->comm) == 0)
         PH_TRY(create_service(reducer));

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "base/sizes.h"
+#include "train/rank_channels.h"
 
-enum { SCORES_CHANNEL = 10, GROUPS_CHANNEL };
 enum { LOGITS, LABELS, MASK, NUM_ARRAYS };
 
 static size_t samples_of(const struct ph_batch *batch, const struct ph_group *world, size_t rank)
@@ -83,11 +83,11 @@ ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struc
     PH_TRY(
         reserve(gathered, batch->num_samples * num_tasks, num_samples * num_tasks, num_samples, world->size));
     fill_sent(gathered, batch, logits);
-    PH_TRY(gather(gathered, comm, SCORES_CHANNEL, batch, gathered->sent,
+    PH_TRY(gather(gathered, comm, PH_CHANNEL_SCORES, batch, gathered->sent,
         NUM_ARRAYS * num_tasks * sizeof(ph_real), gathered->received));
     if (batch->groups != NULL)
-        PH_TRY(
-            gather(gathered, comm, GROUPS_CHANNEL, batch, batch->groups, sizeof(int64_t), gathered->groups));
+        PH_TRY(gather(
+            gathered, comm, PH_CHANNEL_GROUPS, batch, batch->groups, sizeof(int64_t), gathered->groups));
     take_apart(gathered, batch, world);
     gathered->batch = (struct ph_batch){.num_samples = num_samples,
         .num_tasks = num_tasks,

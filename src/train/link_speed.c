@@ -4,8 +4,9 @@
 
 #include "base/clock.h"
 #include "comm/comm.h"
+#include "train/rank_channels.h"
 
-enum { CHANNEL = 15, ROUNDS = 5, MESSAGE_BYTES = 1 << 20 };
+enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20 };
 
 static int compare_seconds(const void *left, const void *right)
 {
@@ -16,7 +17,7 @@ static int compare_seconds(const void *left, const void *right)
 /* To the next of the group, from the one before, which may be the same. */
 static ph_status pass_on(struct ph_comm *comm, const struct ph_group *group, char *bytes)
 {
-    static const struct ph_comm_call call = {CHANNEL, "measuring links"};
+    static const struct ph_comm_call call = {PH_CHANNEL_LINKS, "measuring links"};
     const struct ph_message send = {group->ranks[(group->own + 1) % group->size], bytes, MESSAGE_BYTES};
     const struct ph_message receive = {
         group->ranks[(group->own + group->size - 1) % group->size], bytes + MESSAGE_BYTES, MESSAGE_BYTES};

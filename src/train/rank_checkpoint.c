@@ -6,8 +6,7 @@
 #include "comm/comm.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
-
-enum { SIZES_CHANNEL = 12, DESCRIPTIONS_CHANNEL, DIGEST_CHANNEL };
+#include "train/rank_channels.h"
 
 /* ---- what this rank writes ------------------------------------------------------------------------------------------ */
 
@@ -64,7 +63,7 @@ static ph_status gather_sizes(const struct ph__ranks *ranks, uint64_t own, struc
 {
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         ranks->bytes[rank] = sizeof own;
-    return gather(ranks->comm, SIZES_CHANNEL, &own, ranks->bytes, all->sizes);
+    return gather(ranks->comm, PH_CHANNEL_PART_SIZES, &own, ranks->bytes, all->sizes);
 }
 
 static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *own, struct descriptions *all)
@@ -80,7 +79,7 @@ static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *
     all->bytes = malloc(total);
     if (all->bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
-    PH_TRY(gather(ranks->comm, DESCRIPTIONS_CHANNEL, own, all->sizes, all->bytes));
+    PH_TRY(gather(ranks->comm, PH_CHANNEL_PART_DESCRIPTIONS, own, all->sizes, all->bytes));
     for (size_t rank = 0, at = 0; rank < ranks->world_size; at += all->sizes[rank++])
         all->texts[rank] = all->bytes + at;
     return PH_OK;
@@ -144,7 +143,7 @@ ph_status ph__rank_checkpoint_read(
 
 ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, char hex_out[65])
 {
-    static const struct ph_comm_call call = {DIGEST_CHANNEL, "digest of the model"};
+    static const struct ph_comm_call call = {PH_CHANNEL_DIGEST, "digest of the model"};
     ph_status status = PH_OK;
     uint64_t ticket;
     memset(hex_out, 0, 65);

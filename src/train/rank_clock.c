@@ -3,11 +3,12 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "train/rank_channels.h"
 #include "train/rank_texts.h"
 
-enum { CLOCK_CHANNEL = 7601, NUM_QUESTIONS = 8 };
+enum { NUM_QUESTIONS = 8 };
 
-static const struct ph_comm_call call = {CLOCK_CHANNEL, "time of the ranks"};
+static const struct ph_comm_call call = {PH_CHANNEL_CLOCK, "time of the ranks"};
 
 double ph__rank_clock_offset(uint64_t asked_ns, uint64_t answered_ns, uint64_t shown_ns)
 {

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "train/rank_channels.h"
 
-enum { NUMBERS_CHANNEL = 15, BLOCK_NUMBERS = 1 << 16 };
+enum { BLOCK_NUMBERS = 1 << 16 };
 
 /* What is borrowed while numbers travel: kept where that fails. */
 struct gathering {
@@ -32,7 +33,7 @@ static void unite(size_t count, const uint64_t *from, uint64_t *into)
 static ph_status join_block(
     const struct gathering *gathering, size_t count, uint64_t *numbers, join_function *join)
 {
-    static const struct ph_comm_call call = {NUMBERS_CHANNEL, "counts of all ranks"};
+    static const struct ph_comm_call call = {PH_CHANNEL_COUNTS, "counts of all ranks"};
     const struct ph_group *world = ph__comm_world(gathering->comm);
     uint64_t ticket;
     for (size_t rank = 0; rank < world->size; rank++)

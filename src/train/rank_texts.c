@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { TEXTS_CHANNEL = 7600 };
+#include "train/rank_channels.h"
 
 ph_status ph__rank_pass(
     struct ph_comm *comm, const struct ph_comm_call *call, size_t from, size_t to, void *data, size_t bytes)
@@ -35,7 +35,7 @@ static ph_status read_from(struct ph_comm *comm, const struct ph_comm_call *call
 ph_status ph__rank_texts_read(struct ph_comm *comm, const char *what, const char *text, size_t size,
     ph__rank_text_reader *reader, void *context)
 {
-    const struct ph_comm_call call = {TEXTS_CHANNEL, what};
+    const struct ph_comm_call call = {PH_CHANNEL_TEXTS, what};
     const size_t own = ph_comm_rank(comm), world_size = ph_comm_world_size(comm);
     uint64_t bytes = size;
     if (own > 0) {

@@ -11,9 +11,8 @@
 #include "train/job_agreement.h"
 #include "train/kept_plan.h"
 #include "train/link_speed.h"
+#include "train/rank_channels.h"
 #include "train/table_facts.h"
-
-enum { MOMENT_CHANNEL = 8, MACHINE_CHANNEL, NUMBERS_CHANNEL = 15 };
 
 /* ---- the plan ------------------------------------------------------------------------------------------------------ */
 
@@ -41,7 +40,7 @@ static uint64_t rank_bytes_of(const struct ph_train_job *job)
 static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph__table_list *list, struct ph_plan_machine *machine)
 {
-    static const struct ph_comm_call call = {MACHINE_CHANNEL, "measurements of the machine"};
+    static const struct ph_comm_call call = {PH_CHANNEL_MACHINE, "measurements of the machine"};
     uint64_t ticket;
     struct ph_team *team;
     PH_TRY(ph__team_create(job->num_threads, &team));
@@ -245,7 +244,7 @@ ph_status ph__ranks_share(struct ph__ranks *ranks, ph_status status)
 
 ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *moment)
 {
-    static const struct ph_comm_call call = {MOMENT_CHANNEL, "what comes next"};
+    static const struct ph_comm_call call = {PH_CHANNEL_MOMENT, "what comes next"};
     uint64_t ticket;
     if (ranks->comm == NULL)
         return PH_OK;
@@ -263,7 +262,7 @@ ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *mome
 
 ph_status ph__ranks_sum(struct ph__ranks *ranks, double own, double *sum_out)
 {
-    static const struct ph_comm_call call = {NUMBERS_CHANNEL, "weights of the ranks' samples"};
+    static const struct ph_comm_call call = {PH_CHANNEL_SAMPLE_WEIGHTS, "weights of the ranks' samples"};
     uint64_t ticket;
     double sum = own;
     if (ranks->comm != NULL) {
