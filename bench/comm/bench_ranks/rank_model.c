@@ -155,7 +155,7 @@ static struct ph_program *dense_program(const struct ph_distribution *distributi
     struct ph_builder *builder;
     bench_check(ph_builder_create(PH_TRAINING, &builder));
     return dlrm_learning_program(
-        builder, ph_model_build(builder, &settings, &features), PH_ROWWISE_ADAGRAD, distribution);
+        builder, ph_model_build(builder, &settings, &features), PH_ADAGRAD, distribution);
 }
 
 static struct ph_distribution *make_distribution(const struct rank_model *model, bool overlaps)
