@@ -10,7 +10,8 @@
  *
  *   comm.ranks.MODEL.HOST           samples/s of two ranks; on this host beside those of one with as many threads
  *   comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange gradients where differentiation has put that (parallel.overlap)
- *   comm.ranks.MODEL.HOST.exposed   of a step, what the rank that waits longest spends waiting for the other; beside the same
+ *   comm.ranks.MODEL.HOST.exposed   of a step, what a rank spends waiting for the other, or sending, receiving and summing
+ *                                   by itself, the one that spends most; beside the same
  *   comm.ranks.MODEL.HOST.sent      what a rank sends in a step
  *
  * The limit of a link is that what a rank sends goes over it at 1 Gb/s; a step is at least as long.
@@ -123,7 +124,7 @@ static bool begin(struct contest *contest, enum job_place place)
     if (!peer_is_there(&contest->ranks))
         return false;
     printf("%s on %s: %s\n", contest->bench->model, contest->where, contest->ranks.version);
-    take_part(contest, "overlap off", &contest->ranks, "overlapped", job_measure, 1);
+    take_part(contest, "overlap on", &contest->ranks, "overlapped", job_measure, 1);
     job_count_steps(&contest->turns[OVERLAPPED]);
     take_part(
         contest, "overlap off", &contest->ranks, "plain", job_measure, contest->turns[OVERLAPPED].steps);

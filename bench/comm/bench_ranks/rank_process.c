@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "comm/comm_record.h"
 #include "figures.h"
 #include "rank_model.h"
 #include "training_step.h"
@@ -33,7 +33,8 @@ static struct order read_order(void)
 {
     char line[128], verb[32];
     struct order order = {0};
-    if (fgets(line, sizeof line, stdin) == NULL || sscanf(line, "%31s %u", verb, &order.count) != 2)
+    if (fgets(line, sizeof line, stdin) == NULL || sscanf(line, "%31s %u", verb, &order.count) != 2 ||
+        order.count == 0)
         return (struct order){0};
     while (order.verb < NUM_VERBS && strcmp(verb, verb_names[order.verb]) != 0)
         order.verb++;
@@ -54,24 +55,27 @@ static struct order receive_order(struct ph_comm *comm)
     return order;
 }
 
-static uint64_t sum_sent(const struct ph_comm *comm)
+static uint64_t sum_sent(const struct ph_comm_record *record)
 {
-    const struct ph_comm_figures figures = ph__comm_figures(comm);
     uint64_t sum = 0;
-    for (size_t rank = 0; rank < ph_comm_world_size(comm); rank++)
-        sum += figures.sent_bytes[rank];
+    for (size_t rank = 0; rank < record->world_size; rank++)
+        sum += record->sent_bytes[rank];
     return sum;
 }
 
+/* Polls count as waits do: what is copied between operators would else be hidden by having been moved there. */
 static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, const struct order *order)
 {
+    struct ph_comm_record *record;
+    bench_check(ph__comm_record_create(comm, 0, &record));
     bench_check(ph__comm_barrier(comm));
-    const double waited = ph__comm_figures(comm).waited_seconds;
-    const uint64_t sent = sum_sent(comm);
+    ph__comm_record_begin(record);
     const double seconds = rank_model_train(model, order->verb == VERB_OVERLAPPED, order->count);
-    return (struct turn){.seconds = seconds / order->count,
-        .exposed = (ph__comm_figures(comm).waited_seconds - waited) / order->count,
-        .sent = (sum_sent(comm) - sent) / order->count};
+    const struct turn turn = {.seconds = seconds / order->count,
+        .exposed = 1e-9 * (double)(record->waited_ns + record->polled_ns) / order->count,
+        .sent = sum_sent(record) / order->count};
+    ph__comm_record_destroy(record);
+    return turn;
 }
 
 /* The greatest of each. */
