@@ -8,10 +8,12 @@
 For each seed the config, with a smaller net and for a fixed number of steps, is trained on one rank and on many under
 a plan of all kinds that one host can have, whose messages are of fp32, fp16, bf16 and int8, forward, backward and of
 dense layers alike. Prints, and writes as JSON, the mean of the differences in test AUC: of many ranks from one rank,
-and of each wire from fp32. A run that is finished is not repeated. The settings of --set go before all others. Looks
-for Frappe as the config does, under $PHLOEM_DATA (docs/DATA.md), and for the mpirun of either MPI.
+and of each wire from fp32. A run that is finished is not repeated unless it was of another config, plan or setting. The
+settings of --set go before all others. Looks for Frappe as the config does, under $PHLOEM_DATA (docs/DATA.md), and for
+the mpirun of either MPI.
 """
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -59,14 +61,20 @@ def launcher(ranks):
     return sys.exit("parallel_figures: there is no mpirun: apt-get install openmpi-bin")
 
 
+def key(settings, options):
+    """What decides what a run learns, in a few letters of its folder's name."""
+    words = [options.config.read_text(), PLAN, *settings]
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:8]
+
+
 def train(way, seed, ranks, settings, options):
     """Test AUC."""
-    folder = (options.runs / f"{way}-seed{seed}").resolve()
+    own = [f"seed={seed}", f"threads={0 if ranks == 1 else 1}", *PROTOCOL, *settings, *options.settings]
+    folder = (options.runs / f"{way}-seed{seed}-{key(own, options)}").resolve()
     summary = folder / "summary.json"
     if not summary.exists():
         shutil.rmtree(folder, ignore_errors=True)
         words = [PROGRAM, "train", options.config.resolve(), "--out", folder, "--quiet"]
-        own = [f"seed={seed}", f"threads={0 if ranks == 1 else 1}", *PROTOCOL, *settings, *options.settings]
         environment = {"PHLOEM_DATA": "../shared/data", **os.environ}
         start = launcher(ranks) if ranks > 1 else []
         result = subprocess.run([*start, *words, *flags(own)], cwd=ROOT, env=environment, text=True, check=False,
