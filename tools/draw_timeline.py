@@ -32,6 +32,13 @@ text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-size: 14p
 }
 </style>"""
 
+TABLE_OPERATORS = {
+    *("slots", "merge", "entries", "feature_bags", "feature_weights", "embedding_bag", "embedding_rows"),
+    *("embedding_gradient", "embedding_update", "embedding_squares", "row_squares", "update_table"),
+    *("keep_lookup", "group_positions", "kept_entries"),
+}
+EXCHANGES = {"gather_rows"}  # and whatever starts something or waits for it
+
 LEGEND = (
     ("dense", "dense operators"),
     ("tables", "tables"),
@@ -47,11 +54,9 @@ LEGEND = (
 
 def kind_of_operator(operator):
     """The class of an operator's bar, by its name."""
-    if operator.endswith(("_start", "_wait")):
+    if operator in EXCHANGES or operator.endswith(("_start", "_wait")):
         return "exchange"
-    if any(word in operator for word in ("embedding", "slots", "merge", "rows", "entries")):
-        return "tables"
-    return "dense"
+    return "tables" if operator in TABLE_OPERATORS else "dense"
 
 
 def kind_of_flight(what):
@@ -60,7 +65,7 @@ def kind_of_flight(what):
         return "requests"
     if what in ("gradients of dense parameters", "dense gradients at the hub"):
         return "gradients"
-    if what.startswith(("vectors of", "gradients of")) or what == "touched rows":
+    if what.startswith(("vectors of", "gradients of", "sums on hosts of", "squares of")) or what == "touched rows":
         return "vectors"
     return "other"
 

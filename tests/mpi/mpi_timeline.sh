@@ -43,5 +43,18 @@ python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' ste
 for text in 'Step 7 of 3 ranks' 'rank 2' '<title>gradients of dense parameters: '; do
     grep -qF "$text" step.svg || complain "the picture lacks '$text'"
 done
+python3 - "$here/../.." <<'END' >found 2>&1 || complain "$(tail -n 1 found)"
+import pathlib, re, sys
+root = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(root / "tools"))
+import draw_timeline as drawn
+operators = set(re.findall(r"(?m)^X\((\w+),", (root / "src/op/ops.def").read_text()))
+assert drawn.TABLE_OPERATORS <= operators, f"no operators: {drawn.TABLE_OPERATORS - operators}"
+for operator, kind in (("sum_rows", "dense"), ("update_table", "tables"), ("gather_rows", "exchange")):
+    assert drawn.kind_of_operator(operator) == kind, operator
+for what in ("vectors of t", "gradients of t on hosts", "sums on hosts of vectors of t", "squares of t"):
+    assert drawn.kind_of_flight(what) == "vectors", what
+assert drawn.kind_of_flight("loss") == "other", "loss"
+END
 ! draw --step 99 || complain 'there is a picture of a step that is not there'
 grep -q 'step 99 is not of all ranks; there are 10' found || complain "$(cat found)"
