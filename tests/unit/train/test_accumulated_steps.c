@@ -168,13 +168,14 @@ static struct outcome train_alone(const char *sets, const char *more, const char
 }
 
 /* plan: a file's text behind its head, or "none". */
-static struct outcome train_on_ranks(
-    size_t world_size, const char *plan, const char *sets, const char *more, uint64_t *sent_bytes)
+static struct outcome train_on_hosts(size_t world_size, size_t ranks_per_host, const char *plan,
+    const char *sets, const char *more, uint64_t *sent_bytes)
 {
     char text[256];
     struct training training = {.sets = sets, .more = more, .plan = plan, .sent_bytes = sent_bytes};
     struct outcome outcome;
-    const struct thread_ranks ranks = {.world_size = world_size, .options = {.ranks_per_host = world_size}};
+    const struct thread_ranks ranks = {
+        .world_size = world_size, .options = {.ranks_per_host = ranks_per_host}};
     if (strcmp(plan, "none") != 0) {
         snprintf(text, sizeof text, "version: 1\nworld_size: %zu\n%s", world_size, plan);
         training.plan = test_write_file("plan.yaml", text);
@@ -182,6 +183,12 @@ static struct outcome train_on_ranks(
     begin(&training, "ranks", &outcome);
     thread_ranks_run(&ranks, run_rank, &training, NULL);
     return outcome;
+}
+
+static struct outcome train_on_ranks(
+    size_t world_size, const char *plan, const char *sets, const char *more, uint64_t *sent_bytes)
+{
+    return train_on_hosts(world_size, world_size, plan, sets, more, sent_bytes);
 }
 
 /* ---- two trainings ------------------------------------------------------------------------------------------------- */
@@ -425,6 +432,20 @@ static void ranks_learn_what_one_does(void **state)
     }
 }
 
+/* What is summed within hosts has a size of its own in each micro-batch, and replicas have kept ids of their own samples alone. */
+static void hosts_sum_each_micro_batch(void **state)
+{
+    (void)state;
+    static const char *const plans[] = {"default: {kind: grid}\n",
+        "tables:\n  embedding.user: {kind: data_parallel}\ndefault: {kind: table_row_wise}\n"};
+    static const char sets[] = "optimizer.embedding_kind=rowwise_adagrad train.max_gradient_norm=0.05";
+    const struct outcome whole = train_alone(sets, "", "whole");
+    for (size_t i = 0; i < COUNT(plans); i++) {
+        const struct outcome cut = train_on_hosts(4, 2, plans[i], sets, "train.accumulation_steps=7", NULL);
+        check_losses(&cut, &whole, 1e-5);
+    }
+}
+
 /* Batches of 2: one rank of three has none, and no batch is cut. */
 static void ranks_may_have_fewer_samples_than_micro_batches(void **state)
 {
@@ -468,6 +489,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(micro_batches_take_less_memory),
         cmocka_unit_test(ranks_learn_what_one_does),
+        cmocka_unit_test(hosts_sum_each_micro_batch),
         cmocka_unit_test(ranks_may_have_fewer_samples_than_micro_batches),
         cmocka_unit_test(ranks_reduce_gradients_once_a_step),
     };
