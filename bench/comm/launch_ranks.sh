@@ -49,6 +49,7 @@ runs_over_link() {
     enters_namespaces "$0" link "$@"
     command -v tc >/dev/null || skips_namespaces "there is no program 'tc'"
     makes_far_namespace
+    trap 'kill "$far" 2>/dev/null || true' EXIT
     echo near >/proc/sys/kernel/hostname
     in_far sh -c 'echo far >/proc/sys/kernel/hostname'
     joins_namespaces 0 "$near/24" "$far_side/24"
@@ -58,9 +59,7 @@ runs_over_link() {
     limits_link in_far
     # shellcheck disable=SC2086 # a list of words
     $launcher -n 2 --host "$near,$far_side" --mca plm_rsh_agent "sh $0 in $far" --mca oob_tcp_if_include "$network" \
-        --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include "$network" "$@" || status=$?
-    kill "$far"
-    exit "${status:-0}"
+        --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include "$network" "$@"
 }
 
 where=$1
