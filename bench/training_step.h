@@ -12,8 +12,7 @@ struct step_options {
     const struct ph_batch *batches; /* (num_batches) taken in turn; borrowed until destroy */
     size_t num_batches;
     size_t threads;
-    const struct ph_distribution
-        *distribution; /* the program's, where it is one of several ranks; NULL: alone */
+    const struct ph_distribution *distribution; /* the program's, of several ranks; NULL: alone */
     /* One of the same optimizer that lives as long, whose parameters and optimizer slots this one shares; NULL: its own. */
     const struct step *beside;
 };

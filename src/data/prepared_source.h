@@ -14,8 +14,7 @@ struct ph__prepared_source {
     struct ph__prepared_set *set; /* owned, unless this is a view; so are order and kept */
     struct ph__block_decoder decoder;
     uint32_t *order; /* (num_blocks) of the blocks */
-    uint32_t
-        *kept; /* (num_blocks) rows of each block that take part; NULL: not counted, for all of them do */
+    uint32_t *kept;  /* (num_blocks) rows of each that take part; NULL: not counted, for all do */
     bool is_view;
     size_t next, end;     /* into order: the next window's first block, and behind the last one */
     size_t window_bytes;  /* of decoded rows at most, when there are two blocks at least */
