@@ -5,7 +5,6 @@
 
 #include "base/parallel.h"
 #include "comm/comm.h"
-#include "plan/plan_choice.h"
 #include "plan/plan_machine.h"
 #include "shard/plan_distribution.h"
 #include "train/job_agreement.h"
@@ -15,21 +14,6 @@
 #include "train/table_facts.h"
 
 /* ---- the plan ------------------------------------------------------------------------------------------------------ */
-
-/* The columns of the table that most bytes are read of. */
-static size_t busiest_dim(const struct ph__table_list *list)
-{
-    size_t dim = 1;
-    double most = 0;
-    for (size_t i = 0; i < list->num_tables; i++) {
-        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
-        if (reals > most) {
-            most = reals;
-            dim = list->tables[i].dim;
-        }
-    }
-    return dim;
-}
 
 static uint64_t rank_bytes_of(const struct ph_train_job *job)
 {
@@ -44,7 +28,8 @@ static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_
     uint64_t ticket;
     struct ph_team *team;
     PH_TRY(ph__team_create(job->num_threads, &team));
-    const ph_status status = ph__plan_machine_measure(busiest_dim(list), team, machine);
+    const ph_status status = ph__plan_machine_measure(
+        ph__table_list_busiest_dim(list), ph__comm_num_neighbours(ranks->comm), team, machine);
     ph__team_destroy(team);
     PH_TRY(status);
     PH_TRY(ph__link_speeds_measure(ranks->comm, machine));
@@ -62,18 +47,6 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
     struct ph_plan_machine machine;
     PH_TRY(measure_machine(ranks, job, list, &machine));
     return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
-}
-
-static ph_status replicate_all(
-    struct ph__ranks *ranks, const struct ph_topology *topology, struct ph__table_list *list)
-{
-    struct ph_plan_choice *choices =
-        ph__arena_alloc_array(&list->arena, list->num_tables + 1, sizeof *choices);
-    if (choices == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < list->num_tables; i++)
-        choices[i].kind = PH_SHARD_DATA_PARALLEL;
-    return ph__plan_build(topology, list->tables, list->num_tables, choices, &ranks->plan);
 }
 
 /* The one that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
@@ -107,18 +80,18 @@ static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_tra
 }
 
 static ph_status read_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, struct ph__table_list *list)
+    const struct ph_topology *topology, const struct ph__table_list *list)
 {
     const char *plan = job->parallel->plan;
     if (strcmp(plan, "none") == 0)
-        PH_TRY(replicate_all(ranks, topology, list));
+        PH_TRY(ph__plan_replicate(topology, list->tables, list->num_tables, &ranks->plan));
     else
         PH_TRY(ph__plan_read(plan, topology, list->tables, list->num_tables, &ranks->plan));
     return ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job));
 }
 
 static ph_status make_plan(
-    struct ph__ranks *ranks, const struct ph_train_job *job, struct ph__table_list *list)
+    struct ph__ranks *ranks, const struct ph_train_job *job, const struct ph__table_list *list)
 {
     const size_t ranks_per_host = ph_comm_ranks_per_host(ranks->comm);
     const struct ph_topology topology = {
@@ -164,17 +137,17 @@ static bool is_alone(const struct ph_train_job *job)
 static ph_status check_alone(const struct ph_train_job *job)
 {
     const struct ph_topology topology = {1, 1};
-    struct ph__ranks alone = {.world_size = 1};
+    struct ph_plan plan = {0};
     struct ph__table_list list;
     if (job->parallel == NULL || job->parallel->memory_bytes == 0)
         return PH_OK;
     ph_status status = ph__table_list_of_job(job, &list);
     if (status == PH_OK)
-        status = replicate_all(&alone, &topology, &list);
+        status = ph__plan_replicate(&topology, list.tables, list.num_tables, &plan);
     if (status == PH_OK)
-        status = ph__plan_check_bytes(&alone.plan, list.tables, rank_bytes_of(job));
+        status = ph__plan_check_bytes(&plan, list.tables, rank_bytes_of(job));
     ph__table_list_fini(&list);
-    ph__plan_fini(&alone.plan);
+    ph__plan_fini(&plan);
     return status;
 }
 
