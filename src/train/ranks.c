@@ -49,18 +49,40 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
     return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
 }
 
+/* What is wrong with the plan that was kept is the last error. */
+static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
+{
+    const struct ph_train_observer *observer = job->observer;
+    char note[1200];
+    ph__plan_fini(&ranks->plan);
+    snprintf(note, sizeof note, "the plan that was kept gives way to another: %s", ph_error_text());
+    if (ph__ranks_is_first(ranks) && observer != NULL && observer->on_note != NULL)
+        observer->on_note(observer->context, note);
+}
+
 /* The one that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
+static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
+    const struct ph_topology *topology, const struct ph__table_list *list, bool *is_there_out)
+{
+    *is_there_out = false;
+    if (!job->is_resumed)
+        return PH_OK;
+    const ph_status status =
+        ph__kept_plan_read(job->folder, topology, list->tables, list->num_tables, &ranks->plan, is_there_out);
+    if (status == PH_ERROR_MEMORY || (status == PH_OK && !*is_there_out))
+        return status;
+    if (status == PH_OK && ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job)) == PH_OK)
+        return PH_OK;
+    *is_there_out = false;
+    refuse_kept_plan(ranks, job);
+    return PH_OK;
+}
+
 static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph_topology *topology, const struct ph__table_list *list, bool *is_kept_out)
 {
-    bool is_there = false;
-    if (job->is_resumed)
-        PH_TRY(ph__kept_plan_read(
-            job->folder, topology, list->tables, list->num_tables, &ranks->plan, &is_there));
-    if (is_there && ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job)) != PH_OK) {
-        ph__plan_fini(&ranks->plan);
-        is_there = false;
-    }
+    bool is_there;
+    PH_TRY(read_kept_plan(ranks, job, topology, list, &is_there));
     struct ph__ranks_moment moment = {.is_due = is_there};
     PH_TRY(ph__ranks_agree(ranks, &moment));
     *is_kept_out = moment.is_due;
