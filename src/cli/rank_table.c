@@ -97,14 +97,22 @@ static ph_status write_imbalance(const struct ph_json *imbalance, struct ph_writ
     return ph__writer_printf(writer, "\n\n");
 }
 
+/* A training that is resumed at its end has no step to measure. */
+static ph_status write_step(const struct ph_json *ranks, struct ph_writer *writer)
+{
+    if (!(number_of(ranks, "measured_steps") > 0))
+        return ph__writer_printf(writer, "no step was measured\n");
+    return ph__writer_printf(writer, "a step of %.3f ms exposes %.3f ms of communication (%.1f%%)\n",
+        1e3 * number_of(ranks, "step_seconds"), 1e3 * number_of(ranks, "exposed_seconds"),
+        100 * number_of(ranks, "exposed_share"));
+}
+
 static ph_status write_head(const struct ph_json *ranks, struct ph_writer *writer)
 {
-    PH_TRY(ph__writer_printf(writer,
-        "%zu ranks of %s on %.0f host%s: a step of %.3f ms exposes %.3f ms of communication (%.1f%%)\n",
+    PH_TRY(ph__writer_printf(writer, "%zu ranks of %s on %.0f host%s: ",
         ph__json_size(ph__json_get(ranks, "of_rank")), ph__json_as_text(ph__json_get(ranks, "transport"), ""),
-        number_of(ranks, "hosts"), number_of(ranks, "hosts") > 1 ? "s" : "",
-        1e3 * number_of(ranks, "step_seconds"), 1e3 * number_of(ranks, "exposed_seconds"),
-        100 * number_of(ranks, "exposed_share")));
+        number_of(ranks, "hosts"), number_of(ranks, "hosts") > 1 ? "s" : ""));
+    PH_TRY(write_step(ranks, writer));
     return write_imbalance(ph__json_get(ranks, "imbalance"), writer);
 }
 

@@ -18,14 +18,15 @@ struct request {
     const char *path; /* config or folder */
     const char *out, *plan;
     struct cli_texts sets;
-    struct ph_topology topology;
-    uint64_t rank_bytes;
+    int64_t world_size, ranks_per_host, rank_bytes; /* the latter 0: as the config says */
 };
 
 /* What is planned, beside what it is planned for. */
 struct planning {
     const struct request *request;
     struct cli_source source;
+    struct ph_topology topology;
+    uint64_t rank_bytes; /* 0: no limit */
     struct ph__table_list list;
     struct ph_plan_step step;
     struct ph_plan_machine machine;
@@ -41,68 +42,73 @@ static ph_status parse_count(const char *flag, const char *text, int64_t *count_
     return ph_fail(PH_ERROR_USAGE, "%s must be a whole number above 0, not '%s'", flag, text);
 }
 
-static ph_status parse_topology(
-    const char *world, const char *ranks_per_host, struct ph_topology *topology_out)
+static ph_status parse_counts(
+    const char *world, const char *ranks_per_host, const char *memory, struct request *request)
 {
-    int64_t world_size, num_local;
     if (world == NULL)
         return ph_fail(PH_ERROR_USAGE, "--world N is missing: over how many ranks?");
-    PH_TRY(parse_count("--world", world, &world_size));
-    PH_TRY(parse_count("--ranks-per-host", ranks_per_host != NULL ? ranks_per_host : world, &num_local));
-    if (world_size > MAX_WORLD)
-        return ph_fail(
-            PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks", world_size, MAX_WORLD);
-    if (world_size % num_local != 0)
-        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of --ranks-per-host %" PRId64,
-            world_size, num_local);
-    *topology_out = (struct ph_topology){(size_t)world_size, (size_t)num_local};
+    PH_TRY(parse_count("--world", world, &request->world_size));
+    if (ranks_per_host != NULL)
+        PH_TRY(parse_count("--ranks-per-host", ranks_per_host, &request->ranks_per_host));
+    if (memory != NULL)
+        PH_TRY(parse_count("--memory", memory, &request->rank_bytes));
+    if (request->world_size > MAX_WORLD)
+        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks",
+            request->world_size, MAX_WORLD);
     return PH_OK;
 }
 
 /* ---- planning ------------------------------------------------------------------------------------------------ */
 
-/* The columns of the table that most bytes are read of. */
-static size_t busiest_dim(const struct ph__table_list *list)
+/* A training goes by its config: what no flag says is as it stands there. */
+static ph_status settle(struct planning *planning)
 {
-    size_t dim = 1;
-    double most = 0;
-    for (size_t i = 0; i < list->num_tables; i++) {
-        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
-        if (reals > most) {
-            most = reals;
-            dim = list->tables[i].dim;
-        }
-    }
-    return dim;
+    const struct request *request = planning->request;
+    const struct ph_parallel_settings *parallel = &planning->source.config.parallel;
+    const bool is_flag = request->ranks_per_host > 0;
+    const int64_t said = is_flag ? request->ranks_per_host : parallel->ranks_per_host;
+    const int64_t num_local = said > 0 ? said : request->world_size;
+    if (request->world_size % num_local != 0)
+        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of %s %" PRId64,
+            request->world_size, is_flag ? "--ranks-per-host" : "parallel.ranks_per_host", num_local);
+    planning->topology = (struct ph_topology){(size_t)request->world_size, (size_t)num_local};
+    planning->rank_bytes = (uint64_t)(request->rank_bytes > 0 ? request->rank_bytes : parallel->memory_bytes);
+    return PH_OK;
 }
 
 static ph_status measure_machine(const struct ph_train_job *job, struct planning *planning)
 {
     struct ph_team *team;
     PH_TRY(ph__team_create(job->num_threads, &team));
-    ph_status status = ph__plan_machine_measure(busiest_dim(&planning->list), team, &planning->machine);
+    ph_status status =
+        ph__plan_machine_measure(ph__table_list_busiest_dim(&planning->list), 1, team, &planning->machine);
     ph__team_destroy(team);
-    planning->machine.rank_bytes = planning->request->rank_bytes;
+    planning->machine.rank_bytes = planning->rank_bytes;
     return status;
+}
+
+static ph_status read_or_make(struct planning *planning)
+{
+    const char *path = planning->request->plan;
+    const struct ph__table_list *list = &planning->list;
+    if (path == NULL)
+        return ph__plan_greedy(&planning->machine, &planning->topology, &planning->step, list->tables,
+            list->num_tables, &planning->plan);
+    PH_TRY(ph__plan_read(path, &planning->topology, list->tables, list->num_tables, &planning->plan));
+    return ph__plan_check_bytes(&planning->plan, list->tables, planning->rank_bytes);
 }
 
 static ph_status make_plan(struct planning *planning)
 {
-    const struct request *request = planning->request;
     struct ph__table_list *list = &planning->list;
     struct ph_train_job job = ph_config_job(&planning->source.config);
     job.encoder = planning->source.encoder;
     PH_TRY(ph__table_list_of_job(&job, list));
     PH_TRY(measure_machine(&job, planning));
     planning->step = ph__plan_step_of_job(&job);
-    if (request->plan != NULL)
-        PH_TRY(ph__plan_read(
-            request->plan, &request->topology, list->tables, list->num_tables, &planning->plan));
-    else
-        PH_TRY(ph__plan_greedy(&planning->machine, &request->topology, &planning->step, list->tables,
-            list->num_tables, &planning->plan));
+    PH_TRY(read_or_make(planning));
     planning->loads =
-        ph__arena_alloc_array(&list->arena, request->topology.world_size, sizeof *planning->loads);
+        ph__arena_alloc_array(&list->arena, planning->topology.world_size, sizeof *planning->loads);
     if (planning->loads == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(
@@ -140,12 +146,14 @@ static ph_status write_plan(const void *what, struct ph_writer *writer)
 static ph_status spare_inputs(const struct planning *planning)
 {
     const struct request *request = planning->request;
+    const struct ph_data_settings *data = &planning->source.config.data;
+    const char *const inputs[] = {request->path, request->plan, data->train, data->valid, data->test};
     if (request->out == NULL)
         return PH_OK;
     PH_TRY(cli_output_spare_model(request->out, request->path));
-    PH_TRY(cli_output_spare_input(request->out, request->path));
-    if (planning->source.config.data.train != NULL)
-        PH_TRY(cli_output_spare_input(request->out, planning->source.config.data.train));
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (inputs[i] != NULL)
+            PH_TRY(cli_output_spare_input(request->out, inputs[i]));
     return PH_OK;
 }
 
@@ -154,6 +162,7 @@ static ph_status plan_source(struct planning *planning)
     const struct request *request = planning->request;
     PH_TRY(cli_source_open(&planning->source, request->path, &request->sets));
     PH_TRY(spare_inputs(planning));
+    PH_TRY(settle(planning));
     PH_TRY(make_plan(planning));
     if (request->out != NULL && strcmp(request->out, "-") == 0)
         return cli_print(write_plan, planning);
@@ -178,8 +187,9 @@ ph_status verb_plan(int argc, char **argv)
     const struct cli_flag flags[] = {
         {"--world", CLI_TEXT, &world, "N", "ranks (required)"},
         {"--ranks-per-host", CLI_TEXT, &ranks_per_host, "M",
-            "of each host; all are on one where it is not given"},
-        {"--memory", CLI_TEXT, &memory, "BYTES", "that a rank may spend on tables and optimizer slots"},
+            "of each host, in place of the config's; all are on one where neither says how many"},
+        {"--memory", CLI_TEXT, &memory, "BYTES",
+            "that a rank may spend on tables and optimizer slots, in place of the config's"},
         {"--out", CLI_TEXT, &request.out, "FILE",
             "where the plan is written, for parallel.plan; -: in place of the tables"},
         {"--plan", CLI_TEXT, &request.plan, "FILE",
@@ -196,10 +206,6 @@ ph_status verb_plan(int argc, char **argv)
     if (arguments.has_printed_help)
         return PH_OK;
     request.path = arguments.positional[0];
-    PH_TRY(parse_topology(world, ranks_per_host, &request.topology));
-    int64_t rank_bytes = 0;
-    if (memory != NULL)
-        PH_TRY(parse_count("--memory", memory, &rank_bytes));
-    request.rank_bytes = (uint64_t)rank_bytes;
+    PH_TRY(parse_counts(world, ranks_per_host, memory, &request));
     return plan(&request);
 }

@@ -170,3 +170,18 @@ size_t ph__comm_own_host(const struct ph_comm *comm)
 {
     return comm->places.own_host;
 }
+
+bool ph__comm_are_neighbours(const struct ph_comm *comm, size_t a, size_t b)
+{
+    return ph__comm_places_are_neighbours(&comm->places, a, b);
+}
+
+size_t ph__comm_num_neighbours(const struct ph_comm *comm)
+{
+    return comm->places.num_neighbours;
+}
+
+const char *ph__comm_machine_name(const struct ph_comm *comm, size_t rank)
+{
+    return comm->places.greetings[rank].host;
+}

@@ -102,4 +102,10 @@ struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm);
 const char *ph__comm_transport(const struct ph_comm *comm);
 size_t ph__comm_own_host(const struct ph_comm *comm);
 
+/* Neighbours share a machine and its memory, even where hosts are emulated. Whether two ranks are; how many this one has, it
+ * too; and the name of a rank's machine, which another one may have as well. */
+bool ph__comm_are_neighbours(const struct ph_comm *comm, size_t a, size_t b);
+size_t ph__comm_num_neighbours(const struct ph_comm *comm);
+const char *ph__comm_machine_name(const struct ph_comm *comm, size_t rank);
+
 #endif

@@ -26,18 +26,19 @@ void ph__comm_places_fini(struct ph_comm_places *places)
 
 /* ---- hosts --------------------------------------------------------------------------------------------------- */
 
-static bool is_one_machine(const struct ph_greeting *a, const struct ph_greeting *b)
+bool ph__comm_places_are_neighbours(const struct ph_comm_places *places, size_t a, size_t b)
 {
-    return memcmp(a->host, b->host, sizeof a->host) == 0 && memcmp(a->boot, b->boot, sizeof a->boot) == 0;
+    const struct ph_greeting *one = &places->greetings[a], *other = &places->greetings[b];
+    return memcmp(one->host, other->host, sizeof one->host) == 0 &&
+           memcmp(one->boot, other->boot, sizeof one->boot) == 0;
 }
 
 static bool is_one_host(const struct ph_comm_places *places, size_t a, size_t b)
 {
-    const struct ph_greeting *greetings = places->greetings;
-    const size_t ranks_per_host = (size_t)greetings[0].ranks_per_host;
+    const size_t ranks_per_host = (size_t)places->greetings[0].ranks_per_host;
     if (ranks_per_host != 0)
         return a / ranks_per_host == b / ranks_per_host;
-    return is_one_machine(&greetings[a], &greetings[b]);
+    return ph__comm_places_are_neighbours(places, a, b);
 }
 
 static size_t host_end(const struct ph_comm_places *places, size_t first)
@@ -97,10 +98,9 @@ static void find_peers(struct ph_comm_places *places)
 
 static void find_neighbours(struct ph_comm_places *places)
 {
-    const struct ph_greeting *own = &places->greetings[places->world.own];
     struct ph_processors all = PH_NO_PROCESSORS;
     for (size_t rank = 0; rank < places->world.size; rank++) {
-        if (!is_one_machine(&places->greetings[rank], own))
+        if (!ph__comm_places_are_neighbours(places, rank, places->world.own))
             continue;
         places->num_neighbours++;
         ph__processors_join(&all, &places->greetings[rank].processors);

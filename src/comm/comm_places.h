@@ -35,4 +35,7 @@ void ph__comm_places_fini(struct ph_comm_places *places);
  * ranks are not numbered host by host. */
 ph_status ph__comm_places_find(struct ph_comm_places *places);
 
+/* Whether two ranks run on one machine. */
+bool ph__comm_places_are_neighbours(const struct ph_comm_places *places, size_t a, size_t b);
+
 #endif

@@ -145,6 +145,10 @@ struct ph_plan_machine {
     uint64_t rank_bytes;        /* that a rank may spend on tables and slots; 0: no limit */
 };
 
+/* All tables on every rank. PH_ERROR_MEMORY. */
+ph_status ph__plan_replicate(const struct ph_topology *topology, const struct ph_table_facts *tables,
+    size_t num_tables, struct ph_plan *plan_out);
+
 /* The greedy planner: tables by falling cost (plan_cost.h), each where the busiest rank stays least busy, with the kinds that
  * fit; for several thresholds of when a table is worth cutting, of which the best plan stays. Finds a plan wherever all tables
  * fit when each is cut by rows over all ranks. PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */

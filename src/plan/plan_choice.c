@@ -37,6 +37,17 @@ const char *ph__place_name(enum ph_place place)
     return names[place];
 }
 
+bool ph__shard_kind_is_of_hosts(enum ph_shard_kind kind)
+{
+    const enum ph_place place = ph__shard_kind_place(kind);
+    return place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
+}
+
+size_t ph__num_hosts(const struct ph_topology *topology)
+{
+    return topology->world_size / topology->ranks_per_host;
+}
+
 size_t ph__column_parts(size_t dim)
 {
     return dim >= PH_SHARD_COLUMNS ? dim / PH_SHARD_COLUMNS : 1;
@@ -45,11 +56,9 @@ size_t ph__column_parts(size_t dim)
 static ph_status check_place(
     const struct ph_topology *topology, const struct ph_plan_choice *choice, size_t index)
 {
-    const enum ph_place place = ph__shard_kind_place(choice->kind);
-    const bool is_host = place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
+    const bool is_host = ph__shard_kind_is_of_hosts(choice->kind);
     const char *word = is_host ? "host" : "rank";
-    const size_t num_hosts = topology->world_size / topology->ranks_per_host;
-    const size_t count = is_host ? num_hosts : topology->world_size;
+    const size_t count = is_host ? ph__num_hosts(topology) : topology->world_size;
     const uint32_t value = choice->places[index];
     if (value >= count)
         return ph_fail(PH_ERROR_CONFIG, "there is no %s %u: the last is %zu", word, value, count - 1);
@@ -66,7 +75,7 @@ ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_t
     for (size_t i = 0; i < choice->num_places; i++)
         PH_TRY(check_place(topology, choice, i));
     if (cuts_columns && choice->num_places > ph__column_parts(table->dim))
-        return ph_fail(PH_ERROR_CONFIG, "%zu %s for the %zu columns of '%s': each must have %d at least",
+        return ph_fail(PH_ERROR_CONFIG, "%zu %s for the %zu columns of '%s': one for each %d of them at most",
             choice->num_places, ph__place_name(ph__shard_kind_place(choice->kind)), table->dim, table->name,
             PH_SHARD_COLUMNS);
     return PH_OK;

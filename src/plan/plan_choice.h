@@ -8,6 +8,9 @@
 enum ph_place { PH_PLACE_NONE, PH_PLACE_RANK, PH_PLACE_RANKS, PH_PLACE_HOST, PH_PLACE_HOSTS };
 enum ph_place ph__shard_kind_place(enum ph_shard_kind kind);
 const char *ph__place_name(enum ph_place place); /* "ranks" */
+/* Whether its places are hosts, not ranks. */
+bool ph__shard_kind_is_of_hosts(enum ph_shard_kind kind);
+size_t ph__num_hosts(const struct ph_topology *topology);
 
 struct ph_plan_choice {
     enum ph_shard_kind kind;
@@ -15,12 +18,12 @@ struct ph_plan_choice {
     size_t num_places;      /* 0: wherever ph__plan_read says */
 };
 
-/* PH_ERROR_CONFIG with the reason alone: a place that is not there, twice or too often, or more of them than the table has
- * columns for. */
+/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, or more of them than ph__column_parts of
+ * the table. */
 ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_table_facts *table,
     const struct ph_plan_choice *choice);
 
-/* Parts that a table's columns can be cut into. */
+/* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them. */
 size_t ph__column_parts(size_t dim);
 
 /* Places for the choices that have none, from the arena. choices (num_tables). */

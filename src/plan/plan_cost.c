@@ -35,6 +35,27 @@ ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const st
     return PH_OK;
 }
 
+static ph_status visit_expected(const struct ph_plan *plan, size_t table, const struct ph_table_facts *tables,
+    const struct ph_plan_step *step, ph_traffic_visit visit, void *context)
+{
+    struct ph_arena arena = {0};
+    struct ph_table_counts counts;
+    const ph_status status = ph__expected_counts(plan, table, &tables[table], step, &arena, &counts);
+    if (status == PH_OK)
+        ph__shared_traffic(plan, table, tables, step, &counts, visit, context);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+ph_status ph__expected_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
+    const struct ph_plan_step *step, ph_traffic_visit visit, void *context)
+{
+    for (size_t i = 0; i < plan->num_tables; i++)
+        PH_TRY(visit_expected(plan, i, tables, step, visit, context));
+    ph__batch_traffic(plan, tables, visit, context);
+    return PH_OK;
+}
+
 /* ---- a rank's work ----------------------------------------------------------------------------------------- */
 
 /* What is asked of one rank's part of a table. */
@@ -132,16 +153,16 @@ void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_to
 
 /* ---- loads -------------------------------------------------------------------------------------------------- */
 
-/* usage: of each table alone; counts_out (num_tables). */
-static ph_status add_usage(const struct ph_plan *plan, const struct ph_plan_step *step,
-    const struct ph_table_facts *tables, struct ph_arena *arena, struct ph_table_counts *counts_out,
-    struct ph_rank_usage *usage)
+static ph_status add_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
+    const struct ph_plan_step *step, struct ph_rank_usage *usage)
 {
-    for (size_t i = 0; i < plan->num_tables; i++) {
-        PH_TRY(ph__expected_counts(plan, i, &tables[i], step, arena, &counts_out[i]));
-        ph__table_usage(plan, i, &tables[i], step, &counts_out[i], usage);
-    }
-    return PH_OK;
+    struct ph_arena arena = {0};
+    struct ph_table_counts counts;
+    const ph_status status = ph__expected_counts(plan, table, facts, step, &arena, &counts);
+    if (status == PH_OK)
+        ph__table_usage(plan, table, facts, step, &counts, usage);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 static void add_sent(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
@@ -158,16 +179,15 @@ static ph_status find_loads(const struct ph_plan *plan, const struct ph_plan_mac
 {
     const size_t world_size = plan->topology.world_size;
     struct ph_rank_usage *usage = ph__arena_alloc_array(arena, world_size, sizeof *usage);
-    struct ph_table_counts *counts = ph__arena_alloc_array(arena, plan->num_tables, sizeof *counts);
     double *seconds = ph__arena_alloc_array(arena, world_size, sizeof *seconds);
-    if (usage == NULL || counts == NULL || seconds == NULL)
+    if (usage == NULL || seconds == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(add_usage(plan, step, tables, arena, counts, usage));
+    for (size_t i = 0; i < plan->num_tables; i++)
+        PH_TRY(add_usage(plan, i, &tables[i], step, usage));
     ph__usage_seconds(machine, &plan->topology, usage, seconds);
     for (size_t i = 0; i < world_size; i++)
         loads_out[i] = (struct ph_plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
-    ph__tables_traffic(plan, tables, step, counts, add_sent, loads_out);
-    return PH_OK;
+    return ph__expected_traffic(plan, tables, step, add_sent, loads_out);
 }
 
 ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,

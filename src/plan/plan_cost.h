@@ -42,6 +42,11 @@ ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const st
 void ph__table_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
     const struct ph_plan_step *step, const struct ph_table_counts *counts, struct ph_rank_usage *usage);
 
+/* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time: they are of every pair
+ * of a rank and a shard. */
+ph_status ph__expected_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
+    const struct ph_plan_step *step, ph_traffic_visit visit, void *context);
+
 /* seconds_out (world_size). */
 void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_topology *topology,
     const struct ph_rank_usage *usage, double *seconds_out);

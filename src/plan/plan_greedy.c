@@ -47,11 +47,6 @@ struct search {
 
 /* ---- a table ------------------------------------------------------------------------------------------------ */
 
-static size_t num_hosts(const struct search *search)
-{
-    return search->topology->world_size / search->topology->ranks_per_host;
-}
-
 static ph_status try_kind(struct search *search, size_t table, enum ph_shard_kind kind, size_t num_places)
 {
     return ph__trials_try(&search->trials, &search->tables[table], kind, num_places);
@@ -67,7 +62,7 @@ static ph_status try_counts(struct search *search, size_t table, enum ph_shard_k
 
 static bool has_host_kinds(const struct search *search)
 {
-    return num_hosts(search) > 1 && search->topology->ranks_per_host > 1;
+    return ph__num_hosts(search->topology) > 1 && search->topology->ranks_per_host > 1;
 }
 
 static ph_status try_on_host(struct search *search, size_t table)
@@ -86,7 +81,7 @@ static ph_status try_everywhere(struct search *search, size_t table)
     PH_TRY(try_counts(search, table, PH_SHARD_ROW_WISE, world_size));
     if (!has_host_kinds(search))
         return PH_OK;
-    return try_counts(search, table, PH_SHARD_GRID, ph__min(columns, num_hosts(search)));
+    return try_counts(search, table, PH_SHARD_GRID, ph__min(columns, ph__num_hosts(search->topology)));
 }
 
 static ph_status try_table(struct search *search, size_t table, const struct policy *policy)

@@ -27,18 +27,15 @@ ph_status ph__plan_links_find(const struct ph_plan *plan, const struct ph_plan_s
     const bool are_hosts = topology->world_size > most;
     struct adding adding = {links_out, are_hosts ? topology->ranks_per_host : 1};
     const size_t count = topology->world_size / adding.ranks_per_end;
-    struct ph_table_counts *counts = ph__arena_alloc_array(arena, plan->num_tables, sizeof *counts);
     if (count > most) {
         *links_out = (struct ph_plan_links){0};
         return PH_OK;
     }
     *links_out = (struct ph_plan_links){
         are_hosts, count, ph__arena_alloc_array(arena, count * count, sizeof *links_out->bytes)};
-    if (counts == NULL || links_out->bytes == NULL)
+    if (links_out->bytes == NULL)
         return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < plan->num_tables; i++)
-        PH_TRY(ph__expected_counts(plan, i, &tables[i], step, arena, &counts[i]));
-    ph__tables_traffic(plan, tables, step, counts, add_bytes, &adding);
+    PH_TRY(ph__expected_traffic(plan, tables, step, add_bytes, &adding));
     for (size_t first = 0; first < dense->num_numbers; first += dense->bucket_numbers)
         ph__dense_traffic(topology->world_size, &dense->wire,
             ph__min(dense->bucket_numbers, dense->num_numbers - first), add_bytes, &adding);

@@ -4,10 +4,11 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/sizes.h"
 #include "kernel/kernel.h"
 
 #define TABLE_BYTES ((size_t)128 << 20) /* beyond the caches of most processors */
-#define TABLE_SHARE 8                   /* of what is free, at most one part of so many */
+#define TABLE_SHARE 8                   /* of what is free, all ranks together have one part of so many */
 #define MEASURED_SECONDS .05
 enum { NUM_TASKS = 64, BAGS = 128 /* of a task */, IDS = 16 /* of a bag */ };
 
@@ -88,15 +89,20 @@ static struct layout lay_out(const struct measurement *measurement)
     return layout;
 }
 
-ph_status ph__plan_machine_measure(size_t dim, struct ph_team *team, struct ph_plan_machine *machine_out)
+size_t ph__plan_machine_bytes(uint64_t free_bytes, size_t num_ranks)
+{
+    return (size_t)ph__min(free_bytes / TABLE_SHARE / num_ranks, TABLE_BYTES);
+}
+
+ph_status ph__plan_machine_measure(
+    size_t dim, size_t num_ranks, struct ph_team *team, struct ph_plan_machine *machine_out)
 {
     enum ph_isa isa;
     uint64_t free_bytes;
     void *memory;
     PH_TRY(ph__cpu_isa(&isa));
     PH_TRY(ph__memory_available_bytes(&free_bytes));
-    const size_t table_bytes =
-        free_bytes / TABLE_SHARE < TABLE_BYTES ? (size_t)free_bytes / TABLE_SHARE : TABLE_BYTES;
+    const size_t table_bytes = ph__plan_machine_bytes(free_bytes, num_ranks);
     const size_t row_bytes = dim * sizeof(ph_real);
     struct measurement measurement = {.kernels = ph__kernels_for(isa),
         .dim = dim,

@@ -15,15 +15,11 @@ struct placing {
     struct ph_table_shard *shards; /* (world_size) scratch */
 };
 
-static size_t num_hosts(const struct placing *placing)
+/* Of the kind's places, ranks or hosts, how many there are. */
+static size_t count_all(const struct placing *placing, enum ph_shard_kind kind)
 {
-    return placing->topology->world_size / placing->topology->ranks_per_host;
-}
-
-static bool is_of_hosts(enum ph_shard_kind kind)
-{
-    const enum ph_place place = ph__shard_kind_place(kind);
-    return place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
+    const struct ph_topology *topology = placing->topology;
+    return ph__shard_kind_is_of_hosts(kind) ? ph__num_hosts(topology) : topology->world_size;
 }
 
 /* How many places a table of the kind takes. */
@@ -36,7 +32,7 @@ static size_t count_places(const struct placing *placing, size_t table, enum ph_
     case PH_SHARD_COLUMN_WISE:
         return ph__min(placing->topology->world_size, columns);
     case PH_SHARD_GRID:
-        return ph__min(num_hosts(placing), columns);
+        return ph__min(ph__num_hosts(placing->topology), columns);
     default:
         return 1;
     }
@@ -45,8 +41,7 @@ static size_t count_places(const struct placing *placing, size_t table, enum ph_
 /* Whether the table goes to all ranks or hosts, however full they are. */
 static bool goes_everywhere(const struct placing *placing, size_t table, enum ph_shard_kind kind)
 {
-    const size_t count = is_of_hosts(kind) ? num_hosts(placing) : placing->topology->world_size;
-    return kind == PH_SHARD_DATA_PARALLEL || count_places(placing, table, kind) == count;
+    return kind == PH_SHARD_DATA_PARALLEL || count_places(placing, table, kind) == count_all(placing, kind);
 }
 
 static void add_bytes(struct placing *placing, size_t table)
@@ -97,12 +92,12 @@ static void choose_emptiest(const struct placing *placing, bool is_host, size_t 
 static ph_status place_table(struct placing *placing, size_t table)
 {
     struct ph_plan_choice *choice = &placing->choices[table];
-    const bool is_host = is_of_hosts(choice->kind);
     const size_t wanted = count_places(placing, table, choice->kind);
     uint32_t *places = ph__arena_alloc_array(placing->arena, wanted, sizeof *places);
     if (places == NULL)
         return PH_ERROR_MEMORY;
-    choose_emptiest(placing, is_host, is_host ? num_hosts(placing) : placing->topology->world_size, wanted);
+    choose_emptiest(
+        placing, ph__shard_kind_is_of_hosts(choice->kind), count_all(placing, choice->kind), wanted);
     for (size_t i = 0; i < wanted; i++)
         places[i] = placing->order[i];
     choice->places = places;

@@ -117,9 +117,7 @@ static ph_status build_table(
 
 static size_t most_shards(const struct ph_topology *topology, const struct ph_plan_choice *choice)
 {
-    const enum ph_place place = ph__shard_kind_place(choice->kind);
-    const bool is_host = place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
-    return choice->num_places * (is_host ? topology->ranks_per_host : 1);
+    return choice->num_places * (ph__shard_kind_is_of_hosts(choice->kind) ? topology->ranks_per_host : 1);
 }
 
 ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_table_facts *tables,
@@ -140,6 +138,20 @@ ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_tab
         *plan_out = plan;
     else
         ph__plan_fini(&plan);
+    return status;
+}
+
+ph_status ph__plan_replicate(const struct ph_topology *topology, const struct ph_table_facts *tables,
+    size_t num_tables, struct ph_plan *plan_out)
+{
+    struct ph_arena arena = {0};
+    struct ph_plan_choice *choices = ph__arena_alloc_array(&arena, num_tables, sizeof *choices);
+    ph_status status = choices != NULL ? PH_OK : PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_tables && status == PH_OK; i++)
+        choices[i].kind = PH_SHARD_DATA_PARALLEL;
+    if (status == PH_OK)
+        status = ph__plan_build(topology, tables, num_tables, choices, plan_out);
+    ph__arena_fini(&arena);
     return status;
 }
 

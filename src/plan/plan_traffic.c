@@ -251,19 +251,23 @@ static bool is_first_replica(const struct ph_plan *plan, const struct ph_table_f
     return true;
 }
 
-void ph__tables_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
+void ph__shared_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *tables,
     const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
     void *context)
 {
+    const struct ph_plan_table *planned = &plan->tables[table];
+    send_table(&(struct table_messages){plan, planned, plan->shards + planned->first_shard, &tables[table],
+        table, step, counts, visit, context});
+}
+
+void ph__batch_traffic(
+    const struct ph_plan *plan, const struct ph_table_facts *tables, ph_traffic_visit visit, void *context)
+{
     const size_t world_size = plan->topology.world_size;
     send_everywhere(world_size, PH_TRAFFIC_LENGTHS, HEADER_BYTES, visit, context);
-    for (size_t i = 0; i < plan->num_tables; i++) {
-        const struct ph_plan_table *planned = &plan->tables[i];
-        send_table(&(struct table_messages){plan, planned, plan->shards + planned->first_shard, &tables[i], i,
-            step, &counts[i], visit, context});
+    for (size_t i = 0; i < plan->num_tables; i++)
         if (is_first_replica(plan, tables, i))
             send_everywhere(world_size, PH_TRAFFIC_REPLICAS, COUNT_BYTES, visit, context);
-    }
 }
 
 /* ---- of dense parameters -------------------------------------------------------------------------------------- */
@@ -303,5 +307,7 @@ void ph__plan_traffic(const struct ph_plan *plan, const struct ph_table_facts *t
     const size_t count = PH_TRAFFIC_COUNT * matrix.world_size * matrix.world_size;
     for (size_t i = 0; i < count; i++)
         bytes_out[i] = 0;
-    ph__tables_traffic(plan, tables, step, counts, add_message, &matrix);
+    for (size_t i = 0; i < plan->num_tables; i++)
+        ph__shared_traffic(plan, i, tables, step, &counts[i], add_message, &matrix);
+    ph__batch_traffic(plan, tables, add_message, &matrix);
 }

@@ -72,15 +72,17 @@ void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph
     const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
     void *context);
 
-/* The same of all tables together, which is what is sent; tables and counts (num_tables). */
-void ph__tables_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
+/* What is sent of all tables (num_tables) together: because of one of them, by its own counts; and once a batch or a parameter. */
+void ph__shared_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *tables,
     const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
     void *context);
+void ph__batch_traffic(
+    const struct ph_plan *plan, const struct ph_table_facts *tables, ph_traffic_visit visit, void *context);
 /* And of a bucket of dense gradients. */
 void ph__dense_traffic(size_t world_size, const struct ph_plan_wire *wire, size_t num_numbers,
     ph_traffic_visit visit, void *context);
 
-/* What tables send as a matrix: bytes_out (PH_TRAFFIC_COUNT, world_size, world_size), [what][from][to]. */
+/* All of it as a matrix, counts (num_tables): bytes_out (PH_TRAFFIC_COUNT, world_size, world_size), [what][from][to]. */
 void ph__plan_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
     const struct ph_plan_step *step, const struct ph_table_counts *counts, double *bytes_out);
 

@@ -103,8 +103,7 @@ static uint64_t largest_shard(const struct ph_trials *trials, const struct ph_ta
 static bool choose_places(const struct ph_trials *trials, const struct ph_table_facts *table,
     enum ph_shard_kind kind, size_t wanted)
 {
-    const enum ph_place place = ph__shard_kind_place(kind);
-    const size_t count = list_loads(trials, place == PH_PLACE_HOST || place == PH_PLACE_HOSTS);
+    const size_t count = list_loads(trials, ph__shard_kind_is_of_hosts(kind));
     const uint64_t limit = trials->machine->rank_bytes;
     const uint64_t needed = largest_shard(trials, table, kind, wanted);
     size_t num_chosen = 0;

@@ -1,12 +1,14 @@
 #include "train/job_agreement.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
 #include "base/digest.h"
 #include "base/sizes.h"
+#include "base/stream.h"
 #include "comm/comm.h"
 #include "data/encoder.h"
 #include "serve/model_identity.h"
@@ -16,22 +18,49 @@
 #define BLOCK_BYTES 65536u
 #define NUM_BLOCKS 4 /* that are looked at in a file, the first and the last among them */
 
+#define MOST_BYTES ((size_t)1 << 30) /* of a text */
+
 /* Lines "name=value" for ph__comm_agree. */
 struct lines {
-    struct ph_arena arena;
-    const char *text;
+    struct ph_writer *writer; /* into memory */
+    struct ph_arena arena;    /* of what is written */
 };
+
+static ph_status begin(struct lines *lines)
+{
+    *lines = (struct lines){0};
+    return ph__writer_open_memory("what ranks must have alike", MOST_BYTES, &lines->writer);
+}
 
 static ph_status add(struct lines *lines, const char *name, const char *value)
 {
-    lines->text = ph__arena_printf(&lines->arena, "%s%s=%s\n", lines->text, name, value);
-    return lines->text != NULL ? PH_OK : PH_ERROR_MEMORY;
+    return ph__writer_printf(lines->writer, "%s=%s\n", name, value);
 }
 
 static ph_status add_lines(struct lines *lines, const char *more)
 {
-    lines->text = ph__arena_printf(&lines->arena, "%s%s", lines->text, more);
-    return lines->text != NULL ? PH_OK : PH_ERROR_MEMORY;
+    return ph__writer_write(lines->writer, more, strlen(more));
+}
+
+static ph_status compare(struct lines *lines, struct ph_comm *comm)
+{
+    size_t size;
+    PH_TRY(ph__writer_write(lines->writer, "", 1));
+    PH_TRY(ph__writer_finish(lines->writer));
+    char *text = ph__writer_take(lines->writer, &size);
+    const ph_status status = ph__comm_agree(comm, text);
+    free(text);
+    return status;
+}
+
+/* Compares what has been written, where all of it has, and ends it. */
+static ph_status end(struct lines *lines, struct ph_comm *comm, ph_status status)
+{
+    if (status == PH_OK)
+        status = compare(lines, comm);
+    ph__writer_close(lines->writer);
+    ph__arena_fini(&lines->arena);
+    return status;
 }
 
 /* The first digits of a sum, which are enough for people to tell two apart. */
@@ -161,11 +190,11 @@ static ph_status add_settings(struct lines *lines, const struct ph_train_job *jo
 
 static ph_status add_table(struct lines *lines, const struct ph_plan_table *table)
 {
-    const char *place = ph__shard_kind_name(table->kind);
-    const char *name = ph__arena_printf(&lines->arena, "the plan of %s", table->name);
-    for (size_t i = 0; place != NULL && i < table->num_places; i++)
-        place = ph__arena_printf(&lines->arena, "%s %u", place, table->places[i]);
-    return name != NULL && place != NULL ? add(lines, name, place) : PH_ERROR_MEMORY;
+    PH_TRY(
+        ph__writer_printf(lines->writer, "the plan of %s=%s", table->name, ph__shard_kind_name(table->kind)));
+    for (size_t i = 0; i < table->num_places; i++)
+        PH_TRY(ph__writer_printf(lines->writer, " %u", table->places[i]));
+    return add_lines(lines, "\n");
 }
 
 /* ---- all three --------------------------------------------------------------------------------------------------- */
@@ -195,32 +224,27 @@ static ph_status describe_job(struct lines *lines, const struct ph_train_job *jo
 
 ph_status ph__agree_on_run(const struct ph__config_run *run)
 {
-    struct lines lines = {.text = ""};
-    ph_status status = describe_run(&lines, run);
+    struct lines lines;
+    ph_status status = begin(&lines);
     if (status == PH_OK)
-        status = ph__comm_agree(run->comm, lines.text);
-    ph__arena_fini(&lines.arena);
-    return status;
+        status = describe_run(&lines, run);
+    return end(&lines, run->comm, status);
 }
 
 ph_status ph__agree_on_job(const struct ph_train_job *job)
 {
-    struct lines lines = {.text = ""};
-    ph_status status = describe_job(&lines, job);
+    struct lines lines;
+    ph_status status = begin(&lines);
     if (status == PH_OK)
-        status = ph__comm_agree(job->comm, lines.text);
-    ph__arena_fini(&lines.arena);
-    return status;
+        status = describe_job(&lines, job);
+    return end(&lines, job->comm, status);
 }
 
 ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph_plan *plan)
 {
-    struct lines lines = {.text = ""};
-    ph_status status = PH_OK;
+    struct lines lines;
+    ph_status status = begin(&lines);
     for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
         status = add_table(&lines, &plan->tables[i]);
-    if (status == PH_OK)
-        status = ph__comm_agree(comm, lines.text);
-    ph__arena_fini(&lines.arena);
-    return status;
+    return end(&lines, comm, status);
 }

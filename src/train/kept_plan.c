@@ -18,8 +18,6 @@ ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topol
     if (status == PH_OK && ph__file_exists(path)) {
         status = ph__plan_read(path, topology, tables, num_tables, plan_out);
         *is_there_out = status == PH_OK;
-        if (status != PH_ERROR_MEMORY)
-            status = PH_OK; /* of another world, or damaged: another one is made */
     }
     ph__arena_fini(&arena);
     return status;

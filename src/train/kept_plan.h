@@ -5,7 +5,8 @@
 
 #include "plan/plan.h"
 
-/* *is_there_out: false where there is none, or it is of other ranks or tables; plan_out is then none. PH_ERROR_MEMORY. */
+/* *is_there_out: false where there is none; plan_out is then none. PH_ERROR_CONFIG: it is of other ranks or tables, or damaged;
+ * PH_ERROR_MEMORY. */
 ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topology,
     const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out, bool *is_there_out);
 

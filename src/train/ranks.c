@@ -3,130 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
 #include "comm/comm.h"
-#include "plan/plan_choice.h"
-#include "plan/plan_machine.h"
 #include "shard/plan_distribution.h"
 #include "train/job_agreement.h"
-#include "train/kept_plan.h"
-#include "train/link_speed.h"
+#include "train/job_plan.h"
 #include "train/rank_channels.h"
-#include "train/table_facts.h"
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------ */
-
-/* The columns of the table that most bytes are read of. */
-static size_t busiest_dim(const struct ph__table_list *list)
-{
-    size_t dim = 1;
-    double most = 0;
-    for (size_t i = 0; i < list->num_tables; i++) {
-        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
-        if (reals > most) {
-            most = reals;
-            dim = list->tables[i].dim;
-        }
-    }
-    return dim;
-}
-
-static uint64_t rank_bytes_of(const struct ph_train_job *job)
-{
-    return (uint64_t)job->parallel->memory_bytes;
-}
-
-/* As the first rank has measured it, so that all make the same plan; links, by all together. */
-static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph__table_list *list, struct ph_plan_machine *machine)
-{
-    static const struct ph_comm_call call = {PH_CHANNEL_MACHINE, "measurements of the machine"};
-    uint64_t ticket;
-    struct ph_team *team;
-    PH_TRY(ph__team_create(job->num_threads, &team));
-    const ph_status status = ph__plan_machine_measure(busiest_dim(list), team, machine);
-    ph__team_destroy(team);
-    PH_TRY(status);
-    PH_TRY(ph__link_speeds_measure(ranks->comm, machine));
-    PH_TRY(ph__comm_broadcast_start(
-        ranks->comm, &call, ph__comm_world(ranks->comm), 0, machine, sizeof *machine, &ticket));
-    PH_TRY(ph__comm_wait(ranks->comm, ticket));
-    machine->rank_bytes = rank_bytes_of(job);
-    return PH_OK;
-}
-
-static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list)
-{
-    const struct ph_plan_step step = ph__plan_step_of_job(job);
-    struct ph_plan_machine machine;
-    PH_TRY(measure_machine(ranks, job, list, &machine));
-    return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
-}
-
-static ph_status replicate_all(
-    struct ph__ranks *ranks, const struct ph_topology *topology, struct ph__table_list *list)
-{
-    struct ph_plan_choice *choices =
-        ph__arena_alloc_array(&list->arena, list->num_tables + 1, sizeof *choices);
-    if (choices == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < list->num_tables; i++)
-        choices[i].kind = PH_SHARD_DATA_PARALLEL;
-    return ph__plan_build(topology, list->tables, list->num_tables, choices, &ranks->plan);
-}
-
-/* The one that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
-static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list, bool *is_kept_out)
-{
-    bool is_there = false;
-    if (job->is_resumed)
-        PH_TRY(ph__kept_plan_read(
-            job->folder, topology, list->tables, list->num_tables, &ranks->plan, &is_there));
-    if (is_there && ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job)) != PH_OK) {
-        ph__plan_fini(&ranks->plan);
-        is_there = false;
-    }
-    struct ph__ranks_moment moment = {.is_due = is_there};
-    PH_TRY(ph__ranks_agree(ranks, &moment));
-    *is_kept_out = moment.is_due;
-    if (is_there == moment.is_due)
-        return PH_OK;
-    return ph_fail(PH_ERROR_CONFIG,
-        "%s: the plan there is not the same on ranks 0 and %zu: do they share the folder?", job->folder,
-        ranks->rank);
-}
-
-static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list)
-{
-    bool is_kept;
-    PH_TRY(take_kept_plan(ranks, job, topology, list, &is_kept));
-    return is_kept ? PH_OK : plan_greedily(ranks, job, topology, list);
-}
-
-static ph_status read_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, struct ph__table_list *list)
-{
-    const char *plan = job->parallel->plan;
-    if (strcmp(plan, "none") == 0)
-        PH_TRY(replicate_all(ranks, topology, list));
-    else
-        PH_TRY(ph__plan_read(plan, topology, list->tables, list->num_tables, &ranks->plan));
-    return ph__plan_check_bytes(&ranks->plan, list->tables, rank_bytes_of(job));
-}
-
-static ph_status make_plan(
-    struct ph__ranks *ranks, const struct ph_train_job *job, struct ph__table_list *list)
-{
-    const size_t ranks_per_host = ph_comm_ranks_per_host(ranks->comm);
-    const struct ph_topology topology = {
-        ranks->world_size, ranks_per_host > 0 ? ranks_per_host : ranks->world_size};
-    if (strcmp(job->parallel->plan, "auto") == 0)
-        return plan_automatically(ranks, job, &topology, list);
-    return read_plan(ranks, job, &topology, list);
-}
+/* ---- making -------------------------------------------------------------------------------------------------------- */
 
 static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
@@ -160,30 +43,11 @@ static bool is_alone(const struct ph_train_job *job)
     return ph_comm_world_size(job->comm) == 1 && (strcmp(plan, "auto") == 0 || strcmp(plan, "none") == 0);
 }
 
-/* One rank holds all tables, whose bytes are limited as those of any other rank. */
-static ph_status check_alone(const struct ph_train_job *job)
-{
-    const struct ph_topology topology = {1, 1};
-    struct ph__ranks alone = {.world_size = 1};
-    struct ph__table_list list;
-    if (job->parallel == NULL || job->parallel->memory_bytes == 0)
-        return PH_OK;
-    ph_status status = ph__table_list_of_job(job, &list);
-    if (status == PH_OK)
-        status = replicate_all(&alone, &topology, &list);
-    if (status == PH_OK)
-        status = ph__plan_check_bytes(&alone.plan, list.tables, rank_bytes_of(job));
-    ph__table_list_fini(&list);
-    ph__plan_fini(&alone.plan);
-    return status;
-}
-
 ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
-    struct ph__table_list list;
     *ranks = (struct ph__ranks){.world_size = 1};
     if (job->comm == NULL || is_alone(job))
-        return check_alone(job);
+        return ph__job_plan_check_alone(job);
     ranks->comm = job->comm;
     ranks->rank = ph_comm_rank(job->comm);
     ranks->world_size = ph_comm_world_size(job->comm);
@@ -194,13 +58,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     if (ranks->moments == NULL || ranks->numbers == NULL || ranks->bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", ranks->world_size);
     PH_TRY(ph__agree_on_job(job));
-    ph_status status = ph__table_list_of_job(job, &list);
-    if (status == PH_OK)
-        status = make_plan(ranks, job, &list);
-    if (status == PH_OK)
-        status = ph__agree_on_plan(ranks->comm, &ranks->plan);
-    ph__table_list_fini(&list);
-    PH_TRY(status);
+    PH_TRY(ph__job_plan_find(ranks, job));
     return create_distributions(ranks, job);
 }
 
@@ -223,7 +81,7 @@ ph_status ph__ranks_bind(const struct ph__ranks *ranks, struct ph_workspace *wor
                : ph_workspace_bind(workspace, batch, seed, step);
 }
 
-/* ---- agreeing -------------------------------------------------------------------------------------------------------- */
+/* ---- agreeing ------------------------------------------------------------------------------------------------------ */
 
 bool ph__ranks_is_first(const struct ph__ranks *ranks)
 {

@@ -13,11 +13,14 @@ struct ph__table_list { /* zero-initialised is empty */
     size_t num_dense; /* numbers of its other parameters */
 };
 
-/* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are counted in it.
- * PH_ERROR_MEMORY. To be finished also after a failure. */
+/* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are counted in it;
+ * NULL: there is one of each feature. PH_ERROR_MEMORY. To be finished also after a failure. */
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list);
 void ph__table_list_fini(struct ph__table_list *list);
+
+/* The columns of the table that most bytes are read of. */
+size_t ph__table_list_busiest_dim(const struct ph__table_list *list);
 
 /* The same of a job: builds its program, and reads its first batch. */
 ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);

@@ -133,15 +133,32 @@ static ph_status put_back(struct ph__trainer *trainer)
     return ph__report_open(folder, place, trainer->job->train->tensorboard, &trainer->report);
 }
 
-/* A summary that is lost or damaged is made once more, by a training that has no step left. */
-static ph_status resume(struct ph__trainer *trainer)
+/* Whether nothing is left to do, and what summary.json says of a training that is over. One that is lost or damaged is made once
+ * more, by a training that has no step left. As the first rank finds it: where another one cannot read it, all fail. */
+static ph_status read_end(
+    struct ph__trainer *trainer, struct ph_train_summary *ended_out, bool *has_ended_out)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
+    ph_status status = PH_OK;
+    struct ph__ranks_moment moment = {0};
+    path_in(trainer->job->folder, "summary.json", path);
+    if (ph__trainer_is_over(trainer)) {
+        status = ph__summary_read(path, ended_out, NULL, 0);
+        moment.is_due = status == PH_OK;
+    }
+    PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
+    *has_ended_out = moment.is_due;
+    return moment.is_due ? ph__ranks_all(&trainer->ranks, status) : PH_OK;
+}
+
+static ph_status resume(struct ph__trainer *trainer)
+{
     struct ph_train_summary ended;
+    bool has_ended;
     PH_TRY(digest_encoder(trainer));
     PH_TRY(ph__trainer_resume(trainer));
-    path_in(trainer->job->folder, "summary.json", path);
-    if (!ph__trainer_is_over(trainer) || ph__summary_read(path, &ended, NULL, 0) != PH_OK)
+    PH_TRY(read_end(trainer, &ended, &has_ended));
+    if (!has_ended)
         return put_back(trainer);
     PH_TRY(put_model_back(trainer));
     ended.resumed_step = trainer->summary.resumed_step;

@@ -7,15 +7,15 @@ length=$2
 phloem=$PH_BINARY_DIR/phloem
 cd "$work"
 
-# Rank 1 is given what $PH_TEST_ODD says, too; each leaves its process.
+# Rank 1 is given what $PH_TEST_ODD says, too, and is the program $PH_TEST_PROGRAM; each leaves its process.
 cat >by_rank <<END
 rank=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
 echo \$\$ >process.\$rank
-[ "\$rank" -eq 0 ] || set -- "\$@" \$PH_TEST_ODD
-exec "$phloem" train "\$@"
+[ "\$rank" -ne 0 ] || exec "$phloem" train "\$@"
+exec "\$PH_TEST_PROGRAM" train "\$@" \$PH_TEST_ODD
 END
-PH_TEST_ODD=''
-export PH_TEST_ODD
+PH_TEST_ODD='' PH_TEST_PROGRAM=$phloem
+export PH_TEST_ODD PH_TEST_PROGRAM
 
 # fails STATUS TEXT ARGUMENTS...: all ranks end with it, one of them says why in one line, and no other line is ours.
 fails() {
@@ -76,6 +76,11 @@ differs 2 "resuming differs between ranks 0 ('no') and 1 ('yes')" --resume
 differs 2 "unknown flag '--resum'" --resum
 differs 2 "seed differs between ranks 0 ('1') and 1 ('2')" --set seed=2
 differs 2 'timeout_seconds differs between ranks 0 and 1' --set parallel.timeout_seconds=20
+cp "$phloem" other_phloem
+echo >>other_phloem
+PH_TEST_PROGRAM=./other_phloem
+differs 2 "the program differs between ranks 0 ('"
+PH_TEST_PROGRAM=$phloem
 sed '5d' data/train.tsv >data/short.tsv
 differs 2 "data.train differs between ranks 0 ('files: 1" --set data.train=data/short.tsv
 differs 3 'data/none.tsv' --set data.train=data/none.tsv

@@ -29,3 +29,8 @@ grep -q "rank 0 of 1 .* are missing; the most is of table 'embedding.C1'" stderr
 launch 4 "$PH_BINARY_DIR/phloem" train job.yaml --out four --quiet
 [ "$status" -eq 0 ] || complain "four ranks ended with $status; wanted 0"
 [ -e four/model.safetensors/model.safetensors.index.json ] || complain 'four ranks have left no model'
+
+# A plan that was made before keeps to the same limit.
+"$PH_BINARY_DIR/phloem" plan job.yaml --world 4 --out plan.yaml >stdout 2>stderr || complain 'no plan'
+launch 4 "$PH_BINARY_DIR/phloem" train job.yaml --out planned --quiet --set parallel.plan=plan.yaml
+[ "$status" -eq 0 ] || complain "four ranks with a plan ended with $status; wanted 0"

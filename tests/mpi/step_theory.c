@@ -116,16 +116,16 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
     const struct ph_plan_step step = {batch->num_samples, batch->id_weights != NULL,
         wire_of(parallel->forward), wire_of(parallel->backward)};
     const struct ph_plan_wire dense = wire_of(parallel->dense);
-    const size_t num_tables = theory->list.num_tables;
     struct ph_arena arena = {0};
-    struct ph_table_counts *counts = ph__arena_alloc_array(&arena, num_tables, sizeof *counts);
-    ph_status status = counts != NULL ? PH_OK : PH_ERROR_MEMORY;
-    for (size_t i = 0; i < num_tables && status == PH_OK; i++)
-        status = count_table(theory, batch, i, &arena, &counts[i]);
-    if (status == PH_OK) {
-        ph__tables_traffic(&theory->plan, theory->list.tables, &step, counts, add_bytes, theory);
-        ph__dense_traffic(theory->topology->world_size, &dense, theory->list.num_dense, add_bytes, theory);
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < theory->list.num_tables && status == PH_OK; i++) {
+        struct ph_table_counts counts;
+        status = count_table(theory, batch, i, &arena, &counts);
+        if (status == PH_OK)
+            ph__shared_traffic(&theory->plan, i, theory->list.tables, &step, &counts, add_bytes, theory);
     }
+    ph__batch_traffic(&theory->plan, theory->list.tables, add_bytes, theory);
+    ph__dense_traffic(theory->topology->world_size, &dense, theory->list.num_dense, add_bytes, theory);
     ph__arena_fini(&arena);
     return status;
 }

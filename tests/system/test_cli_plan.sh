@@ -34,13 +34,26 @@ fails 2 'own.yaml:2: the plan is for a world_size of 2, and here it is 4' plan j
 sed 's/embedding.C1:/embedding.C99:/' own.yaml >wrong.yaml
 fails 2 "wrong.yaml:4: unknown table 'embedding.C99'; did you mean" plan job.yaml --world 2 --plan wrong.yaml
 
+# What the config says of a training is said of its plan.
 fails 5 'fits nowhere' plan job.yaml --world 2 --memory 1000
+fails 5 'fits nowhere' plan job.yaml --world 2 --set parallel.memory_bytes=1000
+succeeds plan job.yaml --world 2 --set parallel.memory_bytes=1000 --memory 1000000000
+fails 5 'where 1000 B are allowed' plan job.yaml --world 2 --plan own.yaml --memory 1000
+succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --out -
+contains stdout 'ranks_per_host: 2'
+succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --ranks-per-host 1 --out -
+contains stdout 'ranks_per_host: 1'
+fails 2 '--world 4 is no multiple of parallel.ranks_per_host 3' plan job.yaml --world 4 --set parallel.ranks_per_host=3
+
 fails 2 '--world N is missing' plan job.yaml
 fails 2 "--world must be a whole number above 0, not '0'" plan job.yaml --world 0
 fails 2 '--world 4 is no multiple of --ranks-per-host 3' plan job.yaml --world 4 --ranks-per-host 3
 fails 2 'up to 4096 ranks' plan job.yaml --world 5000
 fails 2 'would overwrite job.yaml' plan job.yaml --world 2 --out job.yaml
-fails 2 'would overwrite data/train.tsv' plan job.yaml --world 2 --out data/train.tsv
+for data in train valid test; do
+    fails 2 "would overwrite data/$data.tsv" plan job.yaml --world 2 --out "data/$data.tsv"
+done
+fails 2 'would overwrite own.yaml' plan job.yaml --world 2 --plan own.yaml --out own.yaml
 fails 5 'nowhere/plan.yaml' plan job.yaml --world 2 --out nowhere/plan.yaml
 
 # A trained folder is as good as its config.

@@ -24,6 +24,7 @@ static char *table_of(const char *text)
     assert_ok(ph__json_parse(text, strlen(text), "figures", PH_ERROR_DATA, &json));
     assert_ok(ph__writer_open_memory("table", 1 << 16, &writer));
     assert_ok(cli_rank_table_write(json, writer));
+    assert_ok(ph__writer_write(writer, "", 1)); /* which ends the text */
     assert_ok(ph__writer_finish(writer));
     char *table = ph__writer_take(writer, &size);
     ph__writer_close(writer);
@@ -59,6 +60,17 @@ static void what_is_not_known_is_a_dash(void **state)
     free(table);
 }
 
+static void a_training_without_steps_has_no_numbers_of_them(void **state)
+{
+    (void)state;
+    char *table =
+        table_of("{\"transport\": \"MPICH 4.0\", \"hosts\": 1, \"measured_steps\": 0, \"step_seconds\": null,"
+                 "\"exposed_seconds\": null, \"exposed_share\": null, \"of_rank\": [{\"rank\": 0}]}");
+    assert_has(table, "1 ranks of MPICH 4.0 on 1 host: no step was measured\n");
+    assert_null(strstr(table, "nan"));
+    free(table);
+}
+
 static void a_folder_without_ranks_says_nothing(void **state)
 {
     (void)state;
@@ -72,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_become_tables_of_a_step),
         cmocka_unit_test(what_is_not_known_is_a_dash),
+        cmocka_unit_test(a_training_without_steps_has_no_numbers_of_them),
         cmocka_unit_test(a_folder_without_ranks_says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,9 @@ static void two_boots_of_one_name_are_two_machines(void **state)
     snprintf(places.greetings[1].boot, sizeof places.greetings[1].boot, "another");
     assert_ok(ph__comm_places_find(&places));
     assert_int_equal(places.num_hosts, 2);
+    assert_int_equal(places.num_neighbours, 1);
+    assert_true(ph__comm_places_are_neighbours(&places, 1, 1));
+    assert_false(ph__comm_places_are_neighbours(&places, 0, 1));
     ph__comm_places_fini(&places);
 }
 

@@ -129,7 +129,7 @@ static void a_wrong_line_of_a_table_is_refused(void **state)
         {"embedding.user: {kind: row_wise, ranks: [4]}", "there is no rank 4: the last is 3"},
         {"embedding.user: {kind: table_row_wise, host: 2}", "there is no host 2: the last is 1"},
         {"\"linear.*\": {kind: column_wise, ranks: [0, 1]}",
-            "2 ranks for the 1 columns of 'linear.user': each must have 4 at least"},
+            "2 ranks for the 1 columns of 'linear.user': one for each 4 of them at most"},
         {"embedding.user: {kind: row_wise}\n  embedding.user: {kind: row_wise}", "is given twice"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {

@@ -158,7 +158,7 @@ static void choices_that_do_not_fit_are_refused(void **state)
         PH_ERROR_CONFIG, "there is no host 2: the last is 1");
     assert_fails(
         ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph_plan_choice){PH_SHARD_COLUMN_WISE, three, 3}),
-        PH_ERROR_CONFIG, "3 ranks for the 10 columns of 't': each must have 4 at least");
+        PH_ERROR_CONFIG, "3 ranks for the 10 columns of 't': one for each 4 of them at most");
 }
 
 int main(void)

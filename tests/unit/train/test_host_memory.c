@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/comm_inside.h"
 #include "support/thread_ranks.h"
 
 enum { WORLD = 3 };
@@ -10,12 +11,15 @@ enum { WORLD = 3 };
 /* Parameters of each rank, and what each has seen to be free, in MiB. */
 struct hosts {
     uint64_t needed[WORLD], available[WORLD];
+    const char *machines; /* a letter for each rank's; NULL: they are on one */
 };
 
 static ph_status check(struct ph_comm *comm, void *context)
 {
     const struct hosts *hosts = context;
     const size_t rank = ph_comm_rank(comm);
+    for (size_t other = 0; hosts->machines != NULL && other < WORLD; other++)
+        comm->places.greetings[other].boot[0] = hosts->machines[other];
     const struct ph_train_memory memory = {
         .baseline_bytes = 1 << 30, .parameter_bytes = hosts->needed[rank] << 20};
     return ph__host_memory_check(comm, &memory, hosts->available[rank] << 20);
@@ -36,15 +40,24 @@ static void run(struct hosts hosts, const char *text)
 static void ranks_of_a_host_need_their_sum(void **state)
 {
     (void)state;
-    run((struct hosts){{36, 36, 136}, {400, 400, 400}}, NULL);
-    run((struct hosts){{36, 36, 137}, {400, 400, 400}}, " need 401.0 MiB together");
-    run((struct hosts){{137, 36, 36}, {400, 400, 400}}, "the 3 ranks on ");
+    run((struct hosts){{36, 36, 136}, {400, 400, 400}, NULL}, NULL);
+    run((struct hosts){{36, 36, 137}, {400, 400, 400}, NULL}, " need 401.0 MiB together");
+    run((struct hosts){{137, 36, 36}, {400, 400, 400}, NULL}, "the 3 ranks on ");
 }
 
 static void what_others_have_taken_already_is_not_missed(void **state)
 {
     (void)state;
-    run((struct hosts){{36, 36, 136}, {264, 400, 300}}, NULL);
+    run((struct hosts){{36, 36, 136}, {264, 400, 300}, NULL}, NULL);
+}
+
+static void machines_of_one_name_have_their_own_memory(void **state)
+{
+    (void)state;
+    run((struct hosts){{336, 336, 336}, {400, 400, 400}, "abc"}, NULL);
+    run((struct hosts){{36, 336, 236}, {400, 400, 400}, "aba"}, NULL);
+    run((struct hosts){{336, 36, 237}, {400, 400, 400}, "abb"}, "the 2 ranks on ");
+    run((struct hosts){{336, 36, 237}, {400, 400, 400}, "abb"}, " need 401.0 MiB together");
 }
 
 int main(void)
@@ -52,6 +65,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_of_a_host_need_their_sum),
         cmocka_unit_test(what_others_have_taken_already_is_not_missed),
+        cmocka_unit_test(machines_of_one_name_have_their_own_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

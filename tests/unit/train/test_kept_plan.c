@@ -58,10 +58,16 @@ static void one_of_other_ranks_or_tables_is_not_taken(void **state)
 {
     (void)state;
     const char *folder = keep();
+    struct ph_plan plan;
+    bool answer;
     assert_true(is_there(folder, &four_ranks, tables));
-    assert_false(is_there(folder, &two_ranks, tables));
-    assert_false(is_there(folder, &four_ranks, others));
     assert_false(is_there(test_fresh_folder(), &four_ranks, tables));
+    assert_fails(ph__kept_plan_read(folder, &two_ranks, tables, NUM_TABLES, &plan, &answer), PH_ERROR_CONFIG,
+        "plan.yaml:3: the plan is for a world_size of 4");
+    assert_false(answer);
+    assert_fails(ph__kept_plan_read(folder, &four_ranks, others, NUM_TABLES, &plan, &answer), PH_ERROR_CONFIG,
+        "unknown table 'embedding.item'");
+    assert_false(answer);
 }
 
 int main(void)

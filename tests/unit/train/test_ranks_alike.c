@@ -266,12 +266,22 @@ static const char *plan_of(const struct setup *setup)
     return text;
 }
 
+static void count_note(void *context, const char *text)
+{
+    int *count = context;
+    if (strstr(text, "the plan that was kept gives way to another: rank 1 of 3 would hold ") != NULL)
+        ++*count;
+}
+
 /* The plan that a training has kept, unless it takes more than is allowed now. */
 static void a_plan_is_resumed_as_far_as_memory_allows(void **state)
 {
     (void)state;
+    int num_notes = 0;
+    const struct ph_train_observer observer = {.context = &num_notes, .on_note = count_note};
     struct ph_parallel_settings parallel = {.memory_bytes = 4 * 40 * 6 * 4};
     struct setup *setup = set_up("dlrm", "kept");
+    setup->job.observer = &observer;
     calm(setup);
     setup->train.epochs = 1;
     setup->train.max_steps = 2;
@@ -282,10 +292,12 @@ static void a_plan_is_resumed_as_far_as_memory_allows(void **state)
     setup->train.max_steps = 4;
     train_on_ranks(setup, 3, NULL, NULL);
     assert_string_equal(plan_of(setup), kept);
+    assert_int_equal(num_notes, 0);
     parallel.memory_bytes = 4 * 40 * 6 * 4 / 2;
     setup->train.max_steps = 6;
     train_on_ranks(setup, 3, NULL, NULL);
     assert_string_not_equal(plan_of(setup), kept);
+    assert_int_equal(num_notes, 1);
     free(setup);
 }
 
