@@ -96,26 +96,59 @@ static ph_status commit(
     return ph__ranks_all(ranks, status);
 }
 
-/* A file may stand there, of a time when the training was alone. */
-static ph_status begin_folder(const char *path)
+/* One that was not finished may stand there, or a file, of a time when the training was alone. */
+static ph_status begin_folder(const char *draft)
 {
-    PH_TRY(ph__checkpoint_make_way(path, true));
-    return ph__folder_begin(path);
+    PH_TRY(ph__checkpoint_remove(draft));
+    return ph__folder_begin(draft);
+}
+
+static ph_status write_draft(
+    struct ph__ranks *ranks, const char *draft, struct ph__tensor_list *list, const char *const *metadata)
+{
+    char *description = NULL;
+    PH_TRY(ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? begin_folder(draft) : PH_OK));
+    keep_own(ranks, list);
+    ph_status status = ph__folder_write_part(
+        draft, ranks->rank, ranks->world_size, list->count, list->tensors, &description);
+    status = ph__ranks_all(ranks, status);
+    if (status == PH_OK)
+        status = commit(ranks, draft, description, metadata);
+    free(description);
+    return status;
+}
+
+static ph_status write_folder(
+    struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata)
+{
+    struct ph_arena arena = {0};
+    const char *draft = ph__checkpoint_draft(&arena, path);
+    ph_status status = draft != NULL ? write_draft(ranks, draft, list, metadata) : PH_ERROR_MEMORY;
+    if (status == PH_OK)
+        status = ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? ph__checkpoint_publish(path) : PH_OK);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* A file replaces a file in one moment by itself; a folder may stand there, of a time when there were several ranks. */
+static ph_status write_file(const char *path, const struct ph__tensor_list *list, const char *const *metadata)
+{
+    struct ph_arena arena = {0};
+    if (!ph__checkpoint_is_folder(path))
+        return ph__safetensors_write(path, list->count, list->tensors, metadata);
+    const char *draft = ph__checkpoint_draft(&arena, path);
+    ph_status status = draft != NULL ? ph__safetensors_write(draft, list->count, list->tensors, metadata)
+                                     : (ph_status)PH_ERROR_MEMORY;
+    if (status == PH_OK)
+        status = ph__checkpoint_publish(path);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 ph_status ph__rank_checkpoint_write(
     struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata)
 {
-    char *description = NULL;
-    PH_TRY(ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? begin_folder(path) : PH_OK));
-    keep_own(ranks, list);
-    ph_status status =
-        ph__folder_write_part(path, ranks->rank, ranks->world_size, list->count, list->tensors, &description);
-    status = ph__ranks_all(ranks, status);
-    if (status == PH_OK)
-        status = commit(ranks, path, description, metadata);
-    free(description);
-    return status;
+    return ranks->comm != NULL ? write_folder(ranks, path, list, metadata) : write_file(path, list, metadata);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------- */
