@@ -62,6 +62,37 @@ static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
     free(setup);
 }
 
+/* ---- failures ------------------------------------------------------------------------------------------------------ */
+
+static ph_status break_off(void *context, const struct ph_train_progress *progress)
+{
+    (void)context;
+    (void)progress;
+    return ph_fail(PH_ERROR_DISK, "there is no room here");
+}
+
+/* Whoever calls ph_train need not tell the others. */
+static ph_status train_and_look(struct ph_comm *comm, void *context)
+{
+    const ph_status status = train_as_rank(comm, context);
+    RANK_CHECK(ph__comm_progress(comm) == status);
+    return status;
+}
+
+static void what_one_rank_fails_with_is_told_to_all(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    const struct ph_train_observer observer = {.on_progress = break_off};
+    struct setup *setup = set_up_ranks("told");
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
+        trainings[rank].train.report_seconds = 0;
+    trainings[1].job.observer = &observer;
+    thread_ranks_run(&(struct thread_ranks){.world_size = TRAINING_RANKS}, train_and_look, trainings, ends);
+    assert_one_failure(ends, PH_ERROR_DISK, "there is no room here");
+    free(setup);
+}
+
 /* ---- checkpoints -------------------------------------------------------------------------------------------------- */
 
 /* The last byte of what one rank has written, whose seal one rank looks at. */
@@ -192,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_of_one_rank_in_an_evaluation_stops_all),
         cmocka_unit_test(a_signal_of_one_rank_behind_a_step_stops_all),
+        cmocka_unit_test(what_one_rank_fails_with_is_told_to_all),
         cmocka_unit_test(a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all),
         cmocka_unit_test(ranks_that_diverge_stop_alike),
         cmocka_unit_test(ranks_skip_the_same_steps),
