@@ -14,7 +14,8 @@
 ph_status ph__rank_checkpoint_write(
     struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata);
 
-/* Fills the tensors, parts of them among others; the ranks share the work of checking seals. PH_ERROR_CHECKPOINT. */
+/* Fills the tensors, parts of them among others, of a folder that has no tensor which no rank wants; the ranks share the work of
+ * checking seals. PH_ERROR_CHECKPOINT. */
 ph_status ph__rank_checkpoint_read(
     struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list);
 

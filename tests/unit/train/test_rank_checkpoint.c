@@ -137,11 +137,67 @@ static void a_rank_alone_takes_the_place_of_ranks(void **state)
     assert_false(ph__checkpoint_is_folder(path) || ph__file_exists(behind(path, ".tmp")));
 }
 
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+/* Each rank has one table as a whole; the last one, reading, has perhaps none. */
+struct reading {
+    const char *path;
+    bool is_written, is_last_known;
+};
+
+static ph_status pass_table(struct ph__ranks *ranks, const struct reading *reading)
+{
+    static const char *const names[RANKS] = {"a", "b", "c"};
+    ph_real number = (ph_real)ranks->rank;
+    const struct ph_tensor table = {
+        .name = names[ranks->rank], .dtype = PH_REAL, .shape = {2, {1, 1}}, .data = &number};
+    struct ph__tensor_list list = {0};
+    ph_status status = PH_OK;
+    if (ranks->rank + 1 < RANKS || reading->is_last_known)
+        status = ph__tensor_list_add(&list, &table);
+    if (status == PH_OK)
+        status = reading->is_written ? ph__rank_checkpoint_read(ranks, reading->path, &list)
+                                     : ph__rank_checkpoint_write(ranks, reading->path, &list, NULL);
+    ph__tensor_list_fini(&list);
+    RANK_CHECK(status != PH_OK || number == (ph_real)ranks->rank);
+    return status;
+}
+
+static ph_status pass_table_as_rank(struct ph_comm *comm, void *context)
+{
+    struct ph_plan_table tables[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+    uint64_t bytes[RANKS];
+    struct ph__ranks ranks = {.comm = comm,
+        .rank = ph_comm_rank(comm),
+        .world_size = RANKS,
+        .plan = {.tables = tables, .num_tables = RANKS},
+        .bytes = bytes};
+    return pass_table(&ranks, context);
+}
+
+static void what_no_rank_wants_is_refused_by_all(void **state)
+{
+    (void)state;
+    const struct thread_ranks ranks = {.world_size = RANKS};
+    struct reading reading = {.path = test_path("surplus"), .is_last_known = true};
+    struct thread_rank_end ends[RANKS];
+    thread_ranks_run(&ranks, pass_table_as_rank, &reading, NULL);
+    reading.is_written = true;
+    thread_ranks_run(&ranks, pass_table_as_rank, &reading, NULL);
+    reading.is_last_known = false;
+    thread_ranks_run(&ranks, pass_table_as_rank, &reading, ends);
+    for (size_t rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(ends[rank].status, PH_ERROR_CHECKPOINT);
+        assert_non_null(strstr(ends[rank].text, "the model has no tensor 'c'"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_stands_there_stays_where_ranks_fail),
         cmocka_unit_test(ranks_take_the_place_of_a_file),
+        cmocka_unit_test(what_no_rank_wants_is_refused_by_all),
         cmocka_unit_test(a_rank_alone_takes_the_place_of_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
