@@ -86,7 +86,7 @@ wanted=$(value "$work/whole/summary.json" checkpoint_sha256)
 [ -n "$wanted" ] || complain 'the undisturbed training has no sum'
 losses whole >"$work/losses"
 
-done=0 drawn=0 has_model=''
+done=0 drawn=0 has_model='' saved=0
 while [ "$done" -lt "$kills" ]; do
     drawn=$((drawn + 1))
     draw=$(awk -v seed="$((seed + drawn))" -v most="$whole_ms" -v ranks=$ranks \
@@ -99,12 +99,14 @@ while [ "$done" -lt "$kills" ]; do
     if [ "$status" -eq 0 ]; then # it was too late: begin anew
         same_end run
         rm -rf "$work/run"
-        has_model=''
+        has_model='' saved=0
         continue
     fi
     ! grep 'phloem: error:' "$work/stderr" | grep -qv "rank $victim " || complain 'a rank has failed by itself'
     done=$((done + 1))
     step=$("$2/newest_checkpoint" "$work/run" 2>"$work/stderr") || complain 'the newest checkpoint is not whole'
+    [ "$step" -ge "$saved" ] || complain "step $saved was saved; the newest checkpoint is of step $step"
+    saved=$step
     [ ! -e "$work/run/model.safetensors" ] || has_model=yes
     [ -z "$has_model" ] || PHLOEM_MPI=self "$PH_BINARY_DIR/phloem" inspect "$work/run/model.safetensors" \
         >"$work/stdout" 2>"$work/stderr" || complain 'the best model is not whole'
