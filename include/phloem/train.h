@@ -165,7 +165,9 @@ struct ph_train_job {
     const struct ph_train_settings *train;
     const struct ph_optimizer_settings *optimizer;
     const struct ph_parallel_settings *parallel; /* NULL: comm is */
-    struct ph_comm *comm; /* NULL: this process alone; else all its ranks train together, with equal jobs */
+    /* NULL: this process alone; else all its ranks train together, with equal jobs: what ph_train fails with on one of them it
+     * fails with on all, and no more can be said over comm. */
+    struct ph_comm *comm;
     const struct ph_encoder *encoder;
     const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
     const struct ph_dataset *train_dataset, *valid_dataset,

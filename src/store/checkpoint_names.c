@@ -1,6 +1,7 @@
 #include "store/checkpoint_names.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_folder_read.h"
 
-static bool is_folder_there(const char *path)
+bool ph__checkpoint_is_folder(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
@@ -22,9 +23,57 @@ bool ph__checkpoint_is_half_written(const char *path)
 {
     struct ph_arena arena = {0};
     const char *index = ph__path_join(&arena, path, PH_FOLDER_INDEX);
-    const bool is_half = is_folder_there(path) && index != NULL && !ph__file_exists(index);
+    const bool is_half = ph__checkpoint_is_folder(path) && index != NULL && !ph__file_exists(index);
     ph__arena_fini(&arena);
     return is_half;
+}
+
+static ph_status fail_path(const char *path)
+{
+    return ph_fail(PH_ERROR_MEMORY, "no memory for a path of %s", path);
+}
+
+/* ---- drafts ---------------------------------------------------------------------------------------------------- */
+
+const char *ph__checkpoint_draft(struct ph_arena *arena, const char *path)
+{
+    return ph__arena_printf(arena, "%s.tmp", path);
+}
+
+static ph_status take_name(const char *draft, const char *path)
+{
+    if (rename(draft, path) == 0)
+        return ph__file_sync_name(path);
+    return ph_fail(PH_ERROR_DISK, "%s: cannot be put in its place: %s", path, strerror(errno));
+}
+
+/* Of a file system that cannot exchange names. */
+static bool is_unknown_there(int error)
+{
+    return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+static ph_status replace(const char *draft, const char *path)
+{
+    if (renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
+        PH_TRY(ph__file_sync_name(path));
+        return ph__checkpoint_remove(draft);
+    }
+    if (!is_unknown_there(errno))
+        return ph_fail(PH_ERROR_DISK, "%s: cannot be replaced: %s", path, strerror(errno));
+    PH_TRY(ph__checkpoint_remove(path));
+    return take_name(draft, path);
+}
+
+ph_status ph__checkpoint_publish(const char *path)
+{
+    struct ph_arena arena = {0};
+    const char *draft = ph__checkpoint_draft(&arena, path);
+    const ph_status status = draft == NULL           ? fail_path(path)
+                             : ph__file_exists(path) ? replace(draft, path)
+                                                     : take_name(draft, path);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 /* ---- links ----------------------------------------------------------------------------------------------------- */
@@ -38,9 +87,7 @@ static ph_status link_name(const struct linking *linking, const char *name)
     struct ph_arena arena = {0};
     const char *from = ph__path_join(&arena, linking->from, name),
                *to = ph__path_join(&arena, linking->to, name);
-    const ph_status status = from != NULL && to != NULL
-                                 ? ph__file_link(from, to)
-                                 : ph_fail(PH_ERROR_MEMORY, "no memory for a path in %s", linking->from);
+    const ph_status status = from != NULL && to != NULL ? ph__file_link(from, to) : fail_path(linking->from);
     ph__arena_fini(&arena);
     return status;
 }
@@ -50,34 +97,47 @@ static ph_status link_part(void *argument, const char *name)
     return strcmp(name, PH_FOLDER_INDEX) != 0 ? link_name(argument, name) : PH_OK;
 }
 
-/* A folder that is linked anew is none for a while, which whoever needs it must not see. */
 static bool are_same_folder(const char *from, const char *to)
 {
     char seal[65], other[65];
-    return is_folder_there(to) && !ph__checkpoint_is_half_written(to) &&
-           ph__checkpoint_read_seal(from, false, seal) == PH_OK &&
-           ph__checkpoint_read_seal(to, false, other) == PH_OK && strcmp(seal, other) == 0;
+    return ph__checkpoint_is_folder(to) && !ph__checkpoint_is_half_written(to) &&
+           ph__checkpoint_read_seal(from, seal) == PH_OK && ph__checkpoint_read_seal(to, other) == PH_OK &&
+           strcmp(seal, other) == 0;
+}
+
+/* Where a folder is linked, or makes way: of a folder its index last. */
+static ph_status link_draft(const char *from, const char *draft)
+{
+    struct linking linking = {from, draft};
+    PH_TRY(ph__checkpoint_remove(draft));
+    if (!ph__checkpoint_is_folder(from))
+        return ph__file_link(from, draft);
+    PH_TRY(ph__folder_begin(draft));
+    PH_TRY(ph__directory_visit(from, link_part, &linking));
+    return link_name(&linking, PH_FOLDER_INDEX);
 }
 
 ph_status ph__checkpoint_link(const char *from, const char *to)
 {
-    struct linking linking = {from, to};
-    const bool is_folder = is_folder_there(from);
+    const bool is_folder = ph__checkpoint_is_folder(from);
+    if (!is_folder && !ph__checkpoint_is_folder(to))
+        return ph__file_link(from, to);
     if (is_folder && are_same_folder(from, to))
         return PH_OK;
-    PH_TRY(ph__checkpoint_make_way(to, is_folder));
-    if (!is_folder)
-        return ph__file_link(from, to);
-    PH_TRY(ph__folder_begin(to));
-    PH_TRY(ph__directory_visit(from, link_part, &linking));
-    return link_name(&linking, PH_FOLDER_INDEX);
+    struct ph_arena arena = {0};
+    const char *draft = ph__checkpoint_draft(&arena, to);
+    ph_status status = draft != NULL ? link_draft(from, draft) : fail_path(to);
+    if (status == PH_OK)
+        status = ph__checkpoint_publish(to);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 /* ---- removing --------------------------------------------------------------------------------------------------- */
 
 ph_status ph__checkpoint_remove(const char *path)
 {
-    if (is_folder_there(path)) {
+    if (ph__checkpoint_is_folder(path)) {
         PH_TRY(ph__folder_begin(path));
         if (rmdir(path) == 0)
             return PH_OK;
@@ -87,40 +147,42 @@ ph_status ph__checkpoint_remove(const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
 }
 
-ph_status ph__checkpoint_make_way(const char *path, bool is_folder)
-{
-    return ph__file_exists(path) && is_folder_there(path) != is_folder ? ph__checkpoint_remove(path) : PH_OK;
-}
-
 /* ---- seals ------------------------------------------------------------------------------------------------------ */
 
-static ph_status seal_of_file(const char *path, bool is_checked, char seal_out[65])
+static ph_status seal_of_file(const char *path, char seal_out[65])
 {
     struct ph_safetensors *file;
     PH_TRY(ph__safetensors_open(path, &file));
-    ph_status status = is_checked ? ph__safetensors_check_seal(file) : PH_OK;
     const char *seal = ph__safetensors_metadata(file, PH_SEAL_KEY);
-    if (status == PH_OK && (seal == NULL || strlen(seal) != PH_SEAL_DIGITS))
-        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
-    if (status == PH_OK)
+    ph_status status = PH_OK;
+    if (seal != NULL && strlen(seal) == PH_SEAL_DIGITS)
         memcpy(seal_out, seal, PH_SEAL_DIGITS + 1);
+    else
+        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
     ph__safetensors_close(file);
     return status;
 }
 
-static ph_status seal_of_folder(const char *path, bool is_checked, char seal_out[65])
+static ph_status seal_of_folder(const char *path, char seal_out[65])
 {
     struct ph_folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
-    const ph_status status = is_checked ? ph__folder_check_seals(folder, 0, 1) : PH_OK;
-    if (status == PH_OK)
-        snprintf(seal_out, PH_SEAL_DIGITS + 1, "%s",
-            ph__json_as_text(ph__json_get(folder->index, PH_SEAL_KEY), ""));
+    snprintf(
+        seal_out, PH_SEAL_DIGITS + 1, "%s", ph__json_as_text(ph__json_get(folder->index, PH_SEAL_KEY), ""));
     ph__folder_close(folder);
-    return status;
+    return PH_OK;
 }
 
-ph_status ph__checkpoint_read_seal(const char *path, bool is_checked, char seal_out[65])
+ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65])
 {
-    return (is_folder_there(path) ? seal_of_folder : seal_of_file)(path, is_checked, seal_out);
+    return (ph__checkpoint_is_folder(path) ? seal_of_folder : seal_of_file)(path, seal_out);
+}
+
+ph_status ph__checkpoint_check_seals(const char *path, size_t first, size_t step)
+{
+    struct ph_folder *folder;
+    PH_TRY(ph__folder_open(path, &folder));
+    const ph_status status = ph__folder_check_seals(folder, first, step);
+    ph__folder_close(folder);
+    return status;
 }

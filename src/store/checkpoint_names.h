@@ -5,23 +5,30 @@
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "phloem/status.h"
 
+bool ph__checkpoint_is_folder(const char *path);
 /* A folder without its index, which is no checkpoint: it is being written, or whoever wrote it has ended. */
 bool ph__checkpoint_is_half_written(const char *path);
 
-/* Makes `to` another name of the checkpoint `from`, durably, in place of what is there: of a file in one moment, of a folder
- * file by file, its index last, and not at all where `to` has the seal of `from`. PH_ERROR_DISK. */
+/* Where a checkpoint is written that is to stand at `path`, until it is whole: "PATH.tmp", which the next process removes where this
+ * one does not get that far. The arena's; NULL: no memory. */
+const char *ph__checkpoint_draft(struct ph_arena *arena, const char *path);
+/* What is whole and on disk at the draft's place takes that of the checkpoint, whatever stands there: in one moment, but where the
+ * file system cannot exchange names; there nothing stands at `path` for a while. Durable. PH_ERROR_DISK. */
+ph_status ph__checkpoint_publish(const char *path);
+
+/* Makes `to` another name of the checkpoint `from`, durably, in place of what is there, and not at all where `to` has the seal
+ * of `from`. PH_ERROR_DISK. */
 ph_status ph__checkpoint_link(const char *from, const char *to);
 
 /* Removes it; of a folder the index first. Nothing there is fine. PH_ERROR_DISK. */
 ph_status ph__checkpoint_remove(const char *path);
 
-/* Removes what is there unless it is of this kind, which a writer replaces by itself. PH_ERROR_DISK. */
-ph_status ph__checkpoint_make_way(const char *path, bool is_folder);
-
-/* The seal that it carries: the file's, or the index's, which knows those of its files. is_checked: everything is read and
- * compared with its seal. PH_ERROR_CHECKPOINT. */
-ph_status ph__checkpoint_read_seal(const char *path, bool is_checked, char seal_out[65]);
+/* The seal that it carries: the file's, or the index's, which knows those of its files. PH_ERROR_CHECKPOINT. */
+ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65]);
+/* As ph__folder_check_seals. */
+ph_status ph__checkpoint_check_seals(const char *path, size_t first, size_t step);
 
 #endif

@@ -62,7 +62,8 @@ struct ph_parameter {
 };
 
 /* Finds the parameter or adds it, initialised. The same name with another shape, kind, slices or parts is
- * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are parts of one whole that do not overlap. team may be NULL (serial initialisation); the values do not depend on it. */
+ * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are parts of one whole that do not overlap. team may be
+ * NULL (serial initialisation); the values do not depend on it. */
 ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
     struct ph_team *team, struct ph_parameter **parameter_out);
 /* Tables that are added from now on hold their rows in this format, as far as that makes them smaller, and begin as zeros:

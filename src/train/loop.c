@@ -340,11 +340,20 @@ static ph_status train(struct ph__trainer *trainer)
     return status;
 }
 
+/* Others hear of it before what they exchange with this rank is torn down. */
+static ph_status tell_others(const struct ph_train_job *job, ph_status status)
+{
+    return status != PH_OK && job->comm != NULL ? ph_comm_fail(job->comm, status) : status;
+}
+
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)
 {
     struct ph__trainer *trainer;
-    PH_TRY(ph__trainer_create(job, &trainer));
-    ph_status status = trainer->summary.was_finished ? PH_OK : train(trainer);
+    ph_status status = ph__trainer_create(job, &trainer);
+    if (status != PH_OK)
+        return tell_others(job, status);
+    if (!trainer->summary.was_finished)
+        status = tell_others(job, train(trainer));
     if (status == PH_OK)
         *summary_out = trainer->summary;
     ph__trainer_destroy(trainer);

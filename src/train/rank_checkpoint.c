@@ -7,6 +7,9 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 #include "train/rank_channels.h"
+#include "train/rank_numbers.h"
+
+enum { WORD_BITS = 64 };
 
 /* ---- what this rank writes ------------------------------------------------------------------------------------------ */
 
@@ -96,26 +99,59 @@ static ph_status commit(
     return ph__ranks_all(ranks, status);
 }
 
-/* A file may stand there, of a time when the training was alone. */
-static ph_status begin_folder(const char *path)
+/* One that was not finished may stand there, or a file, of a time when the training was alone. */
+static ph_status begin_folder(const char *draft)
 {
-    PH_TRY(ph__checkpoint_make_way(path, true));
-    return ph__folder_begin(path);
+    PH_TRY(ph__checkpoint_remove(draft));
+    return ph__folder_begin(draft);
+}
+
+static ph_status write_draft(
+    struct ph__ranks *ranks, const char *draft, struct ph__tensor_list *list, const char *const *metadata)
+{
+    char *description = NULL;
+    PH_TRY(ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? begin_folder(draft) : PH_OK));
+    keep_own(ranks, list);
+    ph_status status = ph__folder_write_part(
+        draft, ranks->rank, ranks->world_size, list->count, list->tensors, &description);
+    status = ph__ranks_all(ranks, status);
+    if (status == PH_OK)
+        status = commit(ranks, draft, description, metadata);
+    free(description);
+    return status;
+}
+
+static ph_status write_folder(
+    struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata)
+{
+    struct ph_arena arena = {0};
+    const char *draft = ph__checkpoint_draft(&arena, path);
+    ph_status status = draft != NULL ? write_draft(ranks, draft, list, metadata) : PH_ERROR_MEMORY;
+    if (status == PH_OK)
+        status = ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? ph__checkpoint_publish(path) : PH_OK);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* A file replaces a file in one moment by itself; a folder may stand there, of a time when there were several ranks. */
+static ph_status write_file(const char *path, const struct ph__tensor_list *list, const char *const *metadata)
+{
+    struct ph_arena arena = {0};
+    if (!ph__checkpoint_is_folder(path))
+        return ph__safetensors_write(path, list->count, list->tensors, metadata);
+    const char *draft = ph__checkpoint_draft(&arena, path);
+    ph_status status = draft != NULL ? ph__safetensors_write(draft, list->count, list->tensors, metadata)
+                                     : (ph_status)PH_ERROR_MEMORY;
+    if (status == PH_OK)
+        status = ph__checkpoint_publish(path);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 ph_status ph__rank_checkpoint_write(
     struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata)
 {
-    char *description = NULL;
-    PH_TRY(ph__ranks_all(ranks, ph__ranks_is_first(ranks) ? begin_folder(path) : PH_OK));
-    keep_own(ranks, list);
-    ph_status status =
-        ph__folder_write_part(path, ranks->rank, ranks->world_size, list->count, list->tensors, &description);
-    status = ph__ranks_all(ranks, status);
-    if (status == PH_OK)
-        status = commit(ranks, path, description, metadata);
-    free(description);
-    return status;
+    return ranks->comm != NULL ? write_folder(ranks, path, list, metadata) : write_file(path, list, metadata);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------- */
@@ -127,6 +163,34 @@ static ph_status read_folder(
     return ph__folder_check_tensors(folder, list->count, list->tensors);
 }
 
+/* A tensor of the folder that no rank wants is of another model, or of another optimizer's slots; all ranks find the same. */
+static ph_status find_other(const struct ph__ranks *ranks, const char *path, const struct ph_folder *folder,
+    const struct ph__tensor_list *list, uint64_t *wanted)
+{
+    const size_t num_tensors = ph__folder_num_tensors(folder);
+    for (size_t i = 0; i < list->count; i++) {
+        const size_t tensor = ph__folder_find(folder, list->tensors[i].name);
+        wanted[tensor / WORD_BITS] |= (uint64_t)1 << tensor % WORD_BITS;
+    }
+    PH_TRY(ph__rank_numbers_unite(ranks->comm, num_tensors / WORD_BITS + 1, wanted));
+    for (size_t tensor = 0; tensor < num_tensors; tensor++)
+        if ((wanted[tensor / WORD_BITS] >> tensor % WORD_BITS & 1) == 0)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: the model has no tensor '%s'", path,
+                ph__folder_tensor(folder, tensor).name);
+    return PH_OK;
+}
+
+static ph_status check_no_others(const struct ph__ranks *ranks, const char *path,
+    const struct ph_folder *folder, const struct ph__tensor_list *list)
+{
+    uint64_t *wanted = calloc(ph__folder_num_tensors(folder) / WORD_BITS + 1, sizeof *wanted);
+    if (wanted == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to compare tensors of a checkpoint");
+    const ph_status status = find_other(ranks, path, folder, list, wanted);
+    free(wanted);
+    return status;
+}
+
 ph_status ph__rank_checkpoint_read(
     struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list)
 {
@@ -135,6 +199,8 @@ ph_status ph__rank_checkpoint_read(
     if (status == PH_OK)
         status = read_folder(ranks, folder, list);
     status = ph__ranks_share(ranks, status);
+    if (status == PH_OK)
+        status = check_no_others(ranks, path, folder, list);
     if (status == PH_OK)
         status = ph__ranks_share(ranks, ph__folder_load(folder, list->count, list->tensors));
     ph__folder_close(folder);

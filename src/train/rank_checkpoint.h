@@ -8,12 +8,14 @@
 #include "store/tensor_list.h"
 #include "train/ranks.h"
 
-/* Writes the tensors; there is no checkpoint until all of it is on disk. metadata as ph_checkpoint_save's, of the first
- * rank. list loses what another rank writes. PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_PEER. */
+/* Writes the tensors: by several ranks a folder, alone a file. What stands at `path` stays until all of it is on disk, and what
+ * one rank fails with leaves it there. metadata as ph_checkpoint_save's, of the first rank. list loses what another rank
+ * writes. PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_PEER. */
 ph_status ph__rank_checkpoint_write(
     struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata);
 
-/* Fills the tensors, parts of them among others; the ranks share the work of checking seals. PH_ERROR_CHECKPOINT. */
+/* Fills the tensors, parts of them among others, of a folder that has no tensor which no rank wants; the ranks share the work of
+ * checking seals. PH_ERROR_CHECKPOINT. */
 ph_status ph__rank_checkpoint_read(
     struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list);
 

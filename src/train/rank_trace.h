@@ -1,7 +1,8 @@
 /* The merged timeline: one Chrome trace of all ranks' steps, operators, and exchanges.
  *
  * Each rank is a process of the file. Its tracks: the threads that run operators; its steps; its waits for others, and polls
- * that took some time; and what it has in flight, on as many tracks as are in flight at once. An arrow leads from the start of what was waited for to the wait.
+ * that took some time; and what it has in flight, on as many tracks as are in flight at once. An arrow leads from the start of
+ * what was waited for to the wait.
  * Times are the first rank's clock's (rank_clock.h). */
 #ifndef PH_TRAIN_RANK_TRACE_H
 #define PH_TRAIN_RANK_TRACE_H

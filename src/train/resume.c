@@ -132,13 +132,15 @@ ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal)
 
 /* ---- resuming --------------------------------------------------------------------------------------------- */
 
+/* Of the files each rank reads its share. */
 static ph_status check_best(const struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES], seal[65];
     if (trainer->best_step == 0)
         return PH_OK;
     ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
-    PH_TRY(ph__checkpoint_read_seal(path, true, seal));
+    PH_TRY(ph__checkpoint_check_seals(path, trainer->ranks.rank, trainer->ranks.world_size));
+    PH_TRY(ph__checkpoint_read_seal(path, seal));
     if (strcmp(seal, trainer->best_seal) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is not the best model of the checkpoint", path);
     return PH_OK;

@@ -7,7 +7,6 @@
 #include "phloem/version.h"
 #include "serve/model_identity.h"
 #include "store/checkpoint_folder.h"
-#include "store/checkpoint_names.h"
 #include "train/job_rows.h"
 #include "train/rank_checkpoint.h"
 
@@ -179,15 +178,6 @@ static ph_status fields_text(
     return status;
 }
 
-static ph_status write_tensors(
-    const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list, const char *const *metadata)
-{
-    if (trainer->ranks.comm != NULL)
-        return ph__rank_checkpoint_write(&trainer->ranks, path, list, metadata);
-    PH_TRY(ph__checkpoint_make_way(path, false));
-    return ph__safetensors_write(path, list->count, list->tensors, metadata);
-}
-
 static ph_status write_list(const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list)
 {
     struct job job = describe_job(trainer);
@@ -200,7 +190,7 @@ static ph_status write_list(const char *path, struct ph__trainer *trainer, struc
     if (status == PH_OK) {
         const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
             row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text, NULL};
-        status = write_tensors(path, trainer, list, metadata);
+        status = ph__rank_checkpoint_write(&trainer->ranks, path, list, metadata);
     }
     free(job_text);
     free(carried_text);

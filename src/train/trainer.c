@@ -325,6 +325,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__recent_fini(&trainer->recent);
     ph__progressive_fini(&trainer->progressive);
     ph__gathered_scores_fini(&trainer->scored_ahead);
+    free(trainer->own_scores);
     ph__run_record_fini(&trainer->record);
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);

@@ -57,6 +57,8 @@ struct ph__trainer {
     struct ph__recent recent;
     struct ph__progressive progressive;
     struct ph__gathered_scores scored_ahead; /* of all ranks, for it */
+    ph_real *own_scores;                     /* of this one, of a batch that is scored in parts */
+    size_t own_scores_capacity;
     struct ph__protocol protocol;
     struct ph__tally tally;
     uint64_t epoch;

@@ -13,14 +13,9 @@
 #include "train/reporting.h"
 #include "train/resume.h"
 
-/* Whatever kind of checkpoint stands there. */
 static ph_status write_model(struct ph__trainer *trainer, const char *path, const char *const *metadata)
 {
     struct ph__tensor_list list = {0};
-    if (trainer->ranks.comm == NULL) {
-        PH_TRY(ph__checkpoint_make_way(path, false));
-        return ph_checkpoint_save(path, trainer->store, trainer->state, metadata);
-    }
     ph_status status = ph__tensor_list_add_store(&list, trainer->store);
     if (status == PH_OK)
         status = ph__tensor_list_add_state(&list, trainer->state);
@@ -58,7 +53,7 @@ ph_status ph__trainer_save_best(struct ph__trainer *trainer)
         PH_ENCODER_KEY, trainer->encoder_sha256, PH_IDENTITY_KEY, trainer->identity, NULL};
     PH_TRY(ph__trainer_check_model(trainer));
     PH_TRY(write_model(trainer, path, metadata));
-    PH_TRY(ph__checkpoint_read_seal(path, false, trainer->best_seal));
+    PH_TRY(ph__checkpoint_read_seal(path, trainer->best_seal));
     trainer->best_step = trainer->summary.steps;
     trainer->summary.best_epoch = trainer->epoch;
     return PH_OK;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A training on three ranks of which one is killed, again and again: at any moment, most of them while a checkpoint is being
-# saved. Each time all ranks are gone soon and the newest checkpoint is whole; resumed, the training ends in the bits of one
+# saved. Each time all ranks are gone soon, and the newest checkpoint and the best model are whole; resumed, the training ends in the bits of one
 # that was not disturbed. $PH_TEST_KILLS says how often (5); $PH_TEST_SEED draws the same moments again.
 # Ranks are killed from when they have met: of one that is killed while it enters MPI, Open MPI's mpirun may lose sight, and
 # wait for it for ever.
@@ -86,7 +86,7 @@ wanted=$(value "$work/whole/summary.json" checkpoint_sha256)
 [ -n "$wanted" ] || complain 'the undisturbed training has no sum'
 losses whole >"$work/losses"
 
-done=0 drawn=0
+done=0 drawn=0 has_model='' saved=0
 while [ "$done" -lt "$kills" ]; do
     drawn=$((drawn + 1))
     draw=$(awk -v seed="$((seed + drawn))" -v most="$whole_ms" -v ranks=$ranks \
@@ -99,11 +99,17 @@ while [ "$done" -lt "$kills" ]; do
     if [ "$status" -eq 0 ]; then # it was too late: begin anew
         same_end run
         rm -rf "$work/run"
+        has_model='' saved=0
         continue
     fi
     ! grep 'phloem: error:' "$work/stderr" | grep -qv "rank $victim " || complain 'a rank has failed by itself'
     done=$((done + 1))
     step=$("$2/newest_checkpoint" "$work/run" 2>"$work/stderr") || complain 'the newest checkpoint is not whole'
+    [ "$step" -ge "$saved" ] || complain "step $saved was saved; the newest checkpoint is of step $step"
+    saved=$step
+    [ ! -e "$work/run/model.safetensors" ] || has_model=yes
+    [ -z "$has_model" ] || PHLOEM_MPI=self "$PH_BINARY_DIR/phloem" inspect "$work/run/model.safetensors" \
+        >"$work/stdout" 2>"$work/stderr" || complain 'the best model is not whole'
     echo "$name: rank $victim was killed after $seconds s; step $step is saved"
 done
 begin run

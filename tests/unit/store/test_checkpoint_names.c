@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "store/checkpoint_folder.h"
@@ -81,6 +82,35 @@ static void what_is_there_already_is_not_taken_away_for_a_moment(void **state)
     assert_true(first_number(best) == 1);
 }
 
+/* What is no file cannot be linked. */
+static void what_is_there_stays_where_it_cannot_be_replaced(void **state)
+{
+    (void)state;
+    const char *folder = test_fresh_folder(), *model = path_of(folder, "model"),
+               *best = path_of(folder, "best");
+    write_folder(model, 1);
+    assert_ok(ph__checkpoint_link(model, best));
+    write_folder(model, 7);
+    assert_int_equal(mkdir(path_of(model, "part-00002-of-00002.safetensors"), 0700), 0);
+    assert_int_equal(ph__checkpoint_link(model, best), PH_ERROR_DISK);
+    assert_true(first_number(best) == 1);
+}
+
+static void a_file_and_a_folder_take_each_others_place(void **state)
+{
+    (void)state;
+    const char *folder = test_fresh_folder(), *model = path_of(folder, "model"),
+               *best = path_of(folder, "best"), *file = path_of(folder, "file");
+    write_folder(model, 1);
+    test_write_text(file, "x");
+    assert_ok(ph__checkpoint_link(file, best));
+    assert_ok(ph__checkpoint_link(model, best));
+    assert_true(first_number(best) == 1);
+    assert_ok(ph__checkpoint_link(file, best));
+    assert_true(ph__file_exists(best) && !ph__checkpoint_is_folder(best));
+    assert_false(ph__file_exists(path_of(folder, "best.tmp")));
+}
+
 /* Of a process that was killed while it wrote a part, or the index. */
 static void what_is_half_written_is_removed_with_its_folder(void **state)
 {
@@ -111,6 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_name_outlives_what_comes_in_the_place_of_the_first),
         cmocka_unit_test(what_is_there_already_is_not_taken_away_for_a_moment),
+        cmocka_unit_test(what_is_there_stays_where_it_cannot_be_replaced),
+        cmocka_unit_test(a_file_and_a_folder_take_each_others_place),
         cmocka_unit_test(what_is_half_written_is_removed_with_its_folder),
         cmocka_unit_test(a_file_and_nothing_at_all_are_not_half_written),
     };

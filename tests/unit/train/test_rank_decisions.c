@@ -62,14 +62,45 @@ static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
     free(setup);
 }
 
+/* ---- failures ------------------------------------------------------------------------------------------------------ */
+
+static ph_status break_off(void *context, const struct ph_train_progress *progress)
+{
+    (void)context;
+    (void)progress;
+    return ph_fail(PH_ERROR_DISK, "there is no room here");
+}
+
+/* Whoever calls ph_train need not tell the others. */
+static ph_status train_and_look(struct ph_comm *comm, void *context)
+{
+    const ph_status status = train_as_rank(comm, context);
+    RANK_CHECK(ph__comm_progress(comm) == status);
+    return status;
+}
+
+static void what_one_rank_fails_with_is_told_to_all(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    const struct ph_train_observer observer = {.on_progress = break_off};
+    struct setup *setup = set_up_ranks("told");
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
+        trainings[rank].train.report_seconds = 0;
+    trainings[1].job.observer = &observer;
+    thread_ranks_run(&(struct thread_ranks){.world_size = TRAINING_RANKS}, train_and_look, trainings, ends);
+    assert_one_failure(ends, PH_ERROR_DISK, "there is no room here");
+    free(setup);
+}
+
 /* ---- checkpoints -------------------------------------------------------------------------------------------------- */
 
 /* The last byte of what one rank has written, whose seal one rank looks at. */
-static void damage(const struct setup *setup, int step, size_t rank)
+static void damage(const struct setup *setup, const char *kind, int step, size_t rank)
 {
     char path[1024];
-    snprintf(path, sizeof path, "%s/checkpoints/step-%012d.safetensors/part-%05zu-of-%05d.safetensors",
-        setup->folder, step, rank + 1, TRAINING_RANKS);
+    snprintf(path, sizeof path, "%s/checkpoints/%s-%012d.safetensors/part-%05zu-of-%05d.safetensors",
+        setup->folder, kind, step, rank + 1, TRAINING_RANKS);
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, -1, SEEK_END), 0);
@@ -111,7 +142,7 @@ static void a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all(void **sta
         setup->train.max_steps = 7;
         make_rank_trainings(setup, trainings);
         run_rank_trainings(trainings, NULL);
-        damage(setup, 7, rank);
+        damage(setup, "step", 7, rank);
         setup->train.max_steps = 10;
         resume_rank_trainings(setup, &observer);
         run_rank_trainings(trainings, NULL);
@@ -119,12 +150,36 @@ static void a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all(void **sta
         assert_int_equal(trainings[2].summary.resumed_step, 6);
         assert_string_equal(trainings[0].summary.checkpoint_sha256, undisturbed.checkpoint_sha256);
     }
-    damage(setup, 10, 0);
-    damage(setup, 9, 2);
+    damage(setup, "step", 10, 0);
+    damage(setup, "step", 9, 2);
     setup->train.max_steps = 11;
     resume_rank_trainings(setup, NULL);
     run_rank_trainings(trainings, ends);
     assert_one_failure(ends, PH_ERROR_CHECKPOINT, "no valid checkpoint: ");
+    free(setup);
+}
+
+/* Of its files each rank reads some. */
+static void a_best_model_that_one_rank_finds_damaged_does_as_well(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_ranks("best");
+    setup->train.evaluate_steps = 2;
+    setup->train.checkpoint_steps = 3;
+    for (size_t rank = 0; rank < TRAINING_RANKS; rank++) {
+        int num_notes = 0;
+        const struct ph_train_observer observer = {.context = &num_notes, .on_note = count_note};
+        remove_folder(setup);
+        setup->train.max_steps = 7;
+        make_rank_trainings(setup, trainings);
+        run_rank_trainings(trainings, NULL);
+        damage(setup, "best", 6, rank); /* which the checkpoint of step 6 knows nothing of */
+        setup->train.max_steps = 8;
+        resume_rank_trainings(setup, &observer);
+        run_rank_trainings(trainings, NULL);
+        assert_int_equal(num_notes, 1);
+        assert_int_equal(trainings[2].summary.resumed_step, 6);
+    }
     free(setup);
 }
 
@@ -192,7 +247,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_of_one_rank_in_an_evaluation_stops_all),
         cmocka_unit_test(a_signal_of_one_rank_behind_a_step_stops_all),
+        cmocka_unit_test(what_one_rank_fails_with_is_told_to_all),
         cmocka_unit_test(a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all),
+        cmocka_unit_test(a_best_model_that_one_rank_finds_damaged_does_as_well),
         cmocka_unit_test(ranks_that_diverge_stop_alike),
         cmocka_unit_test(ranks_skip_the_same_steps),
     };

@@ -316,6 +316,21 @@ static void a_stream_is_measured_over_all_ranks(void **state)
     free(setup);
 }
 
+/* Windows are of rows in their order, in however many parts ranks score and learn from them. */
+static void a_stream_of_micro_batches_is_measured_over_all_ranks(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("dlrm", "parts");
+    calm(setup);
+    setup->job.is_shuffled = false;
+    setup->train.epochs = 1;
+    setup->train.accumulation_steps = 4;
+    setup->train.progressive = true;
+    setup->train.progressive_rows = 700;
+    expect_equal_training(setup, 3, row_wise);
+    free(setup);
+}
+
 /* A window that has begun is resumed by another number of ranks. */
 static void a_stream_goes_on_by_other_ranks(void **state)
 {
@@ -434,6 +449,7 @@ int main(void)
         cmocka_unit_test(tables_too_large_for_one_rank_train_on_four),
         cmocka_unit_test(a_plan_is_resumed_as_far_as_memory_allows),
         cmocka_unit_test(a_stream_is_measured_over_all_ranks),
+        cmocka_unit_test(a_stream_of_micro_batches_is_measured_over_all_ranks),
         cmocka_unit_test(a_stream_goes_on_by_other_ranks),
         cmocka_unit_test(what_flows_is_refused_by_all_ranks),
         cmocka_unit_test(fewer_samples_in_a_batch_than_ranks),
