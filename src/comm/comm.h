@@ -7,6 +7,8 @@
  * A *channel* tells operations apart: two that are in flight between the same ranks at once have different ones, and those of
  * one channel are started in the same order by all who take part. Ranks that take no part in an operation do not start it.
  *
+ * A ticket is a number of up to 53 bits, so that it goes through a double as it is.
+ *
  * Memory that is given to an operation is borrowed until it has been waited for; an operation that has failed keeps it
  * until the process ends, since a message may still arrive. After a failure every call returns the same status and text. */
 #ifndef PH_COMM_COMM_H

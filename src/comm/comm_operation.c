@@ -8,9 +8,11 @@
 #include "base/sizes.h"
 #include "comm/comm_inside.h"
 
-/* A ticket is the number of the operation above that of its slot. */
-enum { SLOT_BITS = 20 };
+/* A ticket is the number of the operation above that of its slot. Programs carry it in a double, whose 53 bits it keeps to: numbers
+ * begin again behind those that are long done. */
+enum { SLOT_BITS = 20, NUMBER_BITS = 53 - SLOT_BITS };
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
@@ -84,7 +86,7 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *ca
     PH_TRY(ph__record_take(comm, operation));
     operation->is_taken = true;
     operation->is_done = false;
-    operation->ticket = ++operations->num_started << SLOT_BITS | slot;
+    operation->ticket = (++operations->num_started & NUMBER_MASK) << SLOT_BITS | slot;
     operation->stage = 0;
     operation->advance = NULL;
     operation->num_requests = operation->num_pending = 0;

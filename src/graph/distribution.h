@@ -10,7 +10,7 @@
 
 /* The ids of all ranks' samples that this rank's shards are asked for, in the combined format: those of sample b of the
  * global batch and stream s, a stream being some rows' share of a feature, are
- * ids[offsets[s * num_samples + b] .. offsets[s * num_samples + b + 1]), counted as the whole feature counts them. */
+ * ids[offsets[s * num_samples + b] .. offsets[s * num_samples + b + 1]), counted from the first of the stream's rows. */
 struct ph_requests {
     size_t num_samples;    /* of the global batch */
     size_t num_global_ids; /* of all its samples */
@@ -52,7 +52,8 @@ struct ph_distribution {
         ph_value *gradients);
     /* Updates have been added: what they need to know of other ranks' shards is exchanged. */
     void (*complete)(void *context, struct ph_builder *builder);
-    /* In the place of ph_workspace_create and ph_workspace_bind. */
+    /* In the place of ph_workspace_create and ph_workspace_bind. batch_size: samples of a global batch, of which this rank
+     * has its part; num_ids: ids of that part. */
     ph_status (*create_workspace)(void *context, struct ph_executor *executor, size_t batch_size,
         size_t num_ids, struct ph_workspace **workspace_out);
     ph_status (*bind)(void *context, struct ph_workspace *workspace, const struct ph_batch *batch,

@@ -160,6 +160,8 @@ void ph__graph_fini(struct ph_graph *graph);
 uint32_t *ph__graph_count_readers(const struct ph_graph *graph);
 /* The nodes from `begin` on, which were appended, come to stand before node `index`. */
 ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin);
+/* The nodes from `begin` on have been put into another order: what they make knows where it is made. */
+void ph__graph_set_producers(struct ph_graph *graph, size_t begin);
 /* The value whose memory `value` uses. */
 ph_value ph__graph_root(const struct ph_graph *graph, ph_value value);
 

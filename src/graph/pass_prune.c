@@ -43,6 +43,13 @@ uint32_t *ph__graph_count_readers(const struct ph_graph *graph)
     return readers;
 }
 
+void ph__graph_set_producers(struct ph_graph *graph, size_t begin)
+{
+    for (size_t i = begin; i < graph->num_nodes; i++)
+        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
+            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
+}
+
 ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin)
 {
     const size_t count = graph->num_nodes - begin;
@@ -55,9 +62,7 @@ ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t beg
     memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
     memcpy(graph->nodes + index, moved, count * sizeof *moved);
     free(moved);
-    for (size_t i = index; i < graph->num_nodes; i++)
-        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
-            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
+    ph__graph_set_producers(graph, index);
     return PH_OK;
 }
 

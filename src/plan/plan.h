@@ -68,6 +68,7 @@ struct ph_table_facts {
     uint32_t parameter;      /* of the model, which may hold many tables */
     /* (num_features); NULL: pooled ones of features that no other lookup reads */
     const struct ph_table_read *reads;
+    bool has_whole_rows; /* its columns are not cut: the optimizer sums over all rows whole, at every step */
 };
 
 /* A part of a table on one rank. */

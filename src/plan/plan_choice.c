@@ -48,9 +48,15 @@ size_t ph__num_hosts(const struct ph_topology *topology)
     return topology->world_size / topology->ranks_per_host;
 }
 
-size_t ph__column_parts(size_t dim)
+/* As far as their number goes. */
+static size_t most_column_parts(const struct ph_table_facts *table)
 {
-    return dim >= PH_SHARD_COLUMNS ? dim / PH_SHARD_COLUMNS : 1;
+    return table->dim >= PH_SHARD_COLUMNS ? table->dim / PH_SHARD_COLUMNS : 1;
+}
+
+size_t ph__column_parts(const struct ph_table_facts *table)
+{
+    return table->has_whole_rows ? 1 : most_column_parts(table);
 }
 
 static ph_status check_place(
@@ -71,10 +77,16 @@ static ph_status check_place(
 ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_table_facts *table,
     const struct ph_plan_choice *choice)
 {
-    const bool cuts_columns = choice->kind == PH_SHARD_COLUMN_WISE || choice->kind == PH_SHARD_GRID;
+    const bool goes_by_columns = choice->kind == PH_SHARD_COLUMN_WISE || choice->kind == PH_SHARD_GRID;
+    const bool cuts_columns = goes_by_columns || choice->kind == PH_SHARD_TABLE_COLUMN_WISE;
     for (size_t i = 0; i < choice->num_places; i++)
         PH_TRY(check_place(topology, choice, i));
-    if (cuts_columns && choice->num_places > ph__column_parts(table->dim))
+    if (cuts_columns && table->has_whole_rows && most_column_parts(table) > 1)
+        return ph_fail(PH_ERROR_CONFIG,
+            "the columns of '%s' cannot be cut: row-wise Adagrad whose l2 acts on all rows "
+            "(optimizer.embedding_scope: whole) needs the whole of each",
+            table->name);
+    if (goes_by_columns && choice->num_places > ph__column_parts(table))
         return ph_fail(PH_ERROR_CONFIG, "%zu %s for the %zu columns of '%s': one for each %d of them at most",
             choice->num_places, ph__place_name(ph__shard_kind_place(choice->kind)), table->dim, table->name,
             PH_SHARD_COLUMNS);

@@ -18,13 +18,13 @@ struct ph_plan_choice {
     size_t num_places;      /* 0: wherever ph__plan_read says */
 };
 
-/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, or more of them than ph__column_parts of
- * the table. */
+/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than ph__column_parts of the
+ * table, or a kind that cuts columns which stay together. */
 ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_table_facts *table,
     const struct ph_plan_choice *choice);
 
-/* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them. */
-size_t ph__column_parts(size_t dim);
+/* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
+size_t ph__column_parts(const struct ph_table_facts *table);
 
 /* Places for the choices that have none, from the arena. choices (num_tables). */
 ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_table_facts *tables,

@@ -320,7 +320,7 @@ static ph_status choose(const struct reading *reading, struct ph_plan_choice *ch
             return refuse_missing(reading);
         choices[t] = entry->choice;
         if (ph__choice_check(reading->topology, &reading->tables[t], &choices[t]) != PH_OK)
-            return fail_at(reading, entry->place_line, NULL);
+            return fail_at(reading, entry->place_line > 0 ? entry->place_line : entry->line, NULL);
     }
     return PH_OK;
 }

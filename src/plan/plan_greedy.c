@@ -68,7 +68,7 @@ static bool has_host_kinds(const struct search *search)
 static ph_status try_on_host(struct search *search, size_t table)
 {
     PH_TRY(try_kind(search, table, PH_SHARD_TABLE_ROW_WISE, 1));
-    if (ph__column_parts(search->tables[table].dim) == 1)
+    if (ph__column_parts(&search->tables[table]) == 1)
         return PH_OK;
     return try_kind(search, table, PH_SHARD_TABLE_COLUMN_WISE, 1);
 }
@@ -76,7 +76,7 @@ static ph_status try_on_host(struct search *search, size_t table)
 static ph_status try_everywhere(struct search *search, size_t table)
 {
     const size_t world_size = search->topology->world_size;
-    const size_t columns = ph__column_parts(search->tables[table].dim);
+    const size_t columns = ph__column_parts(&search->tables[table]);
     PH_TRY(try_counts(search, table, PH_SHARD_COLUMN_WISE, ph__min(columns, world_size)));
     PH_TRY(try_counts(search, table, PH_SHARD_ROW_WISE, world_size));
     if (!has_host_kinds(search))

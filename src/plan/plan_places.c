@@ -25,7 +25,7 @@ static size_t count_all(const struct placing *placing, enum ph_shard_kind kind)
 /* How many places a table of the kind takes. */
 static size_t count_places(const struct placing *placing, size_t table, enum ph_shard_kind kind)
 {
-    const size_t columns = ph__column_parts(placing->tables[table].dim);
+    const size_t columns = ph__column_parts(&placing->tables[table]);
     switch (kind) {
     case PH_SHARD_ROW_WISE:
         return placing->topology->world_size;

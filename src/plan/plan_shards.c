@@ -43,7 +43,7 @@ static struct cut cut_of(const struct ph_topology *topology, const struct ph_tab
     case PH_SHARD_TABLE_ROW_WISE:
         return (struct cut){num_local, 1, NULL, choice->places};
     case PH_SHARD_TABLE_COLUMN_WISE:
-        return (struct cut){1, ph__min(num_local, ph__column_parts(table->dim)), NULL, NULL};
+        return (struct cut){1, ph__min(num_local, ph__column_parts(table)), NULL, NULL};
     case PH_SHARD_GRID:
         return (struct cut){num_local, choice->num_places, NULL, choice->places};
     case PH_SHARD_DATA_PARALLEL:

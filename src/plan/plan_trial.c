@@ -93,7 +93,7 @@ static uint64_t largest_shard(const struct ph_trials *trials, const struct ph_ta
     if (kind == PH_SHARD_COLUMN_WISE || kind == PH_SHARD_GRID)
         column_runs = num_places;
     if (kind == PH_SHARD_TABLE_COLUMN_WISE)
-        column_runs = ph__min(num_local, ph__column_parts(table->dim));
+        column_runs = ph__min(num_local, ph__column_parts(table));
     const size_t blocks = ph__divide_up(ph__divide_up(table->dim, PH_SHARD_COLUMNS), column_runs);
     return ph__part_bytes(
         table, ph__divide_up(table->num_rows, row_runs), ph__min(blocks * PH_SHARD_COLUMNS, table->dim));

@@ -12,6 +12,7 @@ struct gather_attributes {
     struct ph_sharding *sharding;
     uint32_t channel;
     size_t times_ids; /* all ranks have so many times the ids of the batch that is bound, at most */
+    size_t most_rows; /* of a rank: as many as there are */
 };
 
 static ph_status gather_infer(struct ph_infer *infer)
@@ -20,9 +21,8 @@ static ph_status gather_infer(struct ph_infer *infer)
     if (rows->kind != PH_SPARSE_ROWS)
         return ph__infer_fail(infer, "sparse rows");
     const struct gather_attributes *attributes = infer->attributes;
-    const size_t limit = infer->builder->graph.symbols[rows->dims[0].symbol].limit;
-    const uint32_t symbol =
-        ph__builder_symbol(infer->builder, "gathered", PH_SYMBOL_GLOBAL_IDS, attributes->times_ids, limit);
+    const uint32_t symbol = ph__builder_symbol(
+        infer->builder, "gathered", PH_SYMBOL_GLOBAL_IDS, attributes->times_ids, attributes->most_rows);
     infer->outputs[0] = *rows;
     infer->outputs[0].dims[0] = ph__dim_of(1, symbol);
     return ph_builder_status(infer->builder);
@@ -49,11 +49,19 @@ static size_t ranks_bytes(size_t world_size)
     return ph__size_align(world_size * (2 * sizeof(uint64_t) + 2 * sizeof(size_t)));
 }
 
-/* No rank has more rows than ids, of all batches that its gradient is of. */
+/* No rank has more rows than there are, nor than ids, of all batches that its gradient is of. */
+static size_t most_gathered(const struct ph_call *call)
+{
+    const struct gather_attributes *attributes = call->attributes;
+    const size_t world_size = attributes->sharding->world_size;
+    const size_t num_ids = (size_t)call->extents[PH_SYMBOL_GLOBAL_IDS] * attributes->times_ids;
+    return attributes->most_rows < num_ids / world_size ? attributes->most_rows * world_size : num_ids;
+}
+
 static size_t gather_scratch_bytes(const struct ph_call *call)
 {
     const struct gather_attributes *attributes = call->attributes;
-    const size_t most = (size_t)call->extents[PH_SYMBOL_GLOBAL_IDS] * attributes->times_ids;
+    const size_t most = most_gathered(call);
     return ranks_bytes(attributes->sharding->world_size) + ph__size_align(most * sizeof(uint32_t)) +
            most * call->outputs[0].shape.dims[1] * sizeof(ph_real);
 }
@@ -175,8 +183,15 @@ static size_t times_ids(const struct ph_graph *graph, ph_value rows)
 ph_value ph__gather_rows(
     struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows, size_t index)
 {
-    const struct gather_attributes attributes = {sharding,
-        (uint32_t)(PH_CHANNEL_REPLICAS + PH_REPLICA_CHANNELS * index),
-        ph_builder_status(builder) == PH_OK ? times_ids(&builder->graph, rows) : 1};
+    const struct ph_graph *graph = &builder->graph;
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    if (index >= PH_MAX_REPLICAS)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "more than %d tables of the model that every rank has", (int)PH_MAX_REPLICAS);
+    const struct gather_attributes attributes = {.sharding = sharding,
+        .channel = (uint32_t)(PH_CHANNEL_REPLICAS + PH_REPLICA_CHANNELS * index),
+        .times_ids = times_ids(graph, rows),
+        .most_rows = graph->symbols[graph->values[rows].type.dims[0].symbol].limit};
     return ph__emit1(builder, &ph__op_gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);
 }

@@ -220,7 +220,12 @@ void ph__reduce_gradients(struct ph_sharding *sharding, struct ph_builder *build
     struct ph_gradient_bucket bucket = {.sharding = sharding};
     for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK; bucket.index++) {
         const size_t here = fill(&bucket, list + first, num_ready - first);
-        reduce_bucket(builder, &bucket, list + first, gradients);
+        if (bucket.index == PH_MAX_BUCKETS)
+            ph_builder_fail(builder, PH_ERROR_CONFIG,
+                "more than %d buckets of dense gradients: parallel.bucket_bytes is too small for this model",
+                (int)PH_MAX_BUCKETS);
+        else
+            reduce_bucket(builder, &bucket, list + first, gradients);
         first += here;
     }
     gather_tables(sharding, builder, count, parameters, gradients);

@@ -6,6 +6,7 @@
 #include "base/sizes.h"
 #include "shard/block_rows.h"
 #include "shard/host_sums.h"
+#include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };
 
@@ -108,7 +109,7 @@ static struct ph_message cut_part(
         wire == PH_WIRE_FP32 ? (void *)place : call->scratch};
     ph__for_blocks(call->backend, ph__sharding_samples(sharding, peer), BLOCK_SAMPLES, cut_samples, &cut);
     if (wire != PH_WIRE_FP32)
-        ph__wire_pack(call->backend->kernels, wire, rows, width, cut.vectors, width, place);
+        ph__pack_rows(call->backend, wire, rows, width, cut.vectors, place);
     return (struct ph_message){part->rank, place, ph__wire_bytes(wire, rows, width)};
 }
 
@@ -218,9 +219,9 @@ static void unpack(const struct ph_call *call)
     const struct ph_host_part *part = &sums->parts[sums->own_first + own];
     const size_t width = sums->blocks[part->block].width;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
-        ph__wire_unpack(call->backend->kernels, sharding->backward, ph__host_part_rows(sums, part, rank),
-            width, (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(sums, own, rank),
-            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * part->count * width, width);
+        ph__unpack_rows(call->backend, sharding->backward, ph__host_part_rows(sums, part, rank), width,
+            (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(sums, own, rank),
+            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * part->count * width);
 }
 
 static ph_status wait_run(struct ph_call *call)

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "shard/block_rows.h"
+#include "shard/wire_rows.h"
 
 /* Samples at a time: what is unpacked of a part stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
@@ -114,7 +115,7 @@ static struct ph_message pack_part(const struct ph_call *call, size_t own, size_
     if (sharding->forward == PH_WIRE_FP32)
         return message;
     message.data = *packed;
-    ph__wire_pack(call->backend->kernels, sharding->forward, rows, width, numbers, width, message.data);
+    ph__pack_rows(call->backend, sharding->forward, rows, width, numbers, message.data);
     *packed += ph__size_align(message.bytes);
     return message;
 }

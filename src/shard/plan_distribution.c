@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sizes.h"
 #include "shard/global_loss.h"
 #include "shard/global_norm.h"
 #include "shard/gradient_reduce.h"
@@ -87,15 +88,16 @@ static ph_status poll(void *context)
     return ph__comm_progress(context);
 }
 
-/* Requests of the first batch are not known yet: as many as this rank's own ids, and they grow. */
+/* Requests of the first batch are not known yet: as many as this rank's own ids, and all ranks have as many; they grow. */
 static ph_status create_workspace(void *context, struct ph_executor *executor, size_t batch_size,
     size_t num_ids, struct ph_workspace **workspace_out)
 {
     const struct ph_sharding *sharding = context;
     const struct ph_requests requests = {
-        .num_samples = batch_size * sharding->world_size, .num_ids = num_ids};
+        .num_samples = batch_size, .num_global_ids = num_ids * sharding->world_size, .num_ids = num_ids};
     ph__executor_poll(executor, poll, sharding->comm);
-    return ph__workspace_create(executor, batch_size, num_ids, &requests, workspace_out);
+    return ph__workspace_create(
+        executor, ph__divide_up(batch_size, sharding->world_size), num_ids, &requests, workspace_out);
 }
 
 static ph_status bind(

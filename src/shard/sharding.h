@@ -16,10 +16,10 @@
 #include "plan/plan.h"
 
 struct ph_distribution_options {
-    struct ph_comm *comm;       /* borrowed */
-    const struct ph_plan *plan; /* borrowed */
-    enum ph_wire forward, backward,
-        dense;                        /* of vectors, of their gradients, of dense parameters' gradients */
+    struct ph_comm *comm;             /* borrowed */
+    const struct ph_plan *plan;       /* borrowed */
+    enum ph_wire forward, backward;   /* of vectors, of their gradients */
+    enum ph_wire dense;               /* of dense parameters' gradients */
     size_t bucket_bytes;              /* of dense gradients that are reduced as one */
     bool overlaps;                    /* gradients are exchanged while others are made */
     const struct ph_reducer *reducer; /* borrowed: who reduces them; NULL: comm */
@@ -50,8 +50,7 @@ struct ph_block {
     uint32_t count, width;
     uint32_t stream; /* of items: which of the rank's */
     bool is_mean;    /* sums of some rows, of which the one who asks makes means */
-    bool
-        is_of_host; /* what the ranks of a host have together, given by the one that has the place of who asks */
+    bool is_of_host; /* of all ranks of a host together, by the one that has the place of who asks */
     const struct ph_piece *pieces;
 };
 
@@ -79,8 +78,7 @@ struct ph_vector_exchange {
 struct ph_sharding {
     struct ph_comm *comm;
     const struct ph_plan *plan;
-    enum ph_wire forward, backward,
-        dense; /* of vectors, of their gradients, of dense parameters' gradients */
+    enum ph_wire forward, backward, dense;
     size_t bucket_bytes;
     bool overlaps;                    /* gradients are exchanged while others are made */
     const struct ph_reducer *reducer; /* who reduces them; NULL: comm */

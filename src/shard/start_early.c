@@ -63,9 +63,7 @@ static void place_all(struct order *order)
 static void adopt(struct ph_graph *graph, const struct order *order)
 {
     memcpy(graph->nodes + order->begin, order->nodes, order->count * sizeof *order->nodes);
-    for (size_t i = order->begin; i < graph->num_nodes; i++)
-        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
-            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
+    ph__graph_set_producers(graph, order->begin);
 }
 
 void ph__start_early(struct ph_builder *builder)

@@ -62,13 +62,10 @@ static void move_late(const struct tail *tail)
             if (tail->is_late[i] == is_late)
                 tail->nodes[num_placed++] = *node_of(tail, i);
     memcpy(graph->nodes + tail->begin, tail->nodes, tail->count * sizeof *tail->nodes);
-    for (size_t i = tail->begin; i < graph->num_nodes; i++) {
-        struct ph_node *node = &graph->nodes[i];
-        if (ph__is_gradient_wait(node))
-            node->entry = tail->builder->entry;
-        for (uint32_t k = 0; k < node->num_outputs; k++)
-            graph->values[node->outputs[k]].producer = (uint32_t)i;
-    }
+    for (size_t i = tail->begin; i < graph->num_nodes; i++)
+        if (ph__is_gradient_wait(&graph->nodes[i]))
+            graph->nodes[i].entry = tail->builder->entry;
+    ph__graph_set_producers(graph, tail->begin);
 }
 
 void ph__wait_late(struct ph_builder *builder)

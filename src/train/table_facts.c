@@ -110,6 +110,7 @@ static void count_update(const struct counting *counting, const struct ph_node *
         struct ph_table_facts *table = &counting->tables[counting->first_tables[source] + i];
         table->slot_bytes = bytes;
         table->row_slot_bytes = optimizer->kind == PH_ROWWISE_ADAGRAD ? bytes : 0;
+        table->has_whole_rows = optimizer->kind == PH_ROWWISE_ADAGRAD && optimizer->is_whole_table;
     }
 }
 

@@ -128,8 +128,8 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
         trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
     ph_status status =
         distribution != NULL
-            ? distribution->create_workspace(distribution->context, trainer->executor, size.num_samples,
-                  size.num_ids, &trainer->workspace)
+            ? distribution->create_workspace(distribution->context, trainer->executor,
+                  size.num_samples * trainer->ranks.world_size, size.num_ids, &trainer->workspace)
             : ph_workspace_create(trainer->executor, size.num_samples, size.num_ids, &trainer->workspace);
     PH_TRY(ph__memory_plan_failed(status, memory, available_bytes));
     trainer->summary.parameters = count_parameters(trainer);

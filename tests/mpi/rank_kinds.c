@@ -59,7 +59,7 @@ static ph_status learn_alone(const struct training *training, struct learner *al
 {
     PH_TRY(make_learner(training, NULL, alone));
     for (size_t step = 0; step < NUM_STEPS; step++)
-        PH_TRY(take_step(alone, NULL, step, 0, BATCH));
+        PH_TRY(take_step(alone, NULL, step, 0, batch_sizes[step]));
     return PH_OK;
 }
 

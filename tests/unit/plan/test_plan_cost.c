@@ -32,7 +32,7 @@ static void a_whole_table_costs_what_the_formula_says(void **state)
 {
     (void)state;
     const struct ph_topology topology = {2, 1};
-    const struct ph_table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL};
+    const struct ph_table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false};
     const struct ph_plan_step step = {100, false, {4, 0}, {2, 0}};
     static const uint32_t rank[] = {1};
     const struct ph_plan_choice choice = {PH_SHARD_TABLE_WISE, rank, 1};

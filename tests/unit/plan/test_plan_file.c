@@ -10,10 +10,10 @@
 
 static const struct ph_topology four_ranks = {4, 2};
 static const struct ph_table_facts tables[] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL},
-    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL},
-    {"linear.user", 100, 1, 1, 1, 4, 4, 4, 0, NULL},
-    {"linear.item", 50, 1, 1, 1, 4, 4, 4, 0, NULL},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false},
+    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false},
+    {"linear.user", 100, 1, 1, 1, 4, 4, 4, 0, NULL, false},
+    {"linear.item", 50, 1, 1, 1, 4, 4, 4, 0, NULL, false},
 };
 
 static ph_status read_text(const char *text, struct ph_plan *plan_out)
@@ -141,6 +141,28 @@ static void a_wrong_line_of_a_table_is_refused(void **state)
     }
 }
 
+/* But for tables of so few columns that nothing is cut. */
+static void columns_that_stay_together_are_not_cut(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"column_wise", "table_column_wise", "grid"};
+    struct ph_table_facts whole[COUNT(tables)];
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        whole[i] = tables[i];
+        whole[i].has_whole_rows = true;
+    }
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        char text[256];
+        struct ph_plan plan;
+        snprintf(text, sizeof text, HEAD "default: {kind: %s}\n", kinds[i]);
+        const char *path = test_write_file("plan.yaml", text);
+        assert_fails(ph__plan_read(path, &four_ranks, whole, COUNT(tables), &plan), PH_ERROR_CONFIG,
+            "plan.yaml:3: the columns of 'embedding.user' cannot be cut");
+        assert_ok(ph__plan_read(path, &four_ranks, whole + 2, COUNT(tables) - 2, &plan));
+        ph__plan_fini(&plan);
+    }
+}
+
 static void tables_without_a_line_are_named(void **state)
 {
     (void)state;
@@ -244,6 +266,7 @@ int main(void)
         cmocka_unit_test(names_go_before_patterns_and_patterns_by_their_order),
         cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
         cmocka_unit_test(a_wrong_line_of_a_table_is_refused),
+        cmocka_unit_test(columns_that_stay_together_are_not_cut),
         cmocka_unit_test(tables_without_a_line_are_named),
         cmocka_unit_test(a_missing_file_is_named),
         cmocka_unit_test(a_written_plan_is_read_back_as_it_was),

@@ -132,7 +132,7 @@ static void a_plan_is_found_wherever_rows_over_all_ranks_fit(void **state)
 
 static struct ph_table_facts table_of(const char *name, uint64_t num_rows, size_t dim, double ids_per_sample)
 {
-    return (struct ph_table_facts){name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL};
+    return (struct ph_table_facts){name, num_rows, dim, 1, ids_per_sample, 4 * dim, 4, 4, 0, NULL, false};
 }
 
 static void plan_for(const struct ph_plan_machine *machine, struct ph_topology topology,
@@ -209,6 +209,24 @@ static void hot_tables_are_cut_so_that_little_crosses_a_slow_network(void **stat
     ph__plan_fini(&two);
 }
 
+/* Where the one above is a grid. */
+static void columns_that_stay_together_are_not_cut(void **state)
+{
+    (void)state;
+    struct ph_table_facts table = table_of("a", 1000000, 64, 200);
+    struct ph_plan_machine machine = {1e9, 1e10, 2e7, 0};
+    table.has_whole_rows = true;
+    for (size_t ranks_per_host = 1; ranks_per_host <= 8; ranks_per_host *= 2)
+        for (size_t i = 0; i < 2; i++) {
+            struct ph_plan plan;
+            machine.rank_bytes = i == 0 ? 0 : 60000000; /* of 260 MB: it must be cut */
+            plan_for(&machine, (struct ph_topology){8, ranks_per_host}, &table, 1, &plan);
+            for (size_t s = 0; s < plan.num_shards; s++)
+                assert_int_equal(plan.shards[s].num_columns, 64);
+            ph__plan_fini(&plan);
+        }
+}
+
 static void the_same_facts_give_the_same_plan(void **state)
 {
     (void)state;
@@ -236,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_table_that_fits_nowhere_is_named_with_what_is_missing),
         cmocka_unit_test(small_tables_are_copied_and_equal_ones_dealt),
         cmocka_unit_test(hot_tables_are_cut_so_that_little_crosses_a_slow_network),
+        cmocka_unit_test(columns_that_stay_together_are_not_cut),
         cmocka_unit_test(the_same_facts_give_the_same_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 
 static struct ph_table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
 {
-    return (struct ph_table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL};
+    return (struct ph_table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false};
 }
 
 static void expect_places(const struct ph_plan_choice *choice, const uint32_t *wanted, size_t num_wanted)

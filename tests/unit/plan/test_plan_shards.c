@@ -80,7 +80,7 @@ static void every_number_of_every_table_is_held_once(void **state)
 /* ---- one of each kind, by hand ------------------------------------------------------------------------------ */
 
 static const struct ph_topology four_ranks = {4, 2};
-static const struct ph_table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL};
+static const struct ph_table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false};
 
 static void expect_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
     struct ph_plan_choice choice, const struct ph_table_shard *wanted, size_t num_wanted)
@@ -121,7 +121,7 @@ static void each_kind_cuts_as_the_header_says(void **state)
 static void ranks_behind_the_last_row_have_no_shard(void **state)
 {
     (void)state;
-    const struct ph_table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL};
+    const struct ph_table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false};
     static const uint32_t ranks[] = {0, 1, 2, 3}, host[] = {0};
     const struct ph_table_shard rows[] = {{0, 0, 0, 1, 0, 3}, {0, 1, 1, 1, 0, 3}};
     expect_shards(&four_ranks, &table, (struct ph_plan_choice){PH_SHARD_ROW_WISE, ranks, 4}, rows, 2);

@@ -297,7 +297,7 @@ static void a_table_on_one_host_sends_to_its_ranks_and_from_there_to_their_peers
 {
     (void)state;
     const struct ph_topology topology = {4, 2};
-    const struct ph_table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL};
+    const struct ph_table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL, false};
     static const uint32_t host[] = {0};
     const struct ph_plan_choice choice = {PH_SHARD_TABLE_ROW_WISE, host, 1};
     const struct ph_plan_step step = {8, false, {2, 0}, {1, 4}};

@@ -78,10 +78,10 @@ static ph_status record(
     struct recording *recording, struct ph_comm *comm, const struct ph_distribution *distribution)
 {
     const size_t rank = ph_comm_rank(comm), row = NUM_FEATURES * DIM;
-    const size_t first = BATCH * rank / WORLD, last = BATCH * (rank + 1) / WORLD;
     struct learner *learner = calloc(1, sizeof *learner);
     ph_status status = make_learner(&recording->training, distribution, learner);
     for (size_t step = 0; step < NUM_STEPS && status == PH_OK; step++) {
+        const size_t first = batch_sizes[step] * rank / WORLD, last = batch_sizes[step] * (rank + 1) / WORLD;
         status = take_step(learner, distribution, step, first, last);
         memcpy(recording->vectors[step] + first * row, learner->vectors[step] + first * row,
             (last - first) * row * sizeof(ph_real));

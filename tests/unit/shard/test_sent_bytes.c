@@ -20,10 +20,10 @@ static bool has_row(const struct ph_table_shard *shard, int64_t row)
     return (uint64_t)row >= shard->first_row && (uint64_t)row - shard->first_row < shard->num_rows;
 }
 
-static size_t rank_of_sample(size_t sample)
+static size_t rank_of_sample(const struct ph_batch *batch, size_t sample)
 {
     size_t rank = 0;
-    while (sample >= BATCH * (rank + 1) / WORLD)
+    while (sample >= batch->num_samples * (rank + 1) / WORLD)
         rank++;
     return rank;
 }
@@ -35,12 +35,12 @@ static void count_feature(
     const struct ph_table_shard *shards = &plan->shards[table->first_shard];
     bool is_named[300] = {false};
     *counted = (struct counted){0};
-    for (size_t b = 0; b < BATCH; b++) {
-        const uint32_t *bag = samples->offsets + feature * BATCH + b;
+    for (size_t b = 0; b < samples->batch.num_samples; b++) {
+        const uint32_t *bag = samples->offsets + feature * samples->batch.num_samples + b;
         for (size_t i = bag[0]; i < bag[1]; i++) {
             is_named[samples->ids[i]] = true;
             for (size_t s = 0; s < table->num_shards; s++)
-                counted->ids[rank_of_sample(b) * table->num_shards + s] +=
+                counted->ids[rank_of_sample(&samples->batch, b) * table->num_shards + s] +=
                     has_row(&shards[s], samples->ids[i]);
         }
     }
@@ -54,12 +54,12 @@ static void add_step(const struct training *training, const struct ph_plan *plan
 {
     static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
     const struct ph_plan_wire wire = wires[training->wire];
-    const struct ph_plan_step step = {BATCH, training->has_weights, wire, wire};
+    const struct ph_plan_step step = {batch_sizes[number], training->has_weights, wire, wire};
     static double bytes[PH_TRAFFIC_COUNT * WORLD * WORLD];
     struct samples samples;
     struct counted counted[NUM_FEATURES];
     struct ph_table_counts counts[NUM_FEATURES];
-    make_samples(&samples, training, number, 0, BATCH);
+    make_samples(&samples, training, number, 0, batch_sizes[number]);
     for (size_t f = 0; f < NUM_FEATURES; f++) {
         count_feature(plan, &samples, f, &counted[f]);
         counts[f] = (struct ph_table_counts){counted[f].ids, counted[f].distinct_rows, counted[f].rank_rows};

@@ -79,10 +79,11 @@ static void rows_without_gradients_stay_whole(void **state)
 /* Distinct rows of a feature that a step's batch asks for. */
 static size_t count_rows(const struct samples *samples, size_t feature)
 {
+    const uint32_t *offsets = samples->offsets + feature * samples->batch.num_samples;
     bool *is_asked = calloc(slices[feature].num_rows, sizeof *is_asked);
     size_t count = 0;
     assert_non_null(is_asked);
-    for (size_t i = samples->offsets[feature * BATCH]; i < samples->offsets[(feature + 1) * BATCH]; i++) {
+    for (size_t i = offsets[0]; i < offsets[samples->batch.num_samples]; i++) {
         count += !is_asked[samples->ids[i]];
         is_asked[samples->ids[i]] = true;
     }
@@ -104,7 +105,7 @@ static void four_columns_of_a_row_are_one_number_for_each_other_rank(void **stat
         squares += sent[rank] - without[rank];
     for (size_t step = 0; step < NUM_STEPS; step++) {
         struct samples samples;
-        make_samples(&samples, &training, step, 0, BATCH);
+        make_samples(&samples, &training, step, 0, batch_sizes[step]);
         for (size_t f = 0; f < NUM_FEATURES; f++)
             wanted += count_rows(&samples, f) * (num_parts[f] - 1) * (DIM / 4) * sizeof(ph_real);
     }

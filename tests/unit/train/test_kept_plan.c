@@ -8,12 +8,12 @@ enum { NUM_TABLES = 2 };
 
 static const struct ph_topology four_ranks = {4, 2}, two_ranks = {2, 2};
 static const struct ph_table_facts tables[NUM_TABLES] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL},
-    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false},
+    {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false},
 };
 static const struct ph_table_facts others[NUM_TABLES] = {
-    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL},
-    {"embedding.city", 50, 16, 1, 1, 64, 4, 4, 0, NULL},
+    {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false},
+    {"embedding.city", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false},
 };
 
 /* In a fresh folder. */

@@ -257,6 +257,19 @@ static void tables_too_large_for_one_rank_train_on_four(void **state)
     free(setup);
 }
 
+/* Whether it learns from its samples or scores them. */
+static void a_rank_plans_memory_for_its_part(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_visits("planned");
+    setup->train.batch_size = 128;
+    setup->train.epochs = 1;
+    const struct ph_train_summary alone = train(setup);
+    const struct ph_train_summary shared = train_anew_on_ranks(setup, 4, table_wise);
+    assert_true(shared.memory.plan_bytes < alone.memory.plan_bytes);
+    free(setup);
+}
+
 static const char *plan_of(const struct setup *setup)
 {
     static char *text;
@@ -447,6 +460,7 @@ int main(void)
         cmocka_unit_test(bad_rows_are_counted_once),
         cmocka_unit_test(evaluations_within_epochs_select_the_same_model),
         cmocka_unit_test(tables_too_large_for_one_rank_train_on_four),
+        cmocka_unit_test(a_rank_plans_memory_for_its_part),
         cmocka_unit_test(a_plan_is_resumed_as_far_as_memory_allows),
         cmocka_unit_test(a_stream_is_measured_over_all_ranks),
         cmocka_unit_test(a_stream_of_micro_batches_is_measured_over_all_ranks),

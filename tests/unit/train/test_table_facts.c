@@ -75,6 +75,31 @@ static void bytes_follow_optimizer_and_row_format(void **state)
     }
 }
 
+/* Row-wise state moves by the squares of a row's whole gradient, which l2 gives to all rows or to those of the batch. */
+static void rows_stay_whole_where_all_of_them_are_summed(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ph_optimizer_kind kind;
+        double l2;
+        enum ph_table_scope scope;
+        bool has_whole_rows;
+    } cases[] = {{PH_ROWWISE_ADAGRAD, .1, PH_SCOPE_WHOLE, true},
+        {PH_ROWWISE_ADAGRAD, .1, PH_SCOPE_TOUCHED, false}, {PH_ROWWISE_ADAGRAD, 0, PH_SCOPE_WHOLE, false},
+        {PH_ADAGRAD, .1, PH_SCOPE_WHOLE, false}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct setup *setup = set_up("dlrm", "facts");
+        struct ph__table_list list;
+        setup->optimizer.embedding_kind = (int)cases[i].kind + 1;
+        setup->optimizer.embedding_l2 = cases[i].l2;
+        setup->optimizer.embedding_scope = (int)cases[i].scope;
+        assert_ok(ph__table_list_of_job(&setup->job, &list));
+        assert_int_equal(list.tables[0].has_whole_rows, cases[i].has_whole_rows);
+        ph__table_list_fini(&list);
+        free(setup);
+    }
+}
+
 /* A DIN whose history and target share rows, while the other feature is pooled: by hand, on two samples. */
 static void features_that_share_a_table_count_for_it_together(void **state)
 {
@@ -130,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_jobs_tables_have_their_rows_ids_and_bytes),
         cmocka_unit_test(bytes_follow_optimizer_and_row_format),
+        cmocka_unit_test(rows_stay_whole_where_all_of_them_are_summed),
         cmocka_unit_test(features_that_share_a_table_count_for_it_together),
         cmocka_unit_test(a_job_without_data_is_refused),
     };
