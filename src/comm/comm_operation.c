@@ -8,9 +8,11 @@
 #include "base/sizes.h"
 #include "comm/comm_inside.h"
 
-/* A ticket is the number of the operation above that of its slot. */
-enum { SLOT_BITS = 20 };
+/* A ticket is how often its slot has been taken, above the number of the slot: a double holds it up to the 2^39th time. There
+ * are few more slots than channels. */
+enum { SLOT_BITS = 14 };
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
+_Static_assert(PH_COMM_MAX_CHANNELS < SLOT_MASK, "each channel may have a slot");
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
@@ -35,6 +37,7 @@ static ph_status add_slot(struct ph_operations *operations, uint32_t channel, si
     if (operation == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for an operation between ranks");
     operation->channel = channel;
+    operation->ticket = operations->num_slots;
     operations->num_growths++;
     operations->slots[operations->num_slots++] = operation;
     *slot_out = count - 1;
@@ -84,7 +87,8 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *ca
     PH_TRY(ph__record_take(comm, operation));
     operation->is_taken = true;
     operation->is_done = false;
-    operation->ticket = ++operations->num_started << SLOT_BITS | slot;
+    operation->ticket += (uint64_t)1 << SLOT_BITS;
+    operations->num_started++;
     operation->stage = 0;
     operation->advance = NULL;
     operation->num_requests = operation->num_pending = 0;
