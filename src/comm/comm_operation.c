@@ -2,6 +2,7 @@
 #include "comm/comm_operation.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -105,12 +106,25 @@ struct ph_operation *ph__operation_find(const struct ph_comm *comm, uint64_t tic
     return operation->is_taken && operation->ticket == ticket ? operation : NULL;
 }
 
+/* Operations of communicators that have failed, until the process ends; any thread's. */
+static _Atomic(struct ph_operation *) kept;
+
+static void keep(struct ph_operation *operation)
+{
+    operation->next_kept = atomic_load(&kept);
+    while (!atomic_compare_exchange_weak(&kept, &operation->next_kept, operation)) {
+        /* another thread has kept one: behind that */
+    }
+}
+
 void ph__operations_fini(struct ph_operations *operations)
 {
     for (size_t slot = 0; slot < operations->num_slots; slot++) {
         struct ph_operation *operation = operations->slots[slot];
-        if (operation->num_pending > 0)
+        if (operation->num_pending > 0) {
+            keep(operation);
             continue;
+        }
         free(operation->requests);
         free(operation->pending);
         ph__memory_free(operation->staging, operation->staging_capacity);
