@@ -1,10 +1,10 @@
 /* The team on POSIX threads: num_threads - 1 workers that sleep on a condition variable between regions, and the caller.
  * For the tsan preset (libgomp is not instrumented) and for systems without an OpenMP runtime. Waiting is passive.
  *
- * Lock protocol: `mutex` guards every field but `next` and the caller's own. The caller fills in a region, raises `generation` and wakes the
- * workers; each worker that sees a new generation joins, claims tasks from `next` until none is left, and lowers
- * `num_running`. The region is over when the caller finds num_running 0: no worker then touches the region again, because
- * a worker that wakes up late takes part in the region too, and the caller waits for all of them. */
+ * Lock protocol: `mutex` guards every field but `next` and the caller's own. The caller fills in a region, raises
+ * `generation` and wakes the workers; each worker that sees a new generation joins, claims tasks from `next` until none is
+ * left, and lowers `num_running`. The region is over when the caller finds num_running 0: no worker then touches the region
+ * again, because a worker that wakes up late takes part in the region too, and the caller waits for all of them. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,6 +4,8 @@
  * executor polls between two operators, and waiting is polling. All collectives are exchanges of messages and, where they
  * sum, additions in the order of the ranks, so that every rank has the same bits, and has them each time.
  *
+ * A ticket is a whole number that a double holds exactly, so that a program may carry it among its scalars.
+ *
  * A *channel* tells operations apart: two that are in flight between the same ranks at once have different ones, and those of
  * one channel are started in the same order by all who take part. Ranks that take no part in an operation do not start it.
  *

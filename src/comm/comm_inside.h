@@ -6,6 +6,7 @@
  *   comm_places.c     which ranks are on which host
  *   comm_operation.c  operations in flight: their requests, stages and memory
  *   comm_wait.c       progress and waiting
+ *   comm_patience.c   how a rank passes its time until something comes
  *   comm_failure.c    how it ends when a rank fails
  *   comm_record.c     what is recorded of operations
  *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves

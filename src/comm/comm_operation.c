@@ -2,17 +2,18 @@
 #include "comm/comm_operation.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "comm/comm_inside.h"
 
-/* A ticket is the number of the operation above that of its slot. Programs carry it in a double, whose 53 bits it keeps to: numbers
- * begin again behind those that are long done. */
-enum { SLOT_BITS = 20, NUMBER_BITS = 53 - SLOT_BITS };
+/* A ticket is how often its slot has been taken, above the number of the slot: a double holds it up to the 2^39th time. There
+ * are few more slots than channels. */
+enum { SLOT_BITS = 14 };
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
-#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
+_Static_assert(PH_COMM_MAX_CHANNELS < SLOT_MASK, "each channel may have a slot");
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
@@ -37,6 +38,7 @@ static ph_status add_slot(struct ph_operations *operations, uint32_t channel, si
     if (operation == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for an operation between ranks");
     operation->channel = channel;
+    operation->ticket = operations->num_slots;
     operations->num_growths++;
     operations->slots[operations->num_slots++] = operation;
     *slot_out = count - 1;
@@ -86,7 +88,8 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *ca
     PH_TRY(ph__record_take(comm, operation));
     operation->is_taken = true;
     operation->is_done = false;
-    operation->ticket = (++operations->num_started & NUMBER_MASK) << SLOT_BITS | slot;
+    operation->ticket += (uint64_t)1 << SLOT_BITS;
+    operations->num_started++;
     operation->stage = 0;
     operation->advance = NULL;
     operation->num_requests = operation->num_pending = 0;
@@ -103,12 +106,25 @@ struct ph_operation *ph__operation_find(const struct ph_comm *comm, uint64_t tic
     return operation->is_taken && operation->ticket == ticket ? operation : NULL;
 }
 
+/* Operations of communicators that have failed, until the process ends; any thread's. */
+static _Atomic(struct ph_operation *) kept;
+
+static void keep(struct ph_operation *operation)
+{
+    operation->next_kept = atomic_load(&kept);
+    while (!atomic_compare_exchange_weak(&kept, &operation->next_kept, operation)) {
+        /* another thread has kept one: behind that */
+    }
+}
+
 void ph__operations_fini(struct ph_operations *operations)
 {
     for (size_t slot = 0; slot < operations->num_slots; slot++) {
         struct ph_operation *operation = operations->slots[slot];
-        if (operation->num_pending > 0)
+        if (operation->num_pending > 0) {
+            keep(operation);
             continue;
+        }
         free(operation->requests);
         free(operation->pending);
         ph__memory_free(operation->staging, operation->staging_capacity);

@@ -48,6 +48,7 @@ struct ph_operation {
     size_t num_requests, num_pending, requests_capacity, pending_capacity;
     unsigned char *staging; /* aligned to PH_ALIGNMENT */
     size_t staging_capacity;
+    struct ph_operation *next_kept; /* behind the end of a communicator that has failed */
 };
 
 struct ph_operations {

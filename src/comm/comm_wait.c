@@ -47,7 +47,7 @@ static ph_status fail_late(struct ph_comm *comm, const struct ph_operation *oper
     const size_t rank = ph__operation_waits_for(operation, &num_others);
     ph__comm_name_rank(comm, rank, name, sizeof name);
     if (num_others > 0)
-        snprintf(others, sizeof others, " and %zu others", num_others);
+        snprintf(others, sizeof others, " and %zu other%s", num_others, num_others > 1 ? "s" : "");
     snprintf(text, sizeof text, "%s: rank %zu has waited %.3g s for %s%s", operation->what,
         comm->transport.rank, (double)comm->timeout_ns * 1e-9, name, others);
     return ph__comm_fail_for(comm, rank, text);
@@ -82,7 +82,8 @@ ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket)
     const bool was_done = operation->is_done;
     const uint64_t since_ns = ph__clock_ns();
     uint64_t waited_ns = 0;
-    PH_TRY(look_and_poll(comm));
+    PH_TRY(was_done ? ph__comm_progress(comm)
+                    : look_and_poll(comm)); /* a poll like any other, or part of the wait */
     if (!was_done) {
         const ph_status status = poll_until_done(comm, operation, since_ns);
         waited_ns = ph__clock_ns() - since_ns;

@@ -313,7 +313,9 @@ static void note_missing(struct ph_watch_listener *listener)
     char others[64] = "";
     while (listener->star->peers[rank].stream != NULL)
         rank++;
-    if (listener->num_missing > 1)
+    if (listener->num_missing == 2)
+        snprintf(others, sizeof others, ", nor has another one");
+    else if (listener->num_missing > 2)
         snprintf(others, sizeof others, ", nor have %zu others", listener->num_missing - 1);
     struct ph_comm_notice notice = {.rank = rank, .status = PH_ERROR_PEER, .has_died = true};
     snprintf(notice.text, sizeof notice.text, "rank %u has not come to the watch of rank 0 within %g s%s",

@@ -12,7 +12,7 @@ enum {
     PH_CHANNEL_LOSS,
     PH_CHANNEL_EXCHANGES = 16,  /* PH_EXCHANGE_CHANNELS for each lookup */
     PH_CHANNEL_DENSE = 4096,    /* a bucket each */
-    PH_CHANNEL_REPLICAS = 6144, /* PH_REPLICA_CHANNELS for each table */
+    PH_CHANNEL_REPLICAS = 6144, /* three, for one table that every rank has at a time (gather_rows.c) */
     PH_CHANNEL_STATISTICS = 7168,
     PH_CHANNEL_STATISTICS_GRADIENTS,
     PH_CHANNEL_NORM = 7176,
@@ -22,13 +22,10 @@ enum {
 
 /* Of a lookup: vectors, their gradients, and the same inside of hosts. */
 enum { PH_EXCHANGE_CHANNELS = 4 };
-/* Of a table that every rank has: how many rows, which, and the rows. */
-enum { PH_REPLICA_CHANNELS = 3 };
 
 enum {
     PH_MAX_EXCHANGES = (PH_CHANNEL_DENSE - PH_CHANNEL_EXCHANGES) / PH_EXCHANGE_CHANNELS,
-    PH_MAX_BUCKETS = PH_CHANNEL_REPLICAS - PH_CHANNEL_DENSE,
-    PH_MAX_REPLICAS = (PH_CHANNEL_STATISTICS - PH_CHANNEL_REPLICAS) / PH_REPLICA_CHANNELS
+    PH_MAX_BUCKETS = PH_CHANNEL_REPLICAS - PH_CHANNEL_DENSE
 };
 
 #endif

@@ -6,11 +6,15 @@
 #include "base/memory.h"
 #include "shard/channels.h"
 
-enum { COUNTS, SLOTS, ROWS };
+/* Channels, which all tables share: each exchange is waited for before the next begins. */
+enum {
+    COUNTS = PH_CHANNEL_REPLICAS,
+    SLOTS,
+    ROWS,
+};
 
 struct gather_attributes {
     struct ph_sharding *sharding;
-    uint32_t channel;
     size_t times_ids; /* all ranks have so many times the ids of the batch that is bound, at most */
     size_t most_rows; /* of a rank: as many as there are */
 };
@@ -86,15 +90,12 @@ static ph_status gather(struct ph_comm *comm, uint32_t channel, const char *what
     return ph__comm_wait(comm, ticket);
 }
 
-static ph_status gather_counts(
-    const struct gather_attributes *attributes, uint64_t own, struct gathered *gathered)
+static ph_status gather_counts(const struct ph_sharding *sharding, uint64_t own, struct gathered *gathered)
 {
-    const struct ph_sharding *sharding = attributes->sharding;
     size_t end = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         gathered->bytes[rank] = sizeof own;
-    PH_TRY(gather(sharding->comm, attributes->channel + COUNTS, "numbers of rows", &own, gathered->bytes,
-        gathered->counts));
+    PH_TRY(gather(sharding->comm, COUNTS, "numbers of rows", &own, gathered->bytes, gathered->counts));
     for (size_t rank = 0; rank < sharding->world_size; rank++) {
         gathered->next[rank] = end;
         end += (size_t)gathered->counts[rank];
@@ -104,13 +105,12 @@ static ph_status gather_counts(
     return PH_OK;
 }
 
-static ph_status gather_items(const struct gather_attributes *attributes, uint32_t part, const char *what,
+static ph_status gather_items(const struct ph_sharding *sharding, uint32_t channel, const char *what,
     size_t item_bytes, const void *items, struct gathered *gathered, void *all)
 {
-    const struct ph_sharding *sharding = attributes->sharding;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         gathered->bytes[rank] = gathered->counts[rank] * item_bytes;
-    return gather(sharding->comm, attributes->channel + part, what, items, gathered->bytes, all);
+    return gather(sharding->comm, channel, what, items, gathered->bytes, all);
 }
 
 /* The least slot that is not merged yet, of any rank; UINT32_MAX: all are. */
@@ -148,15 +148,15 @@ static size_t merge(const struct ph_call *call, struct gathered *gathered, size_
 
 static ph_status gather_run(struct ph_call *call)
 {
-    const struct gather_attributes *attributes = call->attributes;
+    const struct ph_sharding *sharding = ((const struct gather_attributes *)call->attributes)->sharding;
     const struct ph_operand *own = &call->inputs[0];
-    const size_t world_size = attributes->sharding->world_size;
+    const size_t world_size = sharding->world_size;
     struct gathered gathered = lay_out(call, world_size);
-    PH_TRY(gather_counts(attributes, own->shape.dims[0], &gathered));
+    PH_TRY(gather_counts(sharding, own->shape.dims[0], &gathered));
     PH_TRY(gather_items(
-        attributes, SLOTS, "touched rows", sizeof(uint32_t), own->index, &gathered, gathered.slots));
-    PH_TRY(gather_items(attributes, ROWS, "gradients of rows", own->shape.dims[1] * sizeof(ph_real),
-        own->data, &gathered, gathered.rows));
+        sharding, SLOTS, "touched rows", sizeof(uint32_t), own->index, &gathered, gathered.slots));
+    PH_TRY(gather_items(sharding, ROWS, "gradients of rows", own->shape.dims[1] * sizeof(ph_real), own->data,
+        &gathered, gathered.rows));
     call->extents[call->outputs[0].type->dims[0].symbol] = merge(call, &gathered, world_size);
     return PH_OK;
 }
@@ -180,17 +180,12 @@ static size_t times_ids(const struct ph_graph *graph, ph_value rows)
     return times;
 }
 
-ph_value ph__gather_rows(
-    struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows, size_t index)
+ph_value ph__gather_rows(struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows)
 {
     const struct ph_graph *graph = &builder->graph;
     if (ph_builder_status(builder) != PH_OK)
         return 0;
-    if (index >= PH_MAX_REPLICAS)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "more than %d tables of the model that every rank has", (int)PH_MAX_REPLICAS);
     const struct gather_attributes attributes = {.sharding = sharding,
-        .channel = (uint32_t)(PH_CHANNEL_REPLICAS + PH_REPLICA_CHANNELS * index),
         .times_ids = times_ids(graph, rows),
         .most_rows = graph->symbols[graph->values[rows].type.dims[0].symbol].limit};
     return ph__emit1(builder, &ph__op_gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);

@@ -7,9 +7,7 @@
 
 extern const struct ph_op ph__op_gather_rows;
 
-/* rows: this rank's gradient, sparse_rows; returns all ranks', of which equal slots have been added in the order of the ranks.
- * index tells several such gradients of a program apart: from PH_MAX_REPLICAS on PH_ERROR_CONFIG, which sticks to the builder. */
-ph_value ph__gather_rows(
-    struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows, size_t index);
+/* rows: this rank's gradient, sparse_rows; returns all ranks', of which equal slots have been added in the order of the ranks. */
+ph_value ph__gather_rows(struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows);
 
 #endif

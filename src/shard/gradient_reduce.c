@@ -199,10 +199,9 @@ static bool is_replicated(const struct ph_builder *builder, ph_value parameter)
 static void gather_tables(struct ph_sharding *sharding, struct ph_builder *builder, size_t count,
     const ph_value *parameters, ph_value *gradients)
 {
-    size_t index = 0;
     for (size_t i = 0; i < count; i++)
         if (gradients[i] != 0 && is_replicated(builder, parameters[i]))
-            gradients[i] = ph__gather_rows(sharding, builder, gradients[i], index++);
+            gradients[i] = ph__gather_rows(sharding, builder, gradients[i]);
 }
 
 void ph__reduce_gradients(struct ph_sharding *sharding, struct ph_builder *builder, size_t count,

@@ -97,6 +97,7 @@ rm -rf run
 
 fails 2 'nothing.yaml: cannot open' nothing.yaml
 fails 2 'data.train is missing' job.yaml --set data.train=
+PHLOEM_ISA=abacus fails 2 'PHLOEM_ISA=abacus: not one of' job.yaml
 PHLOEM_PLUGINS=$work fails 2 "no libphloem_$mpi.so in" job.yaml
 sed 's/world_size: 2/world_size: 3/' plan.yaml >wide.yaml
 fails 2 'wide.yaml:2: the plan is for a world_size of 3, and here it is 2' job.yaml --set parallel.plan=wide.yaml

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "comm/comm_inside.h"
@@ -32,6 +33,19 @@ static void ranks_know_where_they_are(void **state)
             describe_oneself, &ranks_per_host, NULL);
     size_t all = WORLD;
     thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, describe_oneself, &all, NULL);
+}
+
+/* Whoever needs the instruction set says that there is none of that name, and all ranks hear it. */
+static void ranks_meet_whatever_instruction_set_they_are_to_use(void **state)
+{
+    (void)state;
+    size_t all = WORLD;
+    const char *given = getenv("PHLOEM_ISA");
+    char *former = given != NULL ? strdup(given) : NULL;
+    assert_int_equal(setenv("PHLOEM_ISA", "abacus", 1), 0);
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, describe_oneself, &all, NULL);
+    assert_int_equal(former != NULL ? setenv("PHLOEM_ISA", former, 1) : unsetenv("PHLOEM_ISA"), 0);
+    free(former);
 }
 
 /* Four ranks beside each other, which keep one thread busy each, or as many as a test says. */
@@ -115,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_know_where_they_are),
+        cmocka_unit_test(ranks_meet_whatever_instruction_set_they_are_to_use),
         cmocka_unit_test(ranks_that_want_more_processors_than_there_are_are_crowded),
         cmocka_unit_test(options_that_differ_are_refused_on_all_ranks),
         cmocka_unit_test(hosts_that_do_not_divide_the_world_are_refused),

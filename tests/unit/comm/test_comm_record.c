@@ -143,6 +143,40 @@ static void what_polling_ends_exposes_nothing(void **state)
         &(struct thread_ranks){.world_size = 2, .faults = &slow, .num_faults = 1}, record_polled, NULL, NULL);
 }
 
+/* Nobody waits for what is done; but what the rank does besides, for what is still in flight, is counted. */
+static ph_status record_wait_for_what_is_done(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    struct ph_comm_record *record;
+    uint64_t first, second = 0;
+    PH_TRY(ph__comm_record_create(comm, 4, &record));
+    ph__comm_record_begin(record);
+    PH_TRY(give_words(comm, "words", &first));
+    while (comm->operations.num_flying > 0)
+        PH_TRY(ph__comm_progress(comm));
+    if (ph_comm_rank(comm) == 0) /* the others begin when it has been there */
+        PH_TRY(give_words(comm, "more words", &second));
+    const uint64_t polled_ns = record->polled_ns;
+    const size_t num_flying = comm->operations.num_flying;
+    PH_TRY(ph__comm_wait(comm, first));
+    RANK_CHECK(record->waited_ns == 0);
+    RANK_CHECK((record->polled_ns > polled_ns) == (num_flying > 0));
+    ph__comm_record_end(record);
+    PH_TRY(ph__comm_barrier(comm));
+    if (ph_comm_rank(comm) > 0)
+        PH_TRY(give_words(comm, "more words", &second));
+    PH_TRY(ph__comm_wait(comm, second));
+    RANK_CHECK(num_flying == (ph_comm_rank(comm) == 0));
+    ph__comm_record_destroy(record);
+    return PH_OK;
+}
+
+static void polls_of_a_wait_for_what_is_done_are_counted(void **state)
+{
+    (void)state;
+    thread_ranks_run(&(struct thread_ranks){.world_size = 3}, record_wait_for_what_is_done, NULL, NULL);
+}
+
 /* Something is in flight while the rank waits for a hub: the polls of that wait count once. */
 static ph_status record_other(struct ph_comm *comm, void *context)
 {
@@ -204,6 +238,7 @@ int main(void)
         cmocka_unit_test(only_what_begins_while_a_record_counts_is_in_it),
         cmocka_unit_test(operations_are_added_up_by_what_they_are_about),
         cmocka_unit_test(what_polling_ends_exposes_nothing),
+        cmocka_unit_test(polls_of_a_wait_for_what_is_done_are_counted),
         cmocka_unit_test(what_a_hub_does_is_waited_for_but_on_no_link),
         cmocka_unit_test(an_operation_may_outlive_its_record),
     };

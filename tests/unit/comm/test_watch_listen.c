@@ -183,7 +183,7 @@ static void a_rank_that_never_comes_is_named_to_those_who_have(void **state)
 static void several_that_never_come_are_counted(void **state)
 {
     (void)state;
-    accept_none("rank 1 has not come to the watch of rank 0 within 0.1 s, nor have 1 others");
+    accept_none("rank 1 has not come to the watch of rank 0 within 0.1 s, nor has another one");
 }
 
 static void a_rank_that_ends_before_all_have_come_is_named(void **state)

@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "graph/executor.h"
-#include "shard/channels.h"
-#include "shard/gather_rows.h"
 #include "store/store.h"
 #include "unit/shard/rank_fixture.h"
 
@@ -13,7 +11,6 @@ enum { ROWS = 3, DIM = 20, SAMPLES = 60, BAG = 5, WORLD = 3, NUM_STEPS = 3 };
 
 static const struct ph_table_slice slice = {"table", ROWS};
 
-/* context: how many tables have been gathered before. */
 static void build(struct ph_builder *builder, const struct ph_distribution *distribution, const void *context)
 {
     const struct ph_optimizer optimizer = {.kind = PH_ADAGRAD, .epsilon = 1e-6, .learning_rate_factor = 1};
@@ -25,13 +22,11 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
     const ph_value *more;
     ph_value gradient;
     size_t num_more;
+    (void)context;
     distribution->spread(distribution->context, builder, &more, &num_more);
     ph_builder_begin_entry(builder, "backward");
     ph_backward(builder, loss, 1, &table, &gradient);
-    if (*(const size_t *)context == 0)
-        distribution->reduce(distribution->context, builder, 1, &table, &gradient);
-    else
-        gradient = ph__gather_rows(distribution->context, builder, gradient, *(const size_t *)context);
+    distribution->reduce(distribution->context, builder, 1, &table, &gradient);
     ph_builder_begin_entry(builder, "update");
     ph_update(builder, table, gradient, &optimizer, ph_input_scalar(builder, "learning_rate"),
         ph_input_scalar(builder, "step"), 0);
@@ -88,23 +83,18 @@ static ph_status learn(struct rank_model *model, size_t rank, ph_real learnt[ROW
     return check_scratch(model);
 }
 
-struct trial {
-    size_t num_before;
-    ph_real learnt[WORLD][ROWS * DIM];
-};
-
 static ph_status run_rank(struct ph_comm *comm, void *context)
 {
-    struct trial *trial = context;
+    ph_real(*learnt)[ROWS * DIM] = context;
     struct ph_plan_table table = {
         .name = "table", .kind = PH_SHARD_DATA_PARALLEL, .num_rows = ROWS, .dim = DIM};
     const struct ph_plan plan = {.topology = {WORLD, WORLD}, .tables = &table, .num_tables = 1};
     struct ph_distribution *distribution;
     struct rank_model model;
     PH_TRY(rank_distribution_create(comm, &plan, &distribution));
-    ph_status status = rank_model_init(&model, build, &trial->num_before, distribution);
+    ph_status status = rank_model_init(&model, build, NULL, distribution);
     if (status == PH_OK)
-        status = learn(&model, ph_comm_rank(comm), trial->learnt[ph_comm_rank(comm)]);
+        status = learn(&model, ph_comm_rank(comm), learnt[ph_comm_rank(comm)]);
     rank_model_fini(&model);
     ph__distribution_destroy(distribution);
     return status;
@@ -115,31 +105,16 @@ static const struct thread_ranks ranks = {.world_size = WORLD, .options = {.rank
 static void few_rows_take_little_memory_and_are_the_same_everywhere(void **state)
 {
     (void)state;
-    static struct trial trials[2] = {{.num_before = 0}, {.num_before = PH_MAX_REPLICAS - 1}};
-    for (size_t i = 0; i < 2; i++) {
-        thread_ranks_run(&ranks, run_rank, &trials[i], NULL);
-        for (size_t rank = 0; rank < WORLD; rank++)
-            assert_memory_equal(trials[i].learnt[rank], trials[0].learnt[0], sizeof trials[0].learnt[0]);
-    }
-}
-
-static void more_tables_than_channels_are_refused(void **state)
-{
-    (void)state;
-    struct trial trial = {.num_before = PH_MAX_REPLICAS};
-    struct thread_rank_end ends[WORLD];
-    thread_ranks_run(&ranks, run_rank, &trial, ends);
-    for (size_t rank = 0; rank < WORLD; rank++) {
-        assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
-        assert_non_null(strstr(ends[rank].text, "more than 341 tables"));
-    }
+    static ph_real learnt[WORLD][ROWS * DIM];
+    thread_ranks_run(&ranks, run_rank, learnt, NULL);
+    for (size_t rank = 1; rank < WORLD; rank++)
+        assert_memory_equal(learnt[rank], learnt[0], sizeof learnt[0]);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_rows_take_little_memory_and_are_the_same_everywhere),
-        cmocka_unit_test(more_tables_than_channels_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
