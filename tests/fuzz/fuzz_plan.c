@@ -9,10 +9,10 @@ enum { WORLD = 6, ROWS = 9, DIM = 18, NUM_TABLES = 4 };
 
 static const struct ph_topology topology = {WORLD, 3};
 static const struct ph_table_facts tables[NUM_TABLES] = {
-    {"a.x", ROWS, DIM, 1, 1, 4 * DIM, 4, 4, 0, NULL},
-    {"a.y", 4, DIM, 2, 3, 4 * DIM, 8 * DIM, 0, 0, NULL},
-    {"b.x", ROWS, 1, 1, 1, 4, 4, 4, 0, NULL},
-    {"b.*", 1, 8, 1, 1, 32, 0, 0, 0, NULL},
+    {"a.x", ROWS, DIM, 1, 1, 4 * DIM, 4, 4, 0, NULL, false},
+    {"a.y", 4, DIM, 2, 3, 4 * DIM, 8 * DIM, 0, 0, NULL, false},
+    {"b.x", ROWS, 1, 1, 1, 4, 4, 4, 0, NULL, false},
+    {"b.*", 1, 8, 1, 1, 32, 0, 0, 0, NULL, false},
 };
 
 static void check_cover(const struct ph_plan *plan, const struct ph_plan_table *table)
