@@ -20,6 +20,14 @@ static inline const struct ph_gradient_bucket *ph__bucket_of(const struct ph_cal
     return call->attributes;
 }
 
+/* The rule for wait's outputs: its inputs behind those between it and start. */
+static inline ph_status ph__bucket_wait_infer(struct ph_infer *infer, size_t num_between)
+{
+    for (size_t i = 0; i < infer->num_outputs; i++)
+        infer->outputs[i] = infer->inputs[num_between + i];
+    return PH_OK;
+}
+
 /* Start and wait: of the first num_between outputs of start and, for their types, the gradients, wait makes the sums. */
 struct ph_bucket_ops {
     const struct ph_op *start, *wait;

@@ -61,9 +61,7 @@ static const struct ph_op start = {
 
 static ph_status wait_infer(struct ph_infer *infer)
 {
-    for (size_t i = 0; i < infer->num_outputs; i++)
-        infer->outputs[i] = infer->inputs[NUM_BETWEEN + i];
-    return PH_OK;
+    return ph__bucket_wait_infer(infer, NUM_BETWEEN);
 }
 
 static ph_status wait_recorded(const struct ph_call *call, const void **sums_out)

@@ -5,14 +5,11 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "shard/block_rows.h"
+#include "shard/exchange_nodes.h"
 #include "shard/host_sums.h"
 #include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };
-
-/* Outputs of start: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes, and then, on
- * their way, the gradients of the own lookups. Its inputs are the sums' gradients. */
-enum { SENT, TICKET, RECEIVED, GRADIENTS };
 
 static const struct ph_host_sums *sums_of(const struct ph_call *call)
 {
@@ -24,20 +21,20 @@ static const struct ph_sharding *sharding_of(const struct ph_call *call)
     return sums_of(call)->exchange->sharding;
 }
 
-/* ---- start --------------------------------------------------------------------------------------------------------- */
+/* ---- start: the sums' gradients -------------------------------------------------------------------------------------- */
 
 static ph_status start_infer(struct ph_infer *infer)
 {
     const struct ph_host_sums *sums = ((const struct ph_host_attributes *)infer->attributes)->sums;
     const struct ph_dim samples = ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH);
-    infer->outputs[SENT] = ph__dense_type(1, &samples);
-    infer->outputs[TICKET] = ph__scalar_type();
-    infer->outputs[RECEIVED] = ph__dense_type(1, &samples);
+    infer->outputs[PH_BACK_SENT] = ph__dense_type(1, &samples);
+    infer->outputs[PH_BACK_TICKET] = ph__scalar_type();
+    infer->outputs[PH_BACK_RECEIVED] = ph__dense_type(1, &samples);
     for (size_t i = 0; i < sums->own_count; i++) {
         const struct ph_host_part *part = &sums->parts[sums->own_first + i];
         const struct ph_dim dims[] = {
             samples, ph__dim(part->count), ph__dim(sums->blocks[part->block].width)};
-        infer->outputs[GRADIENTS + i] = ph__dense_type(3, dims);
+        infer->outputs[PH_BACK_GRADIENTS + i] = ph__dense_type(3, dims);
     }
     return PH_OK;
 }
@@ -45,9 +42,9 @@ static ph_status start_infer(struct ph_infer *infer)
 static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
 {
     const enum ph_wire wire = sharding_of(call)->backward;
-    if (output == SENT)
+    if (output == PH_BACK_SENT)
         *bytes_out = ph__host_most_bytes(call, sums_of(call), wire);
-    else if (output == RECEIVED)
+    else if (output == PH_BACK_RECEIVED)
         *bytes_out = ph__host_own_most_bytes(call, sums_of(call), wire);
     return PH_OK;
 }
@@ -117,7 +114,7 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
 {
     const struct ph_host_sums *sums = sums_of(call);
     const struct ph_sharding *sharding = sharding_of(call);
-    char *place = call->outputs[SENT].data;
+    char *place = call->outputs[PH_BACK_SENT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
         for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_parts; i++) {
@@ -153,9 +150,9 @@ static size_t list_receives(const struct ph_call *call, struct ph_message *messa
             const struct ph_host_part *part = &sums->parts[sums->own_first + i];
             const size_t width = sums->blocks[part->block].width;
             void *place = wire == PH_WIRE_FP32
-                              ? (void *)((ph_real *)call->outputs[GRADIENTS + i].data +
+                              ? (void *)((ph_real *)call->outputs[PH_BACK_GRADIENTS + i].data +
                                          sharding->bounds[rank] * part->count * width)
-                              : (char *)call->outputs[RECEIVED].data + received_offset(sums, i, rank);
+                              : (char *)call->outputs[PH_BACK_RECEIVED].data + received_offset(sums, i, rank);
             messages[count++] = (struct ph_message){ph__host_rank_for(sharding, rank), place,
                 ph__wire_bytes(wire, ph__host_part_rows(sums, part, rank), width)};
         }
@@ -170,10 +167,7 @@ static ph_status start_run(struct ph_call *call)
     struct ph_message *receives = sends + num_sends;
     const struct ph_exchange list = {sends, receives, num_sends, list_receives(call, receives)};
     const struct ph_comm_call named = {sums->channel + 1, sums->what_gradient};
-    uint64_t ticket;
-    PH_TRY(ph__comm_exchange_start(sharding_of(call)->comm, &named, &list, &ticket));
-    *call->outputs[TICKET].scalar = (double)ticket;
-    return PH_OK;
+    return ph__start_node_run(sharding_of(call), &named, &list, &call->outputs[PH_BACK_TICKET]);
 }
 
 const struct ph_op ph__op_host_gradients_start = {
@@ -191,25 +185,11 @@ ph_value ph__host_gradient_start(
 {
     ph_value outputs[PH_MAX_OPERANDS];
     ph__emit(builder, &ph__op_host_gradients_start, NULL, attributes, sizeof *attributes,
-        attributes->sums->num_blocks, dy, GRADIENTS + attributes->sums->own_count, outputs);
-    return outputs[SENT];
+        attributes->sums->num_blocks, dy, PH_BACK_GRADIENTS + attributes->sums->own_count, outputs);
+    return outputs[PH_BACK_SENT];
 }
 
 /* ---- wait ---------------------------------------------------------------------------------------------------------- */
-
-/* Inputs of wait: the gradient on its way (none on a rank without lookups), ticket, what is sent, what comes packed. */
-enum { GRADIENT, WAIT_TICKET, WAIT_SENT, WAIT_RECEIVED, NUM_WAIT_INPUTS };
-
-static ph_status wait_infer(struct ph_infer *infer)
-{
-    infer->outputs[0] = infer->inputs[GRADIENT];
-    return PH_OK;
-}
-
-static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
-{
-    cost_out->bytes = (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
-}
 
 static void unpack(const struct ph_call *call)
 {
@@ -220,44 +200,32 @@ static void unpack(const struct ph_call *call)
     const size_t width = sums->blocks[part->block].width;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         ph__unpack_rows(call->backend, sharding->backward, ph__host_part_rows(sums, part, rank), width,
-            (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(sums, own, rank),
+            (const char *)call->inputs[PH_BACK_WAIT_RECEIVED].data + received_offset(sums, own, rank),
             (ph_real *)call->outputs[0].data + sharding->bounds[rank] * part->count * width);
 }
 
 static ph_status wait_run(struct ph_call *call)
 {
-    const struct ph_sharding *sharding = sharding_of(call);
-    PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[WAIT_TICKET].scalar));
-    if (ph__is_absent(&call->inputs[GRADIENT]))
-        return PH_OK;
-    if (sharding->backward != PH_WIRE_FP32)
-        unpack(call);
-    else if (call->outputs[0].data != call->inputs[GRADIENT].data)
-        memcpy(call->outputs[0].data, call->inputs[GRADIENT].data,
-            ph__elements(&call->outputs[0]) * sizeof(ph_real));
-    return PH_OK;
+    return ph__back_wait_run(call, sharding_of(call), unpack);
 }
 
 const struct ph_op ph__op_host_gradients_wait = {
     .name = "host_gradients_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
-    .infer = wait_infer,
-    .cost = wait_cost,
+    .infer = ph__back_wait_infer,
+    .cost = ph__written_cost,
     .run = wait_run,
 };
 
 ph_value ph__host_gradient_wait(
     struct ph_builder *builder, const struct ph_host_attributes *attributes, ph_value sent)
 {
-    const struct ph_node *start = ph__builder_producer(builder, sent);
-    if (ph_builder_status(builder) != PH_OK)
-        return 0;
-    if (start == NULL || start->op != &ph__op_host_gradients_start)
-        return ph_builder_fail(
-            builder, PH_ERROR_BUG, "the gradients of '%s' are not on their way", attributes->sums->what);
-    const bool has_lookup = attributes->part < attributes->sums->own_count;
-    const ph_value inputs[NUM_WAIT_INPUTS] = {has_lookup ? start->outputs[GRADIENTS + attributes->part] : 0,
-        start->outputs[TICKET], start->outputs[SENT], start->outputs[RECEIVED]};
-    return ph__emit1(
-        builder, &ph__op_host_gradients_wait, NULL, attributes, sizeof *attributes, NUM_WAIT_INPUTS, inputs);
+    const struct ph_back_wait wait = {.start = &ph__op_host_gradients_start,
+        .wait = &ph__op_host_gradients_wait,
+        .attributes = attributes,
+        .attributes_size = sizeof *attributes,
+        .has_lookup = attributes->part < attributes->sums->own_count,
+        .lookup = attributes->part,
+        .what = attributes->sums->what};
+    return ph__back_wait_emit(builder, &wait, sent);
 }

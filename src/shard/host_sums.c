@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "shard/block_rows.h"
+#include "shard/exchange_nodes.h"
 #include "shard/wire_rows.h"
 
 /* Samples at a time: what is unpacked of a part stays in a cache. */
@@ -156,10 +157,7 @@ static ph_status start_run(struct ph_call *call)
     struct ph_message *receives = sends + num_sends;
     const struct ph_exchange list = {sends, receives, num_sends, list_receives(call, receives)};
     const struct ph_comm_call named = {sums->channel, sums->what};
-    uint64_t ticket;
-    PH_TRY(ph__comm_exchange_start(sharding_of(call)->comm, &named, &list, &ticket));
-    *call->outputs[PH_HOST_TICKET].scalar = (double)ticket;
-    return PH_OK;
+    return ph__start_node_run(sharding_of(call), &named, &list, &call->outputs[PH_HOST_TICKET]);
 }
 
 /* The vectors' gradient is what host_gradients_start has on its way, one wait for each own lookup. */

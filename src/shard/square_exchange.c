@@ -4,6 +4,7 @@
 
 #include "base/sizes.h"
 #include "op/op_table.h"
+#include "shard/exchange_nodes.h"
 
 static const struct ph_square_exchange *exchange_of(const struct ph_call *call)
 {
@@ -162,10 +163,7 @@ static ph_status start_run(struct ph_call *call)
             add_message(receives, list.num_receives, expect(exchange, segments, first, last, &come));
     }
     const struct ph_comm_call named = {exchange->channel, exchange->what};
-    uint64_t ticket;
-    PH_TRY(ph__comm_exchange_start(exchange->sharding->comm, &named, &list, &ticket));
-    *call->outputs[PH_SQUARES_TICKET].scalar = (double)ticket;
-    return PH_OK;
+    return ph__start_node_run(exchange->sharding, &named, &list, &call->outputs[PH_SQUARES_TICKET]);
 }
 
 const struct ph_op ph__op_exchange_squares_start = {

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "shard/block_rows.h"
+#include "shard/exchange_nodes.h"
 #include "shard/wire_rows.h"
 
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
@@ -123,10 +124,7 @@ static ph_status start_run(struct ph_call *call)
     const size_t num_receives = list_receives(call, sends + num_sends);
     const struct ph_exchange list = {sends, sends + num_sends, num_sends, num_receives};
     const struct ph_comm_call named = {exchange->channel, exchange->what};
-    uint64_t ticket;
-    PH_TRY(ph__comm_exchange_start(exchange->sharding->comm, &named, &list, &ticket));
-    *call->outputs[PH_EXCHANGE_TICKET].scalar = (double)ticket;
-    return PH_OK;
+    return ph__start_node_run(exchange->sharding, &named, &list, &call->outputs[PH_EXCHANGE_TICKET]);
 }
 
 /* The vectors' gradient is what exchange_gradients_start has on its way, one wait for each own lookup. */

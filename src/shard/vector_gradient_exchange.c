@@ -5,15 +5,13 @@
 
 #include "base/memory.h"
 #include "shard/block_rows.h"
+#include "shard/exchange_nodes.h"
 #include "shard/item_exchange.h"
 #include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };
 
-/* Outputs of start: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes, and then, on
- * their way, the gradients of the own lookups. */
-enum { SENT, TICKET, RECEIVED, GRADIENTS };
-enum { DY, IDS, NUM_INPUTS };
+enum { DY, IDS, NUM_INPUTS }; /* of start */
 
 static const struct ph_vector_exchange *exchange_of(const struct ph_call *call)
 {
@@ -35,11 +33,11 @@ static ph_status start_infer(struct ph_infer *infer)
     const struct ph_exchange_attributes *attributes = infer->attributes;
     const bool is_of_items = attributes->exchange->is_of_items;
     const struct ph_dim received = ph__dim_of(1, is_of_items ? PH_SYMBOL_REQUESTS : PH_SYMBOL_GLOBAL_BATCH);
-    infer->outputs[SENT] = infer->inputs[DY];
-    infer->outputs[TICKET] = ph__scalar_type();
-    infer->outputs[RECEIVED] = ph__dense_type(1, &received);
+    infer->outputs[PH_BACK_SENT] = infer->inputs[DY];
+    infer->outputs[PH_BACK_TICKET] = ph__scalar_type();
+    infer->outputs[PH_BACK_RECEIVED] = ph__dense_type(1, &received);
     for (size_t i = 0; i < attributes->exchange->own_count; i++)
-        infer->outputs[GRADIENTS + i] = lookup_type(attributes->exchange, i);
+        infer->outputs[PH_BACK_GRADIENTS + i] = lookup_type(attributes->exchange, i);
     return PH_OK;
 }
 
@@ -53,12 +51,12 @@ static size_t gradient_bytes(const struct ph_call *call, size_t lookup)
 static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
 {
     const struct ph_vector_exchange *exchange = exchange_of(call);
-    if (output == SENT)
+    if (output == PH_BACK_SENT)
         *bytes_out = ph__exchange_most_bytes(call, exchange, exchange->sharding->backward);
-    else if (output == RECEIVED)
+    else if (output == PH_BACK_RECEIVED)
         *bytes_out = ph__own_most_bytes(call, exchange, exchange->sharding->backward);
-    else if (output >= GRADIENTS)
-        *bytes_out = gradient_bytes(call, output - GRADIENTS);
+    else if (output >= PH_BACK_GRADIENTS)
+        *bytes_out = gradient_bytes(call, output - PH_BACK_GRADIENTS);
     return PH_OK;
 }
 
@@ -140,7 +138,7 @@ static ph_real *cut_place(const struct ph_call *call, size_t index, char *place,
         return numbers;
     if (index < exchange->own_first || lookup >= exchange->own_count)
         return (ph_real *)(void *)place;
-    return (ph_real *)call->outputs[GRADIENTS + lookup].data +
+    return (ph_real *)call->outputs[PH_BACK_GRADIENTS + lookup].data +
            ph__own_begin(exchange, lookup, exchange->sharding->rank) * exchange->blocks[index].width;
 }
 
@@ -149,7 +147,7 @@ static void list_sends(const struct ph_call *call, struct ph_message *messages)
     const struct ph_vector_exchange *exchange = exchange_of(call);
     const enum ph_wire wire = exchange->sharding->backward;
     ph_real *numbers = (void *)((char *)call->scratch + places_bytes(call));
-    char *place = call->outputs[SENT].data;
+    char *place = call->outputs[PH_BACK_SENT].data;
     struct ph_item_places places = {0};
     if (exchange->is_of_items)
         ph__find_item_places(call->backend, exchange, &call->inputs[IDS], call->scratch, &places);
@@ -189,10 +187,11 @@ static size_t list_receives(const struct ph_call *call, struct ph_message *messa
             if (!ph__own_goes_to(exchange, i, rank))
                 continue;
             const size_t width = exchange->blocks[exchange->own_first + i].width;
-            void *place = wire == PH_WIRE_FP32
-                              ? (void *)((ph_real *)call->outputs[GRADIENTS + i].data +
-                                         ph__own_begin(exchange, i, rank) * width)
-                              : (char *)call->outputs[RECEIVED].data + received_offset(exchange, i, rank);
+            void *place =
+                wire == PH_WIRE_FP32
+                    ? (void *)((ph_real *)call->outputs[PH_BACK_GRADIENTS + i].data +
+                               ph__own_begin(exchange, i, rank) * width)
+                    : (char *)call->outputs[PH_BACK_RECEIVED].data + received_offset(exchange, i, rank);
             messages[count++] = (struct ph_message){
                 rank, place, ph__wire_bytes(wire, ph__own_rows(exchange, i, rank), width)};
         }
@@ -205,12 +204,9 @@ static ph_status start_run(struct ph_call *call)
     struct ph_message *sends = (void *)((char *)call->scratch + places_bytes(call) + numbers_bytes(call));
     struct ph_message *receives = sends + exchange->num_blocks;
     const struct ph_comm_call named = {exchange->channel + 1, exchange->what_gradient};
-    uint64_t ticket;
     list_sends(call, sends);
     const struct ph_exchange list = {sends, receives, exchange->num_blocks, list_receives(call, receives)};
-    PH_TRY(ph__comm_exchange_start(exchange->sharding->comm, &named, &list, &ticket));
-    *call->outputs[TICKET].scalar = (double)ticket;
-    return PH_OK;
+    return ph__start_node_run(exchange->sharding, &named, &list, &call->outputs[PH_BACK_TICKET]);
 }
 
 const struct ph_op ph__op_exchange_gradients_start = {
@@ -229,20 +225,11 @@ ph_value ph__gradient_start(
     const ph_value inputs[NUM_INPUTS] = {dy, ids};
     ph_value outputs[PH_MAX_OPERANDS];
     ph__emit(builder, &ph__op_exchange_gradients_start, NULL, attributes, sizeof *attributes, NUM_INPUTS,
-        inputs, GRADIENTS + attributes->exchange->own_count, outputs);
-    return outputs[SENT];
+        inputs, PH_BACK_GRADIENTS + attributes->exchange->own_count, outputs);
+    return outputs[PH_BACK_SENT];
 }
 
 /* ---- wait -------------------------------------------------------------------------------------------------------- */
-
-/* Inputs of wait: the gradient on its way (none on a rank without lookups), ticket, what is sent, what comes packed. */
-enum { GRADIENT, WAIT_TICKET, WAIT_SENT, WAIT_RECEIVED, NUM_WAIT_INPUTS };
-
-static ph_status wait_infer(struct ph_infer *infer)
-{
-    infer->outputs[0] = infer->inputs[GRADIENT];
-    return PH_OK;
-}
 
 /* A rank without lookups has nothing to wait for but what it has sent. */
 static ph_status wait_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
@@ -254,11 +241,6 @@ static ph_status wait_output_bytes(const struct ph_call *call, size_t output, si
     return PH_OK;
 }
 
-static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
-{
-    cost_out->bytes = (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
-}
-
 static void unpack(const struct ph_call *call)
 {
     const struct ph_exchange_attributes *attributes = call->attributes;
@@ -266,29 +248,21 @@ static void unpack(const struct ph_call *call)
     const size_t lookup = attributes->lookup, width = exchange->blocks[exchange->own_first + lookup].width;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
         ph__unpack_rows(call->backend, exchange->sharding->backward, ph__own_rows(exchange, lookup, rank),
-            width, (const char *)call->inputs[WAIT_RECEIVED].data + received_offset(exchange, lookup, rank),
+            width,
+            (const char *)call->inputs[PH_BACK_WAIT_RECEIVED].data + received_offset(exchange, lookup, rank),
             (ph_real *)call->outputs[0].data + ph__own_begin(exchange, lookup, rank) * width);
 }
 
 static ph_status wait_run(struct ph_call *call)
 {
-    const struct ph_sharding *sharding = exchange_of(call)->sharding;
-    PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[WAIT_TICKET].scalar));
-    if (ph__is_absent(&call->inputs[GRADIENT]))
-        return PH_OK;
-    if (sharding->backward != PH_WIRE_FP32)
-        unpack(call);
-    else if (call->outputs[0].data != call->inputs[GRADIENT].data)
-        memcpy(call->outputs[0].data, call->inputs[GRADIENT].data,
-            ph__elements(&call->outputs[0]) * sizeof(ph_real));
-    return PH_OK;
+    return ph__back_wait_run(call, exchange_of(call)->sharding, unpack);
 }
 
 const struct ph_op ph__op_exchange_gradients_wait = {
     .name = "exchange_gradients_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
-    .infer = wait_infer,
-    .cost = wait_cost,
+    .infer = ph__back_wait_infer,
+    .cost = ph__written_cost,
     .output_bytes = wait_output_bytes,
     .run = wait_run,
 };
@@ -296,17 +270,14 @@ const struct ph_op ph__op_exchange_gradients_wait = {
 ph_value ph__gradient_wait(
     struct ph_builder *builder, const struct ph_exchange_attributes *attributes, ph_value sent)
 {
-    const struct ph_node *start = ph__builder_producer(builder, sent);
-    if (ph_builder_status(builder) != PH_OK)
-        return 0;
-    if (start == NULL || start->op != &ph__op_exchange_gradients_start)
-        return ph_builder_fail(
-            builder, PH_ERROR_BUG, "the gradients of '%s' are not on their way", attributes->exchange->what);
-    const bool has_lookup = attributes->lookup < attributes->exchange->own_count;
-    const ph_value inputs[NUM_WAIT_INPUTS] = {has_lookup ? start->outputs[GRADIENTS + attributes->lookup] : 0,
-        start->outputs[TICKET], start->outputs[SENT], start->outputs[RECEIVED]};
-    return ph__emit1(builder, &ph__op_exchange_gradients_wait, NULL, attributes, sizeof *attributes,
-        NUM_WAIT_INPUTS, inputs);
+    const struct ph_back_wait wait = {.start = &ph__op_exchange_gradients_start,
+        .wait = &ph__op_exchange_gradients_wait,
+        .attributes = attributes,
+        .attributes_size = sizeof *attributes,
+        .has_lookup = attributes->lookup < attributes->exchange->own_count,
+        .lookup = attributes->lookup,
+        .what = attributes->exchange->what};
+    return ph__back_wait_emit(builder, &wait, sent);
 }
 
 /* ---- tables that every rank has ------------------------------------------------------------------------------------ */
@@ -341,6 +312,6 @@ static ph_status replicated_run(struct ph_call *call)
 const struct ph_op ph__op_replicated_gradient = {
     .name = "replicated_gradient",
     .infer = replicated_infer,
-    .cost = wait_cost,
+    .cost = ph__written_cost,
     .run = replicated_run,
 };

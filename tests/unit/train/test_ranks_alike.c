@@ -316,15 +316,22 @@ static void a_plan_is_resumed_as_far_as_memory_allows(void **state)
 
 /* ---- streams ------------------------------------------------------------------------------------------------- */
 
-static void a_stream_is_measured_over_all_ranks(void **state)
+/* Windows end within batches, and within ranks' parts of them. */
+static struct setup *set_up_stream(const char *folder)
 {
-    (void)state;
-    struct setup *setup = set_up("dlrm", "stream");
+    struct setup *setup = set_up("dlrm", folder);
     calm(setup);
     setup->job.is_shuffled = false;
     setup->train.epochs = 1;
     setup->train.progressive = true;
-    setup->train.progressive_rows = 700; /* windows end within batches, and within ranks' parts of them */
+    setup->train.progressive_rows = 700;
+    return setup;
+}
+
+static void a_stream_is_measured_over_all_ranks(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_stream("stream");
     expect_equal_training(setup, 3, row_wise);
     free(setup);
 }
@@ -333,13 +340,8 @@ static void a_stream_is_measured_over_all_ranks(void **state)
 static void a_stream_of_micro_batches_is_measured_over_all_ranks(void **state)
 {
     (void)state;
-    struct setup *setup = set_up("dlrm", "parts");
-    calm(setup);
-    setup->job.is_shuffled = false;
-    setup->train.epochs = 1;
+    struct setup *setup = set_up_stream("parts");
     setup->train.accumulation_steps = 4;
-    setup->train.progressive = true;
-    setup->train.progressive_rows = 700;
     expect_equal_training(setup, 3, row_wise);
     free(setup);
 }
@@ -348,12 +350,7 @@ static void a_stream_of_micro_batches_is_measured_over_all_ranks(void **state)
 static void a_stream_goes_on_by_other_ranks(void **state)
 {
     (void)state;
-    struct setup *setup = set_up("dlrm", "stream");
-    calm(setup);
-    setup->job.is_shuffled = false;
-    setup->train.epochs = 1;
-    setup->train.progressive = true;
-    setup->train.progressive_rows = 700;
+    struct setup *setup = set_up_stream("stream");
     const struct ph_train_summary alone = train(setup);
     struct ph__metrics_file should_be = read_metrics(setup);
     setup->train.max_steps = 5;

@@ -1,0 +1,46 @@
+/* What the nodes of exchanges between ranks have alike. One starts an exchange and gives its ticket; on the way back, of
+ * vectors (vector_gradient_exchange.c) and of parts of sums inside a host (host_gradients.c), another waits for the
+ * gradient of one own lookup. */
+#ifndef PH_SHARD_EXCHANGE_NODES_H
+#define PH_SHARD_EXCHANGE_NODES_H
+
+#include "op/operator.h"
+#include "shard/sharding.h"
+
+/* Starts it; ticket: the host scalar by which others wait. */
+ph_status ph__start_node_run(const struct ph_sharding *sharding, const struct ph_comm_call *named,
+    const struct ph_exchange *list, const struct ph_operand *ticket);
+
+/* Outputs of a start on the way back: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes,
+ * and then, on their way, the gradients of the own lookups. */
+enum { PH_BACK_SENT, PH_BACK_TICKET, PH_BACK_RECEIVED, PH_BACK_GRADIENTS };
+
+/* Inputs of the wait for one of them: the gradient (none on a rank without lookups), then the start's other outputs. */
+enum {
+    PH_BACK_WAIT_GRADIENT,
+    PH_BACK_WAIT_TICKET,
+    PH_BACK_WAIT_SENT,
+    PH_BACK_WAIT_RECEIVED,
+    PH_BACK_WAIT_INPUTS
+};
+
+ph_status ph__back_wait_infer(struct ph_infer *infer);
+/* Of a node that writes its output once, and computes nothing. */
+void ph__written_cost(const struct ph_call *call, struct ph_cost *cost_out);
+/* unpack: makes numbers of what has come in fewer bytes; as numbers it came to where it is read. */
+ph_status ph__back_wait_run(
+    struct ph_call *call, const struct ph_sharding *sharding, void (*unpack)(const struct ph_call *call));
+
+/* A wait for what node `start` has on its way. */
+struct ph_back_wait {
+    const struct ph_op *start, *wait;
+    const void *attributes;
+    size_t attributes_size;
+    bool has_lookup;
+    size_t lookup; /* which of start's gradients, where there is a lookup */
+    const char *what;
+};
+/* sent: that output of start. PH_ERROR_BUG, which sticks to the builder, where it is none. */
+ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph_back_wait *wait, ph_value sent);
+
+#endif
