@@ -19,6 +19,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "base/parallel_poll.h"
 
 void GOMP_parallel(void (*function)(void *), void *data, unsigned num_threads, unsigned flags);
 int omp_get_thread_num(void);
@@ -27,8 +28,7 @@ void omp_set_num_threads(int num_threads);
 
 struct ph_team {
     size_t num_threads;
-    void (*poll)(void *context); /* NULL: none */
-    void *poll_context;
+    struct ph_team_poll poll;
 };
 
 /* One call of ph__parallel_for; on the caller's stack. */
@@ -65,15 +65,7 @@ size_t ph__team_num_threads(const struct ph_team *team)
 
 void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
 {
-    team->poll = poll;
-    team->poll_context = context;
-}
-
-/* Worker 0 is the caller's thread. */
-static void poll_behind_task(const struct ph_team *team, size_t worker)
-{
-    if (worker == 0 && team->poll != NULL)
-        team->poll(team->poll_context);
+    team->poll = (struct ph_team_poll){poll, context};
 }
 
 static void run_worker(void *pointer)
@@ -86,7 +78,7 @@ static void run_worker(void *pointer)
         if (task >= region->num_tasks)
             return;
         region->task(region->argument, task, worker);
-        poll_behind_task(region->team, worker);
+        ph__poll_behind_task(&region->team->poll, worker);
     }
 }
 
@@ -96,7 +88,7 @@ static void run_alone(const struct ph_team *team, size_t num_tasks, ph_task task
     size_t former = ph__parallel_set_library_threads(1);
     for (size_t i = 0; i < num_tasks; i++) {
         task(argument, i, 0);
-        poll_behind_task(team, 0);
+        ph__poll_behind_task(&team->poll, 0);
     }
     ph__parallel_set_library_threads(former);
 }

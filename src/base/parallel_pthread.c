@@ -13,6 +13,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "base/parallel_poll.h"
 
 struct worker {
     struct ph_team *team;
@@ -33,23 +34,14 @@ struct ph_team {
     void *argument;
     size_t num_tasks;
     uint32_t float_control;
-    atomic_size_t next;          /* the next task to claim */
-    void (*poll)(void *context); /* the caller's alone, as poll_context is; NULL: none */
-    void *poll_context;
+    atomic_size_t next; /* the next task to claim */
+    struct ph_team_poll poll;
     struct worker workers[];
 };
 
 void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
 {
-    team->poll = poll;
-    team->poll_context = context;
-}
-
-/* Worker 0 is the caller's thread. */
-static void poll_behind_task(const struct ph_team *team, size_t worker)
-{
-    if (worker == 0 && team->poll != NULL)
-        team->poll(team->poll_context);
+    team->poll = (struct ph_team_poll){poll, context};
 }
 
 static void run_tasks(struct ph_team *team, size_t worker)
@@ -59,7 +51,7 @@ static void run_tasks(struct ph_team *team, size_t worker)
         if (task >= team->num_tasks)
             return;
         team->task(team->argument, task, worker);
-        poll_behind_task(team, worker);
+        ph__poll_behind_task(&team->poll, worker);
     }
 }
 
@@ -146,7 +138,7 @@ void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void
     if (team->num_threads == 1 || num_tasks <= 1) {
         for (size_t i = 0; i < num_tasks; i++) {
             task(argument, i, 0);
-            poll_behind_task(team, 0);
+            ph__poll_behind_task(&team->poll, 0);
         }
         return;
     }

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "base/parallel_poll.h"
 
 struct ph_team {
-    size_t num_threads;          /* as asked; only the caller's one does the work */
-    void (*poll)(void *context); /* NULL: none */
-    void *poll_context;
+    size_t num_threads; /* as asked; only the caller's one does the work */
+    struct ph_team_poll poll;
 };
 
 ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
@@ -33,16 +33,14 @@ size_t ph__team_num_threads(const struct ph_team *team)
 
 void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
 {
-    team->poll = poll;
-    team->poll_context = context;
+    team->poll = (struct ph_team_poll){poll, context};
 }
 
 void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
 {
     for (size_t i = 0; i < num_tasks; i++) {
         task(argument, i, 0);
-        if (team->poll != NULL)
-            team->poll(team->poll_context);
+        ph__poll_behind_task(&team->poll, 0);
     }
 }
 

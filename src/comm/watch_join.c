@@ -26,12 +26,6 @@ struct visit { /* to rank 0, or whoever is there */
 
 /* ---- frames ---- */
 
-static ph_status say(struct visit *visit, enum ph_watch_frame type, const void *body, size_t size)
-{
-    PH_TRY(ph__control_stream_put(visit->stream, (uint16_t)type, body, size, NULL, 0));
-    return ph__control_stream_flush(visit->stream); /* a few bytes: there is room for them */
-}
-
 /* Of several frames that have come, one after the other. */
 static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct ph_control_frame *frame_out)
 {
@@ -73,11 +67,11 @@ static ph_status greet(struct visit *visit, uint64_t share_end_ns)
     PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
     ph__wire_writer_init(&writer, body, sizeof body);
     ph__watch_put_hello(&writer, &hello);
-    PH_TRY(say(visit, PH_WATCH_HELLO, body, writer.used));
+    PH_TRY(ph__watch_say(visit->stream, PH_WATCH_HELLO, body, writer.used));
     PH_TRY(await(visit, share_end_ns, PH_WATCH_CHALLENGE, &frame));
     PH_TRY(ph__watch_get_answer(frame.body, frame.size, &answer));
     PH_TRY(ph__watch_prove(&visit->secret, body, writer.used, &answer, visit->address, proof));
-    PH_TRY(say(visit, PH_WATCH_PROOF, proof, sizeof proof));
+    PH_TRY(ph__watch_say(visit->stream, PH_WATCH_PROOF, proof, sizeof proof));
     PH_TRY(await(visit, visit->deadline_ns, PH_WATCH_WELCOME, &frame));
     visit->host = answer.who;
     return PH_OK;

@@ -57,13 +57,6 @@ static void drop(struct candidate *candidate)
     free(candidate);
 }
 
-static ph_status say(
-    struct ph_control_stream *stream, enum ph_watch_frame type, const void *body, size_t size)
-{
-    PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body, size, NULL, 0));
-    return ph__control_stream_flush(stream);
-}
-
 static ph_status challenge(struct candidate *candidate, const struct ph_control_frame *hello)
 {
     const struct ph_watch_listener *listener = candidate->listener;
@@ -80,7 +73,7 @@ static ph_status challenge(struct candidate *candidate, const struct ph_control_
     ph__watch_put_answer(&writer, &answer);
     candidate->who = greeting.who;
     candidate->is_challenged = true;
-    return say(candidate->stream, PH_WATCH_CHALLENGE, body, writer.used);
+    return ph__watch_say(candidate->stream, PH_WATCH_CHALLENGE, body, writer.used);
 }
 
 /* A rank that is here already does not come again. */
@@ -93,7 +86,7 @@ static ph_status check_proof(struct candidate *candidate, const struct ph_contro
         &listener->secret, PH_SIDE_CLIENT, &candidate->challenge, proof->body, "a stranger"));
     if (listener->star->peers[candidate->who.rank].stream != NULL)
         return ph_fail(PH_ERROR_PEER, "rank %u is here twice", candidate->who.rank);
-    return say(candidate->stream, PH_WATCH_WELCOME, NULL, 0);
+    return ph__watch_say(candidate->stream, PH_WATCH_WELCOME, NULL, 0);
 }
 
 static ph_status heed(struct candidate *candidate, bool *has_proved_out)

@@ -23,6 +23,13 @@ ph_status ph__watch_stream_create(int socket, struct ph_control_stream **stream_
     return PH_OK;
 }
 
+ph_status ph__watch_say(
+    struct ph_control_stream *stream, enum ph_watch_frame type, const void *body, size_t size)
+{
+    PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body, size, NULL, 0));
+    return ph__control_stream_flush(stream);
+}
+
 static void close_peer(struct ph_watch_peer *peer)
 {
     ph__event_source_remove(peer->source);

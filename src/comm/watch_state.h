@@ -44,6 +44,9 @@ void ph__watch_star_note(struct ph_watch_star *star, const struct ph_comm_notice
 
 /* Limits what a connection may say, and takes no descriptors from it. Owns the socket, also where this fails. */
 ph_status ph__watch_stream_create(int socket, struct ph_control_stream **stream_out);
+/* While two make each other's acquaintance: a few bytes, for which there is room. */
+ph_status ph__watch_say(
+    struct ph_control_stream *stream, enum ph_watch_frame type, const void *body, size_t size);
 
 /* Rank 0, while it listens: a connection that has come, from whomever. Owns the socket. */
 ph_status ph__watch_listener_admit(struct ph_watch_listener *listener, int socket);
