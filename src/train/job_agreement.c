@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/checksum.h"
+#include "base/cpu.h"
 #include "base/digest.h"
 #include "base/sizes.h"
 #include "base/stream.h"
@@ -199,10 +200,20 @@ static ph_status add_table(struct lines *lines, const struct ph_plan_table *tabl
 
 /* ---- all three --------------------------------------------------------------------------------------------------- */
 
+/* Sums over all of a gradient, as for clipping, round as the kernels add: with others a rank's own copy of what is on all
+ * ranks would drift away from theirs. */
+static ph_status add_isa(struct lines *lines)
+{
+    enum ph_isa isa;
+    PH_TRY(ph__cpu_isa(&isa));
+    return add(lines, "the instruction set (PHLOEM_ISA sets it)", ph__isa_name(isa));
+}
+
 static ph_status describe_run(struct lines *lines, const struct ph__config_run *run)
 {
     const char *config;
     char program[65];
+    PH_TRY(add_isa(lines));
     PH_TRY(ph__program_digest(program));
     PH_TRY(add_sum(lines, "the program", program));
     PH_TRY(add_place(lines, run->folder, run->is_resumed));
@@ -213,6 +224,7 @@ static ph_status describe_run(struct lines *lines, const struct ph__config_run *
 static ph_status describe_job(struct lines *lines, const struct ph_train_job *job)
 {
     char encoder[65];
+    PH_TRY(add_isa(lines));
     PH_TRY(add_place(lines, job->folder, job->is_resumed));
     PH_TRY(add_number(lines, "seed", job->seed));
     PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "wanted" : "not wanted"));

@@ -7,15 +7,16 @@ length=$2
 phloem=$PH_BINARY_DIR/phloem
 cd "$work"
 
-# Rank 1 is given what $PH_TEST_ODD says, too, and is the program $PH_TEST_PROGRAM; each leaves its process.
+# Rank 1 is given what $PH_TEST_ODD says, too, is the program $PH_TEST_PROGRAM and has the instruction set $PH_TEST_ISA; each
+# leaves its process.
 cat >by_rank <<END
 rank=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
 echo \$\$ >process.\$rank
 [ "\$rank" -ne 0 ] || exec "$phloem" train "\$@"
-exec "\$PH_TEST_PROGRAM" train "\$@" \$PH_TEST_ODD
+PHLOEM_ISA=\${PH_TEST_ISA:-\$PHLOEM_ISA} exec "\$PH_TEST_PROGRAM" train "\$@" \$PH_TEST_ODD
 END
-PH_TEST_ODD='' PH_TEST_PROGRAM=$phloem
-export PH_TEST_ODD PH_TEST_PROGRAM
+PH_TEST_ODD='' PH_TEST_PROGRAM=$phloem PH_TEST_ISA=''
+export PH_TEST_ODD PH_TEST_PROGRAM PH_TEST_ISA
 
 # fails STATUS TEXT ARGUMENTS...: all ranks end with it, one of them says why in one line, and no other line is ours.
 fails() {
@@ -81,6 +82,11 @@ echo >>other_phloem
 PH_TEST_PROGRAM=./other_phloem
 differs 2 "the program differs between ranks 0 ('"
 PH_TEST_PROGRAM=$phloem
+if grep -q '\bavx2\b' /proc/cpuinfo; then # else there is one for all
+    PH_TEST_ISA=ref
+    differs 2 'the instruction set (PHLOEM_ISA sets it) differs between ranks 0 ('
+    PH_TEST_ISA=''
+fi
 sed '5d' data/train.tsv >data/short.tsv
 differs 2 "data.train differs between ranks 0 ('files: 1" --set data.train=data/short.tsv
 differs 3 'data/none.tsv' --set data.train=data/none.tsv
