@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "phloem/status.h"
 
-#define PH_YAML_PATH_MAX 256
+#define PH_YAML_PATH_MAX 1024
 #define PH_YAML_DEPTH_MAX 16
 
 enum ph_yaml_kind { PH_YAML_SCALAR, PH_YAML_SEQUENCE, PH_YAML_MAPPING };

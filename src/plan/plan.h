@@ -25,6 +25,9 @@
 #include "base/stream.h"
 #include "phloem/status.h"
 
+#define PH_PLAN_MAX_NAME \
+    960 /* bytes of a table's name in a plan file, whose keys may have PH_YAML_PATH_MAX */
+
 #define PH_SHARD_KIND_LIST(X)                          \
     X(PH_SHARD_TABLE_WISE, "table_wise")               \
     X(PH_SHARD_ROW_WISE, "row_wise")                   \
@@ -119,9 +122,10 @@ void ph__plan_fini(struct ph_plan *plan);
  * another world size, a rank or host that is not there or is named twice, a kind that does not fit. */
 ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
     const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out);
-/* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_DISK. */
+/* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_CONFIG: a table's name is
+ * longer than PH_PLAN_MAX_NAME bytes. PH_ERROR_DISK. */
 ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer);
-/* Into a file, which is replaced in one moment. PH_ERROR_DISK. */
+/* Into a file, which is replaced in one moment, with the errors of ph__plan_write. */
 ph_status ph__plan_save(const struct ph_plan *plan, const char *path);
 
 /* How numbers travel (comm/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/number.h"
 #include "base/option.h"
 #include "plan/plan_choice.h"
@@ -16,6 +18,19 @@ static ph_status write_places(const struct ph_plan_table *table, struct ph_write
     return ph__writer_printf(writer, "]");
 }
 
+/* YAML wants a question mark before a key that is written in more than 1024 characters; one of a byte may take six. */
+static ph_status write_name(const char *name, struct ph_writer *writer)
+{
+    const bool is_long = strlen(name) > 1024 / 6 - 2;
+    if (strlen(name) > PH_PLAN_MAX_NAME)
+        return ph_fail(PH_ERROR_CONFIG,
+            "table '%.60s...': a plan file holds names of up to %d bytes, and this one has %zu", name,
+            PH_PLAN_MAX_NAME, strlen(name));
+    PH_TRY(ph__writer_printf(writer, is_long ? "  ? " : "  "));
+    PH_TRY(ph__config_write_text(writer, name));
+    return ph__writer_printf(writer, is_long ? "\n  : " : ": ");
+}
+
 static ph_status write_table(const struct ph_plan *plan, const struct ph_plan_table *table,
     struct ph_arena *arena, struct ph_writer *writer)
 {
@@ -23,10 +38,10 @@ static ph_status write_table(const struct ph_plan *plan, const struct ph_plan_ta
     const char *ranks = ph__plan_ranks_text(plan, table, arena);
     if (ranks == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph__writer_printf(writer, "  # %s%s, ranks: %s\n  ", ph__bytes_text(table->bytes, bytes),
+    PH_TRY(ph__writer_printf(writer, "  # %s%s, ranks: %s\n", ph__bytes_text(table->bytes, bytes),
         table->kind == PH_SHARD_DATA_PARALLEL ? " each" : "", ranks));
-    PH_TRY(ph__config_write_text(writer, table->name));
-    PH_TRY(ph__writer_printf(writer, ": {kind: %s", ph__shard_kind_name(table->kind)));
+    PH_TRY(write_name(table->name, writer));
+    PH_TRY(ph__writer_printf(writer, "{kind: %s", ph__shard_kind_name(table->kind)));
     PH_TRY(write_places(table, writer));
     return ph__writer_printf(writer, "}\n");
 }

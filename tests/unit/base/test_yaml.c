@@ -122,8 +122,9 @@ static void depth_and_length_of_paths_are_limited(void **state)
         *end++ = '[';
     *end = '\0';
     expect_refusal(text, "nested too deeply");
-    memset(text, 'k', 300);
-    strcpy(text + 300, ": 1\n");
+    memset(text, 'k', PH_YAML_PATH_MAX + 3);
+    memcpy(text, "? ", 2); /* a key that may be longer than YAML allows in front of a colon */
+    strcpy(text + PH_YAML_PATH_MAX + 3, "\n: 1\n");
     expect_refusal(text, "bad.yaml:1: the path of this key is too long");
 }
 

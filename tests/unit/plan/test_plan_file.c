@@ -232,6 +232,32 @@ static void a_written_plan_is_read_back_as_it_was(void **state)
     }
 }
 
+/* Fields have the names that people's data give them. */
+static void long_names_are_read_back_or_refused(void **state)
+{
+    (void)state;
+    char names[4][PH_PLAN_MAX_NAME + 2];
+    struct ph_table_facts long_tables[COUNT(tables)];
+    struct ph_plan plan, again;
+    const size_t lengths[] = {168, 169, PH_PLAN_MAX_NAME, PH_PLAN_MAX_NAME};
+    memcpy(long_tables, tables, sizeof tables);
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        memset(names[i], i < 3 ? 1 : 'n', lengths[i]); /* a character that takes six where it is written */
+        names[i][lengths[i]] = '\0';
+        long_tables[i].name = names[i];
+    }
+    const char *path = test_write_file("long.yaml", HEAD "default: {kind: row_wise, ranks: [0, 1, 3]}\n");
+    assert_ok(ph__plan_read(path, &four_ranks, long_tables, COUNT(tables), &plan));
+    path = write_plan(&plan, "long.yaml");
+    assert_ok(ph__plan_read(path, &four_ranks, long_tables, COUNT(tables), &again));
+    expect_same(&plan, &again);
+    plan.tables[3].name = strcat(names[3], "n");
+    assert_fails(
+        ph__plan_save(&plan, path), PH_ERROR_CONFIG, "names of up to 960 bytes, and this one has 961");
+    ph__plan_fini(&plan);
+    ph__plan_fini(&again);
+}
+
 static void a_written_plan_reads_well(void **state)
 {
     (void)state;
@@ -270,6 +296,7 @@ int main(void)
         cmocka_unit_test(tables_without_a_line_are_named),
         cmocka_unit_test(a_missing_file_is_named),
         cmocka_unit_test(a_written_plan_is_read_back_as_it_was),
+        cmocka_unit_test(long_names_are_read_back_or_refused),
         cmocka_unit_test(a_written_plan_reads_well),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
