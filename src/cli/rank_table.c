@@ -22,11 +22,15 @@ static void bytes_cell(struct ph_text_table *table, double bytes)
     ph__text_table_cell(table, "%s", isfinite(bytes) ? ph__bytes_text((uint64_t)bytes, text) : "–");
 }
 
-static ph_status end_table(struct ph_text_table *table, struct ph_writer *writer)
+/* Of `count` things, of which the table shows the first `most`. */
+static ph_status end_table(
+    struct ph_text_table *table, size_t count, size_t most, const char *what, struct ph_writer *writer)
 {
     const ph_status status = ph__text_table_write(table, writer);
     ph__text_table_fini(table);
-    return status;
+    if (status != PH_OK || count <= most)
+        return status;
+    return ph__writer_printf(writer, "and %zu more, see \"%s\" in summary.json\n", count - most, what);
 }
 
 /* ---- ranks ----------------------------------------------------------------------------------------------------------- */
@@ -54,9 +58,10 @@ static ph_status write_ranks(const struct ph_json *ranks, struct ph_writer *writ
     const struct ph_json *of_rank = ph__json_get(ranks, "of_rank");
     struct ph_text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < ph__json_size(of_rank) && i < MOST_RANKS; i++)
+    const size_t num_ranks = ph__json_size(of_rank);
+    for (size_t i = 0; i < num_ranks && i < MOST_RANKS; i++)
         add_rank(&table, ph__json_at(of_rank, i), number_of(ranks, "measured_steps"));
-    return end_table(&table, writer);
+    return end_table(&table, num_ranks, MOST_RANKS, "of_rank", writer);
 }
 
 /* ---- operations ------------------------------------------------------------------------------------------------------- */
@@ -70,14 +75,15 @@ static ph_status write_operations(const struct ph_json *ranks, struct ph_writer 
         number_of(ranks, "measured_steps") * (double)ph__json_size(ph__json_get(ranks, "of_rank"));
     struct ph_text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < ph__json_size(operations) && i < MOST_OPERATIONS; i++) {
+    const size_t num_operations = ph__json_size(operations);
+    for (size_t i = 0; i < num_operations && i < MOST_OPERATIONS; i++) {
         const struct ph_json *operation = ph__json_at(operations, i);
         ph__text_table_cell(&table, "%s", ph__json_as_text(ph__json_get(operation, "what"), ""));
         ph__text_table_number(&table, "%.3g", number_of(operation, "operations") / rank_steps);
         bytes_cell(&table, number_of(operation, "sent_bytes") / rank_steps);
         ph__text_table_number(&table, "%.3f", 1e3 * number_of(operation, "exposed_seconds") / rank_steps);
     }
-    return end_table(&table, writer);
+    return end_table(&table, num_operations, MOST_OPERATIONS, "operations", writer);
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "cli/rank_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,28 @@ static void what_is_not_known_is_a_dash(void **state)
     free(table);
 }
 
+static void what_is_cut_is_counted(void **state)
+{
+    (void)state;
+    char text[8192], *end = text + sprintf(text, "{\"measured_steps\": 1, \"of_rank\": [");
+    for (int i = 0; i < 512; i++)
+        end += sprintf(end, "%s{\"rank\": %d}", i > 0 ? "," : "", i);
+    end += sprintf(end, "], \"operations\": [{}");
+    for (int i = 1; i < 12; i++)
+        end += sprintf(end, ",{}");
+    strcpy(end, "]}");
+    char *table = table_of(text);
+    assert_has(table, "\n|   63 | ");
+    assert_null(strstr(table, "\n|   64 | "));
+    assert_has(table, "\nand 448 more, see \"of_rank\" in summary.json\n");
+    assert_null(strstr(table, "\"operations\""));
+    free(table);
+    strcpy(end, ",{}]}");
+    table = table_of(text);
+    assert_has(table, "\nand 1 more, see \"operations\" in summary.json\n");
+    free(table);
+}
+
 static void a_training_without_steps_has_no_numbers_of_them(void **state)
 {
     (void)state;
@@ -84,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_become_tables_of_a_step),
         cmocka_unit_test(what_is_not_known_is_a_dash),
+        cmocka_unit_test(what_is_cut_is_counted),
         cmocka_unit_test(a_training_without_steps_has_no_numbers_of_them),
         cmocka_unit_test(a_folder_without_ranks_says_nothing),
     };
