@@ -78,9 +78,15 @@ ph_status ph__folder_check_no_others(
 ph_status ph__folder_load(
     const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 
-/* The sum that ph_checkpoint_digest gives for the same tensors in one store; of those for which is_counted (NULL: all) says
- * so. Reads them all, in rows, and keeps no more than some of a tensor in memory. */
+struct ph_folder_sum {
+    bool (*is_counted)(const char *name); /* NULL: all tensors are */
+    ph_status (*meanwhile)(
+        void *context); /* NULL, or called every few megabytes; what it fails with ends the sum */
+    void *context;      /* of meanwhile */
+};
+/* The sum that ph_checkpoint_digest gives for the same tensors in one store. Reads them all, in rows, and keeps no more than
+ * some of a tensor in memory. */
 ph_status ph__folder_digest(
-    const struct ph_folder *folder, bool (*is_counted)(const char *name), char hex_out[65]);
+    const struct ph_folder *folder, const struct ph_folder_sum *sum, char hex_out[65]);
 
 #endif

@@ -192,8 +192,8 @@ ph_status ph__folder_load(const struct ph_folder *folder, size_t num_tensors, co
 
 /* ---- digest ------------------------------------------------------------------------------------------------ */
 
-static ph_status digest_tensor(
-    const struct ph_folder *folder, size_t index, struct ph_digest *digest, void *bytes)
+static ph_status digest_tensor(const struct ph_folder *folder, size_t index, const struct ph_folder_sum *sum,
+    struct ph_digest *digest, void *bytes)
 {
     const struct ph_tensor tensor = ph__folder_tensor(folder, index);
     const struct ph_area whole = ph__shape_area(&tensor.shape);
@@ -207,6 +207,8 @@ static ph_status digest_tensor(
         area.num_rows = ph__min(whole.num_rows - row, ph__max(DIGEST_BYTES / row_bytes, 1));
         PH_TRY(ph__folder_read_area(folder, index, &area, bytes));
         PH_TRY(ph__digest_update(digest, bytes, area.num_rows * row_bytes));
+        if (sum->meanwhile != NULL)
+            PH_TRY(sum->meanwhile(sum->context));
     }
     return PH_OK;
 }
@@ -224,7 +226,7 @@ static size_t digest_bytes(const struct ph_folder *folder)
     return bytes;
 }
 
-static ph_status digest_tensors(const struct ph_folder *folder, bool (*is_counted)(const char *name),
+static ph_status digest_tensors(const struct ph_folder *folder, const struct ph_folder_sum *sum,
     struct ph_digest *digest, char hex_out[65])
 {
     void *bytes = malloc(digest_bytes(folder));
@@ -232,18 +234,17 @@ static ph_status digest_tensors(const struct ph_folder *folder, bool (*is_counte
         return ph_fail(PH_ERROR_MEMORY, "no memory to sum up %s", folder->path);
     ph_status status = PH_OK;
     for (size_t i = 0; i < ph__folder_num_tensors(folder) && status == PH_OK; i++)
-        if (is_counted == NULL || is_counted(ph__folder_tensor(folder, i).name))
-            status = digest_tensor(folder, i, digest, bytes);
+        if (sum->is_counted == NULL || sum->is_counted(ph__folder_tensor(folder, i).name))
+            status = digest_tensor(folder, i, sum, digest, bytes);
     free(bytes);
     return status == PH_OK ? ph__digest_finish(digest, hex_out) : status;
 }
 
-ph_status ph__folder_digest(
-    const struct ph_folder *folder, bool (*is_counted)(const char *name), char hex_out[65])
+ph_status ph__folder_digest(const struct ph_folder *folder, const struct ph_folder_sum *sum, char hex_out[65])
 {
     struct ph_digest *digest;
     PH_TRY(ph__digest_create(&digest));
-    const ph_status status = digest_tensors(folder, is_counted, digest, hex_out);
+    const ph_status status = digest_tensors(folder, sum, digest, hex_out);
     ph__digest_destroy(digest);
     return status;
 }

@@ -41,7 +41,7 @@ static const struct ph_option options[] = {
         .min = .001,
         .max = 1e6,
         .help = "Of every wait for another rank, after which all of them end. Ranks wait for the slowest to "
-                "write its part of a checkpoint, and at the end for the first one to read the whole model.",
+                "write its part of a checkpoint.",
         .may_change = true},
     {.key = "memory_bytes",
         .type = PH_OPTION_INTEGER,

@@ -8,6 +8,7 @@
 #include "store/checkpoint_names.h"
 #include "train/rank_channels.h"
 #include "train/rank_numbers.h"
+#include "train/rank_work.h"
 
 enum { WORD_BITS = 64 };
 
@@ -207,21 +208,29 @@ ph_status ph__rank_checkpoint_read(
     return status;
 }
 
+struct digesting {
+    const char *path;
+    char *hex_out;
+};
+
+static ph_status digest_folder(void *context, struct ph__rank_work *work)
+{
+    const struct digesting *digesting = context;
+    const struct ph_folder_sum all = {.meanwhile = ph__rank_work_goes_on, .context = work};
+    struct ph_folder *folder;
+    PH_TRY(ph__folder_open(digesting->path, &folder));
+    const ph_status status = ph__folder_digest(folder, &all, digesting->hex_out);
+    ph__folder_close(folder);
+    return status;
+}
+
 ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, char hex_out[65])
 {
     static const struct ph_comm_call call = {PH_CHANNEL_DIGEST, "digest of the model"};
-    ph_status status = PH_OK;
+    struct digesting digesting = {path, hex_out};
     uint64_t ticket;
     memset(hex_out, 0, 65);
-    if (ph__ranks_is_first(ranks)) {
-        struct ph_folder *folder;
-        status = ph__folder_open(path, &folder);
-        if (status == PH_OK) {
-            status = ph__folder_digest(folder, NULL, hex_out);
-            ph__folder_close(folder);
-        }
-    }
-    PH_TRY(ph__ranks_all(ranks, status));
+    PH_TRY(ph__rank_work_do(ranks, digest_folder, &digesting));
     PH_TRY(
         ph__comm_broadcast_start(ranks->comm, &call, ph__comm_world(ranks->comm), 0, hex_out, 65, &ticket));
     return ph__comm_wait(ranks->comm, ticket);

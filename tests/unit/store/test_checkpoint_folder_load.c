@@ -61,14 +61,31 @@ static bool is_weight(const char *name)
     return !is_slot(name);
 }
 
+static ph_status count_call(void *context)
+{
+    ++*(size_t *)context;
+    return PH_OK;
+}
+
+static ph_status give_up(void *context)
+{
+    (void)context;
+    return ph_fail(PH_ERROR_PEER, "nobody waits");
+}
+
 static void check_digests(const char *path, const struct ph_store *whole)
 {
     struct ph__tensor_list all = parts_list(whole);
     struct ph_folder *folder;
     char weights[65], wanted_weights[65], everything[65], wanted[65];
     assert_ok(ph__folder_open(path, &folder));
-    assert_ok(ph__folder_digest(folder, is_weight, weights));
-    assert_ok(ph__folder_digest(folder, NULL, everything));
+    size_t num_calls = 0;
+    assert_ok(ph__folder_digest(folder, &(struct ph_folder_sum){.is_counted = is_weight}, weights));
+    assert_ok(ph__folder_digest(
+        folder, &(struct ph_folder_sum){.meanwhile = count_call, .context = &num_calls}, everything));
+    assert_true(num_calls > 0);
+    assert_fails(ph__folder_digest(folder, &(struct ph_folder_sum){.meanwhile = give_up}, wanted),
+        PH_ERROR_PEER, "nobody waits");
     assert_ok(ph_checkpoint_digest(whole, NULL, wanted_weights));
     assert_ok(ph__tensor_list_digest(&all, wanted));
     assert_string_equal(weights, wanted_weights);
