@@ -165,12 +165,25 @@ static bool may_read_across(void)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
+/* Over TCP a message of up to the eager limit goes off at once. A longer one waits until its receiver has looked, and then its
+ * sender again, and both look between operators only: gradients of a layer would travel behind backward, not meanwhile.
+ * Open MPI's own limits are 64 and 128 KiB; the second may not be below the first. */
+static void prepare_tcp(void)
+{
+    static const char eager[] = "OMPI_MCA_btl_tcp_eager_limit", most[] = "OMPI_MCA_btl_tcp_max_send_size";
+    if (getenv(eager) != NULL || getenv(most) != NULL)
+        return;
+    setenv(eager, "4194304", 0);
+    setenv(most, "8388608", 0);
+}
+
 /* What Open MPI reads from the environment when it is initialised; what somebody has set stays, and MPICH knows none of
  * these. An idle rank offers its processor to others, since waiting is polling. And where a container forbids ranks to read
  * each other's memory, Open MPI 4 finds out in the middle of a message. */
 static void prepare_environment(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    prepare_tcp();
     if (!may_read_across())
         setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
