@@ -30,7 +30,7 @@ struct ph_comm_failure {
 struct ph_comm {
     struct ph_transport transport;
     struct ph_comm_watch watch;
-    bool is_watched;
+    bool is_watched, has_left;
     uint64_t looked_ns; /* when the watch was looked at last */
     const struct ph_kernels *kernels;
     uint64_t timeout_ns;
@@ -51,6 +51,11 @@ struct ph_comm {
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
 /* "rank 3 (process 4711 on node7)" */
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
+
+/* ---- comm_exchange.c ---- */
+
+/* A barrier that is called so where a rank is waited for in vain. */
+ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what);
 
 /* ---- comm_record.c ---- */
 
