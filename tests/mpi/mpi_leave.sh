@@ -10,9 +10,9 @@ openmpi) launcher="$launcher --enable-recovery" ;;
 mpich) launcher="$launcher -disable-auto-cleanup" ;;
 esac
 
-# MPICH's mpirun tells all that it has started of a death by SIGUSR1.
+# MPICH's mpirun tells those that it leaves alone of a death by SIGUSR1, which would end them.
 cat >"$work/note_code" <<'END'
-trap : USR1
+trap '' USR1
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} work=$1
 shift
 code=0
