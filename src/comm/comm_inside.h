@@ -10,6 +10,7 @@
  *   comm_failure.c    how it ends when a rank fails
  *   comm_record.c     what is recorded of operations
  *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves
+ *   comm_once.c       those that are waited for at once
  *   comm_agree.c      what ranks have to have alike */
 #ifndef PH_COMM_COMM_INSIDE_H
 #define PH_COMM_COMM_INSIDE_H

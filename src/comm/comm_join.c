@@ -12,11 +12,7 @@
 
 static ph_status pass_invitation(struct ph_comm *comm, struct ph_watch_invitation *invitation)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, "invitation to the watch"};
-    uint64_t ticket;
-    PH_TRY(ph__comm_broadcast_start(
-        comm, &call, &comm->places.world, 0, invitation, sizeof *invitation, &ticket));
-    return ph__comm_wait(comm, ticket);
+    return ph__comm_broadcast_once(comm, "invitation to the watch", 0, invitation, sizeof *invitation);
 }
 
 /* Rank 0. Where it cannot listen, the others hear so by the invitation. */
