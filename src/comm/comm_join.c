@@ -6,6 +6,7 @@
 #include "comm/comm_create.h"
 #include "comm/comm_inside.h"
 #include "comm/transport_open.h"
+#include "comm/watch_attend.h"
 #include "comm/watch_star.h"
 
 #define NS_PER_MS 1000000u
@@ -55,6 +56,8 @@ static ph_status attach_watch(struct ph_comm *comm)
                                                : be_invited(comm, &options, &invitation, &watch);
     explicit_bzero(&invitation, sizeof invitation);
     PH_TRY(status);
+    if (options.rank == 0)
+        (void)ph__watch_attend(&watch); /* without a thread it passes on what it hears when it looks */
     ph__comm_attach_watch(comm, &watch);
     return PH_OK;
 }
