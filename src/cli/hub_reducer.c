@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/random_bytes.h"
 #include "base/sizes.h"
-#include "train/rank_channels.h"
 
 /* For a hub that was started with the ranks; less than what others wait for this one. */
 #define MOST_CONNECT_MS 10000u
@@ -60,13 +59,10 @@ static ph_status create_service(struct cli_hub_reducer *reducer)
 
 static ph_status create_and_invite(struct cli_hub_reducer *reducer)
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_HUB, "name of the hub's service"};
-    uint64_t ticket;
     if (ph_comm_rank(reducer->comm) == 0)
         PH_TRY(create_service(reducer));
-    PH_TRY(ph__comm_broadcast_start(reducer->comm, &call, ph__comm_world(reducer->comm), 0, &reducer->meeting,
-        sizeof reducer->meeting, &ticket));
-    return ph__comm_wait(reducer->comm, ticket);
+    return ph__comm_broadcast_once(
+        reducer->comm, "name of the hub's service", 0, &reducer->meeting, sizeof reducer->meeting);
 }
 
 static ph_status init_keys(

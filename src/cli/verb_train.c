@@ -208,6 +208,8 @@ static ph_status train_with_others(const struct request *request, struct ph_conf
         ph_fail(status, "%s", why);
     else
         status = meeting == PH_OK ? train_over_ranks(request, config, comm) : meeting;
+    if (status == PH_OK)
+        status = ph_comm_leave(comm);
     if (status != PH_OK && comm != NULL)
         status =
             ph_comm_fail(comm, status); /* which is then the last error again, whatever has been tidied up */

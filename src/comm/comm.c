@@ -80,15 +80,39 @@ ph_status ph__comm_create_on(
                : ph__comm_fail_early(comm, transport->rank, status, ph_error_text());
 }
 
+/* Behind the last meeting a transport waits for the others without hearing of deaths. The first meeting says that all have
+ * come, some of them long ago; the second, that they were still there when the last one had. */
+ph_status ph_comm_leave(struct ph_comm *comm)
+{
+    PH_TRY(ph__comm_check(comm));
+    if (comm->has_left)
+        return PH_OK;
+    PH_TRY(ph__comm_meet_for(comm, "the end of the job"));
+    PH_TRY(ph__comm_meet_for(comm, "the end of the job"));
+    comm->has_left = true;
+    return PH_OK;
+}
+
+/* What all ranks have come to alike keeps none of them from leaving together. */
+static bool leave_if_settled(struct ph_comm *comm)
+{
+    const struct ph_comm_failure failure = comm->failure;
+    if (comm->operations.num_flying > 0 || (failure.has_failed && !failure.is_alike))
+        return false;
+    comm->failure.has_failed = false;
+    const bool has_left = ph_comm_leave(comm) == PH_OK;
+    if (failure.has_failed)
+        comm->failure = failure;
+    return has_left;
+}
+
 void ph_comm_destroy(struct ph_comm *comm)
 {
     char text[1024];
     if (comm == NULL)
         return;
     snprintf(text, sizeof text, "%s", ph_error_text());
-    const bool is_settled = comm->failure.is_alike || ph__comm_check(comm) == PH_OK;
-    const bool is_clean = is_settled && comm->operations.num_flying == 0 &&
-                          (comm->failure.is_alike || ph__comm_barrier(comm) == PH_OK);
+    const bool is_clean = leave_if_settled(comm);
     const bool is_listener = comm->failure.has_failed && !ph_comm_speaks(comm);
     close_and_free(comm, is_clean);
     if (is_listener)

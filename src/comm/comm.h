@@ -77,11 +77,22 @@ ph_status ph__comm_progress(struct ph_comm *comm);
 /* Returns when the operation is done: PH_ERROR_PEER when a rank has ended or timeout_seconds have passed, naming the rank
  * and the operation; what another rank has failed with (ph_comm_fail). One that has been waited for may be again. */
 ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket);
-/* Start and wait in one: for what is done once. Whichever, in the same order on all ranks. */
+/* Start and wait in one, on no channel. Whichever, in the same order on all ranks that take part. Of the caller's memory nothing is
+ * borrowed beyond the call, also where that fails: this is what to use where memory does not outlive a failure and a copy
+ * costs nothing. */
 ph_status ph__comm_barrier(struct ph_comm *comm);
 /* all_out (world, size): every rank's `size` bytes. */
 ph_status ph__comm_gather_once(
     struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out);
+/* The same of bytes_of[rank] bytes of each rank, one behind the other. */
+ph_status ph__comm_gather_parts_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out);
+/* The root's data, to all ranks. */
+ph_status ph__comm_broadcast_once(
+    struct ph_comm *comm, const char *what, size_t root, void *data, size_t bytes);
+/* From one rank to another one: only these two take part. Nothing of data is written where it is sent. */
+ph_status ph__comm_pass_once(
+    struct ph_comm *comm, const char *what, size_t from, size_t to, void *data, size_t bytes);
 
 /* PH_ERROR_CONFIG on all ranks unless all give the same text, which is lines "name=value\n" and no name twice: "train.epochs
  * differs between ranks 0 ('3') and 2 ('4')", of the lowest rank that differs and the first such line. Once, of the job. */

@@ -66,9 +66,9 @@ ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph_comm_cal
     return ph__operation_launch(comm, operation, ticket_out);
 }
 
-ph_status ph__comm_barrier(struct ph_comm *comm)
+ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what)
 {
-    static const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, "barrier"};
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
     const size_t world_size = comm->transport.world_size, own = comm->transport.rank;
     struct ph_operation *operation;
     uint64_t ticket;
@@ -79,4 +79,9 @@ ph_status ph__comm_barrier(struct ph_comm *comm)
         PH_TRY(ph__operation_send(comm, operation, (own + k) % world_size, NULL, 0));
     PH_TRY(ph__operation_launch(comm, operation, &ticket));
     return ph__comm_wait(comm, ticket);
+}
+
+ph_status ph__comm_barrier(struct ph_comm *comm)
+{
+    return ph__comm_meet_for(comm, "barrier");
 }

@@ -68,29 +68,3 @@ ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_ca
     }
     return ph__operation_launch(comm, operation, ticket_out);
 }
-
-/* ---- once ---------------------------------------------------------------------------------------------------- */
-
-/* Through staging memory, which stays where a rank fails and a message may still arrive. */
-ph_status ph__comm_gather_once(
-    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out)
-{
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
-    const size_t world_size = comm->transport.world_size, rank = comm->transport.rank;
-    const size_t num_requests = 2 * (world_size - 1) * ph__operation_num_cuts(comm, size);
-    struct ph_operation *operation;
-    uint64_t ticket;
-    PH_TRY(ph__operation_take(comm, &call, num_requests, world_size * size, &operation));
-    unsigned char *all = operation->staging;
-    memcpy(all + rank * size, own, size);
-    for (size_t k = 1; k < world_size; k++) {
-        const size_t other = (rank + k) % world_size;
-        PH_TRY(ph__operation_receive(comm, operation, other, all + other * size, size));
-    }
-    for (size_t k = 1; k < world_size; k++)
-        PH_TRY(ph__operation_send(comm, operation, (rank + k) % world_size, all + rank * size, size));
-    PH_TRY(ph__operation_launch(comm, operation, &ticket));
-    PH_TRY(ph__comm_wait(comm, ticket));
-    memcpy(all_out, all, world_size * size);
-    return PH_OK;
-}

@@ -10,6 +10,7 @@
  *   comm_failure.c    how it ends when a rank fails
  *   comm_record.c     what is recorded of operations
  *   comm_exchange.c, comm_gather.c, comm_reduce.c   the operations themselves
+ *   comm_once.c       those that are waited for at once
  *   comm_agree.c      what ranks have to have alike */
 #ifndef PH_COMM_COMM_INSIDE_H
 #define PH_COMM_COMM_INSIDE_H
@@ -30,7 +31,7 @@ struct ph_comm_failure {
 struct ph_comm {
     struct ph_transport transport;
     struct ph_comm_watch watch;
-    bool is_watched;
+    bool is_watched, has_left;
     uint64_t looked_ns; /* when the watch was looked at last */
     const struct ph_kernels *kernels;
     uint64_t timeout_ns;
@@ -51,6 +52,11 @@ struct ph_comm {
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
 /* "rank 3 (process 4711 on node7)" */
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
+
+/* ---- comm_exchange.c ---- */
+
+/* A barrier that is called so where a rank is waited for in vain. */
+ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what);
 
 /* ---- comm_record.c ---- */
 

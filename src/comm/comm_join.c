@@ -6,17 +6,14 @@
 #include "comm/comm_create.h"
 #include "comm/comm_inside.h"
 #include "comm/transport_open.h"
+#include "comm/watch_attend.h"
 #include "comm/watch_star.h"
 
 #define NS_PER_MS 1000000u
 
 static ph_status pass_invitation(struct ph_comm *comm, struct ph_watch_invitation *invitation)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, "invitation to the watch"};
-    uint64_t ticket;
-    PH_TRY(ph__comm_broadcast_start(
-        comm, &call, &comm->places.world, 0, invitation, sizeof *invitation, &ticket));
-    return ph__comm_wait(comm, ticket);
+    return ph__comm_broadcast_once(comm, "invitation to the watch", 0, invitation, sizeof *invitation);
 }
 
 /* Rank 0. Where it cannot listen, the others hear so by the invitation. */
@@ -59,6 +56,8 @@ static ph_status attach_watch(struct ph_comm *comm)
                                                : be_invited(comm, &options, &invitation, &watch);
     explicit_bzero(&invitation, sizeof invitation);
     PH_TRY(status);
+    if (options.rank == 0)
+        (void)ph__watch_attend(&watch); /* without a thread it passes on what it hears when it looks */
     ph__comm_attach_watch(comm, &watch);
     return PH_OK;
 }

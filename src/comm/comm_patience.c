@@ -30,17 +30,34 @@ static void sleep_for(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
-void ph__patience_pass(const struct ph_patience *patience, uint64_t now_ns)
+enum ph_patience_stage ph__patience_stage(
+    const struct ph_patience *patience, uint64_t now_ns, uint64_t *sleep_ns_out)
 {
     const struct stages *stages = patience->is_crowded ? &crowded : &roomy;
     const uint64_t idle_ns = now_ns - patience->since_ns;
-    if (idle_ns < stages->spin_ns) {
+    *sleep_ns_out = 0;
+    if (idle_ns < stages->spin_ns)
+        return PH_PATIENCE_SPINS;
+    if (idle_ns < stages->offer_ns)
+        return PH_PATIENCE_OFFERS;
+    const uint64_t share = (idle_ns - stages->offer_ns) / SLEEP_SHARE;
+    *sleep_ns_out = ph__min(MOST_SLEEP_NS, ph__max(LEAST_SLEEP_NS, share));
+    return PH_PATIENCE_SLEEPS;
+}
+
+void ph__patience_pass(const struct ph_patience *patience, uint64_t now_ns)
+{
+    uint64_t sleep_ns;
+    switch (ph__patience_stage(patience, now_ns, &sleep_ns)) {
+    case PH_PATIENCE_SPINS:
         pause_briefly();
-    } else if (idle_ns < stages->offer_ns) {
+        break;
+    case PH_PATIENCE_OFFERS:
         sched_yield();
-    } else {
-        const uint64_t share = (idle_ns - stages->offer_ns) / SLEEP_SHARE;
-        sleep_for(ph__min(MOST_SLEEP_NS, ph__max(LEAST_SLEEP_NS, share)));
+        break;
+    case PH_PATIENCE_SLEEPS:
+        sleep_for(sleep_ns);
+        break;
     }
 }
 

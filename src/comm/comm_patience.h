@@ -18,7 +18,11 @@ static inline void ph__patience_reset(struct ph_patience *patience, uint64_t now
     patience->since_ns = now_ns;
 }
 
-/* Nothing did: waits a little, the longer the longer it has been. */
+enum ph_patience_stage { PH_PATIENCE_SPINS, PH_PATIENCE_OFFERS, PH_PATIENCE_SLEEPS };
+/* How a rank passes its time now, if nothing has come; sleep_ns_out: how long it sleeps, 0 where it does not. */
+enum ph_patience_stage ph__patience_stage(
+    const struct ph_patience *patience, uint64_t now_ns, uint64_t *sleep_ns_out);
+/* Nothing did: passes a little time in that way, the more the longer it has been. */
 void ph__patience_pass(const struct ph_patience *patience, uint64_t now_ns);
 
 /* What a process may run on: its affinity mask, as far as that fits, and how many of these at once. */

@@ -8,7 +8,6 @@
  * still have something to say. So after a failure neither is called, and the process ends with its own exit code. */
 #include <errno.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,17 +130,6 @@ static void sign_off(void)
     }
 }
 
-/* As MPI_Barrier, which would keep the processor from ranks that have yet to come. */
-static void meet_all(const struct job *job)
-{
-    MPI_Request request;
-    int is_done = 0;
-    if (MPI_Ibarrier(job->comm, &request) != MPI_SUCCESS)
-        return;
-    while (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !is_done)
-        sched_yield();
-}
-
 /* The job's memory stays where messages may still be on their way. */
 static void leave(void *context, bool is_clean)
 {
@@ -150,7 +138,6 @@ static void leave(void *context, bool is_clean)
         sign_off();
         return;
     }
-    meet_all(job);
     MPI_Comm_free(&job->comm);
     if (job->is_ours)
         MPI_Finalize();

@@ -41,8 +41,9 @@ struct ph_transport {
     bool (*test)(void *context, struct ph_transport_request *request, bool *is_done_out,
         char error[PH_TRANSPORT_ERROR_BYTES]);
 
-    /* is_clean: all ranks close, with nothing on its way, and it waits for them. Else it takes no further part: requests
-     * that are not done are given up, and their memory must stay until the process ends. */
+    /* is_clean: all ranks have met to close, and nothing is on its way; it may wait for them, without a limit and without
+     * hearing of deaths. Else it takes no further part: requests that are not done are given up, and their memory must stay
+     * until the process ends. */
     void (*close)(void *context, bool is_clean);
 };
 

@@ -6,8 +6,8 @@
  *
  * A process that dies has its connections closed by the kernel, and a machine that vanishes no longer answers keepalive probes: rank 0
  * hears of it in at most five seconds, and tells the others what it has heard first. The end of rank 0 is heard by all.
- * A process that hangs is neither: whoever waits for it has a timeout. And rank 0 hears, and passes on, when it looks: while it does
- * something long that polls nothing, the others wait for news.
+ * A process that hangs is neither: whoever waits for it has a timeout. And rank 0 hears, and passes on, when it looks: where it
+ * does something long that polls nothing, a thread does so for it (watch_attend.h).
  *
  * Rank 0 listens on the loopback where all ranks are on its host, else at every address of its interfaces that others may
  * reach, and only until all have come. Whoever connects proves that it knows the invitation's secret, and so does rank 0

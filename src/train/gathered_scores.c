@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "base/sizes.h"
-#include "train/rank_channels.h"
 
 enum { LOGITS, LABELS, MASK, NUM_ARRAYS };
 
@@ -34,16 +33,13 @@ static ph_status reserve(
         (void **)&gathered->groups, &gathered->groups_capacity, num_samples + 1, sizeof *gathered->groups);
 }
 
-static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *comm, uint32_t channel,
+static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch *batch, const void *data, size_t sample_bytes, void *all)
 {
-    const struct ph_comm_call call = {channel, "scores of an evaluation"};
     const struct ph_group *world = ph__comm_world(comm);
-    uint64_t ticket;
     for (size_t rank = 0; rank < world->size; rank++)
         gathered->bytes[rank] = samples_of(batch, world, rank) * sample_bytes;
-    PH_TRY(ph__comm_all_gather_start(comm, &call, world, data, gathered->bytes, all, &ticket));
-    return ph__comm_wait(comm, ticket);
+    return ph__comm_gather_parts_once(comm, "scores of an evaluation", data, gathered->bytes, all);
 }
 
 /* A rank's three arrays, one behind the other. */
@@ -83,11 +79,10 @@ ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struc
     PH_TRY(
         reserve(gathered, batch->num_samples * num_tasks, num_samples * num_tasks, num_samples, world->size));
     fill_sent(gathered, batch, logits);
-    PH_TRY(gather(gathered, comm, PH_CHANNEL_SCORES, batch, gathered->sent,
-        NUM_ARRAYS * num_tasks * sizeof(ph_real), gathered->received));
+    PH_TRY(gather(
+        gathered, comm, batch, gathered->sent, NUM_ARRAYS * num_tasks * sizeof(ph_real), gathered->received));
     if (batch->groups != NULL)
-        PH_TRY(gather(
-            gathered, comm, PH_CHANNEL_GROUPS, batch, batch->groups, sizeof(int64_t), gathered->groups));
+        PH_TRY(gather(gathered, comm, batch, batch->groups, sizeof(int64_t), gathered->groups));
     take_apart(gathered, batch, world);
     gathered->batch = (struct ph_batch){.num_samples = num_samples,
         .num_tasks = num_tasks,

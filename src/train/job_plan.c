@@ -9,7 +9,6 @@
 #include "train/job_agreement.h"
 #include "train/kept_plan.h"
 #include "train/link_speed.h"
-#include "train/rank_channels.h"
 #include "train/table_facts.h"
 
 static uint64_t rank_bytes_of(const struct ph_train_job *job)
@@ -21,8 +20,6 @@ static uint64_t rank_bytes_of(const struct ph_train_job *job)
 static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph__table_list *list, struct ph_plan_machine *machine)
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_MACHINE, "measurements of the machine"};
-    uint64_t ticket;
     struct ph_team *team;
     PH_TRY(ph__team_create(job->num_threads, &team));
     const ph_status status = ph__plan_machine_measure(
@@ -30,9 +27,7 @@ static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_
     ph__team_destroy(team);
     PH_TRY(status);
     PH_TRY(ph__link_speeds_measure(ranks->comm, machine));
-    PH_TRY(ph__comm_broadcast_start(
-        ranks->comm, &call, ph__comm_world(ranks->comm), 0, machine, sizeof *machine, &ticket));
-    PH_TRY(ph__comm_wait(ranks->comm, ticket));
+    PH_TRY(ph__comm_broadcast_once(ranks->comm, "measurements of the machine", 0, machine, sizeof *machine));
     machine->rank_bytes = rank_bytes_of(job);
     return PH_OK;
 }

@@ -6,7 +6,6 @@
 #include "comm/comm.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
-#include "train/rank_channels.h"
 #include "train/rank_numbers.h"
 #include "train/rank_work.h"
 
@@ -54,21 +53,7 @@ static void descriptions_fini(struct descriptions *all)
     free(all->sizes);
 }
 
-static ph_status gather(
-    struct ph_comm *comm, uint32_t channel, const void *data, const uint64_t *bytes_of, void *all)
-{
-    const struct ph_comm_call call = {channel, "descriptions of a checkpoint"};
-    uint64_t ticket;
-    PH_TRY(ph__comm_all_gather_start(comm, &call, ph__comm_world(comm), data, bytes_of, all, &ticket));
-    return ph__comm_wait(comm, ticket);
-}
-
-static ph_status gather_sizes(const struct ph__ranks *ranks, uint64_t own, struct descriptions *all)
-{
-    for (size_t rank = 0; rank < ranks->world_size; rank++)
-        ranks->bytes[rank] = sizeof own;
-    return gather(ranks->comm, PH_CHANNEL_PART_SIZES, &own, ranks->bytes, all->sizes);
-}
+static const char descriptions_name[] = "descriptions of a checkpoint";
 
 static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *own, struct descriptions *all)
 {
@@ -77,13 +62,14 @@ static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *
     all->texts = calloc(ranks->world_size, sizeof *all->texts);
     if (all->sizes == NULL || all->texts == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
-    PH_TRY(gather_sizes(ranks, strlen(own) + 1, all));
+    const uint64_t size = strlen(own) + 1;
+    PH_TRY(ph__comm_gather_once(ranks->comm, descriptions_name, &size, sizeof size, all->sizes));
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         total += all->sizes[rank];
     all->bytes = malloc(total);
     if (all->bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
-    PH_TRY(gather(ranks->comm, PH_CHANNEL_PART_DESCRIPTIONS, own, all->sizes, all->bytes));
+    PH_TRY(ph__comm_gather_parts_once(ranks->comm, descriptions_name, own, all->sizes, all->bytes));
     for (size_t rank = 0, at = 0; rank < ranks->world_size; at += all->sizes[rank++])
         all->texts[rank] = all->bytes + at;
     return PH_OK;
@@ -226,12 +212,8 @@ static ph_status digest_folder(void *context, struct ph__rank_work *work)
 
 ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, char hex_out[65])
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_DIGEST, "digest of the model"};
     struct digesting digesting = {path, hex_out};
-    uint64_t ticket;
     memset(hex_out, 0, 65);
     PH_TRY(ph__rank_work_do(ranks, digest_folder, &digesting));
-    PH_TRY(
-        ph__comm_broadcast_start(ranks->comm, &call, ph__comm_world(ranks->comm), 0, hex_out, 65, &ticket));
-    return ph__comm_wait(ranks->comm, ticket);
+    return ph__comm_broadcast_once(ranks->comm, "digest of the model", 0, hex_out, 65);
 }

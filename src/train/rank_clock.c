@@ -3,12 +3,11 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "train/rank_channels.h"
-#include "train/rank_texts.h"
+#include "comm/comm.h"
 
 enum { NUM_QUESTIONS = 8 };
 
-static const struct ph_comm_call call = {PH_CHANNEL_CLOCK, "time of the ranks"};
+static const char clock_name[] = "time of the ranks";
 
 double ph__rank_clock_offset(uint64_t asked_ns, uint64_t answered_ns, uint64_t shown_ns)
 {
@@ -24,26 +23,26 @@ static ph_status ask(struct ph_comm *comm, size_t rank)
     double offset = 0;
     for (int i = 0; i < NUM_QUESTIONS; i++) {
         uint64_t shown, asked = ph__clock_ns();
-        PH_TRY(ph__rank_pass(comm, &call, 0, rank, NULL, 0));
-        PH_TRY(ph__rank_pass(comm, &call, rank, 0, &shown, sizeof shown));
+        PH_TRY(ph__comm_pass_once(comm, clock_name, 0, rank, NULL, 0));
+        PH_TRY(ph__comm_pass_once(comm, clock_name, rank, 0, &shown, sizeof shown));
         const uint64_t answered = ph__clock_ns();
         if (answered - asked < soonest) {
             soonest = answered - asked;
             offset = ph__rank_clock_offset(asked, answered, shown);
         }
     }
-    return ph__rank_pass(comm, &call, 0, rank, &offset, sizeof offset);
+    return ph__comm_pass_once(comm, clock_name, 0, rank, &offset, sizeof offset);
 }
 
 static ph_status answer(struct ph_comm *comm, double *offset_out)
 {
     const size_t own = ph_comm_rank(comm);
     for (int i = 0; i < NUM_QUESTIONS; i++) {
-        PH_TRY(ph__rank_pass(comm, &call, 0, own, NULL, 0));
+        PH_TRY(ph__comm_pass_once(comm, clock_name, 0, own, NULL, 0));
         uint64_t shown = ph__clock_ns();
-        PH_TRY(ph__rank_pass(comm, &call, own, 0, &shown, sizeof shown));
+        PH_TRY(ph__comm_pass_once(comm, clock_name, own, 0, &shown, sizeof shown));
     }
-    return ph__rank_pass(comm, &call, 0, own, offset_out, sizeof *offset_out);
+    return ph__comm_pass_once(comm, clock_name, 0, own, offset_out, sizeof *offset_out);
 }
 
 ph_status ph__rank_clock_read(struct ph_comm *comm, struct ph__rank_clock *clock_out)

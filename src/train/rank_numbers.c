@@ -5,16 +5,8 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "train/rank_channels.h"
 
 enum { BLOCK_NUMBERS = 1 << 16 };
-
-/* What is borrowed while numbers travel: kept where that fails. */
-struct gathering {
-    struct ph_comm *comm;
-    uint64_t *bytes; /* (world) */
-    uint64_t *all;   /* (world, BLOCK_NUMBERS) at most */
-};
 
 typedef void join_function(size_t count, const uint64_t *from, uint64_t *into);
 
@@ -30,20 +22,14 @@ static void unite(size_t count, const uint64_t *from, uint64_t *into)
         into[i] |= from[i];
 }
 
+/* all: (world, count) at least. */
 static ph_status join_block(
-    const struct gathering *gathering, size_t count, uint64_t *numbers, join_function *join)
+    struct ph_comm *comm, size_t count, uint64_t *numbers, uint64_t *all, join_function *join)
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_COUNTS, "counts of all ranks"};
-    const struct ph_group *world = ph__comm_world(gathering->comm);
-    uint64_t ticket;
-    for (size_t rank = 0; rank < world->size; rank++)
-        gathering->bytes[rank] = count * sizeof *numbers;
-    PH_TRY(ph__comm_all_gather_start(
-        gathering->comm, &call, world, numbers, gathering->bytes, gathering->all, &ticket));
-    PH_TRY(ph__comm_wait(gathering->comm, ticket));
-    memcpy(numbers, gathering->all, count * sizeof *numbers);
-    for (size_t rank = 1; rank < world->size; rank++)
-        join(count, gathering->all + rank * count, numbers);
+    PH_TRY(ph__comm_gather_once(comm, "counts of all ranks", numbers, count * sizeof *numbers, all));
+    memcpy(numbers, all, count * sizeof *numbers);
+    for (size_t rank = 1; rank < ph_comm_world_size(comm); rank++)
+        join(count, all + rank * count, numbers);
     return PH_OK;
 }
 
@@ -52,18 +38,13 @@ static ph_status join_all(struct ph_comm *comm, size_t count, uint64_t *numbers,
     if (comm == NULL || count == 0)
         return PH_OK;
     const size_t world_size = ph_comm_world_size(comm);
-    struct gathering gathering = {.comm = comm,
-        .bytes = calloc(world_size, sizeof *gathering.bytes),
-        .all = calloc(ph__min(count, BLOCK_NUMBERS) * world_size, sizeof *gathering.all)};
+    uint64_t *all = calloc(ph__min(count, BLOCK_NUMBERS) * world_size, sizeof *all);
     ph_status status = PH_OK;
-    if (gathering.bytes == NULL || gathering.all == NULL)
+    if (all == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the counts of %zu ranks", world_size);
     for (size_t at = 0; at < count && status == PH_OK; at += BLOCK_NUMBERS)
-        status = join_block(&gathering, ph__min(BLOCK_NUMBERS, count - at), numbers + at, join);
-    if (status == PH_OK) {
-        free(gathering.bytes);
-        free(gathering.all);
-    }
+        status = join_block(comm, ph__min(BLOCK_NUMBERS, count - at), numbers + at, all, join);
+    free(all);
     return status;
 }
 

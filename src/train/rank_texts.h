@@ -1,16 +1,12 @@
-/* What one rank has to say to another beside the steps: single messages, and texts of any length that all ranks give the first. */
+/* What ranks have to say to the first one beside the steps: texts of any length. */
 #ifndef PH_TRAIN_RANK_TEXTS_H
 #define PH_TRAIN_RANK_TEXTS_H
 
 #include "comm/comm.h"
 
-/* Bytes of `data` go from one rank to another, both of which call it and wait; all others do not. */
-ph_status ph__rank_pass(
-    struct ph_comm *comm, const struct ph_comm_call *call, size_t from, size_t to, void *data, size_t bytes);
-
 /* On the first rank, of each rank's text in their order; the text ends with a NUL behind its `size` bytes and is borrowed. */
 typedef ph_status ph__rank_text_reader(void *context, size_t rank, const char *text, size_t size);
-/* All ranks call it with a text of their own, the same `what` (as in struct ph_comm_call) and, on the first, a reader. Errors:
+/* All ranks call it with a text of their own, the same `what` (which is named when it fails) and, on the first, a reader. Errors:
  * the reader's, PH_ERROR_MEMORY and those of ph__comm_wait. */
 ph_status ph__rank_texts_read(struct ph_comm *comm, const char *what, const char *text, size_t size,
     ph__rank_text_reader *reader, void *context);

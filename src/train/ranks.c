@@ -7,7 +7,6 @@
 #include "shard/plan_distribution.h"
 #include "train/job_agreement.h"
 #include "train/job_plan.h"
-#include "train/rank_channels.h"
 
 /* ---- making -------------------------------------------------------------------------------------------------------- */
 
@@ -54,8 +53,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     PH_TRY(check_sync(ranks, job));
     ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
     ranks->numbers = calloc(ranks->world_size, sizeof *ranks->numbers);
-    ranks->bytes = calloc(ranks->world_size, sizeof *ranks->bytes);
-    if (ranks->moments == NULL || ranks->numbers == NULL || ranks->bytes == NULL)
+    if (ranks->moments == NULL || ranks->numbers == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", ranks->world_size);
     PH_TRY(ph__agree_on_job(job));
     PH_TRY(ph__job_plan_find(ranks, job));
@@ -69,7 +67,6 @@ void ph__ranks_fini(struct ph__ranks *ranks)
     ph__plan_fini(&ranks->plan);
     free(ranks->moments);
     free(ranks->numbers);
-    free(ranks->bytes);
     *ranks = (struct ph__ranks){0};
 }
 
@@ -102,15 +99,9 @@ ph_status ph__ranks_share(struct ph__ranks *ranks, ph_status status)
 
 ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *moment)
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_MOMENT, "what comes next"};
-    uint64_t ticket;
     if (ranks->comm == NULL)
         return PH_OK;
-    for (size_t rank = 0; rank < ranks->world_size; rank++)
-        ranks->bytes[rank] = sizeof *moment;
-    PH_TRY(ph__comm_all_gather_start(
-        ranks->comm, &call, ph__comm_world(ranks->comm), moment, ranks->bytes, ranks->moments, &ticket));
-    PH_TRY(ph__comm_wait(ranks->comm, ticket));
+    PH_TRY(ph__comm_gather_once(ranks->comm, "what comes next", moment, sizeof *moment, ranks->moments));
     moment->is_due = ranks->moments[0].is_due;
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         if (ranks->moments[rank].stop_signal > moment->stop_signal)
@@ -120,15 +111,10 @@ ph_status ph__ranks_agree(struct ph__ranks *ranks, struct ph__ranks_moment *mome
 
 ph_status ph__ranks_sum(struct ph__ranks *ranks, double own, double *sum_out)
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_SAMPLE_WEIGHTS, "weights of the ranks' samples"};
-    uint64_t ticket;
     double sum = own;
     if (ranks->comm != NULL) {
-        for (size_t rank = 0; rank < ranks->world_size; rank++)
-            ranks->bytes[rank] = sizeof own;
-        PH_TRY(ph__comm_all_gather_start(
-            ranks->comm, &call, ph__comm_world(ranks->comm), &own, ranks->bytes, ranks->numbers, &ticket));
-        PH_TRY(ph__comm_wait(ranks->comm, ticket));
+        PH_TRY(ph__comm_gather_once(
+            ranks->comm, "weights of the ranks' samples", &own, sizeof own, ranks->numbers));
         sum = 0;
         for (size_t rank = 0; rank < ranks->world_size; rank++)
             sum += ranks->numbers[rank];

@@ -15,7 +15,6 @@ struct ph__ranks {
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
     double *numbers;                            /* (world_size) of all ranks, while they are summed */
-    uint64_t *bytes;                            /* (world_size) */
 };
 
 /* Reads or makes the plan of the job's tables, after all ranks have agreed that their jobs are one; alone, there is none, but

@@ -2,20 +2,23 @@
  *
  *     rank_collectives check          each collective, against what one process works out alone
  *     rank_collectives fail           the last rank fails with PH_ERROR_DATA while the others wait for it
+ *     rank_collectives leave RANK     that rank dies when all have come to leave
  *     rank_collectives wait FOLDER    meets the others until one is killed; process ids as in rank_ends.c
  *
  * It ends with the exit code of its status, and the rank that speaks prints why. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comm/comm.h"
 #include "comm/comm_create.h"
 #include "rank_main.h"
 #include "rank_support.h"
 
-enum { COLUMNS = 5, MOST_ROWS = 4000, CUT_BYTES = 1 << 16 };
+enum { COLUMNS = 5, MOST_ROWS = 4000, CUT_BYTES = 1 << 16, LONGEST_WAIT_SECONDS = 30 };
 
 #define TRY_THAT(condition)                                                                    \
     do {                                                                                       \
@@ -153,10 +156,24 @@ static ph_status wait_for_death(struct ph_comm *comm, const char *folder)
         PH_TRY(ph__comm_barrier(comm));
 }
 
+/* After all messages of the job, in the first of the meetings of which leaving consists. A rank that waits for ever ends by
+ * itself, too late. */
+static ph_status die_leaving(struct ph_comm *comm, size_t victim)
+{
+    alarm(LONGEST_WAIT_SECONDS);
+    if (ph_comm_rank(comm) != victim)
+        return PH_OK;
+    PH_TRY(ph__comm_barrier(comm));
+    raise(SIGKILL);
+    return PH_OK;
+}
+
 static ph_status run(struct ph_comm *comm, int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "wait") == 0)
         return wait_for_death(comm, argv[2]);
+    if (argc == 3 && strcmp(argv[1], "leave") == 0)
+        return die_leaving(comm, strtoul(argv[2], NULL, 10));
     return argc == 2 && strcmp(argv[1], "fail") == 0 ? fail_last(comm) : check(comm);
 }
 

@@ -14,6 +14,8 @@ int rank_main(const char *program, size_t ranks_per_host, rank_run *run, int arg
         return ph_status_exit_code(status);
     }
     status = run(comm, argc, argv);
+    if (status == PH_OK)
+        status = ph_comm_leave(comm);
     const char *name = ph_comm_describe(comm);
     if (status == PH_OK && ph_comm_rank(comm) == 0)
         printf("%zu ranks of %.*s: fine\n", ph_comm_world_size(comm), (int)strcspn(name, ","), name);

@@ -137,6 +137,74 @@ static void a_rank_that_does_not_come_to_the_meeting_is_named(void **state)
     }
 }
 
+/* ---- leaving ------------------------------------------------------------------------------------------------- */
+
+enum { MEETING_MESSAGES = 2 * (WORLD - 1) }; /* of a rank: it receives first, then it sends */
+
+static ph_status leave(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    return ph_comm_leave(comm);
+}
+
+/* Also when all have come to leave: until it has said in the second meeting that it was still there. */
+static void a_rank_that_dies_before_it_has_left_ends_the_others(void **state)
+{
+    (void)state;
+    for (size_t message = 0; message <= MEETING_MESSAGES + WORLD - 1; message++) {
+        struct thread_rank_end ends[WORLD];
+        const struct thread_fault death = {.kind = THREAD_DIES, .rank = message % WORLD, .count = message};
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "rank %zu has died", death.rank);
+        thread_ranks_run(&(struct thread_ranks){.world_size = WORLD, .faults = &death, .num_faults = 1},
+            leave, NULL, ends);
+        for (size_t rank = 0; rank < WORLD; rank++) {
+            if (rank == death.rank)
+                continue;
+            assert_int_equal(ends[rank].status, PH_ERROR_PEER);
+            assert_string_equal(ends[rank].text, wanted);
+            assert_int_equal(ends[rank].speaks, rank == (death.rank == 0 ? 1 : 0));
+        }
+    }
+}
+
+static void a_rank_that_does_not_leave_is_waited_for_so_long(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[WORLD];
+    const struct thread_fault death = {.kind = THREAD_DIES, .rank = 2, .count = MEETING_MESSAGES};
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD,
+                         .options = {.timeout_seconds = .25},
+                         .faults = &death,
+                         .num_faults = 1,
+                         .is_unwatched = true},
+        leave, NULL, ends);
+    for (size_t rank = 0; rank < WORLD; rank++) {
+        char wanted[96];
+        snprintf(wanted, sizeof wanted, "the end of the job: rank %zu has waited 0.25 s for rank 2 (process ",
+            rank);
+        assert_int_equal(ends[rank].status, PH_ERROR_PEER);
+        if (rank != 2)
+            assert_ptr_equal(strstr(ends[rank].text, wanted), ends[rank].text);
+    }
+}
+
+static ph_status leave_again(struct ph_comm *comm, void *context)
+{
+    (void)context;
+    PH_TRY(ph_comm_leave(comm));
+    const uint64_t num_operations = ph__comm_figures(comm).num_operations;
+    PH_TRY(ph_comm_leave(comm));
+    RANK_CHECK(ph__comm_figures(comm).num_operations == num_operations);
+    return PH_OK;
+}
+
+static void who_has_left_does_not_leave_again(void **state)
+{
+    (void)state;
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, leave_again, NULL, NULL);
+}
+
 /* ---- errors of a rank's own ---------------------------------------------------------------------------------- */
 
 /* Ranks that fail by themselves, as bits. */
@@ -287,6 +355,7 @@ static ph_status try_everything_after_a_failure(struct ph_comm *comm, void *cont
     CHECK_FAILS_ALIKE(ph__comm_progress(comm));
     CHECK_FAILS_ALIKE(ph__comm_wait(comm, 1));
     CHECK_FAILS_ALIKE(ph__comm_barrier(comm));
+    CHECK_FAILS_ALIKE(ph_comm_leave(comm));
     CHECK_FAILS_ALIKE(ph__comm_agree(comm, ""));
     CHECK_FAILS_ALIKE(ph__comm_exchange_start(comm, &call, &(struct ph_exchange){0}, &ticket));
     CHECK_FAILS_ALIKE(ph__comm_all_reduce_start(comm, &call, world, PH_WIRE_FP32, 2, 2, data, &ticket));
@@ -342,6 +411,9 @@ int main(void)
         cmocka_unit_test(a_rank_that_is_waited_for_in_vain_hears_it_while_it_computes),
         cmocka_unit_test(a_rank_that_is_slow_is_waited_for),
         cmocka_unit_test(a_rank_that_does_not_come_to_the_meeting_is_named),
+        cmocka_unit_test(a_rank_that_dies_before_it_has_left_ends_the_others),
+        cmocka_unit_test(a_rank_that_does_not_leave_is_waited_for_so_long),
+        cmocka_unit_test(who_has_left_does_not_leave_again),
         cmocka_unit_test(what_one_rank_fails_with_all_end_with),
         cmocka_unit_test(of_ranks_that_fail_at_once_one_tells_it),
         cmocka_unit_test(a_transport_that_fails_is_quoted),

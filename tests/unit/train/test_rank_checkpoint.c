@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
+#include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 
 enum { RANKS = 3, SHARE = 2, ROWS = RANKS * SHARE };
@@ -39,13 +40,12 @@ static ph_status write_rows(struct ph__ranks *ranks, const struct writing *writi
 static ph_status write_as_rank(struct ph_comm *comm, void *context)
 {
     const struct writing *writing = context;
+    PH_TRY(staged_messages_demand(comm));
     struct ph_plan_table table = {.name = "t", .kind = PH_SHARD_ROW_WISE};
-    uint64_t bytes[RANKS];
     struct ph__ranks ranks = {.comm = comm,
         .rank = ph_comm_rank(comm),
         .world_size = RANKS,
-        .plan = {.tables = &table, .num_tables = 1},
-        .bytes = bytes};
+        .plan = {.tables = &table, .num_tables = 1}};
     return write_rows(&ranks, writing, ranks.rank + 1 < RANKS ? SHARE : writing->last_rows);
 }
 
@@ -166,12 +166,10 @@ static ph_status pass_table(struct ph__ranks *ranks, const struct reading *readi
 static ph_status pass_table_as_rank(struct ph_comm *comm, void *context)
 {
     struct ph_plan_table tables[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
-    uint64_t bytes[RANKS];
     struct ph__ranks ranks = {.comm = comm,
         .rank = ph_comm_rank(comm),
         .world_size = RANKS,
-        .plan = {.tables = tables, .num_tables = RANKS},
-        .bytes = bytes};
+        .plan = {.tables = tables, .num_tables = RANKS}};
     return pass_table(&ranks, context);
 }
 

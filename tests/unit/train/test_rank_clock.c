@@ -1,5 +1,6 @@
 #include "train/rank_clock.h"
 
+#include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 
 static void an_answer_was_read_half_way(void **state)
@@ -27,6 +28,7 @@ static ph_status read_clock(struct ph_comm *comm, void *context)
 {
     struct ph__rank_clock clock;
     (void)context;
+    PH_TRY(staged_messages_demand(comm));
     PH_TRY(ph__rank_clock_read(comm, &clock));
     RANK_CHECK(clock.offset_ns == 0 && clock.at_ns > 0);
     return PH_OK;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 
 enum { BYTES_A_RANK = 1000 };
@@ -25,6 +26,7 @@ static ph_status read_text(void *context, size_t rank, const char *text, size_t 
 static ph_status give_text(struct ph_comm *comm, void *context)
 {
     const size_t own = ph_comm_rank(comm);
+    PH_TRY(staged_messages_demand(comm));
     char *text = malloc(own * BYTES_A_RANK + 1);
     RANK_CHECK(text != NULL);
     memset(text, (int)('a' + own), own * BYTES_A_RANK);

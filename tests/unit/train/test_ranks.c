@@ -1,11 +1,13 @@
-/* What ranks are told before they have a plan, and how they wait for what the first one does alone. */
+/* What ranks are told before they have a plan, what they agree on, and how they wait for what the first one does alone. */
 #include "train/ranks.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "support/staged_messages.h"
 #include "support/thread_ranks.h"
+#include "train/rank_numbers.h"
 #include "train/rank_work.h"
 
 static ph_status init(struct ph_comm *comm, void *context)
@@ -44,6 +46,38 @@ static void one_rank_needs_no_sums(void **state)
         struct ph_parallel_settings settings = {.plan = "none", .sync = sync};
         thread_ranks_run(&ranks, init, &settings, NULL);
     }
+}
+
+/* ---- what they agree on ---------------------------------------------------------------------------------------------- */
+
+/* What is freed when ranks have failed takes no part in messages. */
+static ph_status agree_and_sum(struct ph_comm *comm, void *context)
+{
+    const size_t own = ph_comm_rank(comm), world_size = ph_comm_world_size(comm);
+    struct ph__ranks_moment moments[THREAD_RANKS_MOST];
+    double numbers[THREAD_RANKS_MOST], sum;
+    uint64_t counts[] = {own, 1}, bits = UINT64_C(1) << own;
+    struct ph__ranks ranks = {
+        .comm = comm, .rank = own, .world_size = world_size, .moments = moments, .numbers = numbers};
+    struct ph__ranks_moment moment = {.stop_signal = own == 1 ? 15 : 0, .is_due = own == 0};
+    (void)context;
+    PH_TRY(staged_messages_demand(comm));
+    PH_TRY(ph__ranks_agree(&ranks, &moment));
+    RANK_CHECK(moment.is_due && moment.stop_signal == (world_size > 1 ? 15 : 0));
+    PH_TRY(ph__ranks_sum(&ranks, (double)own + .5, &sum));
+    RANK_CHECK(sum == (double)(world_size * world_size) / 2);
+    PH_TRY(ph__rank_numbers_sum(comm, 2, counts));
+    RANK_CHECK(counts[0] == world_size * (world_size - 1) / 2 && counts[1] == world_size);
+    PH_TRY(ph__rank_numbers_unite(comm, 1, &bits));
+    RANK_CHECK(bits == (UINT64_C(1) << world_size) - 1);
+    return PH_OK;
+}
+
+static void what_ranks_agree_on_is_of_all_of_them(void **state)
+{
+    (void)state;
+    for (size_t world_size = 1; world_size <= 4; world_size++)
+        thread_ranks_run(&(struct thread_ranks){.world_size = world_size}, agree_and_sum, NULL, NULL);
 }
 
 /* ---- work of the first one ------------------------------------------------------------------------------------------- */
@@ -117,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_nobody_sums_for_are_refused),
         cmocka_unit_test(one_rank_needs_no_sums),
+        cmocka_unit_test(what_ranks_agree_on_is_of_all_of_them),
         cmocka_unit_test(ranks_wait_as_long_as_the_first_one_says_that_it_works),
         cmocka_unit_test(ranks_wait_no_longer_for_a_first_one_that_says_nothing),
         cmocka_unit_test(what_the_work_fails_with_ends_all),
