@@ -68,6 +68,10 @@ ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph_co
 ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
     const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
     uint64_t *ticket_out);
+/* The same for the group's first member alone; all_out of the others is not looked at. */
+ph_status ph__comm_gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
+    uint64_t *ticket_out);
 /* The root's data to all other members. */
 ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_call *call,
     const struct ph_group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out);

@@ -9,6 +9,7 @@
 #include "serve/scorer.h"
 #include "train/gathered_scores.h"
 #include "train/metrics.h"
+#include "train/rank_channels.h"
 
 static void clear_details(const struct ph__evaluation_details *details)
 {
@@ -38,7 +39,7 @@ struct evaluation {
     const volatile int *stop_signal;
     const struct ph__evaluation_details *details; /* NULL: none */
     size_t num_tasks;
-    struct ph__predictions *predictions; /* (T) */
+    struct ph__predictions *predictions; /* (T); of several ranks the first one's have all scores */
     struct ph__gathered_scores gathered;
     uint64_t num_ids;
     int signal; /* that has ended it; 0: none */
@@ -116,6 +117,33 @@ static ph_status score_rows(
     return status;
 }
 
+/* The first rank's for all. What travels stays where that fails: a message may still arrive. */
+static ph_status pass_metrics(struct ph_comm *comm, size_t num_tasks, struct ph_metrics *metrics)
+{
+    static const struct ph_comm_call call = {PH_CHANNEL_SCORES, "metrics of an evaluation"};
+    const size_t size = num_tasks * sizeof *metrics;
+    struct ph_metrics *passed = calloc(num_tasks, sizeof *passed);
+    uint64_t ticket;
+    if (passed == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+    if (ph_comm_rank(comm) == 0)
+        memcpy(passed, metrics, size);
+    PH_TRY(ph__comm_broadcast_start(comm, &call, ph__comm_world(comm), 0, passed, size, &ticket));
+    PH_TRY(ph__comm_wait(comm, ticket));
+    memcpy(metrics, passed, size);
+    free(passed);
+    return PH_OK;
+}
+
+static ph_status measure(struct evaluation *evaluation, struct ph_metrics *metrics_out)
+{
+    const bool is_first = evaluation->comm == NULL || ph_comm_rank(evaluation->comm) == 0;
+    for (size_t task = 0; is_first && task < evaluation->num_tasks; task++)
+        PH_TRY(ph__predictions_measure(&evaluation->predictions[task], &metrics_out[task]));
+    return evaluation->comm != NULL ? pass_metrics(evaluation->comm, evaluation->num_tasks, metrics_out)
+                                    : PH_OK;
+}
+
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
@@ -126,6 +154,7 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
         .comm = options->comm,
         .stop_signal = stop_signal,
         .details = details,
+        .gathered = {.are_for_first = true},
         .num_tasks = ph_encoder_num_tasks(options->encoder)};
     evaluation.predictions = calloc(evaluation.num_tasks, sizeof *evaluation.predictions);
     if (evaluation.predictions == NULL)
@@ -133,11 +162,10 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
     if (details != NULL)
         clear_details(details);
     ph_status status = score_rows(&evaluation, rows, &bad_rows);
-    for (size_t task = 0; task < evaluation.num_tasks; task++) {
-        if (status == PH_OK && evaluation.signal == 0)
-            status = ph__predictions_measure(&evaluation.predictions[task], &metrics_out[task]);
+    if (status == PH_OK && evaluation.signal == 0)
+        status = measure(&evaluation, metrics_out);
+    for (size_t task = 0; task < evaluation.num_tasks; task++)
         ph__predictions_fini(&evaluation.predictions[task]);
-    }
     free(evaluation.predictions);
     *signal_out = evaluation.signal;
     if (bad_rows_out != NULL)

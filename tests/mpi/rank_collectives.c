@@ -88,8 +88,12 @@ static ph_status check_reduce_scatter(struct ph_comm *comm)
     return PH_OK;
 }
 
-/* Rank r gives 100 r bytes of r + 1. */
-static ph_status check_all_gather(struct ph_comm *comm)
+typedef ph_status gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
+    uint64_t *ticket_out);
+
+/* Rank r gives 100 r bytes of r + 1, to all or to the first. */
+static ph_status check_gather(struct ph_comm *comm, gather_start *start, bool is_for_all)
 {
     const struct ph_comm_call call = {3, "all bytes"};
     const size_t world = ph_comm_world_size(comm), own = ph_comm_rank(comm);
@@ -99,9 +103,9 @@ static ph_status check_all_gather(struct ph_comm *comm)
     memset(given, (int)own + 1, sizeof given);
     for (size_t rank = 0; rank < world; rank++)
         bytes_of[rank] = 100 * rank;
-    PH_TRY(ph__comm_all_gather_start(comm, &call, ph__comm_world(comm), given, bytes_of, all, &ticket));
+    PH_TRY(start(comm, &call, ph__comm_world(comm), given, bytes_of, all, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
-    for (size_t rank = 0; rank < world; rank++)
+    for (size_t rank = 0; rank < world && (is_for_all || own == 0); rank++)
         for (size_t i = 0; i < bytes_of[rank]; i++)
             TRY_THAT(*next++ == rank + 1);
     return PH_OK;
@@ -129,7 +133,8 @@ static ph_status check(struct ph_comm *comm)
     PH_TRY(check_all_reduce(comm, 1));
     PH_TRY(check_all_reduce(comm, MOST_ROWS * ph_comm_world_size(comm) + 1));
     PH_TRY(check_reduce_scatter(comm));
-    PH_TRY(check_all_gather(comm));
+    PH_TRY(check_gather(comm, ph__comm_all_gather_start, true));
+    PH_TRY(check_gather(comm, ph__comm_gather_start, false));
     for (size_t root = 0; root < ph_comm_world_size(comm); root++)
         PH_TRY(check_broadcast(comm, root));
     PH_TRY(ph__comm_agree(comm, "the test=one\n"));
