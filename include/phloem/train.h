@@ -183,7 +183,7 @@ struct ph_train_job {
     size_t num_threads;    /* at most 1024; 0: all that this process may use */
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
-    FILE *profile_file;                       /* NULL: no profile; else its table at the end */
+    FILE *profile_file;                       /* NULL: no profile; else its table at the end, rank 0's */
     const char *trace_path;                   /* NULL: no trace; of ranks, all want one or none */
     const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
 };

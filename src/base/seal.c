@@ -42,7 +42,7 @@ static ph_status read_block(int descriptor, uint64_t offset, const char *path, p
 
 /* Sums the file; found_out: the digits that it carries, which lie in its first block. */
 static ph_status sum_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
-    struct ph_digest *digest, char found_out[PH_SEAL_DIGITS])
+    const struct ph_meanwhile *meanwhile, struct ph_digest *digest, char found_out[PH_SEAL_DIGITS])
 {
     char block[BLOCK_BYTES];
     size_t size = 0;
@@ -53,18 +53,20 @@ static ph_status sum_file(int descriptor, uint64_t offset, const char *path, ph_
     memcpy(block + offset, PH_SEAL_BLANK, PH_SEAL_DIGITS);
     for (uint64_t end = size; size > 0; end += size) {
         PH_TRY(ph__digest_update(digest, block, size));
+        PH_TRY(ph__meanwhile(meanwhile));
         PH_TRY(read_block(descriptor, end, path, error_status, block, &size));
     }
     return PH_OK;
 }
 
-ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status)
+ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
+    const struct ph_meanwhile *meanwhile)
 {
     assert(offset <= BLOCK_BYTES - PH_SEAL_DIGITS);
     struct ph_digest *digest;
     char found[PH_SEAL_DIGITS], made[PH_SEAL_DIGITS + 1];
     PH_TRY(ph__digest_create(&digest));
-    ph_status status = sum_file(descriptor, offset, path, error_status, digest, found);
+    ph_status status = sum_file(descriptor, offset, path, error_status, meanwhile, digest, found);
     if (status == PH_OK)
         status = ph__digest_finish(digest, made);
     ph__digest_destroy(digest);

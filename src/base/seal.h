@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "base/meanwhile.h"
 #include "phloem/status.h"
 
 #define PH_SEAL_KEY "sha256"
@@ -20,9 +21,10 @@
 #define PH_SEAL_BLANK "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* Checks the seal of an open regular file whose digits lie at `offset` (below 64 KiB), reading it in blocks from its
- * start to its end. PH_OK: the seal fits. Otherwise `error_status`, naming `path`. Leaves the file's position as
- * it is. */
-ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status);
+ * start to its end, with a call of `meanwhile` behind each. PH_OK: the seal fits. Otherwise `error_status`, naming
+ * `path`. Leaves the file's position as it is. */
+ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
+    const struct ph_meanwhile *meanwhile);
 
 /* An object whose first member is the blank seal: what ph__sealed_json_write takes. */
 struct ph_json *ph__sealed_json_object(void);

@@ -34,7 +34,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
         {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
         {"--profile", CLI_SWITCH, &request->has_profile, NULL,
-            "print time, GFLOP/s and GB/s of each operator"},
+            "print time, GFLOP/s and GB/s of each operator, of rank 0"},
         {"--trace", CLI_TEXT, &request->trace, "FILE", "write a Chrome trace, of all ranks"},
         {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
     };

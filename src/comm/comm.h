@@ -87,6 +87,9 @@ ph_status ph__comm_gather_once(
 /* The same of bytes_of[rank] bytes of each rank, one behind the other. */
 ph_status ph__comm_gather_parts_once(
     struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out);
+/* The same for rank 0 alone; all_out of the others is not looked at. */
+ph_status ph__comm_collect_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out);
 /* The root's data, to all ranks. */
 ph_status ph__comm_broadcast_once(
     struct ph_comm *comm, const char *what, size_t root, void *data, size_t bytes);

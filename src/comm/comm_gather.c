@@ -1,11 +1,11 @@
-/* Everybody's bytes for everybody, and one member's for all. */
+/* Everybody's bytes for everybody or for one member, and one member's for all. */
 #include <string.h>
 
 #include "comm/comm_inside.h"
 
-/* ---- all gather ---------------------------------------------------------------------------------------------- */
+/* ---- gathering ----------------------------------------------------------------------------------------------- */
 
-static size_t count_requests(
+static size_t count_receives(
     const struct ph_comm *comm, const struct ph_group *group, const uint64_t *bytes_of)
 {
     size_t num_requests = 0;
@@ -13,18 +13,22 @@ static size_t count_requests(
         if (member != group->own && bytes_of[member] > 0)
             num_requests += ph__operation_num_cuts(comm, bytes_of[member]);
     }
-    if (bytes_of[group->own] > 0)
-        num_requests += (group->size - 1) * ph__operation_num_cuts(comm, bytes_of[group->own]);
     return num_requests;
 }
 
-/* Returns where the own bytes belong. */
+/* Of the own bytes, to so many members. */
+static size_t count_sends(const struct ph_comm *comm, uint64_t own_bytes, size_t num_members)
+{
+    return own_bytes > 0 ? num_members * ph__operation_num_cuts(comm, own_bytes) : 0;
+}
+
+/* The own bytes are at once where they belong. */
 static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operation,
-    const struct ph_group *group, const uint64_t *bytes_of, unsigned char *all, unsigned char **own_out)
+    const struct ph_group *group, const uint64_t *bytes_of, const void *data, unsigned char *all)
 {
     for (size_t member = 0; member < group->size; member++) {
-        if (member == group->own)
-            *own_out = all;
+        if (member == group->own && bytes_of[member] > 0)
+            memmove(all, data, (size_t)bytes_of[member]);
         else if (bytes_of[member] > 0)
             PH_TRY(ph__operation_receive(comm, operation, group->ranks[member], all, bytes_of[member]));
         if (bytes_of[member] > 0)
@@ -39,12 +43,11 @@ ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_c
     uint64_t *ticket_out)
 {
     const uint64_t own_bytes = bytes_of[group->own];
+    const size_t num_requests =
+        count_receives(comm, group, bytes_of) + count_sends(comm, own_bytes, group->size - 1);
     struct ph_operation *operation;
-    unsigned char *own;
-    PH_TRY(ph__operation_take(comm, call, count_requests(comm, group, bytes_of), 0, &operation));
-    PH_TRY(receive_all(comm, operation, group, bytes_of, all_out, &own));
-    if (own_bytes > 0)
-        memmove(own, data, (size_t)own_bytes);
+    PH_TRY(ph__operation_take(comm, call, num_requests, 0, &operation));
+    PH_TRY(receive_all(comm, operation, group, bytes_of, data, all_out));
     for (size_t k = 1; own_bytes > 0 && k < group->size; k++) {
         const size_t member = (group->own + k) % group->size;
         PH_TRY(ph__operation_send(comm, operation, group->ranks[member], data, own_bytes));

@@ -88,6 +88,53 @@ ph_status ph__comm_gather_parts_once(
     return gather(comm, what, own, &sizes, all_out);
 }
 
+static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operation, const struct sizes *sizes)
+{
+    for (size_t rank = 1; rank < sizes->world_size; rank++)
+        if (size_at(sizes, rank) > 0)
+            PH_TRY(ph__operation_receive(
+                comm, operation, rank, operation->staging + place_of(sizes, rank), size_at(sizes, rank)));
+    return finish(comm, operation);
+}
+
+static ph_status collect(
+    struct ph_comm *comm, const struct ph_comm_call *call, const struct sizes *sizes, void *all_out)
+{
+    const size_t total = place_of(sizes, sizes->world_size), own = (size_t)size_at(sizes, 0);
+    size_t num_requests = 0;
+    struct ph_operation *operation;
+    for (size_t rank = 1; rank < sizes->world_size; rank++)
+        num_requests += ph__operation_num_cuts(comm, size_at(sizes, rank));
+    PH_TRY(ph__operation_take(comm, call, num_requests, total, &operation));
+    PH_TRY(receive_all(comm, operation, sizes));
+    if (total > own)
+        memcpy((unsigned char *)all_out + own, operation->staging + own, total - own);
+    return PH_OK;
+}
+
+static ph_status give(struct ph_comm *comm, const struct ph_comm_call *call, const void *data, uint64_t bytes)
+{
+    struct ph_operation *operation;
+    if (bytes == 0)
+        return PH_OK;
+    PH_TRY(ph__operation_take(comm, call, ph__operation_num_cuts(comm, bytes), bytes, &operation));
+    memcpy(operation->staging, data, (size_t)bytes);
+    PH_TRY(ph__operation_send(comm, operation, 0, operation->staging, bytes));
+    return finish(comm, operation);
+}
+
+ph_status ph__comm_collect_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out)
+{
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct sizes sizes = {.bytes_of = bytes_of, .world_size = comm->transport.world_size};
+    if (comm->transport.rank > 0)
+        return give(comm, &call, own, bytes_of[comm->transport.rank]);
+    if (bytes_of[0] > 0)
+        memmove(all_out, own, (size_t)bytes_of[0]);
+    return collect(comm, &call, &sizes, all_out);
+}
+
 /* ---- one rank's bytes ------------------------------------------------------------------------------------------ */
 
 ph_status ph__comm_broadcast_once(

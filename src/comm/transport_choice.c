@@ -7,25 +7,27 @@
 
 #include "base/number.h"
 
-/* In this order, since one launcher may run inside of another, or speak several languages. */
+/* In this order, since one launcher may run inside of another, or speak several languages. PMI is spoken by Hydra, which numbers
+ * the processes of a host itself, and by srun. */
 static const struct {
     const char *present, *count; /* variables: of this process, and of how many there are */
-    const char *place;           /* the variable that numbers the processes of a host from 0 */
+    const char *places[2];       /* number the processes of a host from 0; the first that is set counts */
     const char *transport;
 } launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "openmpi"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "mpich"},
-    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "openmpi"},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_LOCAL_RANK", NULL}, "openmpi"},
+    {"PMI_RANK", "PMI_SIZE", {"MPI_LOCALRANKID", "SLURM_LOCALID"}, "mpich"},
+    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", {"SLURM_LOCALID", NULL}, "openmpi"},
 };
 
 /* Launchers that start processes without telling them how to meet. */
 static const struct {
     const char *count;
-    const char *place; /* as of launchers */
+    const char *places[2]; /* as of launchers */
     const char *instead;
 } strangers[] = {
-    {"SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH)"},
-    {"LOCAL_WORLD_SIZE", "LOCAL_RANK", "mpirun"},
+    {"SLURM_STEP_NUM_TASKS", {"SLURM_LOCALID", NULL},
+        "srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH)"},
+    {"LOCAL_WORLD_SIZE", {"LOCAL_RANK", NULL}, "mpirun"},
 };
 
 static const char *const transports[] = {"self", "openmpi", "mpich"};
@@ -97,6 +99,13 @@ ph_status ph__transport_choose(const char *wanted, struct ph_transport_choice *c
     return PH_OK;
 }
 
+/* Where nothing numbers a host's processes each is the first: what several say is better than what nobody does. */
+static bool is_first_place(const char *const places[2])
+{
+    const char *place = getenv(places[0]) != NULL ? places[0] : places[1];
+    return place == NULL || read_count(place) == 0;
+}
+
 bool ph__transport_is_first_of_host(void)
 {
     const char *named = getenv("PHLOEM_MPI");
@@ -104,9 +113,9 @@ bool ph__transport_is_first_of_host(void)
         return true;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (getenv(launchers[i].present) != NULL)
-            return read_count(launchers[i].place) == 0;
+            return is_first_place(launchers[i].places);
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
         if (read_count(strangers[i].count) > 1)
-            return read_count(strangers[i].place) == 0;
+            return is_first_place(strangers[i].places);
     return true;
 }

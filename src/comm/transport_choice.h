@@ -19,8 +19,8 @@ struct ph_transport_choice {
  * was told. */
 ph_status ph__transport_choose(const char *wanted, struct ph_transport_choice *choice_out);
 
-/* Whether the launcher has started no process of the job on this host before this one; who was started alone is the first, and
- * so is each of those that PHLOEM_MPI=self sets apart. */
+/* Whether the launcher has started no process of the job on this host before this one; who was started alone is the first, as a
+ * batch script of Slurm is, and so is each of those that PHLOEM_MPI=self sets apart or nothing numbers. */
 bool ph__transport_is_first_of_host(void);
 
 #endif

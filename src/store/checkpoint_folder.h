@@ -17,6 +17,7 @@
 #ifndef PH_STORE_CHECKPOINT_FOLDER_H
 #define PH_STORE_CHECKPOINT_FOLDER_H
 
+#include "base/meanwhile.h"
 #include "phloem/store.h"
 
 /* ---- writing ----------------------------------------------------------------------------------------------- */
@@ -46,6 +47,9 @@ struct ph_folder;
  * tensor; PH_ERROR_MEMORY. Each file takes a descriptor until the folder is closed. */
 ph_status ph__folder_open(const char *path, struct ph_folder **folder_out);
 void ph__folder_close(struct ph_folder *folder);
+/* From now on what reads tensors' bytes, which are seals, loading and the digest, calls it every few megabytes. NULL: nobody waits
+ * any more. */
+void ph__folder_set_meanwhile(struct ph_folder *folder, const struct ph_meanwhile *meanwhile);
 
 /* Reads the files first, first + step, first + 2 step .. (below ph__folder_num_files) and compares them with their seals:
  * PH_ERROR_CHECKPOINT naming the one that does not fit, or has none. */
@@ -78,15 +82,9 @@ ph_status ph__folder_check_no_others(
 ph_status ph__folder_load(
     const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 
-struct ph_folder_sum {
-    bool (*is_counted)(const char *name); /* NULL: all tensors are */
-    ph_status (*meanwhile)(
-        void *context); /* NULL, or called every few megabytes; what it fails with ends the sum */
-    void *context;      /* of meanwhile */
-};
-/* The sum that ph_checkpoint_digest gives for the same tensors in one store. Reads them all, in rows, and keeps no more than
- * some of a tensor in memory. */
+/* The sum that ph_checkpoint_digest gives for the same tensors in one store; of those for which is_counted (NULL: all) says
+ * so. Reads them all, in rows, and keeps no more than some of a tensor in memory. */
 ph_status ph__folder_digest(
-    const struct ph_folder *folder, const struct ph_folder_sum *sum, char hex_out[65]);
+    const struct ph_folder *folder, bool (*is_counted)(const char *name), char hex_out[65]);
 
 #endif

@@ -12,7 +12,10 @@
 
 /* Where some columns of a piece are wanted, whole rows are read, so many bytes at once, unless they are longer than a page:
  * nothing is saved by leaving out less. */
-enum { BLOCK_BYTES = 1 << 16, PAGE_BYTES = 4096, DIGEST_BYTES = 1 << 20 };
+enum { BLOCK_BYTES = 1 << 16, PAGE_BYTES = 4096 };
+
+/* Of whole rows that are read before whoever waits hears of it. */
+#define STRETCH_BYTES ((size_t)1 << 20)
 
 /* ---- reading ----------------------------------------------------------------------------------------------- */
 
@@ -93,6 +96,11 @@ ph_status ph__folder_read_area(
     return PH_OK;
 }
 
+static size_t stretch_rows(size_t row_bytes)
+{
+    return ph__max(STRETCH_BYTES / ph__max(row_bytes, 1), 1);
+}
+
 /* ---- checking ---------------------------------------------------------------------------------------------- */
 
 /* "F32 (20,16)" */
@@ -171,10 +179,16 @@ static struct source find_source(const struct ph_folder *folder, const struct ph
 static ph_status read_source_rows(const void *context, size_t first_row, size_t num_rows, void *bytes)
 {
     const struct source *source = context;
+    const struct ph_folder *folder = source->folder;
     struct ph_area area = source->area;
-    area.first_row += first_row;
-    area.num_rows = num_rows;
-    return ph__folder_read_area(source->folder, source->index, &area, bytes);
+    const size_t row_bytes = area.num_columns * ph_dtype_size(ph__folder_tensor(folder, source->index).dtype);
+    for (size_t row = 0; row < num_rows; row += area.num_rows) {
+        area.first_row = source->area.first_row + first_row + row;
+        area.num_rows = ph__min(num_rows - row, stretch_rows(row_bytes));
+        PH_TRY(ph__folder_read_area(folder, source->index, &area, (char *)bytes + row * row_bytes));
+        PH_TRY(ph__meanwhile(&folder->meanwhile));
+    }
+    return PH_OK;
 }
 
 ph_status ph__folder_load(const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
@@ -192,8 +206,8 @@ ph_status ph__folder_load(const struct ph_folder *folder, size_t num_tensors, co
 
 /* ---- digest ------------------------------------------------------------------------------------------------ */
 
-static ph_status digest_tensor(const struct ph_folder *folder, size_t index, const struct ph_folder_sum *sum,
-    struct ph_digest *digest, void *bytes)
+static ph_status digest_tensor(
+    const struct ph_folder *folder, size_t index, struct ph_digest *digest, void *bytes)
 {
     const struct ph_tensor tensor = ph__folder_tensor(folder, index);
     const struct ph_area whole = ph__shape_area(&tensor.shape);
@@ -204,11 +218,10 @@ static ph_status digest_tensor(const struct ph_folder *folder, size_t index, con
     struct ph_area area = whole;
     for (size_t row = 0; row < whole.num_rows; row += area.num_rows) {
         area.first_row = row;
-        area.num_rows = ph__min(whole.num_rows - row, ph__max(DIGEST_BYTES / row_bytes, 1));
+        area.num_rows = ph__min(whole.num_rows - row, stretch_rows(row_bytes));
         PH_TRY(ph__folder_read_area(folder, index, &area, bytes));
         PH_TRY(ph__digest_update(digest, bytes, area.num_rows * row_bytes));
-        if (sum->meanwhile != NULL)
-            PH_TRY(sum->meanwhile(sum->context));
+        PH_TRY(ph__meanwhile(&folder->meanwhile));
     }
     return PH_OK;
 }
@@ -216,7 +229,7 @@ static ph_status digest_tensor(const struct ph_folder *folder, size_t index, con
 /* Room for the rows of any tensor that are read at once. */
 static size_t digest_bytes(const struct ph_folder *folder)
 {
-    size_t bytes = DIGEST_BYTES;
+    size_t bytes = STRETCH_BYTES;
     for (size_t i = 0; i < ph__folder_num_tensors(folder); i++) {
         const struct ph_tensor tensor = ph__folder_tensor(folder, i);
         const struct ph_area whole = ph__shape_area(&tensor.shape);
@@ -226,7 +239,7 @@ static size_t digest_bytes(const struct ph_folder *folder)
     return bytes;
 }
 
-static ph_status digest_tensors(const struct ph_folder *folder, const struct ph_folder_sum *sum,
+static ph_status digest_tensors(const struct ph_folder *folder, bool (*is_counted)(const char *name),
     struct ph_digest *digest, char hex_out[65])
 {
     void *bytes = malloc(digest_bytes(folder));
@@ -234,17 +247,18 @@ static ph_status digest_tensors(const struct ph_folder *folder, const struct ph_
         return ph_fail(PH_ERROR_MEMORY, "no memory to sum up %s", folder->path);
     ph_status status = PH_OK;
     for (size_t i = 0; i < ph__folder_num_tensors(folder) && status == PH_OK; i++)
-        if (sum->is_counted == NULL || sum->is_counted(ph__folder_tensor(folder, i).name))
-            status = digest_tensor(folder, i, sum, digest, bytes);
+        if (is_counted == NULL || is_counted(ph__folder_tensor(folder, i).name))
+            status = digest_tensor(folder, i, digest, bytes);
     free(bytes);
     return status == PH_OK ? ph__digest_finish(digest, hex_out) : status;
 }
 
-ph_status ph__folder_digest(const struct ph_folder *folder, const struct ph_folder_sum *sum, char hex_out[65])
+ph_status ph__folder_digest(
+    const struct ph_folder *folder, bool (*is_counted)(const char *name), char hex_out[65])
 {
     struct ph_digest *digest;
     PH_TRY(ph__digest_create(&digest));
-    const ph_status status = digest_tensors(folder, sum, digest, hex_out);
+    const ph_status status = digest_tensors(folder, is_counted, digest, hex_out);
     ph__digest_destroy(digest);
     return status;
 }

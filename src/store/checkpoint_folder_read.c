@@ -254,6 +254,11 @@ void ph__folder_close(struct ph_folder *folder)
     free(folder);
 }
 
+void ph__folder_set_meanwhile(struct ph_folder *folder, const struct ph_meanwhile *meanwhile)
+{
+    folder->meanwhile = meanwhile != NULL ? *meanwhile : (struct ph_meanwhile){0};
+}
+
 /* ---- looking ----------------------------------------------------------------------------------------------- */
 
 size_t ph__folder_num_files(const struct ph_folder *folder)
@@ -264,7 +269,7 @@ size_t ph__folder_num_files(const struct ph_folder *folder)
 ph_status ph__folder_check_seals(const struct ph_folder *folder, size_t first, size_t step)
 {
     for (size_t i = first; i < folder->num_files; i += step)
-        PH_TRY(ph__safetensors_check_seal(folder->files[i].tensors));
+        PH_TRY(ph__safetensors_check_seal(folder->files[i].tensors, &folder->meanwhile));
     return PH_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PH_STORE_CHECKPOINT_FOLDER_READ_H
 #define PH_STORE_CHECKPOINT_FOLDER_READ_H
 
+#include "base/meanwhile.h"
 #include "store/checkpoint_layout.h"
 #include "store/safetensors.h"
 
@@ -17,6 +18,7 @@ struct ph_folder {
     struct ph_folder_file *files; /* (num_files), by name */
     size_t num_files;
     struct ph_layout layout;
+    struct ph_meanwhile meanwhile;
 };
 
 /* Rows and columns of a logical tensor, without gaps, as its dtype has them. */

@@ -178,10 +178,12 @@ ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65])
     return (ph__checkpoint_is_folder(path) ? seal_of_folder : seal_of_file)(path, seal_out);
 }
 
-ph_status ph__checkpoint_check_seals(const char *path, size_t first, size_t step)
+ph_status ph__checkpoint_check_seals(
+    const char *path, size_t first, size_t step, const struct ph_meanwhile *meanwhile)
 {
     struct ph_folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
+    ph__folder_set_meanwhile(folder, meanwhile);
     const ph_status status = ph__folder_check_seals(folder, first, step);
     ph__folder_close(folder);
     return status;

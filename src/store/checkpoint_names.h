@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "base/meanwhile.h"
 #include "phloem/status.h"
 
 bool ph__checkpoint_is_folder(const char *path);
@@ -28,7 +29,8 @@ ph_status ph__checkpoint_remove(const char *path);
 
 /* The seal that it carries: the file's, or the index's, which knows those of its files. PH_ERROR_CHECKPOINT. */
 ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65]);
-/* As ph__folder_check_seals. */
-ph_status ph__checkpoint_check_seals(const char *path, size_t first, size_t step);
+/* As ph__folder_check_seals, with ph__folder_set_meanwhile. */
+ph_status ph__checkpoint_check_seals(
+    const char *path, size_t first, size_t step, const struct ph_meanwhile *meanwhile);
 
 #endif

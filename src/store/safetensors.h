@@ -28,9 +28,9 @@ ph_status ph__safetensors_write(
 
 /* Opens and validates the whole header against the format and the file's size; reads no tensor. */
 ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out);
-/* Reads the whole file and compares it with its seal; one without a seal fails. Before this, any byte that the
- * file gives may be a damaged one. */
-ph_status ph__safetensors_check_seal(const struct ph_safetensors *file);
+/* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one without a seal
+ * fails. Before this, any byte that the file gives may be a damaged one. */
+ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const struct ph_meanwhile *meanwhile);
 bool ph__safetensors_is_sealed(const struct ph_safetensors *file); /* carries one, fitting or not */
 uint64_t ph__safetensors_bytes(const struct ph_safetensors *file); /* of the whole file */
 void ph__safetensors_close(struct ph_safetensors *file);

@@ -309,15 +309,15 @@ bool ph__safetensors_is_sealed(const struct ph_safetensors *file)
     return file->is_sealed;
 }
 
-ph_status ph__safetensors_check_seal(const struct ph_safetensors *file)
+ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const struct ph_meanwhile *meanwhile)
 {
     if (!file->is_sealed)
         return ph_fail(PH_ERROR_CHECKPOINT,
             "%s: the header does not begin with a seal (\"" PH_SEAL_KEY
             "\"): foreign, of an older version, or damaged",
             file->path);
-    return ph__seal_check_file(
-        file->descriptor, PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START), file->path, PH_ERROR_CHECKPOINT);
+    return ph__seal_check_file(file->descriptor, PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START), file->path,
+        PH_ERROR_CHECKPOINT, meanwhile);
 }
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ struct evaluation {
     const volatile int *stop_signal;
     const struct ph__evaluation_details *details; /* NULL: none */
     size_t num_tasks;
-    struct ph__predictions *predictions; /* (T) */
+    struct ph__predictions *predictions; /* (T); of several ranks the first one's have all scores */
     struct ph__gathered_scores gathered;
     uint64_t num_ids;
     int signal; /* that has ended it; 0: none */
@@ -116,6 +116,16 @@ static ph_status score_rows(
     return status;
 }
 
+static ph_status measure(struct evaluation *evaluation, struct ph_metrics *metrics_out)
+{
+    const bool is_first = evaluation->comm == NULL || ph_comm_rank(evaluation->comm) == 0;
+    for (size_t task = 0; is_first && task < evaluation->num_tasks; task++)
+        PH_TRY(ph__predictions_measure(&evaluation->predictions[task], &metrics_out[task]));
+    return evaluation->comm != NULL ? ph__comm_broadcast_once(evaluation->comm, "metrics of an evaluation", 0,
+                                          metrics_out, evaluation->num_tasks * sizeof *metrics_out)
+                                    : PH_OK;
+}
+
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
@@ -126,6 +136,7 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
         .comm = options->comm,
         .stop_signal = stop_signal,
         .details = details,
+        .gathered = {.are_for_first = true},
         .num_tasks = ph_encoder_num_tasks(options->encoder)};
     evaluation.predictions = calloc(evaluation.num_tasks, sizeof *evaluation.predictions);
     if (evaluation.predictions == NULL)
@@ -133,11 +144,10 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
     if (details != NULL)
         clear_details(details);
     ph_status status = score_rows(&evaluation, rows, &bad_rows);
-    for (size_t task = 0; task < evaluation.num_tasks; task++) {
-        if (status == PH_OK && evaluation.signal == 0)
-            status = ph__predictions_measure(&evaluation.predictions[task], &metrics_out[task]);
+    if (status == PH_OK && evaluation.signal == 0)
+        status = measure(&evaluation, metrics_out);
+    for (size_t task = 0; task < evaluation.num_tasks; task++)
         ph__predictions_fini(&evaluation.predictions[task]);
-    }
     free(evaluation.predictions);
     *signal_out = evaluation.signal;
     if (bad_rows_out != NULL)

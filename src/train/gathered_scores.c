@@ -39,7 +39,15 @@ static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *co
     const struct ph_group *world = ph__comm_world(comm);
     for (size_t rank = 0; rank < world->size; rank++)
         gathered->bytes[rank] = samples_of(batch, world, rank) * sample_bytes;
-    return ph__comm_gather_parts_once(comm, "scores of an evaluation", data, gathered->bytes, all);
+    return (gathered->are_for_first ? ph__comm_collect_once : ph__comm_gather_parts_once)(
+        comm, "scores of an evaluation", data, gathered->bytes, all);
+}
+
+/* How many samples this rank is to have. */
+static size_t num_held(
+    const struct ph__gathered_scores *gathered, const struct ph_batch *batch, const struct ph_group *world)
+{
+    return gathered->are_for_first && world->own > 0 ? 0 : batch->num_global_samples;
 }
 
 /* A rank's three arrays, one behind the other. */
@@ -75,7 +83,7 @@ ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struc
     const struct ph_batch *batch, const ph_real *logits)
 {
     const struct ph_group *world = ph__comm_world(comm);
-    const size_t num_samples = batch->num_global_samples, num_tasks = batch->num_tasks;
+    const size_t num_samples = num_held(gathered, batch, world), num_tasks = batch->num_tasks;
     PH_TRY(
         reserve(gathered, batch->num_samples * num_tasks, num_samples * num_tasks, num_samples, world->size));
     fill_sent(gathered, batch, logits);
@@ -83,7 +91,8 @@ ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struc
         gathered, comm, batch, gathered->sent, NUM_ARRAYS * num_tasks * sizeof(ph_real), gathered->received));
     if (batch->groups != NULL)
         PH_TRY(gather(gathered, comm, batch, batch->groups, sizeof(int64_t), gathered->groups));
-    take_apart(gathered, batch, world);
+    if (num_samples > 0)
+        take_apart(gathered, batch, world);
     gathered->batch = (struct ph_batch){.num_samples = num_samples,
         .num_tasks = num_tasks,
         .labels = gathered->labels,

@@ -1,10 +1,11 @@
-/* What all ranks have scored of a batch, on every rank: so each measures the same, and decides alike. */
+/* What all ranks have scored of a batch, on every rank or on the first one alone. */
 #ifndef PH_TRAIN_GATHERED_SCORES_H
 #define PH_TRAIN_GATHERED_SCORES_H
 
 #include "comm/comm.h"
 
 struct ph__gathered_scores {  /* zero-initialised is empty */
+    bool are_for_first;       /* the other ranks' batch has no samples; alike on all, from the beginning */
     struct ph_batch batch;    /* labels, mask and groups of all samples; no features */
     ph_real *logits;          /* (B,T) */
     ph_real *sent, *received; /* logits, labels and mask, rank by rank */
@@ -15,7 +16,7 @@ struct ph__gathered_scores {  /* zero-initialised is empty */
     ph_real *labels, *mask;
 };
 
-/* This rank's part of a batch and its logits (B,T) to all others. What `gathered` holds is its own, until the next call.
+/* This rank's part of a batch and its logits (B,T) to who is to have them. What `gathered` holds is its own, until the next call.
  * PH_ERROR_MEMORY; errors of ph__comm_wait. */
 ph_status ph__gathered_scores_gather(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch *batch, const ph_real *logits);

@@ -268,6 +268,16 @@ static ph_status digest_model(struct ph__trainer *trainer)
                : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
 }
 
+static ph_status print_profile(const struct ph__trainer *trainer)
+{
+    FILE *file = trainer->job->profile_file;
+    if (file == NULL)
+        return PH_OK;
+    if (trainer->ranks.world_size > 1)
+        fprintf(file, "operators of rank %zu of %zu\n", trainer->ranks.rank, trainer->ranks.world_size);
+    return ph_executor_print_profile(trainer->executor, file);
+}
+
 /* Takes `ranks`, which may be NULL. */
 static ph_status write_end(struct ph__trainer *trainer, struct ph_json *ranks)
 {
@@ -275,9 +285,7 @@ static ph_status write_end(struct ph__trainer *trainer, struct ph_json *ranks)
     char path[sizeof summary->checkpoint_path];
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
     PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), ranks, path));
-    return trainer->job->profile_file != NULL
-               ? ph_executor_print_profile(trainer->executor, trainer->job->profile_file)
-               : PH_OK;
+    return print_profile(trainer);
 }
 
 static ph_status gather_figures(struct ph__trainer *trainer, struct ph_json **json_out)

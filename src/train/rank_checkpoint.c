@@ -143,11 +143,30 @@ ph_status ph__rank_checkpoint_write(
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------- */
 
-static ph_status read_folder(
-    const struct ph__ranks *ranks, const struct ph_folder *folder, const struct ph__tensor_list *list)
+struct reading {
+    const struct ph__ranks *ranks;
+    const char *path;
+    const struct ph__tensor_list *list;
+    struct ph_folder *folder; /* NULL: it has not been opened */
+};
+
+static ph_status open_and_check(void *context, const struct ph_meanwhile *meanwhile)
 {
-    PH_TRY(ph__folder_check_seals(folder, ranks->rank, ranks->world_size));
-    return ph__folder_check_tensors(folder, list->count, list->tensors);
+    struct reading *reading = context;
+    PH_TRY(ph__folder_open(reading->path, &reading->folder));
+    ph__folder_set_meanwhile(reading->folder, meanwhile);
+    const ph_status status =
+        ph__folder_check_seals(reading->folder, reading->ranks->rank, reading->ranks->world_size);
+    ph__folder_set_meanwhile(reading->folder, NULL);
+    PH_TRY(status);
+    return ph__folder_check_tensors(reading->folder, reading->list->count, reading->list->tensors);
+}
+
+static ph_status load(void *context, const struct ph_meanwhile *meanwhile)
+{
+    const struct reading *reading = context;
+    ph__folder_set_meanwhile(reading->folder, meanwhile);
+    return ph__folder_load(reading->folder, reading->list->count, reading->list->tensors);
 }
 
 /* A tensor of the folder that no rank wants is of another model, or of another optimizer's slots; all ranks find the same. */
@@ -181,16 +200,13 @@ static ph_status check_no_others(const struct ph__ranks *ranks, const char *path
 ph_status ph__rank_checkpoint_read(
     struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list)
 {
-    struct ph_folder *folder = NULL;
-    ph_status status = ph__folder_open(path, &folder);
+    struct reading reading = {ranks, path, list, NULL};
+    ph_status status = ph__rank_work_by_all(ranks->comm, open_and_check, &reading);
     if (status == PH_OK)
-        status = read_folder(ranks, folder, list);
-    status = ph__ranks_share(ranks, status);
+        status = check_no_others(ranks, path, reading.folder, list);
     if (status == PH_OK)
-        status = check_no_others(ranks, path, folder, list);
-    if (status == PH_OK)
-        status = ph__ranks_share(ranks, ph__folder_load(folder, list->count, list->tensors));
-    ph__folder_close(folder);
+        status = ph__rank_work_by_all(ranks->comm, load, &reading);
+    ph__folder_close(reading.folder);
     return status;
 }
 
@@ -199,13 +215,13 @@ struct digesting {
     char *hex_out;
 };
 
-static ph_status digest_folder(void *context, struct ph__rank_work *work)
+static ph_status digest_folder(void *context, const struct ph_meanwhile *meanwhile)
 {
     const struct digesting *digesting = context;
-    const struct ph_folder_sum all = {.meanwhile = ph__rank_work_goes_on, .context = work};
     struct ph_folder *folder;
     PH_TRY(ph__folder_open(digesting->path, &folder));
-    const ph_status status = ph__folder_digest(folder, &all, digesting->hex_out);
+    ph__folder_set_meanwhile(folder, meanwhile);
+    const ph_status status = ph__folder_digest(folder, NULL, digesting->hex_out);
     ph__folder_close(folder);
     return status;
 }
@@ -214,6 +230,6 @@ ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, 
 {
     struct digesting digesting = {path, hex_out};
     memset(hex_out, 0, 65);
-    PH_TRY(ph__rank_work_do(ranks, digest_folder, &digesting));
+    PH_TRY(ph__rank_work_by_first(ranks->comm, digest_folder, &digesting));
     return ph__comm_broadcast_once(ranks->comm, "digest of the model", 0, hex_out, 65);
 }

@@ -1,24 +1,35 @@
 #include "train/rank_work.h"
 
 #include "base/clock.h"
-#include "comm/comm.h"
 
 #define TELL_NS 50000000u
 
 enum { IS_DONE, GOES_ON };
 
-ph_status ph__rank_work_goes_on(void *work)
+struct telling {
+    struct ph_comm *comm;
+    uint64_t told_ns;
+};
+
+static ph_status tell(void *context)
 {
-    struct ph__rank_work *progress = work;
-    const uint64_t now_ns = ph__clock_ns();
+    struct telling *telling = context;
     int heard;
-    if (now_ns - progress->told_ns < TELL_NS)
+    if (ph__clock_ns() - telling->told_ns < TELL_NS)
         return PH_OK;
-    progress->told_ns = now_ns;
-    return ph__comm_largest(progress->comm, GOES_ON, &heard);
+    const ph_status status = ph__comm_largest(telling->comm, GOES_ON, &heard);
+    telling->told_ns = ph__clock_ns();
+    return status;
 }
 
-static ph_status wait_for_it(struct ph_comm *comm)
+static ph_status work_and_tell(struct ph_comm *comm, ph__rank_work *work, void *context)
+{
+    struct telling telling = {comm, ph__clock_ns()};
+    return work(context, &(struct ph_meanwhile){tell, &telling});
+}
+
+/* Until no rank works any more. */
+static ph_status wait_for_all(struct ph_comm *comm)
 {
     int heard = GOES_ON;
     while (heard == GOES_ON)
@@ -26,17 +37,17 @@ static ph_status wait_for_it(struct ph_comm *comm)
     return PH_OK;
 }
 
-static ph_status do_it(
-    struct ph_comm *comm, ph_status (*work)(void *context, struct ph__rank_work *progress), void *context)
+ph_status ph__rank_work_by_first(struct ph_comm *comm, ph__rank_work *work, void *context)
 {
-    struct ph__rank_work progress = {comm, ph__clock_ns()};
-    int heard;
-    const ph_status status = work(context, &progress);
-    return status == PH_OK ? ph__comm_largest(comm, IS_DONE, &heard) : ph_comm_fail(comm, status);
+    const ph_status status = ph_comm_rank(comm) == 0 ? work_and_tell(comm, work, context) : PH_OK;
+    return status == PH_OK ? wait_for_all(comm) : ph_comm_fail(comm, status);
 }
 
-ph_status ph__rank_work_do(
-    struct ph__ranks *ranks, ph_status (*work)(void *context, struct ph__rank_work *progress), void *context)
+ph_status ph__rank_work_by_all(struct ph_comm *comm, ph__rank_work *work, void *context)
 {
-    return ph__ranks_is_first(ranks) ? do_it(ranks->comm, work, context) : wait_for_it(ranks->comm);
+    if (comm == NULL)
+        return work(context, &(struct ph_meanwhile){0});
+    const ph_status status = work_and_tell(comm, work, context);
+    PH_TRY(wait_for_all(comm));
+    return ph__comm_share(comm, status);
 }

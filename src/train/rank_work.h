@@ -1,20 +1,19 @@
-/* Work of the first rank alone, for which the others wait however long it takes: now and then it tells them that it goes on, so
- * that nobody takes it for one that hangs. */
+/* Work that ranks wait for, however long it takes: who works tells the others now and then that it goes on, so that nobody takes
+ * it for one that hangs. All ranks make the same calls. */
 #ifndef PH_TRAIN_RANK_WORK_H
 #define PH_TRAIN_RANK_WORK_H
 
-#include "train/ranks.h"
+#include "base/meanwhile.h"
+#include "comm/comm.h"
 
-/* What says that it goes on: to be called by the work again and again, several times within parallel.timeout_seconds. Cheap.
- * PH_ERROR_PEER: there is nobody to work for any more. */
-struct ph__rank_work {
-    struct ph_comm *comm;
-    uint64_t told_ns;
-};
-ph_status ph__rank_work_goes_on(void *work);
+/* Calls ph__meanwhile several times within parallel.timeout_seconds, which is cheap; that fails when there is nobody to work for
+ * any more. */
+typedef ph_status ph__rank_work(void *context, const struct ph_meanwhile *meanwhile);
 
-/* All ranks call it; the first one does the work, and what it fails with ends the job of all, as by ph__ranks_all. */
-ph_status ph__rank_work_do(
-    struct ph__ranks *ranks, ph_status (*work)(void *context, struct ph__rank_work *progress), void *context);
+/* The first rank does it. What it fails with ends the job of all. */
+ph_status ph__rank_work_by_first(struct ph_comm *comm, ph__rank_work *work, void *context);
+
+/* Each does its own, and all return what the lowest of those that fail has failed with; the job goes on. comm NULL: alone. */
+ph_status ph__rank_work_by_all(struct ph_comm *comm, ph__rank_work *work, void *context);
 
 #endif

@@ -13,6 +13,7 @@
 #include "store/tensor_list.h"
 #include "train/checkpoints.h"
 #include "train/job_rows.h"
+#include "train/rank_work.h"
 #include "train/reporting.h"
 #include "train/resume_file.h"
 
@@ -133,13 +134,14 @@ ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal)
 /* ---- resuming --------------------------------------------------------------------------------------------- */
 
 /* Of the files each rank reads its share. */
-static ph_status check_best(const struct ph__trainer *trainer)
+static ph_status check_best(void *context, const struct ph_meanwhile *meanwhile)
 {
+    const struct ph__trainer *trainer = context;
     char path[PH_CHECKPOINT_PATH_BYTES], seal[65];
     if (trainer->best_step == 0)
         return PH_OK;
     ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
-    PH_TRY(ph__checkpoint_check_seals(path, trainer->ranks.rank, trainer->ranks.world_size));
+    PH_TRY(ph__checkpoint_check_seals(path, trainer->ranks.rank, trainer->ranks.world_size, meanwhile));
     PH_TRY(ph__checkpoint_read_seal(path, seal));
     if (strcmp(seal, trainer->best_seal) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is not the best model of the checkpoint", path);
@@ -153,7 +155,7 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
     PH_TRY(ph__resume_file_read(path, trainer));
     if (trainer->summary.steps != step)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is of step %" PRIu64, path, trainer->summary.steps);
-    return ph__ranks_share(&trainer->ranks, check_best(trainer));
+    return ph__rank_work_by_all(trainer->ranks.comm, check_best, trainer);
 }
 
 /* Ranks that see different checkpoints have not one folder. */

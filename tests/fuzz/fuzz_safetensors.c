@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     read_tensors(file);
     if (ph__safetensors_is_sealed(file))
-        fuzz_require(ph__safetensors_check_seal(file) == PH_OK);
+        fuzz_require(ph__safetensors_check_seal(file, &(struct ph_meanwhile){0}) == PH_OK);
     ph__safetensors_close(file);
     load(store, path);
     return 0;

@@ -28,9 +28,11 @@ END
 "$phloem" synth job.yaml --out data >stdout 2>stderr || complain 'synth has failed'
 launch 3 "$phloem" train job.yaml --out run --trace trace.json --profile --quiet
 [ "$status" -eq 0 ] || complain "it ended with $status"
-for text in "3 ranks of $title" 'imbalance, the most over the mean' '| vectors of embedding' 'node  '; do
+for text in "3 ranks of $title" 'imbalance, the most over the mean' '| vectors of embedding'; do
     grep -qF "$text" stdout || complain "rank 0 does not say '$text'"
 done
+[ "$(grep -c '^node  ' stdout)" -eq 1 ] || complain 'wanted one profile'
+[ "$(grep -B 1 '^node  ' stdout | head -n 1)" = 'operators of rank 0 of 3' ] || complain 'it does not say whose profile it is'
 [ "$(grep -c 'ms a step' stdout)" -eq 1 ] || complain 'not one rank speaks of them all'
 python3 "$here/timeline_check.py" trace.json run/summary.json 3 >found 2>&1 || complain "$(cat found)"
 

@@ -42,3 +42,22 @@ for arguments in --help --version 'train --help' config 'config --keys'; do
     [ "$status" -eq 5 ] || complain "phloem $arguments to a full device ended with $status; wanted 5"
     contains stderr 'standard output'
 done
+
+# Two processes of one host that cannot meet, with the variables that a launcher gives each, % being its number: the first one
+# says what is wrong, and the other nothing.
+played() {
+    for process in 0 1; do
+        # shellcheck disable=SC2046 # a list of words
+        if env $(echo "$@" | sed "s/%/$process/g") PHLOEM_PLUGINS="$work" "$PH_BINARY_DIR/phloem" train nowhere.yaml --out run \
+            >stdout 2>"stderr.$process" </dev/null; then
+            complain "$*: a train without a config has ended well"
+        fi
+    done
+    contains stderr.0 'phloem: error: nowhere.yaml'
+    [ ! -s stderr.1 ] || complain "$*: the second process speaks, too"
+}
+played OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=% # mpirun.openmpi
+played PMI_SIZE=2 PMI_RANK=% MPI_LOCALRANKID=%             # mpirun.mpich
+played PMI_SIZE=2 PMI_RANK=% SLURM_LOCALID=%               # srun --mpi=pmi2
+played SLURM_STEP_NUM_TASKS=2 PMIX_RANK=% SLURM_LOCALID=%  # srun --mpi=pmix
+played SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=%              # srun --mpi=none

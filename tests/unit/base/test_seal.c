@@ -135,6 +135,8 @@ static void an_unwritable_path_is_named(void **state)
 
 enum { FILE_BYTES = 3 * 65536 + 17, OFFSET = 1000 };
 
+static const struct ph_meanwhile nobody = {0};
+
 /* 'x' throughout but for the digits, which sha256sum made of the same file with zeros in their place. */
 static int open_large_file(size_t size, size_t flipped)
 {
@@ -156,7 +158,7 @@ static void a_file_of_many_blocks_is_compared_with_its_seal(void **state)
     (void)state;
     int descriptor = open_large_file(FILE_BYTES, SIZE_MAX);
     assert_int_equal(lseek(descriptor, 5, SEEK_SET), 5);
-    assert_ok(ph__seal_check_file(descriptor, OFFSET, "large", PH_ERROR_CHECKPOINT));
+    assert_ok(ph__seal_check_file(descriptor, OFFSET, "large", PH_ERROR_CHECKPOINT, &nobody));
     assert_int_equal(lseek(descriptor, 0, SEEK_CUR), 5);
     close(descriptor);
 }
@@ -168,15 +170,15 @@ static void damage_in_any_block_is_found(void **state)
         0, OFFSET - 1, OFFSET, OFFSET + 63, OFFSET + 64, 65535, 65536, 2 * 65536, FILE_BYTES - 1};
     for (size_t i = 0; i < sizeof flips / sizeof *flips; i++) {
         int descriptor = open_large_file(FILE_BYTES, flips[i]);
-        assert_fails(ph__seal_check_file(descriptor, OFFSET, "large", PH_ERROR_CHECKPOINT),
+        assert_fails(ph__seal_check_file(descriptor, OFFSET, "large", PH_ERROR_CHECKPOINT, &nobody),
             PH_ERROR_CHECKPOINT, "large: the file is damaged");
         close(descriptor);
     }
     static const size_t sizes[] = {0, OFFSET, OFFSET + 63, OFFSET + 64, 65536, 3 * 65536, FILE_BYTES - 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int descriptor = open_large_file(sizes[i], SIZE_MAX);
-        assert_fails(
-            ph__seal_check_file(descriptor, OFFSET, "large", PH_ERROR_DATA), PH_ERROR_DATA, "large: ");
+        assert_fails(ph__seal_check_file(descriptor, OFFSET, "large", PH_ERROR_DATA, &nobody), PH_ERROR_DATA,
+            "large: ");
         close(descriptor);
     }
 }

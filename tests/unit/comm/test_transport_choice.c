@@ -7,7 +7,7 @@
 
 static const char *const variables[] = {"PHLOEM_MPI", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
     "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-    "SLURM_LOCALID", "LOCAL_RANK"};
+    "SLURM_LOCALID", "SLURM_PROCID", "SLURM_NTASKS", "LOCAL_RANK"};
 
 /* No launcher but what the test says. */
 static int clear_environment(void **state)
@@ -102,7 +102,7 @@ static void processes_that_were_not_told_how_to_meet_are_refused(void **state)
 static void the_first_process_of_a_host_is_known_by_its_launcher(void **state)
 {
     static const char *const launchers[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-        {"PMI_RANK", "MPI_LOCALRANKID"}, {"PMIX_RANK", "SLURM_LOCALID"},
+        {"PMI_RANK", "MPI_LOCALRANKID"}, {"PMI_RANK", "SLURM_LOCALID"}, {"PMIX_RANK", "SLURM_LOCALID"},
         {"SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}, {"LOCAL_WORLD_SIZE", "LOCAL_RANK"}};
     assert_true(ph__transport_is_first_of_host());
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
@@ -117,6 +117,39 @@ static void the_first_process_of_a_host_is_known_by_its_launcher(void **state)
     }
 }
 
+/* Slurm starts one proxy of Hydra on each host, and that the ranks, which find the proxy's number. */
+static void hydra_numbers_processes_within_slurm(void **state)
+{
+    (void)state;
+    set("PMI_RANK", "3");
+    set("SLURM_LOCALID", "0");
+    set("MPI_LOCALRANKID", "1");
+    assert_false(ph__transport_is_first_of_host());
+    set("SLURM_LOCALID", "1");
+    set("MPI_LOCALRANKID", "0");
+    assert_true(ph__transport_is_first_of_host());
+}
+
+static void processes_that_nothing_numbers_are_first_each(void **state)
+{
+    (void)state;
+    set("PMIX_RANK", "3");
+    assert_true(ph__transport_is_first_of_host());
+    set("PMI_RANK", "3");
+    assert_true(ph__transport_is_first_of_host());
+}
+
+/* Slurm runs it once, whatever the job's tasks are: it is a step by itself, of no tasks. */
+static void a_batch_script_is_one_process(void **state)
+{
+    (void)state;
+    set("SLURM_NTASKS", "8");
+    set("SLURM_PROCID", "0");
+    set("SLURM_LOCALID", "0");
+    assert_choice("auto", "self", 0);
+    assert_true(ph__transport_is_first_of_host());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +161,9 @@ int main(void)
         cmocka_unit_test_setup(what_is_no_transport_is_refused, clear_environment),
         cmocka_unit_test_setup(processes_that_were_not_told_how_to_meet_are_refused, clear_environment),
         cmocka_unit_test_setup(the_first_process_of_a_host_is_known_by_its_launcher, clear_environment),
+        cmocka_unit_test_setup(hydra_numbers_processes_within_slurm, clear_environment),
+        cmocka_unit_test_setup(processes_that_nothing_numbers_are_first_each, clear_environment),
+        cmocka_unit_test_setup(a_batch_script_is_one_process, clear_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Checkpoints that some ranks write and others, with other parts, read. */
 #include "store/checkpoint_folder.h"
+#include "store/checkpoint_names.h"
 
 #include "parts_fixture.h"
 #include "store/safetensors.h"
@@ -73,19 +74,41 @@ static ph_status give_up(void *context)
     return ph_fail(PH_ERROR_PEER, "nobody waits");
 }
 
+/* Each way of reading a tensor's bytes calls it, and ends with what it fails with. */
+static void check_meanwhile(const char *path, const struct ph_store *whole)
+{
+    struct ph__tensor_list all = parts_list(whole);
+    struct ph_folder *folder;
+    char digits[65];
+    size_t num_calls = 0;
+    const struct ph_meanwhile counting = {count_call, &num_calls}, giving_up = {give_up, NULL};
+    assert_ok(ph__folder_open(path, &folder));
+    ph__folder_set_meanwhile(folder, &counting);
+    assert_ok(ph__folder_check_seals(folder, 0, 1));
+    assert_true(num_calls > 0);
+    num_calls = 0;
+    assert_ok(ph__folder_load(folder, all.count, all.tensors));
+    assert_true(num_calls >= all.count);
+    num_calls = 0;
+    assert_ok(ph__folder_digest(folder, NULL, digits));
+    assert_true(num_calls >= all.count);
+    ph__folder_set_meanwhile(folder, &giving_up);
+    assert_fails(ph__folder_check_seals(folder, 0, 1), PH_ERROR_PEER, "nobody waits");
+    assert_fails(ph__checkpoint_check_seals(path, 0, 1, &giving_up), PH_ERROR_PEER, "nobody waits");
+    assert_fails(ph__folder_load(folder, all.count, all.tensors), PH_ERROR_PEER, "nobody waits");
+    assert_fails(ph__folder_digest(folder, NULL, digits), PH_ERROR_PEER, "nobody waits");
+    ph__folder_close(folder);
+    ph__tensor_list_fini(&all);
+}
+
 static void check_digests(const char *path, const struct ph_store *whole)
 {
     struct ph__tensor_list all = parts_list(whole);
     struct ph_folder *folder;
     char weights[65], wanted_weights[65], everything[65], wanted[65];
     assert_ok(ph__folder_open(path, &folder));
-    size_t num_calls = 0;
-    assert_ok(ph__folder_digest(folder, &(struct ph_folder_sum){.is_counted = is_weight}, weights));
-    assert_ok(ph__folder_digest(
-        folder, &(struct ph_folder_sum){.meanwhile = count_call, .context = &num_calls}, everything));
-    assert_true(num_calls > 0);
-    assert_fails(ph__folder_digest(folder, &(struct ph_folder_sum){.meanwhile = give_up}, wanted),
-        PH_ERROR_PEER, "nobody waits");
+    assert_ok(ph__folder_digest(folder, is_weight, weights));
+    assert_ok(ph__folder_digest(folder, NULL, everything));
     assert_ok(ph_checkpoint_digest(whole, NULL, wanted_weights));
     assert_ok(ph__tensor_list_digest(&all, wanted));
     assert_string_equal(weights, wanted_weights);
@@ -106,6 +129,7 @@ static void what_some_ranks_save_any_others_load(void **state)
         check_whole(folder, whole, format);
         check_parts(folder, whole, num_readers, format, 2 * number + 1);
         check_digests(folder, whole);
+        check_meanwhile(folder, whole);
         ph_store_destroy(whole);
     }
 }

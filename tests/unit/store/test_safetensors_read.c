@@ -65,7 +65,8 @@ static void a_file_written_by_hand_is_read(void **state)
     assert_int_equal(number, 13);
 
     assert_false(ph__safetensors_is_sealed(file));
-    assert_fails(ph__safetensors_check_seal(file), PH_ERROR_CHECKPOINT, "does not begin with a seal");
+    assert_fails(ph__safetensors_check_seal(file, &(struct ph_meanwhile){0}), PH_ERROR_CHECKPOINT,
+        "does not begin with a seal");
     assert_int_equal(ph__safetensors_num_metadata(file), 2);
     assert_string_equal(ph__safetensors_metadata(file, "model"), "LR");
     assert_null(ph__safetensors_metadata(file, "missing"));

@@ -1,9 +1,9 @@
-/* Rows left out, and predictions corrected, wherever a training measures. */
+/* Rows left out, and predictions corrected, wherever a training measures; and who of several ranks has the scores. */
 #include "train/evaluate.h"
 
 #include <math.h>
 
-#include "train_fixture.h"
+#include "rank_training.h"
 
 /* A copy of a file with a line that is none behind its first `line` lines. */
 static const char *spoiled(const char *path, const char *name, int line)
@@ -69,12 +69,62 @@ static void a_rate_that_is_no_share_is_refused(void **state)
     free(setup);
 }
 
+/* ---- many ranks ---------------------------------------------------------------------------------------------------- */
+
+enum { TWO = 2 };
+
+struct counted_training {
+    struct rank_training training;
+    uint64_t sent_bytes[TWO]; /* by each to the other */
+};
+
+static ph_status train_and_count(struct ph_comm *comm, void *context)
+{
+    struct counted_training *counted = context;
+    const size_t rank = ph_comm_rank(comm);
+    PH_TRY(train_as_rank(comm, &counted->training));
+    counted->sent_bytes[rank] = ph__comm_figures(comm).sent_bytes[1 - rank];
+    return PH_OK;
+}
+
+/* With all tables on both ranks, so that nothing else travels while rows are scored. */
+static struct counted_training train_two(const struct setup *setup)
+{
+    struct counted_training counted = {.training = {.setup = setup}};
+    const struct ph_section section = {&ph__parallel_options, &counted.training.parallel};
+    assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
+    counted.training.parallel.plan = "none";
+    remove_folder(setup);
+    thread_ranks_run(&(struct thread_ranks){.world_size = TWO}, train_and_count, &counted, NULL);
+    return counted;
+}
+
+/* Of each sample that is not its own the first rank gets three numbers, and gives none. */
+static void the_first_rank_has_all_scores_and_shares_what_they_come_to(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "two");
+    const struct counted_training tested = train_two(setup);
+    const struct ph_metrics *test = &tested.training.summaries[0].test;
+    assert_memory_equal(test, &tested.training.summaries[1].test, sizeof *test);
+    assert_memory_equal(
+        &tested.training.summaries[0].valid, &tested.training.summaries[1].valid, sizeof *test);
+    setup->job.test_path = NULL;
+    const struct counted_training untested = train_two(setup);
+    const uint64_t by_first = tested.sent_bytes[0] - untested.sent_bytes[0];
+    const uint64_t by_other = tested.sent_bytes[1] - untested.sent_bytes[1];
+    assert_true(by_first < test->num_samples / TWO * sizeof(ph_real));
+    assert_true(by_other > test->num_samples / TWO * 2 * sizeof(ph_real));
+    free(setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_rows_are_left_out_of_all_files_and_counted),
         cmocka_unit_test(sampling_negatives_leaves_predictions_calibrated),
         cmocka_unit_test(a_rate_that_is_no_share_is_refused),
+        cmocka_unit_test(the_first_rank_has_all_scores_and_shares_what_they_come_to),
     };
     return cmocka_run_group_tests(tests, make_data, drop_data);
 }

@@ -1,7 +1,12 @@
-/* Checkpoints that ranks write together: what stands at their name when one of them fails, and a rank alone in their place. */
+/* Checkpoints that ranks write together: what stands at their name when one of them fails, and a rank alone in their place; and
+ * how ranks wait for what one of them reads. */
 #include "train/rank_checkpoint.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -190,6 +195,106 @@ static void what_no_rank_wants_is_refused_by_all(void **state)
     }
 }
 
+/* ---- slow disks ------------------------------------------------------------------------------------------------- */
+
+/* How long a byte takes to be read, by whichever rank; 0: no longer than ever. */
+static atomic_uint slow_ns;
+static atomic_ullong num_slow_bytes;
+
+/* In the C library's place, for all that is linked into this program. */
+ssize_t pread(int descriptor, void *bytes, size_t size, off_t offset)
+{
+    const unsigned ns = atomic_load(&slow_ns);
+    const ssize_t count = syscall(SYS_pread64, descriptor, bytes, size, offset);
+    if (ns > 0 && count > 0) {
+        const uint64_t all_ns = (uint64_t)count * ns;
+        atomic_fetch_add(&num_slow_bytes, (unsigned long long)count);
+        nanosleep(&(struct timespec){(time_t)(all_ns / 1000000000), (long)(all_ns % 1000000000)}, NULL);
+    }
+    return count;
+}
+
+enum { LONG_ROWS = 96, LONG_COLUMNS = 1 << 15, LONG_BYTES = LONG_ROWS * LONG_COLUMNS * sizeof(ph_real) };
+
+/* A table that the first rank has alone. */
+struct long_reading {
+    const char *path;
+    ph_real *numbers; /* (LONG_ROWS, LONG_COLUMNS) */
+    char digits[65];
+};
+
+static ph_status pass_long_table(struct ph__ranks *ranks, const struct long_reading *reading,
+    ph_status (*pass)(struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list))
+{
+    const struct ph_tensor table = {
+        .name = "t", .dtype = PH_REAL, .shape = {2, {LONG_ROWS, LONG_COLUMNS}}, .data = reading->numbers};
+    struct ph__tensor_list list = {0};
+    ph_status status = ranks->rank == 0 ? ph__tensor_list_add(&list, &table) : PH_OK;
+    if (status == PH_OK)
+        status = pass(ranks, reading->path, &list);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+static ph_status write_list(struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list)
+{
+    return ph__rank_checkpoint_write(ranks, path, list, NULL);
+}
+
+static ph_status read_list(struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list)
+{
+    return ph__rank_checkpoint_read(ranks, path, list);
+}
+
+static ph_status read_as_rank(struct ph_comm *comm, void *context)
+{
+    struct ph__ranks ranks = {.comm = comm, .rank = ph_comm_rank(comm), .world_size = RANKS};
+    return pass_long_table(&ranks, context, read_list);
+}
+
+static ph_status digest_as_rank(struct ph_comm *comm, void *context)
+{
+    const struct long_reading *reading = context;
+    struct ph__ranks ranks = {.comm = comm, .rank = ph_comm_rank(comm), .world_size = RANKS};
+    char digits[65];
+    PH_TRY(ph__rank_checkpoint_digest(&ranks, reading->path, digits));
+    RANK_CHECK(strcmp(digits, reading->digits) == 0);
+    return PH_OK;
+}
+
+/* As long as it takes to read the table, ranks would not wait. */
+static void run_slowly(thread_rank_run *run, struct long_reading *reading)
+{
+    const struct thread_ranks ranks = {.world_size = RANKS, .options = {.timeout_seconds = 1}};
+    atomic_store(&num_slow_bytes, 0);
+    atomic_store(&slow_ns, 1500000000 / LONG_BYTES);
+    thread_ranks_run(&ranks, run, reading, NULL);
+    atomic_store(&slow_ns, 0);
+    assert_true(num_slow_bytes >= LONG_BYTES);
+}
+
+/* It is in one file, whose seal one rank checks. */
+static void ranks_wait_for_the_one_that_reads_for_long(void **state)
+{
+    (void)state;
+    struct long_reading reading = {.path = test_path("long"), .numbers = malloc(LONG_BYTES)};
+    struct ph__ranks alone = {.world_size = 1};
+    struct ph_folder *folder;
+    assert_non_null(reading.numbers);
+    for (size_t i = 0; i < LONG_ROWS * LONG_COLUMNS; i++)
+        reading.numbers[i] = (ph_real)(i % 1000);
+    assert_ok(pass_long_table(&alone, &reading, write_list));
+    assert_ok(ph__folder_open(reading.path, &folder));
+    assert_ok(ph__folder_digest(folder, NULL, reading.digits));
+    ph__folder_close(folder);
+    run_slowly(digest_as_rank, &reading);
+    memset(reading.numbers, 0, LONG_BYTES);
+    run_slowly(read_as_rank, &reading);
+    for (size_t i = 0; i < LONG_ROWS * LONG_COLUMNS; i++)
+        assert_true(reading.numbers[i] == (ph_real)(i % 1000));
+    free(reading.numbers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +302,7 @@ int main(void)
         cmocka_unit_test(ranks_take_the_place_of_a_file),
         cmocka_unit_test(what_no_rank_wants_is_refused_by_all),
         cmocka_unit_test(a_rank_alone_takes_the_place_of_ranks),
+        cmocka_unit_test(ranks_wait_for_the_one_that_reads_for_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

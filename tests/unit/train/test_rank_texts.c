@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
@@ -11,6 +12,7 @@ enum { BYTES_A_RANK = 1000 };
 /* What the first rank has read. */
 struct reading {
     size_t num_texts, fail_at;
+    long pause_ns; /* that a text takes */
 };
 
 static ph_status read_text(void *context, size_t rank, const char *text, size_t size)
@@ -19,6 +21,7 @@ static ph_status read_text(void *context, size_t rank, const char *text, size_t 
     RANK_CHECK(rank == reading->num_texts++ && size == rank * BYTES_A_RANK && text[size] == '\0');
     for (size_t i = 0; i < size; i++)
         RANK_CHECK(text[i] == (char)('a' + rank));
+    nanosleep(&(struct timespec){.tv_nsec = reading->pause_ns}, NULL);
     return rank == reading->fail_at ? ph_fail(PH_ERROR_DISK, "the disk is full") : PH_OK;
 }
 
@@ -66,11 +69,22 @@ static void what_the_reader_fails_with_ends_all(void **state)
     }
 }
 
+/* They wait for all texts together longer than for anything else. */
+static void many_texts_may_take_long(void **state)
+{
+    (void)state;
+    const struct thread_ranks ranks = {.world_size = 5, .options = {.timeout_seconds = 1}};
+    struct reading reading = {.fail_at = SIZE_MAX, .pause_ns = 300000000};
+    thread_ranks_run(&ranks, give_and_meet, &reading, NULL);
+    assert_int_equal(reading.num_texts, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rank_reads_all_texts_in_order),
         cmocka_unit_test(what_the_reader_fails_with_ends_all),
+        cmocka_unit_test(many_texts_may_take_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

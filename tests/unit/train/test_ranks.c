@@ -1,14 +1,11 @@
-/* What ranks are told before they have a plan, what they agree on, and how they wait for what the first one does alone. */
+/* What ranks are told before they have a plan, and what they agree on. */
 #include "train/ranks.h"
 
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 #include "train/rank_numbers.h"
-#include "train/rank_work.h"
 
 static ph_status init(struct ph_comm *comm, void *context)
 {
@@ -80,81 +77,12 @@ static void what_ranks_agree_on_is_of_all_of_them(void **state)
         thread_ranks_run(&(struct thread_ranks){.world_size = world_size}, agree_and_sum, NULL, NULL);
 }
 
-/* ---- work of the first one ------------------------------------------------------------------------------------------- */
-
-struct lone_work {
-    uint64_t least_ns;
-    bool is_silent;
-    ph_status status;
-    size_t times; /* that it has been done */
-};
-
-static ph_status work_for_long(void *context, struct ph__rank_work *progress)
-{
-    struct lone_work *work = context;
-    const uint64_t begin_ns = ph__clock_ns();
-    work->times++;
-    while (ph__clock_ns() - begin_ns < work->least_ns) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        if (!work->is_silent)
-            PH_TRY(ph__rank_work_goes_on(progress));
-    }
-    return work->status == PH_OK ? PH_OK : ph_fail(work->status, "the work has failed");
-}
-
-static ph_status take_part(struct ph_comm *comm, void *context)
-{
-    struct ph__ranks ranks = {
-        .comm = comm, .rank = ph_comm_rank(comm), .world_size = ph_comm_world_size(comm)};
-    return ph__rank_work_do(&ranks, work_for_long, context);
-}
-
-static void outlast_the_timeout(struct lone_work *work, struct thread_rank_end ends[3])
-{
-    work->least_ns = 1500000000;
-    const struct thread_ranks ranks = {.world_size = 3, .options = {.timeout_seconds = 1}};
-    thread_ranks_run(&ranks, take_part, work, ends);
-    assert_int_equal(work->times, 1);
-}
-
-static void ranks_wait_as_long_as_the_first_one_says_that_it_works(void **state)
-{
-    (void)state;
-    struct lone_work work = {0};
-    outlast_the_timeout(&work, NULL);
-}
-
-static void ranks_wait_no_longer_for_a_first_one_that_says_nothing(void **state)
-{
-    (void)state;
-    struct lone_work work = {.is_silent = true};
-    struct thread_rank_end ends[3];
-    outlast_the_timeout(&work, ends);
-    for (size_t rank = 0; rank < 3; rank++)
-        assert_int_equal(ends[rank].status, PH_ERROR_PEER);
-}
-
-static void what_the_work_fails_with_ends_all(void **state)
-{
-    (void)state;
-    struct lone_work work = {.status = PH_ERROR_CHECKPOINT};
-    struct thread_rank_end ends[3];
-    outlast_the_timeout(&work, ends);
-    for (size_t rank = 0; rank < 3; rank++) {
-        assert_int_equal(ends[rank].status, PH_ERROR_CHECKPOINT);
-        assert_non_null(strstr(ends[rank].text, "the work has failed"));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_nobody_sums_for_are_refused),
         cmocka_unit_test(one_rank_needs_no_sums),
         cmocka_unit_test(what_ranks_agree_on_is_of_all_of_them),
-        cmocka_unit_test(ranks_wait_as_long_as_the_first_one_says_that_it_works),
-        cmocka_unit_test(ranks_wait_no_longer_for_a_first_one_that_says_nothing),
-        cmocka_unit_test(what_the_work_fails_with_ends_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
