@@ -2,13 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/number.h"
 #include "base/text_table.h"
 #include "cli/printing.h"
 
-/* A world of many ranks is looked at in summary.json. */
+/* What a person reads; all of it is in summary.json. */
 enum { MOST_RANKS = 64, MOST_OPERATIONS = 12 };
 
 static double number_of(const struct ph_json *object, const char *key)
@@ -50,17 +51,56 @@ static void add_rank(struct ph_text_table *table, const struct ph_json *rank, do
     bytes_cell(table, number_of(rank, "received_bytes") / steps);
 }
 
+/* A line of the table. */
+struct rank_line {
+    const struct ph_json *rank;
+    size_t number;
+    double computed; /* seconds of a step */
+};
+
+static int compare_lines(const void *left, const void *right)
+{
+    const struct rank_line *a = left, *b = right;
+    if (a->computed != b->computed)
+        return a->computed > b->computed ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Whoever computes longest is whom the others wait for: of many ranks those come first. NULL: no memory. */
+static struct rank_line *list_ranks(const struct ph_json *of_rank, size_t num_ranks)
+{
+    struct rank_line *lines = calloc(num_ranks + 1, sizeof *lines);
+    if (lines == NULL) {
+        ph_fail(PH_ERROR_MEMORY, "no memory for a table of %zu ranks", num_ranks);
+        return NULL;
+    }
+    for (size_t i = 0; i < num_ranks; i++) {
+        const struct ph_json *rank = ph__json_at(of_rank, i);
+        const double computed = number_of(rank, "step_seconds") - number_of(rank, "exposed_seconds");
+        lines[i] = (struct rank_line){rank, i, isfinite(computed) ? computed : -1};
+    }
+    if (num_ranks > MOST_RANKS)
+        qsort(lines, num_ranks, sizeof *lines, compare_lines);
+    return lines;
+}
+
 static ph_status write_ranks(const struct ph_json *ranks, struct ph_writer *writer)
 {
     static const struct ph_text_column columns[] = {{"rank", true}, {"host", true}, {"own samples/s", true},
         {"ms a step", true}, {"ms exposed", true}, {"share", true}, {"ids asked for", true}, {"holds", true},
         {"sends", true}, {"receives", true}};
     const struct ph_json *of_rank = ph__json_get(ranks, "of_rank");
-    struct ph_text_table table;
-    ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     const size_t num_ranks = ph__json_size(of_rank);
+    struct ph_text_table table;
+    if (num_ranks > MOST_RANKS)
+        PH_TRY(ph__writer_printf(writer, "The %d ranks that compute longest:\n\n", MOST_RANKS));
+    struct rank_line *lines = list_ranks(of_rank, num_ranks);
+    if (lines == NULL)
+        return PH_ERROR_MEMORY;
+    ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < num_ranks && i < MOST_RANKS; i++)
-        add_rank(&table, ph__json_at(of_rank, i), number_of(ranks, "measured_steps"));
+        add_rank(&table, lines[i].rank, number_of(ranks, "measured_steps"));
+    free(lines);
     return end_table(&table, num_ranks, MOST_RANKS, "of_rank", writer);
 }
 

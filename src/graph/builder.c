@@ -45,6 +45,7 @@ void ph_builder_destroy(struct ph_builder *builder)
     if (builder == NULL)
         return;
     ph__graph_fini(&builder->graph);
+    ph__node_names_fini(&builder->node_names);
     free(builder);
 }
 
@@ -338,27 +339,15 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
 
 /* ---- nodes --------------------------------------------------------------------------------------------- */
 
-static bool has_node_named(const struct ph_graph *graph, const char *name)
-{
-    for (size_t i = 0; i < graph->num_nodes; i++)
-        if (strcmp(graph->nodes[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* scope + name, with ".2", ".3" ... behind it until no other node has it. */
+/* scope + name, with ".2", ".3" ... behind it where other nodes have it. */
 static const char *unique_name(struct ph_builder *builder, const char *name)
 {
-    const char *base = ph__builder_scoped(builder, name);
-    const char *candidate = base;
-    for (unsigned i = 2; has_node_named(&builder->graph, candidate); i++) {
-        candidate = ph__arena_printf(&builder->graph.arena, "%s.%u", base, i);
-        if (candidate == NULL) {
-            ph__builder_keep_error(builder, PH_ERROR_MEMORY);
-            return base;
-        }
-    }
-    return candidate;
+    const char *unique = "";
+    const ph_status status = ph__node_names_take(
+        &builder->node_names, &builder->graph.arena, ph__builder_scoped(builder, name), &unique);
+    if (status != PH_OK)
+        ph__builder_keep_error(builder, status);
+    return unique;
 }
 
 static enum ph_storage storage_of(enum ph_kind kind)

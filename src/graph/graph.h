@@ -4,6 +4,7 @@
 #define PH_GRAPH_GRAPH_H
 
 #include "base/arena.h"
+#include "graph/node_names.h"
 #include "graph/op.h"
 
 #define PH_NO_NODE UINT32_MAX
@@ -107,6 +108,7 @@ struct ph_graph {
 
 struct ph_builder {
     struct ph_graph graph;
+    struct ph_node_names node_names;
     enum ph_mode mode;
     enum ph_precision precision;
     ph_status status;

@@ -170,21 +170,51 @@ static size_t fill(struct ph_gradient_bucket *bucket, const struct ready *list, 
     return bucket->count;
 }
 
-/* A reducer knows all buckets before the first is started. */
-static void open_reducer(
-    struct ph_sharding *sharding, struct ph_builder *builder, const struct ready *list, size_t num_ready)
+/* How many buckets there are to be, and the numbers of each: sizes_out (num_ready). */
+static size_t list_buckets(
+    struct ph_sharding *sharding, const struct ready *list, size_t num_ready, size_t *sizes_out)
 {
     struct ph_gradient_bucket bucket = {.sharding = sharding};
-    size_t *sizes = calloc(num_ready, sizeof *sizes), num_buckets = 0;
-    for (size_t first = 0; sizes != NULL && first < num_ready; num_buckets++) {
+    size_t num_buckets = 0;
+    for (size_t first = 0; first < num_ready; num_buckets++) {
         first += fill(&bucket, list + first, num_ready - first);
-        sizes[num_buckets] = bucket.num_elements;
+        sizes_out[num_buckets] = bucket.num_elements;
     }
-    const ph_status status = sizes != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes)
-                                           : ph_fail(PH_ERROR_MEMORY, "no memory for %zu buckets", num_ready);
+    return num_buckets;
+}
+
+/* Before the first of them is made: each needs a channel, and a reducer knows them all. */
+static ph_status open_buckets(const struct ph_sharding *sharding, size_t num_buckets, const size_t *sizes)
+{
+    if (num_buckets > PH_MAX_BUCKETS)
+        return ph_fail(PH_ERROR_CONFIG,
+            "%zu buckets of dense gradients are more than %d: parallel.bucket_bytes is too small",
+            num_buckets, (int)PH_MAX_BUCKETS);
+    return sharding->reducer != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes) : PH_OK;
+}
+
+static ph_status plan_buckets(struct ph_sharding *sharding, const struct ready *list, size_t num_ready)
+{
+    size_t *sizes = calloc(num_ready, sizeof *sizes);
+    if (sizes == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu buckets", num_ready);
+    const ph_status status = open_buckets(sharding, list_buckets(sharding, list, num_ready, sizes), sizes);
+    free(sizes);
+    return status;
+}
+
+static void reduce_dense(struct ph_sharding *sharding, struct ph_builder *builder, const struct ready *list,
+    size_t num_ready, ph_value *gradients)
+{
+    struct ph_gradient_bucket bucket = {.sharding = sharding};
+    const ph_status status = num_ready > 0 ? plan_buckets(sharding, list, num_ready) : PH_OK;
     if (status != PH_OK)
         ph_builder_fail(builder, status, "%s", ph_error_text());
-    free(sizes);
+    for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK; bucket.index++) {
+        const size_t here = fill(&bucket, list + first, num_ready - first);
+        reduce_bucket(builder, &bucket, list + first, gradients);
+        first += here;
+    }
 }
 
 /* Tables of shards say of which parts (shard_lookups.c); the others are the same on every rank. */
@@ -210,21 +240,8 @@ void ph__reduce_gradients(struct ph_sharding *sharding, struct ph_builder *build
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu gradients", count);
         return;
     }
-    const size_t num_ready =
-        ph_builder_status(builder) == PH_OK ? list_ready(builder, count, gradients, list) : 0;
-    if (num_ready > 0 && sharding->reducer != NULL)
-        open_reducer(sharding, builder, list, num_ready);
-    struct ph_gradient_bucket bucket = {.sharding = sharding};
-    for (size_t first = 0; first < num_ready && ph_builder_status(builder) == PH_OK; bucket.index++) {
-        const size_t here = fill(&bucket, list + first, num_ready - first);
-        if (bucket.index == PH_MAX_BUCKETS)
-            ph_builder_fail(builder, PH_ERROR_CONFIG,
-                "more than %d buckets of dense gradients: parallel.bucket_bytes is too small for this model",
-                (int)PH_MAX_BUCKETS);
-        else
-            reduce_bucket(builder, &bucket, list + first, gradients);
-        first += here;
-    }
+    if (ph_builder_status(builder) == PH_OK)
+        reduce_dense(sharding, builder, list, list_ready(builder, count, gradients, list), gradients);
     gather_tables(sharding, builder, count, parameters, gradients);
     free(list);
 }

@@ -76,12 +76,14 @@ struct ph_vector_exchange {
 
 /* All times of a batch that is bound. */
 struct ph_sharding {
+    /* The options' (struct ph_distribution_options), since most of what ranks exchange asks for one of them. */
     struct ph_comm *comm;
     const struct ph_plan *plan;
     enum ph_wire forward, backward, dense;
     size_t bucket_bytes;
-    bool overlaps;                    /* gradients are exchanged while others are made */
-    const struct ph_reducer *reducer; /* who reduces them; NULL: comm */
+    bool overlaps;
+    const struct ph_reducer *reducer;
+
     size_t rank, world_size;
     struct ph_arena arena;
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/comm.h"
+
 enum { MAX_SETS = 24 };
 
 const char rank_job_mixed_plan[] = "tables:\n"
@@ -36,6 +38,13 @@ ph_status rank_job_write_plan(const char *path, size_t world_size, const char *t
         return ph_fail(PH_ERROR_DISK, "%s: cannot be written", path);
     fprintf(file, "version: 1\nworld_size: %zu\n%s", world_size, text);
     return fclose(file) == 0 ? PH_OK : ph_fail(PH_ERROR_DISK, "%s: cannot be written", path);
+}
+
+ph_status rank_job_share_plan(struct ph_comm *comm, const char *path, const char *text)
+{
+    if (ph_comm_rank(comm) == 0)
+        PH_TRY(rank_job_write_plan(path, ph_comm_world_size(comm), text));
+    return ph__comm_barrier(comm);
 }
 
 static ph_status note_loss(void *context, const struct ph_train_progress *progress)

@@ -14,6 +14,8 @@ ph_status rank_job_make_data(const char *folder);
 
 /* Writes the head and `text` to a plan file for as many ranks. By one rank. */
 ph_status rank_job_write_plan(const char *path, size_t world_size, const char *text);
+/* One for these ranks, which the first one writes and all have on return. */
+ph_status rank_job_share_plan(struct ph_comm *comm, const char *path, const char *text);
 
 struct rank_job {
     struct ph_config *config;

@@ -45,14 +45,6 @@ static const char *plan_text(const struct kind *kind, const char *own, char text
     return own != NULL ? own : text;
 }
 
-/* The first rank writes the plan, and all have it on return. */
-static ph_status share_plan(struct ph_comm *comm, const char *path, const char *text)
-{
-    if (ph_comm_rank(comm) == 0)
-        PH_TRY(rank_job_write_plan(path, ph_comm_world_size(comm), text));
-    return ph__comm_barrier(comm);
-}
-
 /* ---- lookups and updates ---------------------------------------------------------------------------------------------- */
 
 static ph_status learn_alone(const struct training *training, struct learner *alone)
@@ -85,7 +77,7 @@ static ph_status check_lookups(struct ph_comm *comm, const struct kind *kind, co
     const struct training sums = {.optimizer = PH_ADAM, .has_weights = true};
     const struct training means = {.optimizer = PH_ROWWISE_ADAGRAD, .pooling = PH_POOL_MEAN};
     char text[64];
-    PH_TRY(share_plan(comm, path, plan_text(kind, kind->lookup_plan, text)));
+    PH_TRY(rank_job_share_plan(comm, path, plan_text(kind, kind->lookup_plan, text)));
     PH_TRY(check_lookups_by(comm, kind, path, &sums));
     return check_lookups_by(comm, kind, path, &means);
 }
@@ -131,7 +123,7 @@ static ph_status check_training(struct ph_comm *comm, const struct kind *kind, c
     const double tolerance = ph_comm_world_size(comm) == 1 ? 0 : TOLERANCE;
     struct outcome outcomes[2];
     char text[64];
-    PH_TRY(share_plan(comm, plan, plan_text(kind, kind->training_plan, text)));
+    PH_TRY(rank_job_share_plan(comm, plan, plan_text(kind, kind->training_plan, text)));
     for (size_t i = 0; i < 2; i++) {
         char out[1024];
         snprintf(out, sizeof out, "%s/%s.%zu", folder, kind->name, i);

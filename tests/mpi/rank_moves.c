@@ -53,9 +53,7 @@ static ph_status init_job(
 static ph_status share_plan(struct ph_comm *comm, const char *folder, const char *text, char path[1024])
 {
     snprintf(path, 1024, "%s/%zu.yaml", folder, ph_comm_world_size(comm));
-    if (ph_comm_rank(comm) == 0)
-        PH_TRY(rank_job_write_plan(path, ph_comm_world_size(comm), text));
-    return ph__comm_barrier(comm);
+    return rank_job_share_plan(comm, path, text);
 }
 
 /* ---- saving ------------------------------------------------------------------------------------------------------------ */

@@ -1,10 +1,9 @@
 /* A rank that trains by every kind of plan and wire, and compares what MPI was given to send (pmpi_traffic.c, preloaded) with
  * what theory says, for each class of messages and pair of ranks, to the byte:
  *
- *     rank_steps CONFIG DATA FOLDER [RANKS_PER_HOST]
+ *     rank_steps CONFIG DATA FOLDER RANKS_PER_HOST
  *
- * What CONFIG says of the rows DATA is trained in FOLDER/<case>. The first rank prints a table of all cases. It ends with the
- * exit code of its status. */
+ * What CONFIG says of the rows DATA is trained in FOLDER/<case>. The first rank prints a table of all cases. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +13,8 @@
 #include "base/text_table.h"
 #include "comm/comm.h"
 #include "comm/transport.h"
-#include "phloem/config.h"
+#include "rank_job.h"
+#include "rank_main.h"
 #include "shard/channels.h"
 #include "step_theory.h"
 
@@ -162,21 +162,11 @@ static const char mixed[] = "tables:\n  embedding.user: {kind: table_row_wise}\n
                             "  embedding.tags: {kind: column_wise}\n  \"*.shop\": {kind: data_parallel}\n"
                             "default: {kind: row_wise}\n";
 
-/* By the first rank; the others wait. */
-static ph_status write_plan(const struct steps *steps, const struct step_case *of, const char *path)
+static ph_status share_plan(const struct steps *steps, const struct step_case *of, const char *path)
 {
-    FILE *file = ph_comm_rank(steps->comm) == 0 ? fopen(path, "w") : NULL;
-    if (file == NULL)
-        return ph_comm_rank(steps->comm) == 0 ? ph_fail(PH_ERROR_DISK, "cannot write %s", path)
-                                              : ph__comm_barrier(steps->comm);
-    fprintf(file, "version: 1\nworld_size: %zu\n", steps->topology.world_size);
-    if (strcmp(of->kind, "mixed") == 0)
-        fputs(mixed, file);
-    else
-        fprintf(file, "default: {kind: %s}\n", of->kind);
-    if (fclose(file) != 0)
-        return ph_fail(PH_ERROR_DISK, "cannot write %s", path);
-    return ph__comm_barrier(steps->comm);
+    char text[64];
+    snprintf(text, sizeof text, "default: {kind: %s}\n", of->kind);
+    return rank_job_share_plan(steps->comm, path, strcmp(of->kind, "mixed") == 0 ? mixed : text);
 }
 
 static ph_status train(
@@ -207,7 +197,7 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
     job.encoder = encoder;
     job.comm = steps->comm;
     job.folder = folder;
-    ph_status status = write_plan(steps, of, plan);
+    ph_status status = share_plan(steps, of, plan);
     if (status == PH_OK)
         status = train(steps, of, &job, theory);
     ph_encoder_destroy(encoder);
@@ -287,12 +277,6 @@ static ph_status run_with(struct steps *steps)
 #undef COLUMN
             {"counted", true},
         {"theory", true}};
-    steps->topology =
-        (struct ph_topology){ph_comm_world_size(steps->comm), ph_comm_ranks_per_host(steps->comm)};
-    void *symbol = dlsym(RTLD_DEFAULT, "pmpi_traffic_visit");
-    memcpy(&steps->visit, &symbol, sizeof symbol);
-    if (steps->visit == NULL || steps->topology.world_size > MOST_RANKS)
-        return ph_fail(PH_ERROR_USAGE, "pmpi_traffic is not preloaded, or there are too many ranks");
     ph__text_table_init(&steps->table, columns, sizeof columns / sizeof *columns);
     ph_status status = run_all(steps);
     if (status == PH_OK && ph_comm_rank(steps->comm) == 0)
@@ -301,24 +285,24 @@ static ph_status run_with(struct steps *steps)
     return status;
 }
 
+static ph_status run(struct ph_comm *comm, int argc, char **argv)
+{
+    struct steps steps = {.config = argv[1],
+        .data = argv[2],
+        .folder = argv[3],
+        .comm = comm,
+        .topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)}};
+    void *symbol = dlsym(RTLD_DEFAULT, "pmpi_traffic_visit");
+    (void)argc;
+    memcpy(&steps.visit, &symbol, sizeof symbol);
+    if (steps.visit == NULL || steps.topology.world_size > MOST_RANKS)
+        return ph_fail(PH_ERROR_USAGE, "pmpi_traffic is not preloaded, or there are too many ranks");
+    return run_with(&steps);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4 && argc != 5)
+    if (argc != 5)
         return 2;
-    struct steps steps = {.config = argv[1], .data = argv[2], .folder = argv[3]};
-    const struct ph_comm_options options = {
-        .timeout_seconds = 60, .ranks_per_host = argc == 5 ? strtoul(argv[4], NULL, 10) : 0};
-    ph_status status = ph_comm_create(&options, &steps.comm);
-    if (status != PH_OK) {
-        fprintf(stderr, "rank_steps: %s\n", ph_error_text());
-        return ph_status_exit_code(status);
-    }
-    status = run_with(&steps);
-    if (status != PH_OK)
-        ph_comm_fail(steps.comm, status);
-    const bool speaks = status != PH_OK && ph_comm_speaks(steps.comm);
-    ph_comm_destroy(steps.comm);
-    if (speaks)
-        fprintf(stderr, "rank_steps: %s\n", ph_error_text());
-    return ph_status_exit_code(status);
+    return rank_main("rank_steps", (size_t)atoi(argv[4]), run, argc, argv);
 }

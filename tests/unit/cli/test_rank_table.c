@@ -83,6 +83,32 @@ static void what_is_cut_is_counted(void **state)
     free(table);
 }
 
+/* Ranks from 64 on compute for 3 ms and the others for 2 ms, but rank 300 for 4 ms. */
+static void of_many_ranks_those_that_compute_longest_are_shown(void **state)
+{
+    (void)state;
+    static char text[65536];
+    char *end = text + sprintf(text, "{\"measured_steps\": 1, \"of_rank\": [");
+    for (int i = 0; i < 512; i++)
+        end += sprintf(end, "%s{\"rank\": %d, \"step_seconds\": 0.005, \"exposed_seconds\": %s}",
+            i > 0 ? "," : "", i,
+            i == 300 ? "0.001"
+            : i < 64 ? "0.003"
+                     : "0.002");
+    strcpy(end, "]}");
+    char *table = table_of(text);
+    assert_has(table, "The 64 ranks that compute longest:\n");
+    const char *slowest = strstr(table, "\n|  300 | "), *next = strstr(table, "\n|   64 | ");
+    assert_non_null(slowest);
+    assert_non_null(next);
+    assert_true(slowest < next);
+    assert_has(table, "\n|  126 | ");
+    assert_null(strstr(table, "\n|  127 | "));
+    assert_null(strstr(table, "\n|   63 | "));
+    assert_has(table, "\nand 448 more, see \"of_rank\" in summary.json\n");
+    free(table);
+}
+
 static void a_training_without_steps_has_no_numbers_of_them(void **state)
 {
     (void)state;
@@ -108,6 +134,7 @@ int main(void)
         cmocka_unit_test(figures_become_tables_of_a_step),
         cmocka_unit_test(what_is_not_known_is_a_dash),
         cmocka_unit_test(what_is_cut_is_counted),
+        cmocka_unit_test(of_many_ranks_those_that_compute_longest_are_shown),
         cmocka_unit_test(a_training_without_steps_has_no_numbers_of_them),
         cmocka_unit_test(a_folder_without_ranks_says_nothing),
     };

@@ -1,0 +1,32 @@
+/* Names that the nodes of a graph under construction have, so that each gets one of its own in constant time. Numbers drawn in a
+ * node follow from its name (graph.h): which name it gets depends on the names that were taken before, and on nothing else. */
+#ifndef PH_GRAPH_NODE_NAMES_H
+#define PH_GRAPH_NODE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "phloem/status.h"
+
+struct ph_node_name {
+    const char *text; /* NULL: the slot is free */
+    uint64_t hash;
+    size_t next_number; /* the first that was not tried behind this name */
+};
+
+/* Open addressing: a name is in the first slot from its hash on that was free then. */
+struct ph_node_names { /* zero-initialised: none is taken */
+    struct ph_node_name *slots;
+    size_t num_slots; /* a power of two, more than twice the names */
+    size_t count;
+};
+
+void ph__node_names_fini(struct ph_node_names *names);
+
+/* Takes `name`, or the first of name.2, name.3 ... that no node has. It stays in the arena; `name` is borrowed for as long.
+ * PH_ERROR_MEMORY. */
+ph_status ph__node_names_take(
+    struct ph_node_names *names, struct ph_arena *arena, const char *name, const char **taken_out);
+
+#endif
