@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/deadline.h"
 #include "cli/hub_reducer.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
@@ -191,6 +192,21 @@ static ph_status train_over_ranks(
     return status;
 }
 
+/* MPI waits at its end for all ranks and hears of no deaths. All is written by then, and what a rank that could not end says is
+ * for its launcher. `speaks`: whether this rank tells what has happened. */
+static void close_comm(struct ph_comm *comm, double timeout_seconds, ph_status status, bool speaks)
+{
+    static const char hangs[] = "the training is done and written, but MPI has not ended within "
+                                "parallel.timeout_seconds: a rank has ended meanwhile, or hangs";
+    char line[1200] = "";
+    if (speaks)
+        snprintf(line, sizeof line, "phloem: error: %s\n", status == PH_OK ? hangs : ph_error_text());
+    fflush(stdout); /* whose failure the end of the program tells */
+    cli_deadline_begin(timeout_seconds, status == PH_OK ? PH_ERROR_PEER : status, line);
+    ph_comm_destroy(comm);
+    cli_deadline_end();
+}
+
 /* With the ranks that the launcher has started; alone where it has started none. One that `status` says has failed already comes
  * as well, for what one rank fails with, all do, and one of them says so. */
 static ph_status train_with_others(const struct request *request, struct ph_config *config, ph_status status)
@@ -213,8 +229,8 @@ static ph_status train_with_others(const struct request *request, struct ph_conf
     if (status != PH_OK && comm != NULL)
         status =
             ph_comm_fail(comm, status); /* which is then the last error again, whatever has been tidied up */
-    const bool speaks = status == PH_OK || ph_comm_speaks(comm);
-    ph_comm_destroy(comm);
+    const bool speaks = status == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(comm);
+    close_comm(comm, parallel->timeout_seconds, status, speaks);
     return speaks ? status : ph_fail(status, "%s", "");
 }
 
