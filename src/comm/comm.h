@@ -4,12 +4,10 @@
  * executor polls between two operators, and waiting is polling. All collectives are exchanges of messages and, where they
  * sum, additions in the order of the ranks, so that every rank has the same bits, and has them each time.
  *
- * A ticket is a whole number that a double holds exactly, so that a program may carry it among its scalars.
- *
  * A *channel* tells operations apart: two that are in flight between the same ranks at once have different ones, and those of
  * one channel are started in the same order by all who take part. Ranks that take no part in an operation do not start it.
  *
- * A ticket is a number of up to 53 bits, so that it goes through a double as it is.
+ * A ticket is a whole number of up to 53 bits: a double holds it exactly, so that a program may carry it among its scalars.
  *
  * Memory that is given to an operation is borrowed until it has been waited for; an operation that has failed keeps it
  * until the process ends, since a message may still arrive. After a failure every call returns the same status and text. */
