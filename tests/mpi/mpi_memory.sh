@@ -25,10 +25,12 @@ launch 1 "$PH_BINARY_DIR/phloem" train job.yaml --out one --quiet
 grep -q "rank 0 of 1 .* are missing; the most is of table 'embedding.C1'" stderr ||
     complain 'one rank does not say which table is too large, and by how much'
 [ ! -e one/model.safetensors ] || complain 'one rank has left a model'
+sed -n 's/^phloem: error: /one rank: /p' stderr
 
 launch 4 "$PH_BINARY_DIR/phloem" train job.yaml --out four --quiet
 [ "$status" -eq 0 ] || complain "four ranks ended with $status; wanted 0"
 [ -e four/model.safetensors/model.safetensors.index.json ] || complain 'four ranks have left no model'
+sed 's/^/four ranks: /' stdout
 
 # A plan that was made before keeps to the same limit.
 "$PH_BINARY_DIR/phloem" plan job.yaml --world 4 --out plan.yaml >stdout 2>stderr || complain 'no plan'
