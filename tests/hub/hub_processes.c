@@ -62,7 +62,7 @@ int hub_processes_teardown(void **unused)
 static void run_program(const char *name, char *const *arguments, int output, const char *errors)
 {
     char path[4096];
-    snprintf(path, sizeof path, PH_BINARY_DIR "/%s", name);
+    snprintf(path, sizeof path, "%s/%s", test_build(), name);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test itself be killed */
     dup2(output, STDOUT_FILENO);
     if (errors != NULL)
@@ -91,8 +91,7 @@ static void start(struct hub_process *process, const char *name, char *const *ar
 
 static void port_lock_path(uint16_t port, char path_out[300])
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(path_out, 300, "%s/phloem-test-port-%u", folder != NULL ? folder : "/tmp", port);
+    snprintf(path_out, 300, "/tmp/phloem-test-port-%u", port); /* ports are the machine's, not the test's */
 }
 
 /* -1: another test has the port. One that ends removes its file, which then locks nothing, should somebody have it open. */

@@ -123,6 +123,18 @@ const char *test_write_file(const char *name, const char *text)
     return path;
 }
 
+const char *test_build(void)
+{
+    static char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0)
+        fail_msg("cannot tell where this program is");
+    path[length] = '\0';
+    for (int i = 0; i < 2; i++)
+        *strrchr(path, '/') = '\0';
+    return path;
+}
+
 const char *test_data(const char *relative_path)
 {
     const char *root = getenv("PHLOEM_DATA");

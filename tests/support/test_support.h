@@ -37,6 +37,9 @@ void test_write_text(const char *path, const char *text);        /* into what is
 /* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is missing. */
 const char *test_data(const char *relative_path);
 
+/* The build's folder, in whose tests/ this program stands. Static storage. */
+const char *test_build(void);
+
 /* Descriptors of this process, and one more while they are counted. */
 size_t test_count_descriptors(void);
 

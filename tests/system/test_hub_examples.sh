@@ -50,7 +50,7 @@ listens() {
 
 # locks PORT: no other test takes it before this one ends; false: another has it. (As tests/hub/hub_processes.c does.)
 locks() {
-    file=${TMPDIR:-/tmp}/phloem-test-port-$1
+    file=/tmp/phloem-test-port-$1
     (: >>"$file") 2>/dev/null && exec 9>>"$file" && flock -n 9 && [ "$(stat -L -c %h /proc/self/fd/9)" -gt 0 ]
 }
 
