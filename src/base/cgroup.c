@@ -164,42 +164,63 @@ static uint64_t read_statistic(const char *folder, const char *name)
     return 0;
 }
 
-/* The least of limit - usage over the group and those above it. */
-static uint64_t memory_remaining(
-    struct hierarchy hierarchy, const char *limit_name, const char *usage_name, const char *cache_name)
+/* The names of a version's files and of the statistic that counts page cache which the kernel gives up first. */
+struct memory_files {
+    const char *controller, *limit, *usage, *cache;
+};
+
+static const struct memory_files memory_files[] = {
+    {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+    {"", "memory.max", "memory.current", "inactive_file"},
+};
+
+/* Gives false where the group has no limit of its own. */
+typedef bool (*memory_reader)(const char *folder, const struct memory_files *files, uint64_t *bytes_out);
+
+static bool read_limit(const char *folder, const struct memory_files *files, uint64_t *bytes_out)
 {
-    uint64_t least = UINT64_MAX;
-    do {
-        uint64_t limit = 0, usage = 0;
-        bool is_limited =
-            read_number(hierarchy.folder, limit_name, &limit) && limit < (uint64_t)INT64_MAX - 4095;
-        if (!is_limited || !read_number(hierarchy.folder, usage_name, &usage))
-            continue;
-        uint64_t cache = read_statistic(hierarchy.folder, cache_name);
-        uint64_t needed = usage > cache ? usage - cache : 0;
-        uint64_t remaining = limit > needed ? limit - needed : 0;
-        least = remaining < least ? remaining : least;
-    } while (go_up(&hierarchy));
-    return least;
+    return read_number(folder, files->limit, bytes_out) && *bytes_out < (uint64_t)INT64_MAX - 4095;
 }
 
-bool ph__cgroup_memory_remaining(const char *root, uint64_t *bytes_out)
+static bool read_remaining(const char *folder, const struct memory_files *files, uint64_t *bytes_out)
+{
+    uint64_t limit = 0, usage = 0;
+    if (!read_limit(folder, files, &limit) || !read_number(folder, files->usage, &usage))
+        return false;
+    uint64_t cache = read_statistic(folder, files->cache);
+    uint64_t needed = usage > cache ? usage - cache : 0;
+    *bytes_out = limit > needed ? limit - needed : 0;
+    return true;
+}
+
+/* The least over the group and those above it, in both versions. */
+static bool least_memory(const char *root, memory_reader read, uint64_t *bytes_out)
 {
     struct hierarchy hierarchy;
     uint64_t least = UINT64_MAX;
-    if (find_hierarchy(root, "memory", &hierarchy)) {
-        uint64_t bytes = memory_remaining(
-            hierarchy, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
-        least = bytes < least ? bytes : least;
-    }
-    if (find_hierarchy(root, "", &hierarchy)) {
-        uint64_t bytes = memory_remaining(hierarchy, "memory.max", "memory.current", "inactive_file");
-        least = bytes < least ? bytes : least;
+    for (size_t i = 0; i < sizeof memory_files / sizeof *memory_files; i++) {
+        if (!find_hierarchy(root, memory_files[i].controller, &hierarchy))
+            continue;
+        do {
+            uint64_t bytes = 0;
+            if (read(hierarchy.folder, &memory_files[i], &bytes) && bytes < least)
+                least = bytes;
+        } while (go_up(&hierarchy));
     }
     if (least == UINT64_MAX)
         return false;
     *bytes_out = least;
     return true;
+}
+
+bool ph__cgroup_memory_remaining(const char *root, uint64_t *bytes_out)
+{
+    return least_memory(root, read_remaining, bytes_out);
+}
+
+bool ph__cgroup_memory_limit(const char *root, uint64_t *bytes_out)
+{
+    return least_memory(root, read_limit, bytes_out);
 }
 
 /* Version 2: "QUOTA PERIOD" in cpu.max, or "max PERIOD". */

@@ -10,6 +10,9 @@
 /* Bytes until the memory limit: limit - usage + page cache that the kernel would give up first. */
 bool ph__cgroup_memory_remaining(const char *root, uint64_t *bytes_out);
 
+/* The memory limit itself, whatever is used of it. */
+bool ph__cgroup_memory_limit(const char *root, uint64_t *bytes_out);
+
 /* Processor time a wall-clock second: 1.5 is one and a half processors. */
 bool ph__cgroup_cpu_quota(const char *root, double *processors_out);
 

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,20 @@ ph_status ph__memory_available_bytes(uint64_t *bytes_out)
     if (!has_machine && !has_group)
         return ph_fail(
             PH_ERROR_MEMORY, "/proc/meminfo: no MemAvailable, and no cgroup limit: free memory is unknown");
+    *bytes_out = machine < group ? machine : group;
+    return PH_OK;
+}
+
+ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out)
+{
+    char path[PATH_MAX];
+    uint64_t machine = UINT64_MAX, group = UINT64_MAX;
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    bool has_machine = read_kilobytes(path, "MemTotal", &machine);
+    bool has_group = ph__cgroup_memory_limit(root, &group);
+    if (!has_machine && !has_group)
+        return ph_fail(PH_ERROR_MEMORY,
+            "/proc/meminfo: no MemTotal, and no cgroup limit: the machine's memory is unknown");
     *bytes_out = machine < group ? machine : group;
     return PH_OK;
 }

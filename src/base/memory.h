@@ -28,6 +28,9 @@ ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t
 
 /* Bytes this process may still use: the least of MemAvailable and the cgroups' (v1 and v2) remaining limits. */
 ph_status ph__memory_available_bytes(uint64_t *bytes_out);
+/* Bytes that this machine lets the process have, whatever is in use: the least of MemTotal and the cgroups' limits. `root` as in
+ * base/cgroup.h. */
+ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
 uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
 void ph__memory_reset_peak_rss(void);      /* to what is used now, where the system allows it */
 uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */

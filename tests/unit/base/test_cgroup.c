@@ -128,12 +128,34 @@ static void quotas_are_read_in_both_versions(void **state)
     assert_near(processors, .5, 1e-12, 0);
 }
 
+static void the_limit_does_not_change_with_what_is_used(void **state)
+{
+    static const char *const used[] = {"10\n", "900\n", "5000\n"};
+    struct fixture *fixture = *state;
+    uint64_t bytes = 0;
+    put_version_1(fixture);
+    put(fixture, "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "9223372036854771712\n");
+    assert_false(ph__cgroup_memory_limit(fixture->root, &bytes));
+    put(fixture, "/sys/fs/cgroup/memory/job", "memory.limit_in_bytes", "5000\n");
+    assert_true(ph__cgroup_memory_limit(fixture->root, &bytes));
+    assert_int_equal(bytes, 5000);
+    put_version_2(fixture);
+    put(fixture, "/sys/fs/cgroup/jobs", "memory.max", "1000\n");
+    put(fixture, "/sys/fs/cgroup/jobs/one", "memory.max", "max\n");
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
+        put(fixture, "/sys/fs/cgroup/jobs", "memory.current", used[i]);
+        assert_true(ph__cgroup_memory_limit(fixture->root, &bytes));
+        assert_int_equal(bytes, 1000);
+    }
+}
+
 static void a_machine_without_groups_has_no_limits(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t bytes = 0;
     double processors = 0;
     assert_false(ph__cgroup_memory_remaining(fixture->root, &bytes));
+    assert_false(ph__cgroup_memory_limit(fixture->root, &bytes));
     assert_false(ph__cgroup_cpu_quota(fixture->root, &processors));
     put(fixture, "/proc/self", "cgroup", "nonsense\n0::\n::::\n");
     put(fixture, "/proc/self", "mountinfo", "nonsense\n1 2 3 - x\n - \n1 2 3 / /nowhere - cgroup2 x rw\n");
@@ -149,6 +171,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(page_cache_that_can_be_given_up_counts_as_free, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_group_over_its_limit_has_nothing_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(version_1_is_found_below_a_containers_mount, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_limit_does_not_change_with_what_is_used, set_up, tear_down),
         cmocka_unit_test_setup_teardown(quotas_are_read_in_both_versions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_machine_without_groups_has_no_limits, set_up, tear_down),
     };

@@ -3,6 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/directory.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "support/test_support.h"
 
@@ -77,8 +80,49 @@ static void the_machine_tells_its_memory(void **state)
     uint64_t bytes = 0;
     assert_ok(ph__memory_available_bytes(&bytes));
     assert_true(bytes > 1 << 20);
+    uint64_t total = 0;
+    assert_ok(ph__memory_total_bytes("", &total));
+    assert_true(total >= bytes);
     assert_true(ph__memory_peak_rss_bytes() > 1 << 16);
     assert_true(ph__memory_anonymous_bytes() > 1 << 12);
+}
+
+static void put(const char *root, const char *folder, const char *name, const char *text)
+{
+    struct ph_arena arena = {0};
+    const char *path = ph__arena_printf(&arena, "%s/%s", root, folder);
+    assert_ok(ph__directory_create(path));
+    test_write_text(ph__path_join(&arena, path, name), text);
+    ph__arena_fini(&arena);
+}
+
+static uint64_t total_of(const char *root)
+{
+    uint64_t bytes = 0;
+    assert_ok(ph__memory_total_bytes(root, &bytes));
+    return bytes;
+}
+
+static void the_total_is_the_least_of_the_machine_and_its_groups_whatever_is_free(void **state)
+{
+    (void)state;
+    const char *root = test_fresh_folder();
+    uint64_t bytes = 7;
+    assert_fails(ph__memory_total_bytes(root, &bytes), PH_ERROR_MEMORY, "no MemTotal, and no cgroup limit");
+    assert_int_equal(bytes, 7);
+    put(root, "proc", "meminfo",
+        "MemTotal:       2000 kB\nMemFree:         100 kB\nMemAvailable:    500 kB\n");
+    assert_int_equal(total_of(root), 2000 * 1024);
+    put(root, "proc", "meminfo",
+        "MemTotal:       2000 kB\nMemFree:        1900 kB\nMemAvailable:   1900 kB\n");
+    assert_int_equal(total_of(root), 2000 * 1024);
+    put(root, "proc/self", "cgroup", "0::/job\n");
+    put(root, "proc/self", "mountinfo", "30 23 0:26 / /groups rw - cgroup2 cgroup2 rw\n");
+    put(root, "groups/job", "memory.max", "1000000\n");
+    put(root, "groups/job", "memory.current", "900000\n");
+    assert_int_equal(total_of(root), 1000000);
+    put(root, "groups/job", "memory.max", "9000000\n");
+    assert_int_equal(total_of(root), 2000 * 1024);
 }
 
 /* Where the system does not allow it, the former peak stays: an upper bound. */
@@ -106,6 +150,7 @@ int main(void)
         cmocka_unit_test(size_arithmetic_sees_overflow),
         cmocka_unit_test(arrays_grow_by_doubling_and_keep_their_items),
         cmocka_unit_test(the_machine_tells_its_memory),
+        cmocka_unit_test(the_total_is_the_least_of_the_machine_and_its_groups_whatever_is_free),
         cmocka_unit_test(a_peak_that_is_over_can_be_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
