@@ -48,6 +48,7 @@ static void greet(const struct ph_comm_options *options, struct ph_greeting *gre
     greeting->timeout_seconds = options->timeout_seconds;
     greeting->ranks_per_host = options->ranks_per_host;
     greeting->has_failed = options->has_failed;
+    snprintf(greeting->task, sizeof greeting->task, "%s", options->task != NULL ? options->task : "");
     gethostname(greeting->host, sizeof greeting->host - 1);
     read_line("/proc/sys/kernel/random/boot_id", greeting->boot, sizeof greeting->boot);
     greeting->process = getpid();
@@ -63,6 +64,19 @@ static bool forget_options(struct ph_comm_places *places)
     for (size_t rank = 0; has_failed && rank < places->world.size; rank++)
         places->greetings[rank].ranks_per_host = 0;
     return has_failed;
+}
+
+/* Ranks that have been started with different tasks hear that first: their options may differ because of it. */
+static ph_status compare_tasks(const struct ph_comm_places *places)
+{
+    const char *first = places->greetings[0].task;
+    for (size_t rank = 1; rank < places->world.size; rank++) {
+        const char *task = places->greetings[rank].task;
+        if (strncmp(task, first, sizeof places->greetings[0].task) != 0)
+            return ph_fail(PH_ERROR_CONFIG,
+                "rank %zu runs '%s', rank 0 '%s': start one of them under one mpirun", rank, task, first);
+    }
+    return PH_OK;
 }
 
 static ph_status compare_options(const struct ph_comm_places *places)
@@ -96,6 +110,7 @@ ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *opti
     PH_TRY(compare_versions(comm));
     greet(options, &own);
     PH_TRY(ph__comm_gather_once(comm, "meeting of the ranks", &own, sizeof own, places->greetings));
+    PH_TRY(compare_tasks(places));
     if (!forget_options(places))
         PH_TRY(compare_options(places));
     PH_TRY(ph__comm_places_find(places));

@@ -11,6 +11,7 @@ struct ph_greeting {
     double timeout_seconds;
     uint64_t ranks_per_host;
     bool has_failed;
+    char task[48];
     char host[64], boot[48]; /* two machines may share a name, two containers a boot */
     int64_t process;
     struct ph_processors processors;

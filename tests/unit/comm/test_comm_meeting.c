@@ -109,6 +109,21 @@ static void options_that_differ_are_refused_on_all_ranks(void **state)
         &(struct thread_ranks){.world_size = WORLD, .of_rank = same}, describe_oneself, &all, NULL);
 }
 
+/* Tasks come before options, also where a rank has failed. */
+static void tasks_that_differ_are_refused_on_all_ranks(void **state)
+{
+    (void)state;
+    const struct ph_comm_options mixed[WORLD] = {[0] = {.task = "phloem train"},
+        [1] = {.task = "phloem train"},
+        [2] = {.task = "phloem eval", .timeout_seconds = 10},
+        [3] = {.task = "phloem train", .has_failed = true}};
+    const struct ph_comm_options unnamed[WORLD] = {[1] = {.task = "phloem train"}};
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = mixed},
+        "rank 2 runs 'phloem eval', rank 0 'phloem train': start one of them under one mpirun");
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = unnamed},
+        "rank 1 runs 'phloem train', rank 0 '': start one of them under one mpirun");
+}
+
 static void hosts_that_do_not_divide_the_world_are_refused(void **state)
 {
     (void)state;
@@ -132,6 +147,7 @@ int main(void)
         cmocka_unit_test(ranks_meet_whatever_instruction_set_they_are_to_use),
         cmocka_unit_test(ranks_that_want_more_processors_than_there_are_are_crowded),
         cmocka_unit_test(options_that_differ_are_refused_on_all_ranks),
+        cmocka_unit_test(tasks_that_differ_are_refused_on_all_ranks),
         cmocka_unit_test(hosts_that_do_not_divide_the_world_are_refused),
         cmocka_unit_test(a_timeout_that_is_no_time_is_refused),
     };
