@@ -9,35 +9,37 @@
 
 #define MEETING_SECONDS 10.
 
-/* They meet for that alone: a launcher ends all others once one has ended with a failure, maybe before it could speak. Where
- * they cannot meet, the first of each host speaks. */
-static bool is_speaker(const char *text)
+/* Fails with the text, which one rank alone keeps: the one that is to print it. They meet for that alone, as a launcher ends all
+ * others once one has ended with a failure, maybe before it could speak. Ranks that disagree, of which some run another verb, say
+ * so instead. Where they cannot meet, the first of each host speaks. */
+static ph_status refuse(const char *task, const char *text)
 {
-    const struct ph_comm_options options = {.timeout_seconds = MEETING_SECONDS};
+    const struct ph_comm_options options = {.timeout_seconds = MEETING_SECONDS, .task = task};
     struct ph_comm *comm = NULL;
-    bool speaks = ph_comm_speaks(NULL);
-    if (ph_comm_create(&options, &comm) == PH_OK) {
-        speaks = ph_comm_rank(comm) == 0;
+    const ph_status meeting = ph_comm_create(&options, &comm);
+    const bool disagree = meeting == PH_ERROR_CONFIG && comm != NULL;
+    const bool speaks = meeting == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(disagree ? comm : NULL);
+    if (!disagree)
         ph_fail(PH_ERROR_USAGE, "%s", text);
-        if (speaks)
-            ph_comm_fail(comm, PH_ERROR_USAGE);
-        else
-            (void)ph__comm_barrier(comm); /* until the first one has failed */
-    }
+    if (meeting == PH_OK && speaks)
+        ph_comm_fail(comm, PH_ERROR_USAGE);
+    else if (meeting == PH_OK)
+        (void)ph__comm_barrier(comm); /* until the first one has failed */
     ph_comm_destroy(comm);
-    return speaks;
+    return speaks ? PH_ERROR_USAGE : ph_fail(PH_ERROR_USAGE, "%s", "");
 }
 
 ph_status cli_check_one_process(const char *verb)
 {
     struct ph_transport_choice choice;
-    char text[256];
+    char task[32], text[256];
     if (ph__transport_choose(NULL, &choice) != PH_OK || strcmp(choice.name, "self") == 0 ||
         choice.num_ranks < 2)
         return PH_OK;
+    snprintf(task, sizeof task, "phloem %s", verb);
     snprintf(text, sizeof text,
-        "phloem %s is for one process, and a launcher has started %zu of them: start it without, or say "
+        "%s is for one process, and a launcher has started %zu of them: start it without, or say "
         "PHLOEM_MPI=self where they have nothing to do with each other",
-        verb, choice.num_ranks);
-    return ph_fail(PH_ERROR_USAGE, "%s", is_speaker(text) ? text : "");
+        task, choice.num_ranks);
+    return refuse(task, text);
 }

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "cli/deadline.h"
 #include "cli/hub_reducer.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/rank_table.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "cli/with_ranks.h"
 #include "train/config_run.h"
 #include "train/memory_check.h"
 
@@ -177,61 +177,25 @@ static ph_status train(const struct request *request, struct ph_config *config, 
     return ph_comm_world_size(comm) > 1 ? cli_rank_table_print(request->folder) : PH_OK;
 }
 
+struct training {
+    const struct request *request;
+    struct ph_config *config;
+};
+
 /* Other ranks hear of a failure before what the hub has of them is taken away. */
-static ph_status train_over_ranks(
-    const struct request *request, struct ph_config *config, struct ph_comm *comm)
+static ph_status train_over_ranks(void *context, struct ph_comm *comm)
 {
+    const struct training *training = context;
+    struct ph_config *config = training->config;
     struct cli_hub_reducer hub = {0};
     const bool has_hub = config->parallel.sync == PH_SYNC_HUB;
     ph_status status = has_hub ? cli_hub_reducer_init(&hub, &config->parallel, comm) : PH_OK;
     if (status == PH_OK)
-        status = train(request, config, comm, has_hub ? &hub.table : NULL);
+        status = train(training->request, config, comm, has_hub ? &hub.table : NULL);
     if (status != PH_OK)
         ph_comm_fail(comm, status);
     cli_hub_reducer_fini(&hub, status);
     return status;
-}
-
-/* MPI waits at its end for all ranks and hears of no deaths. All is written by then, and what a rank that could not end says is
- * for its launcher. `speaks`: whether this rank tells what has happened. */
-static void close_comm(struct ph_comm *comm, double timeout_seconds, ph_status status, bool speaks)
-{
-    static const char hangs[] = "the training is done and written, but MPI has not ended within "
-                                "parallel.timeout_seconds: a rank has ended meanwhile, or hangs";
-    char line[1200] = "";
-    if (speaks)
-        snprintf(line, sizeof line, "phloem: error: %s\n", status == PH_OK ? hangs : ph_error_text());
-    fflush(stdout); /* whose failure the end of the program tells */
-    cli_deadline_begin(timeout_seconds, status == PH_OK ? PH_ERROR_PEER : status, line);
-    ph_comm_destroy(comm);
-    cli_deadline_end();
-}
-
-/* With the ranks that the launcher has started; alone where it has started none. One that `status` says has failed already comes
- * as well, for what one rank fails with, all do, and one of them says so. */
-static ph_status train_with_others(const struct request *request, struct ph_config *config, ph_status status)
-{
-    const struct ph_parallel_settings *parallel = &config->parallel;
-    const struct ph_comm_options options = {.transport = parallel->transport,
-        .timeout_seconds = parallel->timeout_seconds,
-        .ranks_per_host = (size_t)parallel->ranks_per_host,
-        .has_failed = status != PH_OK};
-    struct ph_comm *comm;
-    char why[1024];
-    snprintf(why, sizeof why, "%s", ph_error_text());
-    const ph_status meeting = ph_comm_create(&options, &comm);
-    if (status != PH_OK)
-        ph_fail(status, "%s", why);
-    else
-        status = meeting == PH_OK ? train_over_ranks(request, config, comm) : meeting;
-    if (status == PH_OK)
-        status = ph_comm_leave(comm);
-    if (status != PH_OK && comm != NULL)
-        status =
-            ph_comm_fail(comm, status); /* which is then the last error again, whatever has been tidied up */
-    const bool speaks = status == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(comm);
-    close_comm(comm, parallel->timeout_seconds, status, speaks);
-    return speaks ? status : ph_fail(status, "%s", "");
 }
 
 static ph_status read_and_check(struct request *request, struct ph_config *config)
@@ -250,7 +214,13 @@ ph_status verb_train(int argc, char **argv)
         return PH_OK;
     if (status == PH_OK)
         status = read_and_check(&request, &config);
-    status = train_with_others(&request, &config, status);
+    struct training training = {&request, &config};
+    const struct cli_ranks ranks = {.task = "phloem train",
+        .parallel = &config.parallel,
+        .work = train_over_ranks,
+        .context = &training,
+        .is_done = "the training is done and written"};
+    status = cli_with_ranks(&ranks, status);
     ph__job_config_fini(&config);
     ph__arena_fini(&request.arena);
     return status;

@@ -7,16 +7,16 @@ length=$2
 phloem=$PH_BINARY_DIR/phloem
 cd "$work"
 
-# Rank 1 is given what $PH_TEST_ODD says, too, is the program $PH_TEST_PROGRAM and has the instruction set $PH_TEST_ISA; each
-# leaves its process.
+# Rank 1 is given what $PH_TEST_ODD says, too, runs the verb $PH_TEST_VERB of the program $PH_TEST_PROGRAM and has the instruction
+# set $PH_TEST_ISA; each leaves its process.
 cat >by_rank <<END
 rank=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
 echo \$\$ >process.\$rank
 [ "\$rank" -ne 0 ] || exec "$phloem" train "\$@"
-PHLOEM_ISA=\${PH_TEST_ISA:-\$PHLOEM_ISA} exec "\$PH_TEST_PROGRAM" train "\$@" \$PH_TEST_ODD
+PHLOEM_ISA=\${PH_TEST_ISA:-\$PHLOEM_ISA} exec "\$PH_TEST_PROGRAM" \$PH_TEST_VERB "\$@" \$PH_TEST_ODD
 END
-PH_TEST_ODD='' PH_TEST_PROGRAM=$phloem PH_TEST_ISA=''
-export PH_TEST_ODD PH_TEST_PROGRAM PH_TEST_ISA
+PH_TEST_ODD='' PH_TEST_VERB=train PH_TEST_PROGRAM=$phloem PH_TEST_ISA=''
+export PH_TEST_ODD PH_TEST_VERB PH_TEST_PROGRAM PH_TEST_ISA
 
 # fails STATUS TEXT ARGUMENTS...: all ranks end with it, one of them says why in one line, and no other line is ours.
 fails() {
@@ -64,6 +64,9 @@ sed '170s/^[01]/nonsense/' data/valid.tsv >data/bad.tsv # in rank 1's share of t
 
 differs 2 "train.batch_size differs between ranks 0 ('100') and 1 ('50')" --set train.batch_size=50
 differs 2 "unknown key 'train.batch_syze'; did you mean" --set train.batch_syze=50
+PH_TEST_VERB=eval
+differs 2 "rank 1 runs 'phloem eval', rank 0 'phloem train': start one of them under one mpirun"
+PH_TEST_VERB=train
 fails 3 'bad.tsv:170' job.yaml --set data.valid=data/bad.tsv
 rm -rf run/checkpoints/step-000000000006.safetensors
 rm run/checkpoints/step-*3.safetensors/part-00002-of-00002.safetensors

@@ -105,6 +105,25 @@ for verb in 'eval bare' 'compare job.yaml --out x' 'tune job.yaml --out x'; do
     [ "$(grep -c 'phloem: error: ' stderr)" -eq 1 ] || complain "phloem $verb: wanted one line of all processes"
     grep -q 'is for one process, and a launcher has started 3 of them' stderr || complain "phloem $verb: no reason"
 done
+
+# Verbs that are mixed: each rank but 0 runs the second one, which may be for one process, or have a mistake of its own.
+cat >by_rank <<END
+rank=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
+[ "\$rank" -ne 0 ] || exec "$PH_BINARY_DIR/phloem" \$1
+exec "$PH_BINARY_DIR/phloem" \$2
+END
+mixed() {
+    launch 3 sh by_rank "$1" "$2"
+    [ "$status" -eq 2 ] || complain "phloem $1 beside phloem $2 ended with $status; wanted 2"
+    grep -qF "rank 1 runs 'phloem ${2%% *}', rank 0 'phloem ${1%% *}': start one of them under one mpirun" stderr ||
+        complain "phloem $1 beside phloem $2: it is not said which rank runs what"
+    [ "$(grep -c 'phloem: error: ' stderr)" -eq 1 ] || complain "phloem $1 beside phloem $2: wanted one line of all ranks"
+}
+mixed 'train job.yaml --out x' 'eval bare'
+mixed 'eval bare' 'train job.yaml --out x'
+mixed 'predict bare data/test.tsv' 'export bare'
+mixed 'plan job.yaml --measure' 'train job.yaml --out x --set train.epochs=no'
+
 PHLOEM_MPI=self launch 2 "$PH_BINARY_DIR/phloem" eval bare data/test.tsv
 [ "$status" -eq 0 ] || complain "evaluations that have nothing to do with each other ended with $status; wanted 0"
 [ "$(grep -c '"auc":' stdout)" -eq 2 ] || complain 'wanted two evaluations'
