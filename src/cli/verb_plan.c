@@ -128,6 +128,9 @@ static ph_status print_plan(const void *what, struct ph_writer *writer)
     if (planning->links.count > 0) {
         PH_TRY(ph__writer_printf(writer, "\n"));
         PH_TRY(ph__plan_links_print(&planning->links, writer));
+        PH_TRY(ph__writer_printf(writer,
+            "\nTable bytes are ids, vectors and their gradients; all bytes are these and the dense gradients "
+            "that ranks sum.\n"));
     }
     return ph__writer_printf(writer,
         "\nA step of %zu samples, by the planner's model: %.2f GB/s of rows at random (measured here), %.2f "

@@ -165,7 +165,7 @@ ph_status ph__plan_greedy(const struct ph_plan_machine *machine, const struct ph
 struct ph_plan_load {
     uint64_t bytes;    /* of tables and slots */
     double seconds;    /* a step */
-    double sent_bytes; /* a step, to other ranks: ids, vectors, gradients */
+    double sent_bytes; /* a step, to other ranks, of tables: ids, vectors, gradients; no dense gradients */
 };
 /* loads_out (world_size). PH_ERROR_MEMORY. */
 ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,

@@ -65,7 +65,7 @@ static ph_status print(const struct ph_plan_links *links, struct ph_arena *arena
     struct ph_text_table text;
     if (columns == NULL)
         return PH_ERROR_MEMORY;
-    columns[0] = (struct ph_text_column){"sent a step by", false};
+    columns[0] = (struct ph_text_column){"all bytes sent a step by", false};
     for (size_t to = 0; to < links->count; to++) {
         columns[to + 1] =
             (struct ph_text_column){ph__arena_printf(arena, "to %s %zu", end_name(links), to), true};

@@ -29,8 +29,8 @@ static ph_status print_tables(const struct ph_plan *plan, struct ph_writer *writ
 static ph_status print_loads(
     const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer)
 {
-    static const struct ph_text_column columns[] = {
-        {"rank", true}, {"host", true}, {"bytes", true}, {"ms a step", true}, {"sent a step", true}};
+    static const struct ph_text_column columns[] = {{"rank", true}, {"host", true}, {"bytes", true},
+        {"ms a step", true}, {"table bytes sent a step", true}};
     struct ph_text_table text;
     ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
     for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
