@@ -1,13 +1,20 @@
 /* phloem plan CONFIG --world N */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/number.h"
+#include "base/text_table.h"
 #include "cli/inspect.h"
+#include "cli/machine_speed.h"
+#include "cli/one_process.h"
 #include "cli/output_file.h"
 #include "cli/printing.h"
 #include "cli/verb.h"
+#include "cli/with_ranks.h"
+#include "comm/comm.h"
 #include "plan/plan_machine.h"
 #include "train/table_facts.h"
 
@@ -18,7 +25,8 @@ struct request {
     const char *path; /* config or folder */
     const char *out, *plan;
     struct cli_texts sets;
-    int64_t world_size, ranks_per_host, rank_bytes; /* the latter 0: as the config says */
+    int64_t world_size, ranks_per_host, rank_bytes; /* 0: no flag says */
+    bool is_measured;
 };
 
 /* What is planned, beside what it is planned for. */
@@ -26,10 +34,11 @@ struct planning {
     const struct request *request;
     struct cli_source source;
     struct ph_topology topology;
-    uint64_t rank_bytes; /* 0: no limit */
     struct ph__table_list list;
     struct ph_plan_step step;
-    struct ph_plan_machine machine;
+    struct ph_plan_machine measured; /* of --measure; NaN: there was nothing to measure */
+    struct ph_plan_machine machine;  /* that is planned for */
+    bool is_limited_by_machine;      /* by its memory, as nothing else says what a rank may spend */
     struct ph_plan plan;
     struct ph_plan_load *loads;
     struct ph_plan_links links;
@@ -45,46 +54,102 @@ static ph_status parse_count(const char *flag, const char *text, int64_t *count_
 static ph_status parse_counts(
     const char *world, const char *ranks_per_host, const char *memory, struct request *request)
 {
-    if (world == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--world N is missing: over how many ranks?");
-    PH_TRY(parse_count("--world", world, &request->world_size));
+    if (world != NULL)
+        PH_TRY(parse_count("--world", world, &request->world_size));
     if (ranks_per_host != NULL)
         PH_TRY(parse_count("--ranks-per-host", ranks_per_host, &request->ranks_per_host));
     if (memory != NULL)
         PH_TRY(parse_count("--memory", memory, &request->rank_bytes));
-    if (request->world_size > MAX_WORLD)
-        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks",
-            request->world_size, MAX_WORLD);
+    return PH_OK;
+}
+
+/* ---- the machine --------------------------------------------------------------------------------------------- */
+
+/* Takes the ranks and hosts that the flags name, else those of the ranks that measure, else the config's. */
+static ph_status settle_topology(struct planning *planning, const struct ph_comm *comm)
+{
+    const struct request *request = planning->request;
+    const bool is_of_ranks = request->world_size == 0 && comm != NULL && ph_comm_world_size(comm) > 1;
+    const bool is_flag = request->ranks_per_host > 0;
+    const int64_t world_size = is_of_ranks ? (int64_t)ph_comm_world_size(comm) : request->world_size;
+    int64_t num_local = planning->source.config.parallel.ranks_per_host;
+    if (world_size == 0)
+        return ph_fail(PH_ERROR_USAGE, "--world N is missing: over how many ranks?");
+    if (world_size > MAX_WORLD)
+        return ph_fail(
+            PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks", world_size, MAX_WORLD);
+    if (is_flag)
+        num_local = request->ranks_per_host;
+    else if (is_of_ranks)
+        num_local = (int64_t)ph_comm_ranks_per_host(comm);
+    num_local = num_local > 0 ? num_local : world_size;
+    if (world_size % num_local != 0)
+        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of %s %" PRId64, world_size,
+            is_flag ? "--ranks-per-host" : "parallel.ranks_per_host", num_local);
+    planning->topology = (struct ph_topology){(size_t)world_size, (size_t)num_local};
+    return PH_OK;
+}
+
+/* Settles what a rank may spend as a training does: by the flag or the config, else, for a plan that is made, by the rank's share
+ * of this machine's memory. */
+static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_bytes_out)
+{
+    const struct request *request = planning->request;
+    const int64_t configured = planning->source.config.parallel.memory_bytes;
+    uint64_t total_bytes;
+    *rank_bytes_out = (uint64_t)(request->rank_bytes > 0 ? request->rank_bytes : configured);
+    if (*rank_bytes_out > 0 || request->plan != NULL)
+        return PH_OK;
+    PH_TRY(ph__memory_total_bytes("", &total_bytes));
+    *rank_bytes_out = total_bytes / planning->topology.ranks_per_host;
+    planning->is_limited_by_machine = true;
+    return PH_OK;
+}
+
+/* Measures on all ranks; the first rank's figures count. */
+static ph_status measure_machine(
+    const struct ph_train_job *job, struct ph_comm *comm, struct planning *planning)
+{
+    struct ph_plan_machine *measured = &planning->measured;
+    struct ph_team *team;
+    PH_TRY(ph__team_create(job->num_threads, &team));
+    const ph_status status = cli_memory_speed_measure(ph__table_list_busiest_dim(&planning->list),
+        ph__comm_num_neighbours(comm), team, &measured->memory_bytes_per_s);
+    ph__team_destroy(team);
+    PH_TRY(status);
+    PH_TRY(cli_link_speeds_measure(comm, measured));
+    return ph__comm_broadcast_once(comm, "measurements of the machine", 0, measured, sizeof *measured);
+}
+
+/* The nominal machine or, as far as has been measured, this one. */
+static ph_status settle_machine(struct planning *planning)
+{
+    uint64_t rank_bytes;
+    PH_TRY(settle_rank_bytes(planning, &rank_bytes));
+    struct ph_plan_machine *machine = &planning->machine;
+    *machine = ph__plan_machine_nominal(rank_bytes);
+    for (size_t i = 0; planning->request->is_measured && i < PH_PLAN_NUM_FIGURES; i++) {
+        const double measured = ph__plan_machine_figure(&planning->measured, &ph__plan_figures[i]);
+        if (!isnan(measured))
+            ph__plan_machine_set(machine, &ph__plan_figures[i], measured);
+    }
     return PH_OK;
 }
 
 /* ---- planning ------------------------------------------------------------------------------------------------ */
 
-/* A training goes by its config: what no flag says is as it stands there. */
-static ph_status settle(struct planning *planning)
+static ph_status make(struct planning *planning)
 {
-    const struct request *request = planning->request;
-    const struct ph_parallel_settings *parallel = &planning->source.config.parallel;
-    const bool is_flag = request->ranks_per_host > 0;
-    const int64_t said = is_flag ? request->ranks_per_host : parallel->ranks_per_host;
-    const int64_t num_local = said > 0 ? said : request->world_size;
-    if (request->world_size % num_local != 0)
-        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of %s %" PRId64,
-            request->world_size, is_flag ? "--ranks-per-host" : "parallel.ranks_per_host", num_local);
-    planning->topology = (struct ph_topology){(size_t)request->world_size, (size_t)num_local};
-    planning->rank_bytes = (uint64_t)(request->rank_bytes > 0 ? request->rank_bytes : parallel->memory_bytes);
-    return PH_OK;
-}
-
-static ph_status measure_machine(const struct ph_train_job *job, struct planning *planning)
-{
-    struct ph_team *team;
-    PH_TRY(ph__team_create(job->num_threads, &team));
-    ph_status status =
-        ph__plan_machine_measure(ph__table_list_busiest_dim(&planning->list), 1, team, &planning->machine);
-    ph__team_destroy(team);
-    planning->machine.rank_bytes = planning->rank_bytes;
-    return status;
+    const struct ph__table_list *list = &planning->list;
+    char why[1024];
+    const ph_status status = ph__plan_greedy(&planning->machine, &planning->topology, &planning->step,
+        list->tables, list->num_tables, &planning->plan);
+    if (status != PH_ERROR_MEMORY || !planning->is_limited_by_machine)
+        return status;
+    snprintf(why, sizeof why, "%s", ph_error_text());
+    return ph_fail(status,
+        "%s, its share of this machine's memory; --memory BYTES says what a rank of another machine has",
+        why);
 }
 
 static ph_status read_or_make(struct planning *planning)
@@ -92,20 +157,16 @@ static ph_status read_or_make(struct planning *planning)
     const char *path = planning->request->plan;
     const struct ph__table_list *list = &planning->list;
     if (path == NULL)
-        return ph__plan_greedy(&planning->machine, &planning->topology, &planning->step, list->tables,
-            list->num_tables, &planning->plan);
+        return make(planning);
     PH_TRY(ph__plan_read(path, &planning->topology, list->tables, list->num_tables, &planning->plan));
-    return ph__plan_check_bytes(&planning->plan, list->tables, planning->rank_bytes);
+    return ph__plan_check_bytes(&planning->plan, list->tables, planning->machine.rank_bytes);
 }
 
-static ph_status make_plan(struct planning *planning)
+static ph_status make_plan(const struct ph_train_job *job, struct planning *planning)
 {
     struct ph__table_list *list = &planning->list;
-    struct ph_train_job job = ph_config_job(&planning->source.config);
-    job.encoder = planning->source.encoder;
-    PH_TRY(ph__table_list_of_job(&job, list));
-    PH_TRY(measure_machine(&job, planning));
-    planning->step = ph__plan_step_of_job(&job);
+    PH_TRY(settle_machine(planning));
+    planning->step = ph__plan_step_of_job(job);
     PH_TRY(read_or_make(planning));
     planning->loads =
         ph__arena_alloc_array(&list->arena, planning->topology.world_size, sizeof *planning->loads);
@@ -113,17 +174,47 @@ static ph_status make_plan(struct planning *planning)
         return PH_ERROR_MEMORY;
     PH_TRY(
         ph__plan_loads(&planning->plan, &planning->machine, &planning->step, list->tables, planning->loads));
-    const struct ph_plan_dense dense = ph__plan_dense_of_job(&job, list);
+    const struct ph_plan_dense dense = ph__plan_dense_of_job(job, list);
     return ph__plan_links_find(
         &planning->plan, &planning->step, &dense, list->tables, MOST_COLUMNS, &list->arena, &planning->links);
 }
 
 /* ---- what is said about it ------------------------------------------------------------------------------------ */
 
+static void figure_cell(struct ph_text_table *text, double bytes_per_s)
+{
+    ph__text_table_number(text, "%.2f GB/s", bytes_per_s / 1e9);
+}
+
+static ph_status print_figures(const struct planning *planning, struct ph_writer *writer)
+{
+    static const struct ph_text_column nominal[] = {
+        {"figure", false}, {"nominal", true}, {"nominal is", false}};
+    static const struct ph_text_column both[] = {
+        {"figure", false}, {"nominal", true}, {"measured here", true}, {"nominal is", false}};
+    const bool is_measured = planning->request->is_measured;
+    struct ph_text_table text;
+    ph__text_table_init(&text, is_measured ? both : nominal, is_measured ? 4 : 3);
+    for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
+        const struct ph_plan_figure *figure = &ph__plan_figures[i];
+        ph__text_table_cell(&text, "%s", figure->name);
+        figure_cell(&text, figure->nominal);
+        if (is_measured)
+            figure_cell(&text, ph__plan_machine_figure(&planning->measured, figure));
+        ph__text_table_cell(&text, "%s", figure->source);
+    }
+    const ph_status status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    return status;
+}
+
 static ph_status print_plan(const void *what, struct ph_writer *writer)
 {
+    static const char by_measured[] =
+        "The plan goes by measured figures where there are any. A training with parallel.plan: auto goes by "
+        "nominal ones;\nfor this plan, keep it with --out FILE and set parallel.plan: FILE.";
     const struct planning *planning = what;
-    const struct ph_plan_machine *machine = &planning->machine;
+    char rank_bytes[PH_NUMBER_TEXT_BYTES];
     PH_TRY(ph__plan_print(&planning->plan, planning->loads, writer));
     if (planning->links.count > 0) {
         PH_TRY(ph__writer_printf(writer, "\n"));
@@ -132,12 +223,14 @@ static ph_status print_plan(const void *what, struct ph_writer *writer)
             "\nTable bytes are ids, vectors and their gradients; all bytes are these and the dense gradients "
             "that ranks sum.\n"));
     }
-    return ph__writer_printf(writer,
-        "\nA step of %zu samples, by the planner's model: %.2f GB/s of rows at random (measured here), %.2f "
-        "GB/s "
-        "between ranks of a\nhost, %.2f GB/s between hosts (both stated).\n",
-        planning->step.batch_size, machine->memory_bytes_per_s / 1e9, machine->host_bytes_per_s / 1e9,
-        machine->network_bytes_per_s / 1e9);
+    PH_TRY(ph__writer_printf(
+        writer, "\nA step of %zu samples, by the planner's model of a machine.", planning->step.batch_size));
+    if (planning->machine.rank_bytes > 0)
+        PH_TRY(ph__writer_printf(writer, " A rank may spend %s on tables and optimizer slots.",
+            ph__bytes_text(planning->machine.rank_bytes, rank_bytes)));
+    PH_TRY(ph__writer_printf(writer, "\n\n"));
+    PH_TRY(print_figures(planning, writer));
+    return planning->request->is_measured ? ph__writer_printf(writer, "\n%s\n", by_measured) : PH_OK;
 }
 
 static ph_status write_plan(const void *what, struct ph_writer *writer)
@@ -160,44 +253,56 @@ static ph_status spare_inputs(const struct planning *planning)
     return PH_OK;
 }
 
-static ph_status plan_source(struct planning *planning)
+static ph_status open_source(struct planning *planning)
 {
     const struct request *request = planning->request;
     PH_TRY(cli_source_open(&planning->source, request->path, &request->sets));
-    PH_TRY(spare_inputs(planning));
-    PH_TRY(settle(planning));
-    PH_TRY(make_plan(planning));
+    return spare_inputs(planning);
+}
+
+static ph_status tell_plan(const struct planning *planning)
+{
+    const struct request *request = planning->request;
     if (request->out != NULL && strcmp(request->out, "-") == 0)
         return cli_print(write_plan, planning);
     PH_TRY(cli_print(print_plan, planning));
     return request->out != NULL ? ph__plan_save(&planning->plan, request->out) : PH_OK;
 }
 
-static ph_status plan(const struct request *request)
+/* comm: the ranks that measure, of which the first one makes the plan; NULL: nothing is measured. */
+static ph_status plan(void *context, struct ph_comm *comm)
 {
-    struct planning planning = {.request = request};
-    ph_status status = plan_source(&planning);
-    ph__plan_fini(&planning.plan);
-    ph__table_list_fini(&planning.list);
-    cli_source_close(&planning.source);
-    return status;
+    struct planning *planning = context;
+    struct ph_train_job job = ph_config_job(&planning->source.config);
+    job.encoder = planning->source.encoder;
+    PH_TRY(settle_topology(planning, comm));
+    PH_TRY(ph__table_list_of_job(&job, &planning->list));
+    if (comm != NULL)
+        PH_TRY(measure_machine(&job, comm, planning));
+    if (comm != NULL && ph_comm_rank(comm) > 0)
+        return PH_OK;
+    PH_TRY(make_plan(&job, planning));
+    return tell_plan(planning);
 }
 
-ph_status verb_plan(int argc, char **argv)
+static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
-    struct request request = {0};
     const char *world = NULL, *ranks_per_host = NULL, *memory = NULL;
     const struct cli_flag flags[] = {
-        {"--world", CLI_TEXT, &world, "N", "ranks (required)"},
+        {"--world", CLI_TEXT, &world, "N", "ranks (required, unless --measure finds several)"},
         {"--ranks-per-host", CLI_TEXT, &ranks_per_host, "M",
             "of each host, in place of the config's; all are on one where neither says how many"},
         {"--memory", CLI_TEXT, &memory, "BYTES",
-            "that a rank may spend on tables and optimizer slots, in place of the config's"},
-        {"--out", CLI_TEXT, &request.out, "FILE",
+            "that a rank may spend on tables and optimizer slots, in place of the config's; where neither "
+            "says how much, a rank has its share of this machine's memory"},
+        {"--measure", CLI_SWITCH, &request->is_measured, NULL,
+            "measures this machine and, under mpirun, its links, shows that beside the nominal figures, and "
+            "plans by it"},
+        {"--out", CLI_TEXT, &request->out, "FILE",
             "where the plan is written, for parallel.plan; -: in place of the tables"},
-        {"--plan", CLI_TEXT, &request.plan, "FILE",
+        {"--plan", CLI_TEXT, &request->plan, "FILE",
             "shows what this plan asks of the ranks, in place of a new one"},
-        {"--set", CLI_TEXTS, &request.sets, "KEY=VALUE", "in place of the config's value"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
     };
     const struct cli_command command = {"plan",
         "Plans which rank holds which rows and columns of which table of CONFIG's model (or DIR's), and "
@@ -206,9 +311,46 @@ ph_status verb_plan(int argc, char **argv)
         "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
-    if (arguments.has_printed_help)
+    *is_done = arguments.has_printed_help;
+    if (*is_done)
         return PH_OK;
-    request.path = arguments.positional[0];
-    PH_TRY(parse_counts(world, ranks_per_host, memory, &request));
-    return plan(&request);
+    request->path = arguments.positional[0];
+    return parse_counts(world, ranks_per_host, memory, request);
+}
+
+/* Looks for the flag before the line is parsed, since a mistake there is told by one of the ranks that measure. */
+static bool wants_measuring(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--measure") == 0)
+            return true;
+    return false;
+}
+
+ph_status verb_plan(int argc, char **argv)
+{
+    struct request request = {0};
+    struct planning planning = {.request = &request};
+    const bool is_measured = wants_measuring(argc, argv);
+    const struct cli_ranks ranks = {.task = "phloem plan",
+        .parallel = &planning.source.config.parallel,
+        .work = plan,
+        .context = &planning,
+        .is_done = "the plan is made"};
+    bool is_done = false;
+    if (!is_measured)
+        PH_TRY(cli_check_one_process("plan"));
+    ph_status status = parse(argc, argv, &request, &is_done);
+    if (status == PH_OK && is_done)
+        return PH_OK;
+    if (status == PH_OK)
+        status = open_source(&planning);
+    if (is_measured)
+        status = cli_with_ranks(&ranks, status);
+    else if (status == PH_OK)
+        status = plan(&planning, NULL);
+    ph__plan_fini(&planning.plan);
+    ph__table_list_fini(&planning.list);
+    cli_source_close(&planning.source);
+    return status;
 }

@@ -142,7 +142,7 @@ struct ph_plan_step {
     struct ph_plan_wire gradient_wire;
 };
 
-/* Where a step's time goes on this machine, measured or stated (plan_machine.h). */
+/* A machine, as far as it costs a step time: by nominal figures (plan_machine.h), or measured ones. */
 struct ph_plan_machine {
     double memory_bytes_per_s;  /* of one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */

@@ -1,22 +1,28 @@
-/* The machine that a plan is made for: how fast its memory gives rows at random, measured, and how fast its links are, stated
- * (ranks that are there measure them, too: train/link_speed.h). Whoever measures alone sees all of a host's memory; of ranks
- * of a host that measure at once, each sees its share. */
+/* The machine that a plan is made for, by nominal figures. They stand in one table, so that the same command makes the same plan
+ * whatever else the machine does, and whichever of its processors a rank gets. A description of a real cluster will fill the
+ * same struct ph_plan_machine in the table's place. */
 #ifndef PH_PLAN_PLAN_MACHINE_H
 #define PH_PLAN_PLAN_MACHINE_H
 
-#include "base/parallel.h"
 #include "plan/plan.h"
 
-/* What is taken where nobody has measured: memory of a host that two processes share, and 10 Gb/s between hosts. */
-#define PH_PLAN_HOST_BYTES_PER_S 5e9
-#define PH_PLAN_NETWORK_BYTES_PER_S 1.25e9
+/* A row of the table: a figure of links or processors, in bytes a second. */
+struct ph_plan_figure {
+    const char *name;   /* "two ranks of a host, each way"; static, as `source` */
+    double nominal;     /* bytes a second */
+    const char *source; /* where the nominal value is from */
+    size_t offset;      /* of the double that it fills in struct ph_plan_machine */
+};
 
-/* Bytes of rows in which each of so many ranks looks up at the same time: 128 MiB, but together an eighth of what is free. */
-size_t ph__plan_machine_bytes(uint64_t free_bytes, size_t num_ranks);
+enum { PH_PLAN_NUM_FIGURES = 3 };
+extern const struct ph_plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES];
 
-/* Looks rows of `dim` reals up at random for about 50 ms, with all threads of the team, as do the other ones of num_ranks on this
- * machine; sets the links as stated, and no limit. PH_ERROR_MEMORY, and PH_ERROR_USAGE for an ISA that is not there. */
-ph_status ph__plan_machine_measure(
-    size_t dim, size_t num_ranks, struct ph_team *team, struct ph_plan_machine *machine_out);
+/* The machine of the nominal figures, whose ranks may spend rank_bytes each (0: no limit). */
+struct ph_plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
+
+/* Reads and writes what a row of the table says of a machine. */
+double ph__plan_machine_figure(const struct ph_plan_machine *machine, const struct ph_plan_figure *figure);
+void ph__plan_machine_set(
+    struct ph_plan_machine *machine, const struct ph_plan_figure *figure, double bytes_per_s);
 
 #endif

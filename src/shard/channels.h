@@ -1,5 +1,4 @@
-/* The channels of what a program sends between ranks (comm/comm.h). Those from PH_CHANNEL_TRAINING on
- * are the training's (train/rank_channels.h). */
+/* The channels of what a program sends between ranks (comm/comm.h). */
 #ifndef PH_SHARD_CHANNELS_H
 #define PH_SHARD_CHANNELS_H
 
@@ -16,7 +15,6 @@ enum {
     PH_CHANNEL_STATISTICS = 7168,
     PH_CHANNEL_STATISTICS_GRADIENTS,
     PH_CHANNEL_NORM = 7176,
-    PH_CHANNEL_TRAINING = 7184,
     PH_CHANNEL_SQUARES = 7680, /* a table each */
 };
 

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "base/memory.h"
+#include "base/sizes.h"
 #include "comm/comm.h"
 #include "plan/plan_machine.h"
 #include "train/job_agreement.h"
 #include "train/kept_plan.h"
-#include "train/link_speed.h"
 #include "train/table_facts.h"
 
 static uint64_t rank_bytes_of(const struct ph_train_job *job)
@@ -16,19 +16,21 @@ static uint64_t rank_bytes_of(const struct ph_train_job *job)
     return (uint64_t)job->parallel->memory_bytes;
 }
 
-/* As the first rank has measured it, so that all make the same plan; links, by all together. */
-static ph_status measure_machine(const struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph__table_list *list, struct ph_plan_machine *machine)
+/* Gives what a plan may let a rank spend that is made for this job: what its config says or, where that says nothing, the
+ * smallest share that any rank has of its machine's memory, whatever is free there. */
+static ph_status settle_rank_bytes(
+    struct ph__ranks *ranks, const struct ph_train_job *job, uint64_t *rank_bytes_out)
 {
-    struct ph_team *team;
-    PH_TRY(ph__team_create(job->num_threads, &team));
-    const ph_status status = ph__plan_machine_measure(
-        ph__table_list_busiest_dim(list), ph__comm_num_neighbours(ranks->comm), team, machine);
-    ph__team_destroy(team);
-    PH_TRY(status);
-    PH_TRY(ph__link_speeds_measure(ranks->comm, machine));
-    PH_TRY(ph__comm_broadcast_once(ranks->comm, "measurements of the machine", 0, machine, sizeof *machine));
-    machine->rank_bytes = rank_bytes_of(job);
+    uint64_t total_bytes, least = UINT64_MAX;
+    *rank_bytes_out = rank_bytes_of(job);
+    if (*rank_bytes_out > 0)
+        return PH_OK;
+    PH_TRY(ph__memory_total_bytes("", &total_bytes));
+    const double own = (double)(total_bytes / ph__comm_num_neighbours(ranks->comm));
+    PH_TRY(ph__comm_gather_once(ranks->comm, "memory of the machines", &own, sizeof own, ranks->numbers));
+    for (size_t rank = 0; rank < ranks->world_size; rank++)
+        least = ph__min(least, (uint64_t)ranks->numbers[rank]);
+    *rank_bytes_out = least;
     return PH_OK;
 }
 
@@ -36,8 +38,9 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
     const struct ph_topology *topology, const struct ph__table_list *list)
 {
     const struct ph_plan_step step = ph__plan_step_of_job(job);
-    struct ph_plan_machine machine;
-    PH_TRY(measure_machine(ranks, job, list, &machine));
+    uint64_t rank_bytes;
+    PH_TRY(settle_rank_bytes(ranks, job, &rank_bytes));
+    const struct ph_plan_machine machine = ph__plan_machine_nominal(rank_bytes);
     return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
 }
 

@@ -1,5 +1,6 @@
-/* Which plan the ranks of a job go by: a file, the one that it was begun by, or one that is made by what its tables, this machine
- * and its links are. */
+/* The plan that the ranks of a job go by: a file, the one that it was begun by, or one that is made by its tables, by nominal
+ * figures (plan/plan_machine.h) and by the memory that the config allows or the machines have. Nothing that changes from one moment
+ * to the next has a say in it: the same job on the same machines gets the same plan. */
 #ifndef PH_TRAIN_JOB_PLAN_H
 #define PH_TRAIN_JOB_PLAN_H
 

@@ -1,5 +1,5 @@
-/* The plan that a training has been made by, in its folder: plan.yaml. A plan depends on what is measured when it is made, and
- * bits depend on the plan, so that a training which is resumed by as many ranks takes the one it had. */
+/* The plan that a training has been made by, in its folder: plan.yaml. Bits depend on the plan, and a plan on the machine's memory and
+ * on the planner of this version, so that a training which is resumed by as many ranks takes the one it had. */
 #ifndef PH_TRAIN_KEPT_PLAN_H
 #define PH_TRAIN_KEPT_PLAN_H
 

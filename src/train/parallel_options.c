@@ -9,7 +9,7 @@ static const struct ph_option options[] = {
         .default_text = "auto",
         .help = "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); "
                 "auto: one is made "
-                "from bytes, pooling and measured bandwidth; none: every rank holds all tables.",
+                "from bytes, pooling, nominal bandwidth and memory; none: every rank holds all tables.",
         .may_change = true},
     {.key = "sync",
         .type = PH_OPTION_CHOICE,
@@ -51,7 +51,8 @@ static const struct ph_option options[] = {
         .max = 9e15,
         .help =
             "What a rank may spend on tables and their optimizer's memory: a plan that is made keeps to it, "
-            "any other, and one rank alone, must not take more; 0: no limit.",
+            "any other, and one rank alone, must not take more; 0: no limit, but a plan that is made keeps "
+            "to each rank's share of its machine's memory.",
         .may_change = true},
     {.key = "forward",
         .type = PH_OPTION_CHOICE,

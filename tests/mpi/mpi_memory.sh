@@ -36,3 +36,18 @@ sed 's/^/four ranks: /' stdout
 "$PH_BINARY_DIR/phloem" plan job.yaml --world 4 --out plan.yaml >stdout 2>stderr || complain 'no plan'
 launch 4 "$PH_BINARY_DIR/phloem" train job.yaml --out planned --quiet --set parallel.plan=plan.yaml
 [ "$status" -eq 0 ] || complain "four ranks with a plan ended with $status; wanted 0"
+
+# A plan that is made keeps to the machine's memory where the config sets no limit: 32 TB fit into no machine.
+sed 's/rows: 20000}/rows: 4000000000}/; s/embedding_dim: 16/embedding_dim: 2048/; s/memory_bytes: 450000/memory_bytes: 0/' \
+    job.yaml >large.yaml
+grep -q 4000000000 large.yaml || complain 'the large table is not large'
+launch 4 "$PH_BINARY_DIR/phloem" train large.yaml --out large --quiet
+[ "$status" -eq 5 ] || complain "four ranks with a table for which there is no memory ended with $status; wanted 5"
+grep -q "table 'embedding.C1' .* fits nowhere" stderr || complain 'the plan does not keep to the memory of the machine'
+phloem_plan="$PH_BINARY_DIR/phloem plan large.yaml --world 4"
+status=0
+$phloem_plan >stdout 2>stderr || status=$?
+[ "$status" -eq 5 ] || complain "planning for this machine ended with $status; wanted 5"
+grep -q -- "--memory BYTES says what a rank of another machine has" stderr || complain 'what to do is not said'
+$phloem_plan --memory 100000000000000 >stdout 2>stderr || complain 'another machine is not planned for'
+grep -q 'A rank may spend 9.*TiB' stdout || complain 'the memory of another machine is not shown'

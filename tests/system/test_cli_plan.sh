@@ -5,6 +5,7 @@
 
 make_small_job
 succeeds plan job.yaml --world 4 --ranks-per-host 2 --out plan.yaml
+cp stdout first
 contains stdout 'embedding.C26'
 contains stdout 'ms a step'
 contains stdout 'A step of 250 samples'
@@ -12,13 +13,36 @@ contains stdout 'table bytes sent a step'
 contains stdout 'all bytes sent a step by'
 contains stdout 'Table bytes are ids, vectors and their gradients; all bytes are these and the dense gradients'
 contains stdout 'to rank 3'
+contains stdout '10 Gb/s Ethernet'
+contains stdout 'A rank may spend '
+! grep -q 'measured' stdout || complain 'a plan that nothing was measured for speaks of measurements'
 contains plan.yaml 'world_size: 4'
 contains plan.yaml '"embedding.C1": {kind: '
 [ "$(grep -c 'kind:' plan.yaml)" -eq 26 ] || complain 'the plan has not a line a table'
 succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan plan.yaml --out again.yaml
+! grep -q 'A rank may spend ' stdout || complain 'a plan that is read is held to what nobody has said'
 cmp -s plan.yaml again.yaml || complain 'a plan that was read is written otherwise'
 succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan plan.yaml --out -
 cmp -s plan.yaml stdout || complain 'a plan on standard output is written otherwise'
+
+# The same command prints and writes the same, beside other load and with other threads, too.
+sh -c 'while :; do :; done' &
+busy=$!
+trap 'kill "$busy"; rm -rf "$work"' EXIT
+for threads in 1 2 3; do
+    succeeds plan job.yaml --world 4 --ranks-per-host 2 --set "threads=$threads" --out again.yaml
+    cmp -s first stdout || complain 'the same command has printed another plan'
+    cmp -s plan.yaml again.yaml || complain 'the same command has made another plan'
+done
+
+# Measured figures are shown beside the nominal ones, and their plan can be kept.
+succeeds plan job.yaml --world 4 --ranks-per-host 2 --measure --out measured.yaml
+grep -q '| rows at random[^|]* | *[0-9.]* GB/s | *[0-9.]* GB/s |' stdout || complain 'no memory was measured'
+grep -q '| two hosts[^|]* | *[0-9.]* GB/s | *– |' stdout || complain 'one process has measured links'
+contains stdout 'A training with parallel.plan: auto goes by nominal ones'
+succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan measured.yaml --out -
+cmp -s measured.yaml stdout || complain 'a measured plan is read otherwise'
+fails 2 '--world N is missing' plan job.yaml --measure
 
 # What a person writes, and its mistakes.
 cat >own.yaml <<'END'
