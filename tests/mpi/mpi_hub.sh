@@ -31,16 +31,13 @@ serve() {
     address=$(sed -n 's/^ready at \([^,]*\).*/\1/p' "$work/ready")
 }
 
-# learn RANKS FOLDER FLAGS...: leaves status, as launch does; ranks write their processes to $work/process.RANK. All by one
-# plan: another one, which a measurement might suggest, may have other bits.
+# learn RANKS FOLDER FLAGS...: leaves status, as launch does; ranks write their processes to $work/process.RANK.
 learn() {
     num_ranks=$1 folder=$work/$2
     shift 2
-    printf 'version: 1\nworld_size: %s\ndefault: {kind: table_wise}\n' "$num_ranks" >"$work/plan.yaml"
     # shellcheck disable=SC2016 # the ranks' shells expand it
     launch "$num_ranks" sh -c 'echo $$ >"$0.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' "$work/process" \
-        "$phloem" train "$work/job.yaml" --out "$folder" --resume --quiet \
-        --set "parallel.plan=$work/plan.yaml" --set parallel.bucket_bytes=4096 "$@"
+        "$phloem" train "$work/job.yaml" --out "$folder" --resume --quiet --set parallel.bucket_bytes=4096 "$@"
 }
 
 # learns: the same to a good end.
