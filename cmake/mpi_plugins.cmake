@@ -1,9 +1,11 @@
 # Plugins that carry messages between ranks by MPI, one for each library that is here: one source, compiled against either's
 # mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/transport_open.c).
 function(ph_add_mpi_plugin name title module package)
+  unset(__pkg_config_checked_${name} CACHE) # look again at each configuration: packages come and go
   pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
   if(NOT ${name}_FOUND)
     message(STATUS "Ranks over ${title}: no (Debian's package: ${package})")
+    file(REMOVE ${CMAKE_BINARY_DIR}/libphloem_${name}.so)
     return()
   endif()
   message(STATUS "Ranks over ${title}: ${${name}_VERSION}")
