@@ -16,6 +16,14 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+static ph_status is_no_folder(const char *path, const char *file)
+{
+    return strcmp(path, file) == 0
+               ? ph_fail(PH_ERROR_USAGE, "%s: is a file; a folder is wanted: choose another name", path)
+               : ph_fail(PH_ERROR_USAGE, "%s: '%s' is a file; a folder is wanted: choose another name", path,
+                     file);
+}
+
 static ph_status make_directory(const char *part, const char *path)
 {
     if (part[0] == '\0' || mkdir(part, 0777) == 0)
@@ -23,6 +31,8 @@ static ph_status make_directory(const char *part, const char *path)
     int error = errno;
     if (is_directory(part))
         return PH_OK;
+    if (error == EEXIST)
+        return is_no_folder(path, part);
     return ph_fail(PH_ERROR_DISK, "%s: cannot create the folder: %s", path, strerror(error));
 }
 
@@ -69,6 +79,8 @@ void ph__directory_unlock(int lock)
 
 static ph_status cannot_list(const char *path)
 {
+    if (errno == ENOTDIR)
+        return is_no_folder(path, path);
     return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
 }
 

@@ -20,6 +20,10 @@ const char *ph__path_join(
     struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
 bool ph__path_ends_in(const char *path, const char *ending);
 
+/* Records what errno says of a file that could not be written. PH_ERROR_USAGE for a name that is a folder's, or that leads
+ * through a file; else PH_ERROR_DISK. */
+ph_status ph__file_cannot_write(const char *path);
+
 /* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
 struct ph_atomic_file {
     int descriptor; /* -1: not open */

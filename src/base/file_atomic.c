@@ -11,8 +11,12 @@
 #include "base/compress.h"
 #include "base/file.h"
 
-static ph_status cannot_write(const char *path)
+ph_status ph__file_cannot_write(const char *path)
 {
+    if (errno == EISDIR)
+        return ph_fail(PH_ERROR_USAGE, "%s: is a folder; a file is wanted: choose another name", path);
+    if (errno == ENOTDIR)
+        return ph_fail(PH_ERROR_USAGE, "%s: a file stands where its folder should be", path);
     return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
 }
 
@@ -25,6 +29,12 @@ static void fini(struct ph_atomic_file *file)
     *file = (struct ph_atomic_file){.descriptor = -1};
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out)
 {
     struct ph_atomic_file file = {.descriptor = -1, .path = strdup(path)};
@@ -33,9 +43,12 @@ ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out
         fini(&file);
         return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
     }
-    file.descriptor = open(file.temporary_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (is_folder(path))
+        errno = EISDIR;
+    else
+        file.descriptor = open(file.temporary_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file.descriptor < 0) {
-        ph_status status = cannot_write(path);
+        ph_status status = ph__file_cannot_write(path);
         fini(&file);
         return status;
     }
@@ -73,7 +86,7 @@ static bool is_folder_synced(const char *path)
 
 ph_status ph__file_sync_name(const char *path)
 {
-    return is_folder_synced(path) ? PH_OK : cannot_write(path);
+    return is_folder_synced(path) ? PH_OK : ph__file_cannot_write(path);
 }
 
 ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
@@ -85,7 +98,7 @@ ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
         is_written = close(descriptor) == 0 && rename(file->temporary_path, file->path) == 0;
     }
     if (!is_written) {
-        ph_status status = cannot_write(file->path);
+        ph_status status = ph__file_cannot_write(file->path);
         ph__atomic_file_abandon(file);
         return status;
     }
@@ -155,7 +168,7 @@ ph_status ph__file_link(const char *from, const char *to)
     if (link(from, temporary) != 0)
         status = copy_file(from, to); /* which says why, when that is impossible too */
     else if (rename(temporary, to) != 0 || !is_folder_synced(to))
-        status = cannot_write(to);
+        status = ph__file_cannot_write(to);
     unlink(temporary);
     free(temporary);
     return status;

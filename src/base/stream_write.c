@@ -43,7 +43,7 @@ static ph_status open_descriptor(struct ph_writer *writer, const char *path, boo
     writer->descriptor =
         is_standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (writer->descriptor < 0)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
+        return ph__file_cannot_write(path);
     return PH_OK;
 }
 

@@ -108,7 +108,7 @@ ph_status cli_output_try(const char *path)
         return PH_OK;
     int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
+        return ph__file_cannot_write(path);
     close(descriptor);
     return PH_OK;
 }

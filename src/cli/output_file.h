@@ -11,7 +11,7 @@ ph_status cli_output_spare_input(const char *path, const char *input);
 /* The same for the files that make a folder a trained model. */
 ph_status cli_output_spare_model(const char *path, const char *folder);
 
-/* PH_ERROR_DISK when the file cannot be opened for writing. It is made where it is missing, else left as it is; a pipe is not
+/* PH_ERROR_USAGE for the name of a folder, PH_ERROR_DISK when the file cannot be opened for writing. It is made where it is missing, else left as it is; a pipe is not
  * opened, since its reader would see it end. */
 ph_status cli_output_try(const char *path);
 

@@ -101,5 +101,5 @@ succeeds train job.yaml --out large --quiet --set train.batch_size=100000
 fails 2 'train.epochs' train job.yaml --out never --quiet --set train.epochs=0
 
 # Where nothing can be written.
-fails 5 '/dev/null' train job.yaml --out /dev/null/run --quiet
-fails 5 '/dev/null' predict run good.csv --out /dev/null/predictions.csv
+fails 2 '/dev/null' train job.yaml --out /dev/null/run --quiet
+fails 2 '/dev/null' predict run good.csv --out /dev/null/predictions.csv

@@ -81,10 +81,20 @@ sed 's/^  negative_rate: .*/  negative_rate: 0.5/' run/config.yaml >edited/confi
 fails 4 'was not trained with data.negative_rate=0.5' predict edited data/test.tsv --out edited.csv
 fails 4 'was not trained with data.negative_rate=0.5' export edited --onnx edited.onnx
 
-# 5: memory that the machine does not have, said before the first step; a folder that cannot be written.
+# 5: memory that the machine does not have, said before the first step.
 fails 5 'GiB' train job.yaml --out x --set model.embedding_dim=65536 --set data.encoding=hash \
     --set data.rows=100000000
 echo 'a file' >taken
-fails 5 'taken' train job.yaml --out taken
-fails 5 'taken' synth job.yaml --out taken
-fails 5 'taken' predict run data/test.tsv --out taken/test.csv
+
+# 2: a file where a folder is wanted, a folder where a file is.
+for verb in train synth prepare compare; do
+    fails 2 'taken: is a file; a folder is wanted' "$verb" job.yaml --out taken
+    fails 2 "taken/below: 'taken' is a file; a folder is wanted" "$verb" job.yaml --out taken/below
+done
+fails 2 'taken' predict run data/test.tsv --out taken/test.csv
+mkdir folder.csv folder.onnx folder.json folder.yaml
+fails 2 'folder.onnx: is a folder; a file is wanted' export run --onnx folder.onnx
+fails 2 'folder.json: is a folder; a file is wanted' train job.yaml --out untraced --quiet --trace folder.json
+fails 2 'folder.yaml: is a folder; a file is wanted' plan job.yaml --world 2 --out folder.yaml
+[ -z "$(find folder.csv folder.onnx folder.json folder.yaml -mindepth 1)" ] || complain 'a folder has got files'
+[ ! -e folder.csv.tmp ] && [ ! -e folder.onnx.tmp ] || complain 'a temporary file is left'

@@ -212,7 +212,7 @@ fails 2 'hub.wait' hub --set hub.wait=often
 fails 2 'absent.yaml' hub --config absent.yaml
 fails 2 'hub.secret_file): absent' hub --secret-file absent
 fails 2 'hub.checkpoint_folder' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
-fails 5 'hub.checkpoint_folder): hub.yaml/kept' hub --set hub.checkpoint_folder=hub.yaml/kept
+fails 2 "hub.checkpoint_folder): hub.yaml/kept: 'hub.yaml' is a file" hub --set hub.checkpoint_folder=hub.yaml/kept
 fails 2 'hub.aggregation: wide' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'metrics' hub --metrics ''
 fails 5 'absent/trace.json' hub --trace absent/trace.json

@@ -39,8 +39,10 @@ static void folders_are_made_with_their_parents(void **state)
     assert_int_equal(stat(test_path("a/d"), &status), 0);
     assert_int_equal(stat(path, &status), 0);
     test_write_file("file", "x");
-    assert_fails(ph__directory_create(test_path("file/below")), PH_ERROR_DISK, "file/below: cannot create");
-    assert_fails(ph__directory_create(test_path("file")), PH_ERROR_DISK, "cannot create");
+    assert_fails(
+        ph__directory_create(test_path("file/below")), PH_ERROR_USAGE, "file' is a file; a folder is wanted");
+    assert_fails(
+        ph__directory_create(test_path("file")), PH_ERROR_USAGE, "file: is a file; a folder is wanted");
 }
 
 static void a_folder_is_locked_once(void **state)
@@ -106,9 +108,10 @@ static void what_is_no_folder_is_not_taken_for_an_empty_one(void **state)
     (void)state;
     struct visits visits = {0};
     make_folder("other");
-    assert_fails(ph__directory_visit(test_path("other/a"), see, &visits), PH_ERROR_DISK,
-        "other/a: cannot list the folder: Not a directory");
-    assert_fails(ph__directory_visit(test_path("other/a/c"), see, &visits), PH_ERROR_DISK, "cannot list");
+    assert_fails(ph__directory_visit(test_path("other/a"), see, &visits), PH_ERROR_USAGE,
+        "other/a: is a file; a folder is wanted: choose another name");
+    assert_fails(
+        ph__directory_visit(test_path("other/a/c"), see, &visits), PH_ERROR_USAGE, "a folder is wanted");
     assert_int_equal(visits.count, 0);
 }
 

@@ -72,13 +72,25 @@ static void a_commit_that_fails_keeps_the_former_file(void **state)
 {
     (void)state;
     const char *path = ph__path_join(&arena, test_folder(), "in_the_way");
-    assert_ok(ph__directory_create(ph__path_join(&arena, path, "inner")));
     struct ph_atomic_file file;
     assert_ok(ph__atomic_file_open(path, &file));
+    assert_ok(ph__directory_create(ph__path_join(&arena, path, "inner")));
     assert_ok(ph__atomic_file_write(&file, "new", 3));
-    assert_fails(ph__atomic_file_commit(&file), PH_ERROR_DISK, "in_the_way: cannot write");
+    assert_fails(ph__atomic_file_commit(&file), PH_ERROR_USAGE, "in_the_way: is a folder");
     assert_false(has_temporary_file(path));
     assert_int_equal(file.descriptor, -1);
+}
+
+static void the_name_of_a_folder_is_refused_before_anything_is_written(void **state)
+{
+    (void)state;
+    const char *path = ph__path_join(&arena, test_folder(), "folder");
+    const char *below = ph__path_join(&arena, test_write_file("file", ""), "below");
+    struct ph_atomic_file file;
+    assert_ok(ph__directory_create(path));
+    assert_fails(ph__atomic_file_open(path, &file), PH_ERROR_USAGE, "folder: is a folder; a file is wanted");
+    assert_false(has_temporary_file(path));
+    assert_fails(ph__atomic_file_open(below, &file), PH_ERROR_USAGE, "file/below: a file stands where");
 }
 
 static void a_folder_that_is_missing_or_closed_is_named(void **state)
@@ -151,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_file_is_replaced_only_by_a_commit),
         cmocka_unit_test(an_abandoned_file_leaves_no_trace),
         cmocka_unit_test(a_commit_that_fails_keeps_the_former_file),
+        cmocka_unit_test(the_name_of_a_folder_is_refused_before_anything_is_written),
         cmocka_unit_test(a_folder_that_is_missing_or_closed_is_named),
         cmocka_unit_test(a_full_disk_is_reported_while_writing),
         cmocka_unit_test(a_file_is_replaced_by_the_next_one),

@@ -20,8 +20,8 @@ static void what_cannot_be_removed_is_named(void **state)
 {
     (void)state;
     fixture_file("file", "x");
-    assert_fails(ph__prepare_learn_clean(prepare_path("file")), PH_ERROR_DISK,
-        "file: cannot list the folder: Not a directory");
+    assert_fails(
+        ph__prepare_learn_clean(prepare_path("file")), PH_ERROR_USAGE, "file: is a file; a folder is wanted");
     assert_ok(ph__directory_create(prepare_path("full/inner")));
     assert_fails(
         ph__prepare_learn_clean(prepare_path("full")), PH_ERROR_DISK, "full/inner: cannot be removed");
