@@ -15,7 +15,8 @@
 
 struct parsing {
     struct ph_arena *arena;
-    const char *path;
+    const char *path, *text;
+    size_t text_bytes;
     yaml_parser_t parser;
     struct ph_yaml_node *nodes; /* malloc'ed while it grows */
     size_t num_nodes, capacity;
@@ -31,6 +32,19 @@ static size_t line_of(const yaml_event_t *event)
     return event->start_mark.line + 1;
 }
 
+/* Tells whether the parser has stopped at a tab among the blanks that a line begins with. The mark counts characters, and all of
+ * a line's before the tab are blanks. */
+static bool is_tab(const struct parsing *parsing, const yaml_mark_t *mark)
+{
+    const char *line = parsing->text, *end = parsing->text + parsing->text_bytes;
+    for (size_t i = 0; i < mark->line && line != NULL; i++) {
+        line = memchr(line, '\n', (size_t)(end - line));
+        line = line != NULL ? line + 1 : NULL;
+    }
+    return line != NULL && mark->column < (size_t)(end - line) && strspn(line, " ") == mark->column &&
+           line[mark->column] == '\t';
+}
+
 /* The next event, to be deleted by the caller. */
 static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
 {
@@ -39,6 +53,9 @@ static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
     const yaml_parser_t *parser = &parsing->parser;
     if (parser->error == YAML_MEMORY_ERROR)
         return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a config", parsing->path);
+    if (is_tab(parsing, &parser->problem_mark))
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu:%zu: tabs are not allowed for indentation: use blanks",
+            parsing->path, parser->problem_mark.line + 1, parser->problem_mark.column + 1);
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: not valid YAML: %s", parsing->path,
         parser->problem_mark.line + 1, parser->problem != NULL ? parser->problem : "it cannot be parsed");
 }
@@ -257,7 +274,7 @@ ph_status ph__yaml_read(
     char *text = NULL;
     size_t size = 0;
     PH_TRY(read_text(arena, path, &text, &size));
-    struct parsing parsing = {.arena = arena, .path = path};
+    struct parsing parsing = {.arena = arena, .path = path, .text = text, .text_bytes = size};
     if (yaml_parser_initialize(&parsing.parser) != 1)
         return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a config", path);
     yaml_parser_set_input_string(&parsing.parser, (const unsigned char *)text, size);

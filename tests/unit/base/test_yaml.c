@@ -105,9 +105,22 @@ static void broken_yaml_is_refused_with_its_line(void **state)
     (void)state;
     expect_refusal("a: 1\n b: 2\n", "bad.yaml:2: not valid YAML");
     expect_refusal("a: [1, 2\n", "not valid YAML");
-    expect_refusal("a: 1\n\tb: 2\n", "bad.yaml:2: not valid YAML");
     expect_refusal("a: \"x\n", "not valid YAML");
     expect_refusal("a: \xff\n", "not valid YAML");
+}
+
+static void a_tab_for_indentation_is_named_with_its_column(void **state)
+{
+    (void)state;
+    const char *const said = ": tabs are not allowed for indentation: use blanks";
+    char place[80];
+    snprintf(place, sizeof place, "bad.yaml:2:1%s", said);
+    expect_refusal("a: 1\n\tb: 2\n", place);
+    snprintf(place, sizeof place, "bad.yaml:3:3%s", said);
+    expect_refusal("a:\n  b: 1\n  \tc: 2\n", place);
+    snprintf(place, sizeof place, "bad.yaml:1:1%s", said);
+    expect_refusal("\ta: 1", place);
+    expect_refusal("a: \"x\n\t", "not valid YAML: found unexpected end");
 }
 
 static void depth_and_length_of_paths_are_limited(void **state)
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test(what_a_config_does_not_need_is_refused_with_its_line),
         cmocka_unit_test(a_key_given_twice_is_refused_with_both_lines),
         cmocka_unit_test(broken_yaml_is_refused_with_its_line),
+        cmocka_unit_test(a_tab_for_indentation_is_named_with_its_column),
         cmocka_unit_test(depth_and_length_of_paths_are_limited),
         cmocka_unit_test(a_missing_file_is_a_bad_config),
     };
