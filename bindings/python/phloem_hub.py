@@ -82,7 +82,7 @@ class Options(Structure):
     _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("transport", ctypes.c_int),
                 ("wait", ctypes.c_int), ("timeout_ms", ctypes.c_uint32),
                 ("connect_timeout_ms", ctypes.c_uint32), ("has_no_thread", ctypes.c_bool),
-                ("has_own_parameters", ctypes.c_bool)]
+                ("has_own_parameters", ctypes.c_bool), ("stop_signal", ctypes.POINTER(ctypes.c_int))]
 
 
 class KeyOfC(Structure):

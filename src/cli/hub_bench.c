@@ -11,6 +11,7 @@
 #include "cli/hub_bench.h"
 #include "cli/hub_parts.h"
 #include "cli/printing.h"
+#include "cli/stop_signal.h"
 #include "train/memory_check.h"
 
 #define MAX_SIZES 32
@@ -142,7 +143,8 @@ static ph_status make_plan(const struct request *request, struct plan *plan)
     plan->options = (struct ph_hub_options){.address = request->address,
         .secret_file = request->secret_file,
         .connect_timeout_ms = CLI_HUB_CONNECT_MS,
-        .wait = (enum ph_hub_wait_policy)wait};
+        .wait = (enum ph_hub_wait_policy)wait,
+        .stop_signal = cli_stop_signal()};
     return PH_OK;
 }
 
@@ -204,22 +206,13 @@ static ph_status print_json(const struct ph_json *rows)
 
 /* ---- measuring ---- */
 
-/* What was measured failed first: that is what the user hears. */
-static ph_status end_service(const struct cli_bench_service *service, ph_status measured)
-{
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", ph_error_text());
-    const ph_status destroyed = cli_bench_service_destroy(service);
-    return measured != PH_OK ? ph_fail(measured, "%s", reason) : destroyed;
-}
-
 static ph_status measure_size(const struct plan *plan, enum ph_hub_transport transport, uint64_t size,
     struct cli_bench_result *result_out)
 {
     struct cli_bench_service service;
     *result_out = (struct cli_bench_result){0};
     PH_TRY(cli_bench_service_create(&plan->options, plan->num_workers, &service));
-    return end_service(
+    return cli_bench_service_end(
         &service, cli_bench_measure(&service, transport, size / sizeof(float), plan->num_rounds, result_out));
 }
 

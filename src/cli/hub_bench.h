@@ -12,13 +12,16 @@ struct cli_bench_service {
     char name[64];
     uint64_t nonce;
     uint32_t num_workers;
-    const volatile int *stop_signal; /* static; what is measured fails once it is not 0 */
 };
 
-/* PH_ERROR_PEER, and what ph_hub_create_service says. */
+/* A service that options->stop_signal, not NULL, ends: what is measured fails once it is not 0. PH_ERROR_PEER, and what
+ * ph_hub_create_service says. */
 ph_status cli_bench_service_create(
     const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out);
-ph_status cli_bench_service_destroy(const struct cli_bench_service *service);
+
+/* Ends the service, and returns what its measurement has ended with, or else what ending it has. The error says so where the
+ * service may be left. */
+ph_status cli_bench_service_end(const struct cli_bench_service *service, ph_status measured);
 
 struct cli_bench_result {
     uint32_t num_chunks;

@@ -9,21 +9,32 @@
 #include "base/random_bytes.h"
 #include "base/stop.h"
 #include "cli/hub_bench.h"
-#include "cli/stop_signal.h"
 
 #define WARM_UP_ROUNDS 3
+#define FAREWELL_MS 2000                      /* for an answer of a hub that may be what has failed */
 #define MOST_TOUCHED_BYTES ((size_t)64 << 10) /* of a key that would stay in the hub's caches */
 #define LINE_ELEMENTS 16                      /* of a cache line */
 
 /* ---- the service ---- */
+
+/* The first of several hubs have created what a later one has not. */
+static ph_status undo_creation(const struct cli_bench_service *service, ph_status status)
+{
+    struct ph_hub_options options = service->options;
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", ph_error_text());
+    options.timeout_ms = FAREWELL_MS;
+    if (strchr(options.address, ',') != NULL)
+        (void)ph_hub_destroy_service(&options, service->name, service->nonce);
+    return ph_fail(status, "%s", reason);
+}
 
 ph_status cli_bench_service_create(
     const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out)
 {
     static const struct ph_hub_optimizer momentum = {
         .kind = PH_MOMENTUM, .learning_rate = 1e-6F, .momentum = 0.9F};
-    struct cli_bench_service bench = {
-        .options = *options, .num_workers = num_workers, .stop_signal = cli_stop_signal()};
+    struct cli_bench_service bench = {.options = *options, .num_workers = num_workers};
     PH_TRY(ph__random_bytes(&bench.nonce, sizeof bench.nonce));
     snprintf(
         bench.name, sizeof bench.name, "bench-%ld-%016llx", (long)getpid(), (unsigned long long)bench.nonce);
@@ -32,14 +43,39 @@ ph_status cli_bench_service_create(
         .num_workers = num_workers,
         .optimizers = &momentum,
         .num_optimizers = 1};
-    PH_TRY(ph_hub_create_service(options, &service));
+    const ph_status status = ph_hub_create_service(options, &service);
+    if (ph__is_stop_status(status)) /* the hub may have heard */
+        return cli_bench_service_end(&bench, status);
+    if (status != PH_OK)
+        return undo_creation(&bench, status);
     *service_out = bench;
     return PH_OK;
 }
 
-ph_status cli_bench_service_destroy(const struct cli_bench_service *service)
+static ph_status tell_left(const struct cli_bench_service *service, ph_status status, const char *reason)
 {
-    return ph_hub_destroy_service(&service->options, service->name, service->nonce);
+    const struct ph_hub_options *options = &service->options;
+    const bool has_secret = options->secret_file != NULL;
+    return ph_fail(status,
+        "%s; service '%s' is left, for the hub does not answer: phloem hub destroy %s %s%s%s ends it", reason,
+        service->name, options->address, service->name, has_secret ? " --secret-file " : "",
+        has_secret ? options->secret_file : "");
+}
+
+ph_status cli_bench_service_end(const struct cli_bench_service *service, ph_status measured)
+{
+    struct ph_hub_options options = service->options;
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", ph_error_text());
+    if (measured != PH_OK)
+        options.timeout_ms = FAREWELL_MS;
+    const ph_status ended = ph_hub_destroy_service(&options, service->name, service->nonce);
+    if (measured == PH_OK && ended != PH_OK)
+        snprintf(reason, sizeof reason, "%s", ph_error_text());
+    const ph_status status = measured != PH_OK ? measured : ended;
+    if (ended == PH_ERROR_PEER || ph__is_stop_status(ended))
+        return tell_left(service, status, reason);
+    return status != PH_OK ? ph_fail(status, "%s", reason) : PH_OK;
 }
 
 /* ---- a worker, in a thread of its own ---- */
@@ -76,8 +112,8 @@ static void read_parameters(const struct worker *worker, struct ph_hub_client *c
 
 static ph_status run_round(const struct worker *worker, struct ph_hub_client *client)
 {
-    if (ph__is_stopped(worker->service->stop_signal))
-        return ph_fail(ph__stop_status(worker->service->stop_signal), "stopped by a signal");
+    if (ph__is_stopped(worker->service->options.stop_signal))
+        return ph_fail(ph__stop_status(worker->service->options.stop_signal), "stopped by a signal");
     write_gradient(worker, client);
     PH_TRY(ph_hub_pushpull_start(client, 0));
     PH_TRY(ph_hub_wait(client, 0));

@@ -23,24 +23,26 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 }
 
 /* Spins or sleeps a little, having found nothing to do. */
-static ph_status wait_a_little(struct ph_hub_client *client, uint64_t deadline_ns)
+static ph_status wait_a_little(struct ph_hub_client *client, struct ph_wait *wait)
 {
     if (ph__waiter_should_sleep(&client->waiter))
-        return sleep_until_rung(client, ph__clock_ms_until(deadline_ns));
+        return sleep_until_rung(client, ph__wait_ms(wait));
     return ++client->num_turns >= TURNS_A_LOOK ? ph__client_look_at_hubs(client) : PH_OK;
 }
 
-static ph_status check_deadline(struct ph_hub_client *client, size_t key, uint64_t deadline_ns)
+static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph_wait *wait)
 {
     const struct ph_client_operation *oldest = operation_at(&client->keys[key], 0);
-    if (ph__clock_ns() < deadline_ns)
+    if (ph__wait_ms(wait) > 0)
         return PH_OK;
+    if (wait->is_stopped)
+        return ph__wait_stopped(wait);
     return ph_fail(PH_ERROR_PEER,
         "key %zu, iteration %llu: %u of %u chunks were not answered within %u ms: a worker has not pushed "
         "it, or "
         "the hub stands still",
         key, (unsigned long long)oldest->iteration, oldest->num_missing, client->layout->keys[key].num_chunks,
-        client->timeout_ms);
+        client->timeout.ms);
 }
 
 /* ---- starting ---- */
@@ -176,7 +178,7 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
     if (state->num_operations == 0)
         return PH_OK;
     PH_TRY(ph__client_look_at_parts(client));
-    const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
+    struct ph_wait wait = ph__wait_begin(client->timeout);
     ph__waiter_reset(&client->waiter);
     while (!is_oldest_done(state)) {
         bool has_moved;
@@ -185,9 +187,9 @@ ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
             ph__waiter_reset(&client->waiter);
             continue;
         }
-        PH_TRY(wait_a_little(client, deadline_ns));
+        PH_TRY(wait_a_little(client, &wait));
         if (client->num_turns == 0)
-            PH_TRY(check_deadline(client, key, deadline_ns));
+            PH_TRY(check_wait(client, key, &wait));
     }
     finish_oldest(client, key);
     return PH_OK;
@@ -222,7 +224,8 @@ static ph_status check_patience(struct ph_hub_client *client, size_t key)
         state->tested_since_ns = ph__clock_ns();
     const uint64_t since_ns =
         client->answered_ns > state->tested_since_ns ? client->answered_ns : state->tested_since_ns;
-    return check_deadline(client, key, since_ns + (uint64_t)client->timeout_ms * 1000000u);
+    struct ph_wait wait = {.deadline_ns = since_ns + (uint64_t)client->timeout.ms * 1000000u};
+    return check_wait(client, key, &wait);
 }
 
 static void note_answers(struct ph_hub_client *client)

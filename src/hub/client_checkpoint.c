@@ -1,7 +1,6 @@
 /* Asking for a checkpoint, and the wait for it: of every hub, while transfers go on. See phloem/hub.h. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "hub/client_engine.h"
 
 #define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
@@ -41,7 +40,7 @@ static ph_status look_for_checkpoints(
 /* What is under way moves on meanwhile, or the iteration would never become complete. */
 static ph_status await_checkpoint(struct ph_hub_client *client)
 {
-    const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
+    struct ph_wait wait = ph__wait_begin(client->timeout);
     struct ph_answer first_error = {.status = PH_OK};
     for (;;) {
         bool has_moved, has_news, is_answered;
@@ -51,10 +50,13 @@ static ph_status await_checkpoint(struct ph_hub_client *client)
             break;
         if (has_moved)
             continue;
-        if (ph__clock_ns() >= deadline_ns)
+        const int wait_ms = ph__wait_ms(&wait);
+        if (wait_ms == 0 && wait.is_stopped)
+            return ph__wait_stopped(&wait);
+        if (wait_ms == 0)
             return ph_fail(PH_ERROR_PEER,
                 "no checkpoint within %u ms: does each worker push all keys of the iteration?",
-                client->timeout_ms);
+                client->timeout.ms);
         PH_TRY(ph__client_explain(
             client, ph__client_engine_sleep(client->engine, CHECKPOINT_LOOK_MS, &has_news)));
     }

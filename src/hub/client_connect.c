@@ -22,11 +22,11 @@ static ph_status go_local(
             client->list.num_hubs > 1 ? "several hubs share the job's keys" : "it was asked for");
         return PH_OK;
     }
-    if (ph__client_reach_local(welcome, client->timeout_ms, &socket, &client->way) != PH_OK) {
+    if (ph__client_reach_local(welcome, client->timeout.ms, &socket, &client->way) != PH_OK) {
         snprintf(client->why, sizeof client->why, "%s", ph_error_text());
         return options->transport == PH_HUB_SHARED_MEMORY ? PH_ERROR_PEER : PH_OK;
     }
-    PH_TRY(ph__client_greet(socket, client->secret, client->timeout_ms, &local, welcome));
+    PH_TRY(ph__client_greet(socket, client->secret, client->timeout, &local, welcome));
     ph__control_stream_destroy(client->hubs[0].stream);
     client->hubs[0].stream = local;
     client->is_shared = true;
@@ -55,7 +55,7 @@ static ph_status join(
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &wish);
     PH_TRY(ph__client_request(
-        client->hubs[hub].stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, client->timeout_ms, &frame));
+        client->hubs[hub].stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, client->timeout, &frame));
     return ph__get_joined(frame.body, frame.size, joined_out);
 }
 
@@ -126,7 +126,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
-    client->timeout_ms = ph__client_timeout_ms(options);
+    client->timeout = ph__client_timeout(options);
     client->rank = rank;
     client->has_no_thread = options->has_no_thread;
     client->region.descriptor = client->results.descriptor = -1;

@@ -3,23 +3,26 @@
 
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/random_bytes.h"
 #include "hub/handshake.h"
 #include "net/socket.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 
-uint32_t ph__client_timeout_ms(const struct ph_hub_options *options)
+struct ph_timeout ph__client_timeout(const struct ph_hub_options *options)
 {
-    return options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    return (struct ph_timeout){.ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
+        .stop_signal = options->stop_signal};
 }
 
 /* ---- asking ---- */
 
-static uint32_t connect_timeout_of(const struct ph_hub_options *options)
+static struct ph_timeout connect_timeout_of(const struct ph_hub_options *options)
 {
-    return options->connect_timeout_ms > 0 ? options->connect_timeout_ms : ph__client_timeout_ms(options);
+    struct ph_timeout timeout = ph__client_timeout(options);
+    if (options->connect_timeout_ms > 0)
+        timeout.ms = options->connect_timeout_ms;
+    return timeout;
 }
 
 struct pollfd ph__client_polled(const struct ph_control_stream *stream)
@@ -43,17 +46,21 @@ static ph_status exchange(
 }
 
 static ph_status await_frame(
-    struct ph_control_stream *stream, uint64_t deadline_ns, struct ph_control_frame *frame_out)
+    struct ph_control_stream *stream, struct ph_timeout timeout, struct ph_control_frame *frame_out)
 {
+    struct ph_wait wait = ph__wait_begin(timeout);
     for (;;) {
         bool is_there;
         PH_TRY(exchange(stream, frame_out, &is_there));
         if (is_there)
             return PH_OK;
-        if (ph__clock_ns() >= deadline_ns)
+        const int wait_ms = ph__wait_ms(&wait);
+        if (wait_ms == 0 && wait.is_stopped)
+            return ph__wait_stopped(&wait);
+        if (wait_ms == 0)
             return ph_fail(PH_ERROR_PEER, "the hub does not answer");
         struct pollfd polled = ph__client_polled(stream);
-        poll(&polled, 1, ph__clock_ms_until(deadline_ns));
+        poll(&polled, 1, wait_ms);
     }
 }
 
@@ -84,12 +91,12 @@ ph_status ph__client_put(
 }
 
 ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, struct ph_timeout timeout,
     struct ph_control_frame *frame_out)
 {
     frame_out->type = 0;
     PH_TRY(ph__client_put(stream, type, body));
-    PH_TRY(await_frame(stream, ph__clock_deadline(timeout_ms), frame_out));
+    PH_TRY(await_frame(stream, timeout, frame_out));
     return check_answer(frame_out, answer);
 }
 
@@ -107,10 +114,10 @@ ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_fram
 /* ---- greeting ---- */
 
 static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wire_writer *hello,
-    bool has_secret, uint32_t timeout_ms, struct ph_control_frame *frame_out)
+    bool has_secret, struct ph_timeout timeout, struct ph_control_frame *frame_out)
 {
     const enum ph_hub_frame wanted = has_secret ? PH_FRAME_CHALLENGE : PH_FRAME_WELCOME;
-    const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout_ms, frame_out);
+    const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout, frame_out);
     if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
         return status;
     return ph_fail(PH_ERROR_CONFIG, has_secret ? "the hub does not prove that it knows the secret of "
@@ -120,7 +127,7 @@ static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wir
 }
 
 static ph_status prove(struct ph_control_stream *stream, const struct ph_secret *secret,
-    const struct ph_wire_writer *hello, uint32_t timeout_ms, struct ph_control_frame *frame)
+    const struct ph_wire_writer *hello, struct ph_timeout timeout, struct ph_control_frame *frame)
 {
     struct ph_server_challenge answer;
     struct ph_challenge challenge;
@@ -129,12 +136,12 @@ static ph_status prove(struct ph_control_stream *stream, const struct ph_secret 
     PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
     PH_TRY(ph__control_stream_put(stream, PH_FRAME_PROOF, proof, sizeof proof, NULL, 0));
     PH_TRY(ph__handshake_protect(secret, &challenge, PH_SIDE_CLIENT, stream));
-    PH_TRY(await_frame(stream, ph__clock_deadline(timeout_ms), frame));
+    PH_TRY(await_frame(stream, timeout, frame));
     return check_answer(frame, PH_FRAME_WELCOME);
 }
 
-static ph_status greet(struct ph_control_stream *stream, const struct ph_secret *secret, uint32_t timeout_ms,
-    struct ph_welcome *welcome_out)
+static ph_status greet(struct ph_control_stream *stream, const struct ph_secret *secret,
+    struct ph_timeout timeout, struct ph_welcome *welcome_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
@@ -143,18 +150,18 @@ static ph_status greet(struct ph_control_stream *stream, const struct ph_secret 
     PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_hello(&writer, &hello);
-    PH_TRY(say_hello(stream, &writer, secret != NULL, timeout_ms, &frame));
+    PH_TRY(say_hello(stream, &writer, secret != NULL, timeout, &frame));
     if (secret != NULL)
-        PH_TRY(prove(stream, secret, &writer, timeout_ms, &frame));
+        PH_TRY(prove(stream, secret, &writer, timeout, &frame));
     return ph__get_welcome(frame.body, frame.size, welcome_out);
 }
 
-ph_status ph__client_greet(int socket, const struct ph_secret *secret, uint32_t timeout_ms,
+ph_status ph__client_greet(int socket, const struct ph_secret *secret, struct ph_timeout timeout,
     struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
 {
     struct ph_control_stream *stream;
     PH_TRY(ph__control_stream_create(socket, &stream));
-    const ph_status status = greet(stream, secret, timeout_ms, welcome_out);
+    const ph_status status = greet(stream, secret, timeout, welcome_out);
     if (status != PH_OK) {
         ph__control_stream_destroy(stream);
         return status;
@@ -167,8 +174,8 @@ ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph
     struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
 {
     int socket;
-    PH_TRY(ph__socket_connect(options->address, connect_timeout_of(options), &socket));
-    return ph__client_greet(socket, secret, ph__client_timeout_ms(options), stream_out, welcome_out);
+    PH_TRY(ph__socket_connect_while(options->address, connect_timeout_of(options), -1, &socket));
+    return ph__client_greet(socket, secret, ph__client_timeout(options), stream_out, welcome_out);
 }
 
 ph_status ph__client_reach_local(

@@ -5,13 +5,14 @@
 
 #include <poll.h>
 
+#include "base/wait.h"
 #include "hub/protocol.h"
 #include "net/control_stream.h"
 
-uint32_t ph__client_timeout_ms(const struct ph_hub_options *options); /* of each wait */
+struct ph_timeout ph__client_timeout(const struct ph_hub_options *options); /* of each wait */
 
 /* Greets the hub at the other end of the socket, which is the stream's from now on, or closed. secret: NULL without. */
-ph_status ph__client_greet(int socket, const struct ph_secret *secret, uint32_t timeout_ms,
+ph_status ph__client_greet(int socket, const struct ph_secret *secret, struct ph_timeout timeout,
     struct ph_control_stream **stream_out, struct ph_welcome *welcome_out);
 
 /* Connects to the hub and greets it. */
@@ -29,7 +30,7 @@ ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_
 /* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed
  * until the next call on the stream. */
 ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer, uint32_t timeout_ms,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, struct ph_timeout timeout,
     struct ph_control_frame *frame_out);
 
 /* The halves of a request: puts a frame, and looks whether the answer of this type has come, without waiting. body: NULL: none.

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "hub/client_greet.h"
 #include "hub/client_state.h"
 
@@ -140,23 +139,25 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame a
         return ph_fail(PH_ERROR_PEER, "the hub does not answer");
     return ph_fail(PH_ERROR_PEER,
         "not all %u workers have initialised their keys within %u ms, or the hub stands still",
-        client->joined.num_workers, client->timeout_ms);
+        client->joined.num_workers, client->timeout.ms);
 }
 
 /* Until one of them has something to say, be it one that has answered: it may have bad news while others do not answer. Of those that have
  * let this worker go it does not matter any more. polled_out: (num_hubs). */
 static ph_status wait_for_any(
-    struct ph_hub_client *client, enum ph_hub_frame answer, uint64_t deadline_ns, struct pollfd *polled_out)
+    struct ph_hub_client *client, enum ph_hub_frame answer, struct ph_wait *wait, struct pollfd *polled_out)
 {
+    const int wait_ms = ph__wait_ms(wait);
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
         const struct ph_client_hub *hub = &client->hubs[i];
-        if (!hub->is_answered && ph__clock_ns() >= deadline_ns)
-            return ph__client_name(client, i, give_up(client, answer));
+        if (!hub->is_answered && wait_ms == 0)
+            return ph__client_name(
+                client, i, wait->is_stopped ? ph__wait_stopped(wait) : give_up(client, answer));
         polled_out[i] = ph__client_polled(hub->stream);
         if (hub->is_answered && client->has_left)
             polled_out[i].fd = -1;
     }
-    poll(polled_out, client->list.num_hubs, ph__clock_ms_until(deadline_ns));
+    poll(polled_out, client->list.num_hubs, wait_ms);
     return PH_OK;
 }
 
@@ -175,7 +176,7 @@ static ph_status hear_news(struct ph_hub_client *client, const struct pollfd *po
 ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
     const struct ph_wire_writer *body, enum ph_hub_frame answer)
 {
-    const uint64_t deadline_ns = ph__clock_deadline(client->timeout_ms);
+    struct ph_wait wait = ph__wait_begin(client->timeout);
     struct pollfd polled[PH_HUB_MAX_HUBS] = {{0}};
     uint16_t num_answered = 0;
     PH_TRY(ph__client_tell_all(client, type, body));
@@ -189,6 +190,6 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame typ
             continue;
         }
         PH_TRY(hear_news(client, polled));
-        PH_TRY(wait_for_any(client, answer, deadline_ns, polled));
+        PH_TRY(wait_for_any(client, answer, &wait, polled));
     }
 }

@@ -115,19 +115,19 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
 
 struct place { /* of a core thread */
     char address[PH_ADDRESS_BYTES];
-    uint32_t connect_ms, greet_ms; /* ... and to be attached */
+    struct ph_timeout connect, greet; /* ... and to be attached */
     struct ph_attach attach;
 };
 
 static ph_status ask_to_attach(
-    struct ph_control_stream *stream, const struct ph_attach *attach, uint32_t timeout_ms)
+    struct ph_control_stream *stream, const struct ph_attach *attach, struct ph_timeout timeout)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_attach(&writer, attach);
-    return ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, timeout_ms, &frame);
+    return ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, timeout, &frame);
 }
 
 /* A connection to a core thread, in the manner of a control connection until it is attached. A hub that dies meanwhile ends it: what
@@ -139,9 +139,9 @@ static ph_status attach(struct ph_hub_client *client, const struct ph_client_hub
     struct ph_welcome welcome;
     int socket;
     PH_TRY(ph__socket_connect_while(
-        place->address, place->connect_ms, ph__control_stream_socket(hub->stream), &socket));
-    PH_TRY(ph__client_greet(socket, client->secret, place->greet_ms, &stream, &welcome));
-    const ph_status status = ask_to_attach(stream, &place->attach, place->greet_ms);
+        place->address, place->connect, ph__control_stream_socket(hub->stream), &socket));
+    PH_TRY(ph__client_greet(socket, client->secret, place->greet, &stream, &welcome));
+    const ph_status status = ask_to_attach(stream, &place->attach, place->greet);
     if (status != PH_OK) {
         ph__control_stream_destroy(stream);
         return status;
@@ -150,17 +150,19 @@ static ph_status attach(struct ph_hub_client *client, const struct ph_client_hub
     return PH_OK;
 }
 
-static uint32_t at_most(const struct ph_hub_client *client, uint32_t most_ms)
+static struct ph_timeout at_most(const struct ph_hub_client *client, uint32_t most_ms)
 {
-    return client->timeout_ms < most_ms ? client->timeout_ms : most_ms;
+    struct ph_timeout timeout = client->timeout;
+    timeout.ms = timeout.ms < most_ms ? timeout.ms : most_ms;
+    return timeout;
 }
 
 /* ... at the address that the hub has named for it. */
 static ph_status attach_at_host(struct ph_hub_client *client, const struct ph_client_hub *hub,
     const struct ph_attach *wanted, struct ph_control_stream **stream_out)
 {
-    struct place place = {.connect_ms = at_most(client, OTHER_CONNECT_MS),
-        .greet_ms = at_most(client, OTHER_GREET_MS),
+    struct place place = {.connect = at_most(client, OTHER_CONNECT_MS),
+        .greet = at_most(client, OTHER_GREET_MS),
         .attach = *wanted};
     PH_TRY(ph__socket_peer_at(
         ph__control_stream_socket(hub->stream), hub->job.hosts[wanted->core], place.address));
@@ -171,8 +173,7 @@ static ph_status attach_at_host(struct ph_hub_client *client, const struct ph_cl
 static ph_status attach_at_control(struct ph_hub_client *client, const struct ph_client_hub *hub,
     const struct ph_attach *wanted, struct ph_control_stream **stream_out)
 {
-    struct place place = {
-        .connect_ms = client->timeout_ms, .greet_ms = client->timeout_ms, .attach = *wanted};
+    struct place place = {.connect = client->timeout, .greet = client->timeout, .attach = *wanted};
     PH_TRY(ph__socket_peer(ph__control_stream_socket(hub->stream), place.address));
     return attach(client, hub, &place, stream_out);
 }

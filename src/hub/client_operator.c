@@ -25,18 +25,18 @@ static ph_status reach(const struct ph_hub_options *options, const struct ph_sec
     struct ph_control_stream *stream;
     PH_TRY(ph__client_reach(options, secret, &stream, &welcome));
     ph__control_stream_destroy(stream);
-    PH_TRY(go_local(&welcome, ph__client_timeout_ms(options), &socket));
-    return ph__client_greet(socket, secret, ph__client_timeout_ms(options), stream_out, &welcome);
+    PH_TRY(go_local(&welcome, ph__client_timeout(options).ms, &socket));
+    return ph__client_greet(socket, secret, ph__client_timeout(options), stream_out, &welcome);
 }
 
-static ph_status ask(struct ph_control_stream *stream, const char *service, uint32_t timeout_ms)
+static ph_status ask(struct ph_control_stream *stream, const char *service, struct ph_timeout timeout)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
     struct ph_control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service_name(&writer, service);
-    return ph__client_request(stream, PH_FRAME_END_SERVICE, &writer, PH_FRAME_ANSWER, timeout_ms, &frame);
+    return ph__client_request(stream, PH_FRAME_END_SERVICE, &writer, PH_FRAME_ANSWER, timeout, &frame);
 }
 
 struct wish {
@@ -51,7 +51,7 @@ static ph_status end_service(const struct ph_hub_list *list, uint16_t hub, void 
     const struct ph_hub_options one = ph__hub_list_options(list, hub, wish->options);
     struct ph_control_stream *stream;
     PH_TRY(reach(&one, wish->secret, &stream));
-    const ph_status status = ask(stream, wish->service, ph__client_timeout_ms(&one));
+    const ph_status status = ask(stream, wish->service, ph__client_timeout(&one));
     ph__control_stream_destroy(stream);
     return status;
 }

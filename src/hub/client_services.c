@@ -11,7 +11,7 @@ static ph_status ask_one(
     struct ph_control_stream *stream;
     PH_TRY(ph__client_reach_once(options, &stream));
     const ph_status status =
-        ph__client_request(stream, type, body, PH_FRAME_ANSWER, ph__client_timeout_ms(options), &frame);
+        ph__client_request(stream, type, body, PH_FRAME_ANSWER, ph__client_timeout(options), &frame);
     ph__control_stream_destroy(stream);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "base/wait.h"
 #include "hub/hub_list.h"
 #include "hub/job_memory.h"
 #include "hub/part_list.h"
@@ -62,7 +63,7 @@ struct ph_client_parts {    /* of checkpoints, of several hubs: client_parts.c *
 };
 
 struct ph_hub_client {
-    uint32_t timeout_ms;
+    struct ph_timeout timeout;
     uint32_t rank;
     bool is_shared;
     enum ph_way way;

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/wait.h"
 
 #define BACKLOG 256
 #define KEEPALIVE_IDLE_S 1
@@ -47,19 +48,19 @@ static ph_status split(const char *address, struct host_port *parts_out)
 }
 
 struct patience {
-    uint64_t deadline_ns;
+    struct ph_wait wait;
     int watched; /* it ends, too, when something can be read there; -1: only at the deadline */
 };
 
 /* Pauses before another look. false: it is too late for one. */
-static bool may_try_again(const struct patience *patience)
+static bool may_try_again(struct patience *patience)
 {
     struct pollfd watched = {.fd = patience->watched, .events = POLLIN};
-    return ph__clock_ns() < patience->deadline_ns && poll(&watched, 1, RETRY_MS) <= 0;
+    return ph__wait_ms(&patience->wait) > 0 && poll(&watched, 1, RETRY_MS) <= 0;
 }
 
 static ph_status look_up(
-    const char *address, bool is_for_listening, const struct patience *patience, struct addrinfo **found_out)
+    const char *address, bool is_for_listening, struct patience *patience, struct addrinfo **found_out)
 {
     struct host_port parts;
     int error;
@@ -127,7 +128,7 @@ static int listen_at(const struct addrinfo *place)
 
 ph_status ph__socket_listen(const char *address, int *socket_out)
 {
-    const struct patience none = {.watched = -1};
+    struct patience none = {.watched = -1};
     struct addrinfo *found;
     PH_TRY(look_up(address, true, &none, &found));
     int listening = -1, error = 0;
@@ -143,15 +144,16 @@ ph_status ph__socket_listen(const char *address, int *socket_out)
 }
 
 /* 0, or the error. */
-static int finish_connect(int socket, const struct patience *patience)
+static int finish_connect(int socket, struct patience *patience)
 {
     struct pollfd polled[2] = {
         {.fd = socket, .events = POLLOUT}, {.fd = patience->watched, .events = POLLIN}};
-    int error = 0, count;
+    int error = 0, count, wait_ms;
     socklen_t size = sizeof error;
-    do
-        count = poll(polled, 2, ph__clock_ms_until(patience->deadline_ns));
-    while (count < 0 && errno == EINTR);
+    do {
+        wait_ms = ph__wait_ms(&patience->wait);
+        count = poll(polled, 2, wait_ms);
+    } while ((count < 0 && errno == EINTR) || (count == 0 && wait_ms > 0));
     if (count < 0)
         return errno;
     if (polled[0].revents == 0)
@@ -169,7 +171,7 @@ static bool is_with_itself(int socket)
            memcmp(&here, &there, here_size) == 0;
 }
 
-static int connect_to(const struct addrinfo *place, const struct patience *patience, int *error_out)
+static int connect_to(const struct addrinfo *place, struct patience *patience, int *error_out)
 {
     const int connected = make_socket(place->ai_family);
     if (connected < 0) {
@@ -206,17 +208,17 @@ static int prospect_of(int error)
 /* A place that does not answer must not use up the time of those behind it: of several each has share_ns. The error is the one with
  * the best prospects, of the first place that has it. */
 static int connect_to_any(
-    const struct addrinfo *places, uint64_t share_ns, const struct patience *patience, int *error_out)
+    const struct addrinfo *places, uint64_t share_ns, struct patience *patience, int *error_out)
 {
-    const uint64_t deadline_ns = patience->deadline_ns;
     int connected = -1, error = 0;
     *error_out = 0;
     for (const struct addrinfo *place = places; place != NULL && connected < 0; place = place->ai_next) {
-        const uint64_t now_ns = ph__clock_ns();
+        const uint64_t now_ns = ph__clock_ns(), deadline_ns = patience->wait.deadline_ns;
         const bool has_share =
             places->ai_next != NULL && now_ns < deadline_ns && deadline_ns - now_ns > share_ns;
-        const struct patience share = {
-            .deadline_ns = has_share ? now_ns + share_ns : deadline_ns, .watched = patience->watched};
+        struct patience share = *patience;
+        if (has_share)
+            share.wait.deadline_ns = now_ns + share_ns;
         connected = connect_to(place, &share, &error);
         if (connected < 0 && prospect_of(error) > prospect_of(*error_out))
             *error_out = error;
@@ -224,19 +226,22 @@ static int connect_to_any(
     return connected;
 }
 
-ph_status ph__socket_connect_while(const char *address, uint32_t timeout_ms, int watched, int *socket_out)
+ph_status ph__socket_connect_while(
+    const char *address, struct ph_timeout timeout, int watched, int *socket_out)
 {
-    const struct patience patience = {.deadline_ns = ph__clock_deadline(timeout_ms), .watched = watched};
+    struct patience patience = {.wait = ph__wait_begin(timeout), .watched = watched};
     struct addrinfo *found;
     int connected, error;
     uint64_t share_ns = FIRST_SHARE_NS;
     PH_TRY(look_up(address, false, &patience, &found));
     do {
         connected = connect_to_any(found, share_ns, &patience, &error);
-        if (share_ns < patience.deadline_ns) /* the way may be a long one */
+        if (share_ns < patience.wait.deadline_ns) /* the way may be a long one */
             share_ns *= 2;
     } while (connected < 0 && prospect_of(error) > LASTING && may_try_again(&patience));
     freeaddrinfo(found);
+    if (connected < 0 && patience.wait.is_stopped)
+        return ph__wait_stopped(&patience.wait);
     if (connected < 0)
         return ph_fail(PH_ERROR_PEER, "'%s' cannot be reached: %s", address, strerror(error));
     *socket_out = connected;
@@ -245,7 +250,7 @@ ph_status ph__socket_connect_while(const char *address, uint32_t timeout_ms, int
 
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
 {
-    return ph__socket_connect_while(address, timeout_ms, -1, socket_out);
+    return ph__socket_connect_while(address, (struct ph_timeout){.ms = timeout_ms}, -1, socket_out);
 }
 
 ph_status ph__socket_accept(int listening, int *socket_out)
@@ -304,7 +309,8 @@ static int connect_to_local(const struct sockaddr_un *address, socklen_t size, i
 
 ph_status ph__socket_connect_local(const char *name, uint32_t timeout_ms, int *socket_out)
 {
-    const struct patience patience = {.deadline_ns = ph__clock_deadline(timeout_ms), .watched = -1};
+    const struct ph_timeout timeout = {.ms = timeout_ms};
+    struct patience patience = {.wait = ph__wait_begin(timeout), .watched = -1};
     struct sockaddr_un address;
     socklen_t size;
     int connected, error;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/wait.h"
 #include "net/socket_address.h"
 
 ph_status ph__socket_listen(const char *address, int *socket_out);
@@ -14,8 +15,10 @@ ph_status ph__socket_listen(const char *address, int *socket_out);
  * or while it or its network is started again. Of a name's several addresses none keeps the others waiting. Each look-up of a name takes
  * as long as the system's resolver does besides (getaddrinfo(3), resolv.conf(5)), for which nothing is set here. */
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out);
-/* The same, but it is over, PH_ERROR_PEER, when something can be read at `watched`, a connection that tells how the other side is. */
-ph_status ph__socket_connect_while(const char *address, uint32_t timeout_ms, int watched, int *socket_out);
+/* The same, but it is over, PH_ERROR_PEER, when something can be read at `watched` (-1: none), a connection that tells how the other
+ * side is, and by a signal of the timeout's, with that signal's status. */
+ph_status ph__socket_connect_while(
+    const char *address, struct ph_timeout timeout, int watched, int *socket_out);
 
 ph_status ph__socket_listen_local(const char *name, int *socket_out);
 /* Waits for up to timeout_ms where so many come at once that there is no place among those who wait to be accepted. */

@@ -424,7 +424,8 @@ static void create_part(const struct hub_thread *hub, uint32_t depth)
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service(&writer, &service, &(struct ph_hub_share){.hub = 1, .num_hubs = 2});
     assert_ok(ph__client_reach_once(&hub->options, &stream));
-    assert_ok(ph__client_request(stream, PH_FRAME_CREATE, &writer, PH_FRAME_ANSWER, 5000, &frame));
+    assert_ok(ph__client_request(
+        stream, PH_FRAME_CREATE, &writer, PH_FRAME_ANSWER, (struct ph_timeout){.ms = 5000}, &frame));
     ph__control_stream_destroy(stream);
 }
 

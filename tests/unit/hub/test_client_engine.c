@@ -116,7 +116,7 @@ static void begin_trial(struct trial *trial, bool has_thread, uint32_t timeout_m
     assert_ok(ph__control_stream_create(ends[0], &trial->hub.stream));
     trial->control = ends[1];
     trial->hub.job.num_cores = 1;
-    client->timeout_ms = timeout_ms;
+    client->timeout.ms = timeout_ms;
     client->joined = (struct ph_joined){.num_workers = 1, .depth = 1, .num_optimizers = 1};
     client->list.num_hubs = 1;
     client->hubs = &trial->hub;

@@ -1,4 +1,5 @@
 /* What a client hears over its control connection, and what it does with descriptors that come where none should. */
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -84,7 +85,8 @@ static void the_last_words_of_a_hub_that_has_closed_are_heard(void **state)
     assert_ok(ph__control_stream_flush(pair.hub));
     ph__control_stream_destroy(pair.hub);
     pair.hub = NULL;
-    assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, 20000, &frame),
+    assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER,
+                     (struct ph_timeout){.ms = 20000}, &frame),
         PH_ERROR_PEER, "worker 1 has died");
     assert_ok(ph__client_put(pair.worker, PH_FRAME_LEAVE, NULL));
     assert_fails(
@@ -113,12 +115,29 @@ static void what_a_hub_says_of_its_parts_is_no_answer(void **state)
     free_pair(&pair);
 }
 
+/* The timeout is an hour: this ends by the signal. */
+static void a_signal_ends_the_wait_for_an_answer(void **state)
+{
+    (void)state;
+    volatile int stop_signal = SIGTERM;
+    const struct ph_timeout timeout = {.ms = 3600000, .stop_signal = &stop_signal};
+    struct pair pair = make_pair();
+    struct ph_control_frame frame;
+    assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, timeout, &frame),
+        PH_ERROR_TERMINATED, "stopped by a signal");
+    stop_signal = SIGINT;
+    assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, timeout, &frame),
+        PH_ERROR_INTERRUPTED, "stopped by a signal");
+    free_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptors_that_nobody_wants_are_closed),
         cmocka_unit_test(those_of_a_layout_are_kept),
         cmocka_unit_test(the_last_words_of_a_hub_that_has_closed_are_heard),
+        cmocka_unit_test(a_signal_ends_the_wait_for_an_answer),
         cmocka_unit_test(what_a_hub_says_of_its_parts_is_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,8 @@ static struct ph_control_frame ask(struct ph_control_stream *stream, enum ph_hub
     const struct ph_wire_writer *body, enum ph_hub_frame answer)
 {
     struct ph_control_frame frame;
-    assert_ok(ph__client_request(stream, type, body, answer, HUB_THREAD_TIMEOUT_MS, &frame));
+    assert_ok(ph__client_request(
+        stream, type, body, answer, (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame));
     return frame;
 }
 
@@ -170,8 +171,8 @@ static void leaves_and_destroys(enum ph_hub_on_death on_death, bool is_waited_fo
     struct spoken destroyer = {.control = stream};
     if (!is_waited_for)
         hear(&destroyer, PH_FRAME_ANSWER);
-    const ph_status status = ph__client_request(
-        workers[1].control, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, HUB_THREAD_TIMEOUT_MS, &frame);
+    const ph_status status = ph__client_request(workers[1].control, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER,
+        (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame);
     if (is_waited_for)
         hear(&destroyer, PH_FRAME_ANSWER);
     assert_int_equal(status, is_waited_for ? PH_OK : PH_ERROR_PEER);

@@ -436,8 +436,8 @@ static void another_version_of_the_interface_is_refused(void **state)
         assert_ok(ph__control_stream_create(connect_stranger(&hub), &stream));
         ph__wire_writer_init(&writer, bytes, sizeof bytes);
         ph__put_hello(&writer, &hello);
-        const ph_status status = ph__client_request(
-            stream, PH_FRAME_HELLO, &writer, PH_FRAME_WELCOME, HUB_THREAD_TIMEOUT_MS, &frame);
+        const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, &writer, PH_FRAME_WELCOME,
+            (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame);
         if (version == PH_HUB_API_VERSION)
             assert_ok(status);
         else

@@ -136,8 +136,8 @@ static struct ph_control_stream *join_so(const struct hub_thread *hub, const cha
     assert_ok(ph__client_reach_once(&hub->options, &stream));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &wish);
-    assert_ok(
-        ph__client_request(stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED, HUB_THREAD_TIMEOUT_MS, &frame));
+    assert_ok(ph__client_request(stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED,
+        (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame));
     return stream;
 }
 

@@ -146,13 +146,15 @@ static void who_is_watched_ends_the_wait(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, watched), 0);
     close(watched[1]);
     const int hole = be_black_hole(0, callers);
-    assert_fails(ph__socket_connect_while("silent:80", AN_HOUR_MS, watched[0], &connected), PH_ERROR_PEER,
-        strerror(ECANCELED));
+    assert_fails(
+        ph__socket_connect_while("silent:80", (struct ph_timeout){.ms = AN_HOUR_MS}, watched[0], &connected),
+        PH_ERROR_PEER, strerror(ECANCELED));
     for (size_t i = 0; i < MANY; i++)
         close(callers[i]);
     close(hole);
-    assert_fails(ph__socket_connect_while("refusing:80", AN_HOUR_MS, watched[0], &connected), PH_ERROR_PEER,
-        strerror(ECONNREFUSED));
+    assert_fails(ph__socket_connect_while(
+                     "refusing:80", (struct ph_timeout){.ms = AN_HOUR_MS}, watched[0], &connected),
+        PH_ERROR_PEER, strerror(ECONNREFUSED));
     close(watched[0]);
 }
 
