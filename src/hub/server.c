@@ -126,6 +126,7 @@ static ph_status start(struct ph_hub_server *server)
         return ph_fail(PH_ERROR_CONFIG,
             "is_wide (hub.aggregation: wide) is there to compare with: it keeps no "
             "checkpoints in a checkpoint_folder (hub.checkpoint_folder)");
+    PH_TRY(ph__server_check_first_worker(server));
     PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
     server->kernels = ph__kernels_for(isa);

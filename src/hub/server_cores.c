@@ -31,12 +31,16 @@ static ph_status start_core(struct ph_hub_server *server, uint16_t index)
     return ph__core_create(&options, &server->cores[index]);
 }
 
+size_t ph__server_wanted_cores(const struct ph_hub_server *server)
+{
+    const size_t num_threads = server->options.num_threads;
+    return num_threads > 0 ? num_threads : ph__min(ph__cpu_count(), PH_HUB_MAX_CORES);
+}
+
 ph_status ph__server_start_cores(struct ph_hub_server *server)
 {
+    const size_t wanted = ph__server_wanted_cores(server);
     server->num_processors = ph__cpu_count();
-    size_t wanted = ph__min(server->num_processors, PH_HUB_MAX_CORES);
-    if (server->options.num_threads > 0)
-        wanted = server->options.num_threads;
     if (wanted > PH_HUB_MAX_CORES)
         return ph__server_name_option("threads",
             ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES));

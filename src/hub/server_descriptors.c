@@ -9,21 +9,18 @@
 #include "base/sizes.h"
 #include "hub/server_state.h"
 
-#define OF_STRANGER 2 /* its connection; over the local socket its process besides */
-#define OF_JOB 3      /* its results; a checkpoint and the folder that this is in */
-#define FILES 8       /* services that are created, the trace, what a program opens beside its hub */
+#define OF_STRANGER 2     /* its connection; over the local socket its process besides */
+#define OF_JOB 3          /* its results; a checkpoint and the folder that this is in */
+#define OF_LOCAL_WORKER 3 /* its connection, process and region; and a link to each core thread */
+#define OF_HUB 10         /* its loops, bells and sockets, its folder, its trace */
+#define OF_CORE 3         /* a core thread's loop and bell */
+#define FILES 8           /* services that are created, the trace, what a program opens beside its hub */
 
 static ph_status count_one(void *count, const char *name)
 {
     (void)name;
     ++*(uint64_t *)count;
     return PH_OK;
-}
-
-ph_status ph__server_count_descriptors(struct ph_hub_server *server)
-{
-    server->num_own_descriptors = 0;
-    return ph__directory_visit("/proc/self/fd", count_one, &server->num_own_descriptors);
 }
 
 uint64_t ph__server_max_descriptors(void)
@@ -49,14 +46,18 @@ static uint64_t of_tenant(const struct ph_tenant *tenant)
     return count;
 }
 
-/* A layout is sent to one worker at a time: what goes with it, and copies of that. */
+/* Counts what a hub without jobs sets aside. A layout is sent to one worker at a time: what goes with it, and copies of that. */
+static uint64_t count_without_jobs(
+    uint64_t num_own, uint64_t num_cores, uint64_t num_strangers, bool has_metrics)
+{
+    return num_own + OF_STRANGER * num_strangers + FILES + 2 * (num_cores + 2) +
+           (has_metrics ? PH_HTTP_MAX_CONNECTIONS : 0);
+}
+
 static uint64_t count_spoken_for(const struct ph_hub_server *server)
 {
-    const uint64_t num_strangers = ph__max(server->num_strangers, server->max_strangers);
-    const uint64_t of_layout = 2 * ((uint64_t)server->num_cores + 2);
-    uint64_t count = server->num_own_descriptors + OF_STRANGER * num_strangers + FILES + of_layout;
-    if (server->http != NULL)
-        count += PH_HTTP_MAX_CONNECTIONS;
+    uint64_t count = count_without_jobs(server->num_own_descriptors, server->num_cores,
+        ph__max(server->num_strangers, server->max_strangers), server->http != NULL);
     for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
         count += of_tenant(tenant);
     return count;
@@ -75,4 +76,42 @@ ph_status ph__server_check_descriptors(
         "promised %llu of them already",
         tenant->settings.name, (unsigned long long)wanted, (unsigned long long)most,
         (unsigned long long)spoken_for);
+}
+
+/* ---- at the start ---- */
+
+ph_status ph__server_count_descriptors(struct ph_hub_server *server)
+{
+    server->num_own_descriptors = 0;
+    return ph__directory_visit("/proc/self/fd", count_one, &server->num_own_descriptors);
+}
+
+/* Counts the descriptors with which a hub that has not started can serve one worker, over the local socket. The more it may have, the
+ * more strangers it lets come. */
+static uint64_t count_least(const struct ph_hub_server *server, uint64_t num_cores)
+{
+    const bool has_metrics = server->options.metrics_address != NULL;
+    const uint64_t num_own = server->num_own_descriptors + OF_HUB + OF_CORE * num_cores;
+    uint64_t least = 0, wanted = 1;
+    while (wanted > least) {
+        least = wanted;
+        wanted = count_without_jobs(num_own, num_cores, ph__server_max_strangers(least), has_metrics) +
+                 OF_JOB + OF_LOCAL_WORKER + num_cores;
+    }
+    return least;
+}
+
+ph_status ph__server_check_first_worker(struct ph_hub_server *server)
+{
+    const uint64_t num_cores = ph__min(ph__server_wanted_cores(server), PH_HUB_MAX_CORES);
+    const uint64_t most = ph__server_max_descriptors();
+    PH_TRY(ph__server_count_descriptors(server));
+    const uint64_t least = count_least(server, num_cores);
+    if (least <= most)
+        return PH_OK;
+    return ph_fail(PH_ERROR_MEMORY,
+        "a hub with %llu core threads needs %llu descriptors to serve a worker, and may have %llu: raise the "
+        "limit (ulimit -n %llu) before it starts",
+        (unsigned long long)num_cores, (unsigned long long)least, (unsigned long long)most,
+        (unsigned long long)least);
 }

@@ -132,7 +132,7 @@ int ph__server_listen_timeout_ms(const struct ph_hub_server *server)
 
 /* ---- listening ---- */
 
-static uint32_t choose_max_strangers(uint64_t max_descriptors)
+uint32_t ph__server_max_strangers(uint64_t max_descriptors)
 {
     const uint64_t part = max_descriptors / STRANGERS_PART;
     if (part > MOST_STRANGERS)
@@ -155,7 +155,7 @@ ph_status ph__server_listen(struct ph_hub_server *server)
 {
     const char *address = server->options.address != NULL ? server->options.address : DEFAULT_ADDRESS;
     server->max_descriptors = ph__server_max_descriptors();
-    server->max_strangers = choose_max_strangers(server->max_descriptors);
+    server->max_strangers = ph__server_max_strangers(server->max_descriptors);
     PH_TRY(ph__server_name_option("address", ph__socket_listen(address, &server->listening)));
     PH_TRY(ph__socket_address(server->listening, server->address));
     if (server->secret == NULL && !ph__socket_is_loopback(server->listening))

@@ -72,7 +72,10 @@ static ph_status create_service(
         if (ph__tenant_is_ending(tenant))
             return ph_fail(PH_ERROR_USAGE, "service '%s' is just being destroyed", service->name);
         if (tenant->settings.service.nonce != service->nonce)
-            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with another nonce", service->name);
+            return ph_fail(PH_ERROR_USAGE,
+                "service '%s' exists with another nonce: it is another job's, with other workers; choose "
+                "another name (parallel.hub_job), or end that job: phloem hub destroy ADDRESS %s",
+                service->name, service->name);
         PH_TRY(ph__server_check_share(tenant, &settings->share));
         if (!ph__service_is_same(&tenant->settings, settings))
             return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);

@@ -153,11 +153,14 @@ ph_status ph__server_listen(struct ph_hub_server *server);
 /* Closes sessions that have ended, and strangers that have said nothing for too long; takes connections again when there is
  * room for them. After each turn. */
 void ph__server_sweep_sessions(struct ph_hub_server *server);
+uint32_t ph__server_max_strangers(uint64_t max_descriptors);          /* connections that are no worker's */
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
 
 /* ---- server_descriptors.c ---- */
 
 uint64_t ph__server_max_descriptors(void);
+ph_status ph__server_check_first_worker(
+    struct ph_hub_server *server); /* before the hub starts. PH_ERROR_MEMORY: it could serve none */
 ph_status ph__server_count_descriptors(struct ph_hub_server *server); /* when it has started */
 /* PH_ERROR_MEMORY where there would be none for the links of one more worker. */
 ph_status ph__server_check_descriptors(
@@ -224,6 +227,7 @@ void ph__server_close_metrics(struct ph_hub_server *server);
 
 /* ---- server_cores.c ---- */
 
+size_t ph__server_wanted_cores(const struct ph_hub_server *server);
 ph_status ph__server_start_cores(struct ph_hub_server *server);
 void ph__server_stop_cores(struct ph_hub_server *server);
 /* Where a worker's connection to that core thread should go: an address of the interface that was chosen for it, of the family

@@ -94,6 +94,51 @@ limits=$(sed -n 's/^Max open files  *\([^ ]*\)  *\([^ ]*\) .*/\1 \2/p' "/proc/$h
 [ "${limits% *}" = "${limits#* }" ] || complain "the hub may have $limits descriptors"
 stops TERM 143
 
+# One that could serve no worker says so when it starts, and with as many as it asks for it serves one.
+for most in 20 40; do
+    status=0
+    (ulimit -n "$most" && exec "$PH_BINARY_DIR/phloem" hub --threads 2) >hub.out 2>hub.err </dev/null || status=$?
+    [ "$status" -eq 5 ] || complain "a hub with $most descriptors ended with $status; wanted 5"
+    contains hub.err "and may have $most: raise the limit (ulimit -n "
+    [ "$(wc -l <hub.err)" -eq 1 ] || complain 'wanted one line'
+done
+needed=$(sed -n 's/.*(ulimit -n \([0-9]*\)).*/\1/p' hub.err)
+rm hub.out
+(ulimit -n "$needed" && exec "$PH_BINARY_DIR/phloem" hub --threads 2) >hub.out 2>hub.err </dev/null &
+hub=$!
+process=$hub
+waits_for grep '^ready at' hub.out
+address=$(sed -n 's/^ready at \([^,]*\).*/\1/p' hub.out)
+succeeds hub bench "$address" --sizes 4K --rounds 3 --workers 1 --transport shm
+stops TERM 143
+
+# A measurement hears signals while its hub is stopped, and says what it leaves there.
+serves
+measures tcp
+succeeds hub status "$address" --seconds 0.01
+service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
+kill -s STOP "$hub"
+kill -s TERM "$process"
+ends 143
+contains bench.err "service '$service' is left, for the hub does not answer: phloem hub destroy $address $service ends it"
+[ "$(wc -l <bench.err)" -eq 1 ] || complain 'wanted one line'
+env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "$address" --sizes 64K >bench.out 2>bench.err </dev/null &
+process=$!
+sleep 1 # it waits for the hub's first answer then, or is about to
+kill -s INT "$process"
+ends 130
+contains bench.err 'stopped by a signal'
+kill -s CONT "$hub"
+waits_for_no_worker() {
+    "$PH_BINARY_DIR/phloem" hub status "$address" --seconds 0.01 | grep -q gathering
+}
+process=$hub
+waits_for waits_for_no_worker
+succeeds hub destroy "$address" "$service"
+succeeds hub status "$address" --seconds 0.01
+contains stdout 'no jobs'
+stops TERM 143
+
 # Of many workers the first are listed, unless theirs is the service that is asked for.
 serves --set hub.log=none
 measures shm "$address" 67 sleep
@@ -147,6 +192,8 @@ succeeds hub bench "$both" --sizes 64K --rounds 3 --transport tcp --json
 [ "$(value stdout why)" = "several hubs share the job's keys" ] || complain 'the reason is missing'
 fails 2 'several hubs' hub bench "$both" --transport shm
 fails 6 'hub 127.0.0.1:1: ' hub bench "$address,127.0.0.1:1"
+succeeds hub status "$address" --seconds 0.01
+contains stdout 'no jobs'
 succeeds hub status "$address" --seconds 0.01
 measures tcp "$both"
 succeeds hub status "$other_address" --seconds 0.01
@@ -215,7 +262,9 @@ fails 2 'hub.checkpoint_folder' hub --set hub.aggregation=wide --set hub.checkpo
 fails 2 "hub.checkpoint_folder): hub.yaml/kept: 'hub.yaml' is a file" hub --set hub.checkpoint_folder=hub.yaml/kept
 fails 2 'hub.aggregation: wide' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'metrics' hub --metrics ''
+mkdir kept.json
 fails 5 'absent/trace.json' hub --trace absent/trace.json
+fails 2 'kept.json: is a folder; a file is wanted' hub --trace kept.json
 fails 2 'one argument too many' hub serve
 fails 2 'ADDRESS' hub status
 fails 2 'ADDRESS' hub bench
