@@ -30,12 +30,13 @@ static void print_usage(void)
     printf("usage: phloem VERB [ARGUMENTS]\n\nPhloem trains recommendation models.\n\n");
     for (size_t i = 0; i < NUM_VERBS; i++)
         printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
-    printf("\nphloem VERB --help tells more. Every config key: phloem config --docs.\n");
+    printf("  %-10s %s\n", "help", "explain a verb");
+    printf("\nphloem help VERB tells more. Every config key: phloem config --docs.\n");
 }
 
 static ph_status run_verb(int argc, char **argv)
 {
-    const char *known[NUM_VERBS];
+    const char *known[NUM_VERBS + 1] = {[NUM_VERBS] = "help"};
     for (size_t i = 0; i < NUM_VERBS; i++) {
         known[i] = verbs[i].name;
         if (strcmp(argv[0], verbs[i].name) != 0)
@@ -44,7 +45,23 @@ static ph_status run_verb(int argc, char **argv)
             PH_TRY(cli_check_one_process(verbs[i].name));
         return verbs[i].run(argc, argv);
     }
-    return cli_unknown("verb", argv[0], known, NUM_VERBS);
+    return cli_unknown("verb", argv[0], known, NUM_VERBS + 1);
+}
+
+/* phloem help [VERB [PART]]: as phloem VERB [PART] --help. */
+static ph_status help(int num_words, char **words)
+{
+    static char flag[] = "--help";
+    char *asked[] = {NULL, NULL, NULL, NULL};
+    if (num_words == 0) {
+        print_usage();
+        return PH_OK;
+    }
+    if (num_words > 2)
+        return ph_fail(PH_ERROR_USAGE, "one argument too many: '%s'; usage: phloem help [VERB]", words[2]);
+    memcpy(asked, words, (size_t)num_words * sizeof *asked);
+    asked[num_words] = flag;
+    return run_verb(num_words + 1, asked);
 }
 
 /* Threads that wait for each other spin for a fraction of a millisecond, then sleep. The OpenMP runtime's own default
@@ -68,6 +85,8 @@ static ph_status run(int argc, char **argv)
         printf("phloem %s\n", PH_VERSION);
         return PH_OK;
     }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 2, argv + 2);
     return run_verb(argc - 1, argv + 1);
 }
 

@@ -18,6 +18,26 @@ succeeds config --help
 head -n 1 stdout >first
 contains first 'usage: phloem config'
 
+# phloem help VERB is phloem VERB --help.
+succeeds --help
+cp stdout usage
+succeeds help
+cmp -s stdout usage || complain 'help and --help differ'
+for verb in synth train compare tune prepare plan eval predict export hub inspect models config; do
+    succeeds "$verb" --help
+    cp stdout wanted
+    succeeds help "$verb"
+    cmp -s stdout wanted || complain "help $verb and $verb --help differ"
+done
+succeeds help hub bench
+contains stdout 'usage: phloem hub bench'
+fails 2 "unknown verb 'trian'; did you mean 'train'?" help trian
+fails 2 "one argument too many: 'c'" help a b c
+fails 2 "unknown verb 'halp'; did you mean 'help'?" halp
+
+printf 'train:\n\tepochs: 2\n' >tab.yaml
+fails 2 'tab.yaml:2:1: tabs are not allowed for indentation: use blanks' config tab.yaml
+
 phloem
 [ "$status" -eq 2 ] || complain "without a verb the program ended with $status; wanted 2"
 contains stdout 'usage: phloem'
