@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -11,7 +12,7 @@
 
 static ph_status cannot_write(const struct cli_prediction_file *file)
 {
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", file->path, strerror(errno));
+    return ph__file_cannot_write(file->path);
 }
 
 static ph_status write_npy_header(const struct cli_prediction_file *file)
@@ -42,18 +43,38 @@ static ph_status write_csv_header(const struct cli_prediction_file *file)
     return is_fine ? PH_OK : cannot_write(file);
 }
 
+const char *cli_prediction_file_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
+static ph_status open_stream(struct cli_prediction_file *file)
+{
+    struct stat status;
+    if (file->is_standard_output) {
+        file->file = stdout;
+        return PH_OK;
+    }
+    if (stat(file->path, &status) == 0 && S_ISDIR(status.st_mode))
+        errno = EISDIR;
+    else
+        file->file = fopen(file->temporary_path, "wb");
+    return file->file != NULL ? PH_OK : cannot_write(file);
+}
+
 ph_status cli_prediction_file_open(const char *path, size_t num_tasks, struct cli_prediction_file *file_out)
 {
-    struct cli_prediction_file file = {.is_npy = ph__path_ends_in(path, ".npy"), .num_tasks = num_tasks};
-    if (!file.is_npy && !ph__path_ends_in(path, ".csv"))
-        return ph_fail(PH_ERROR_USAGE, "%s: predictions are written as .csv or .npy", path);
+    struct cli_prediction_file file = {.is_npy = ph__path_ends_in(path, ".npy"),
+        .is_standard_output = strcmp(path, "-") == 0,
+        .num_tasks = num_tasks};
+    if (!file.is_npy && !file.is_standard_output && !ph__path_ends_in(path, ".csv"))
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: predictions are written as .csv or .npy, or with - as CSV to standard output", path);
     if (strlen(path) >= sizeof file.path)
         return ph_fail(PH_ERROR_USAGE, "the name of the output file is too long: %s", path);
-    snprintf(file.path, sizeof file.path, "%s", path);
+    snprintf(file.path, sizeof file.path, "%s", cli_prediction_file_name(path));
     snprintf(file.temporary_path, sizeof file.temporary_path, "%s.tmp", path);
-    file.file = fopen(file.temporary_path, "wb");
-    if (file.file == NULL)
-        return cannot_write(&file);
+    PH_TRY(open_stream(&file));
     ph_status status = file.is_npy ? write_npy_header(&file) : write_csv_header(&file);
     if (status == PH_OK)
         *file_out = file;
@@ -82,6 +103,8 @@ ph_status cli_prediction_file_finish(struct cli_prediction_file *file)
         status = fseek(file->file, 0, SEEK_SET) == 0 ? write_npy_header(file) : cannot_write(file);
     FILE *stream = file->file;
     file->file = NULL;
+    if (file->is_standard_output)
+        return fflush(stream) == 0 ? PH_OK : cannot_write(file);
     if (fclose(stream) != 0 && status == PH_OK)
         status = cannot_write(file);
     if (status == PH_OK && rename(file->temporary_path, file->path) != 0)
@@ -93,7 +116,7 @@ ph_status cli_prediction_file_finish(struct cli_prediction_file *file)
 
 void cli_prediction_file_abandon(struct cli_prediction_file *file)
 {
-    if (file->file == NULL)
+    if (file->file == NULL || file->is_standard_output)
         return;
     fclose(file->file);
     file->file = NULL;

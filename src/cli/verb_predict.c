@@ -1,8 +1,9 @@
-/* phloem predict DIR FILE --out PREDICTIONS.csv|.npy */
+/* phloem predict DIR FILE --out PREDICTIONS.csv|.npy|- */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/stop.h"
 #include "cli/output_file.h"
@@ -74,18 +75,21 @@ static ph_status predict_file(
     }
     ph_batches_close(batches);
     if (status == PH_OK)
-        printf("%s: %" PRIu64 " predictions\n", out, file.num_rows);
+        fprintf(file.is_standard_output ? stderr : stdout, "%s: %" PRIu64 " predictions\n",
+            cli_prediction_file_name(out), file.num_rows);
     return status;
 }
 
 static ph_status predict(struct cli_scoring *scoring, const char *path, const char *out)
 {
-    PH_TRY(cli_output_spare_input(out, path));
+    if (strcmp(out, "-") != 0)
+        PH_TRY(cli_output_spare_input(out, path));
     const volatile int *stop_signal = cli_stop_signal();
     ph_status status = predict_file(scoring, path, out, stop_signal);
     if (status != PH_ERROR_INTERRUPTED)
         return status;
-    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal: %s is not written", out);
+    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal: %s is not written%s",
+        cli_prediction_file_name(out), strcmp(out, "-") == 0 ? " to the end" : "");
 }
 
 ph_status verb_predict(int argc, char **argv)
@@ -94,7 +98,7 @@ ph_status verb_predict(int argc, char **argv)
     struct cli_formats formats = {0};
     const char *out = NULL;
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &out, "FILE", "predictions, .csv or .npy (required)"},
+        {"--out", CLI_TEXT, &out, "FILE", "predictions, .csv or .npy; -: CSV to standard output (required)"},
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
         CLI_FORMAT_FLAGS(formats),
     };
@@ -107,11 +111,11 @@ ph_status verb_predict(int argc, char **argv)
     if (arguments.has_printed_help)
         return PH_OK;
     if (out == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--out FILE is missing: where shall the predictions go?");
+        return ph_fail(PH_ERROR_USAGE, "predict requires --out FILE: .csv or .npy, or - for standard output");
     struct cli_scoring scoring;
     ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets, &formats);
     if (status == PH_OK)
-        status = cli_output_spare_model(out, arguments.positional[0]);
+        status = strcmp(out, "-") == 0 ? PH_OK : cli_output_spare_model(out, arguments.positional[0]);
     if (status == PH_OK)
         status = predict(&scoring, arguments.positional[1], out);
     cli_scoring_close(&scoring);

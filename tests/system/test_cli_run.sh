@@ -72,6 +72,16 @@ succeeds predict run data/test.tsv --out test.csv
 succeeds predict run data/test.tsv --out test.npy
 [ "$(head -c 6 test.npy | tail -c 5)" = NUMPY ] || complain 'test.npy is no npy file'
 
+# "-" is CSV on standard output, and what is said besides goes to standard error.
+phloem predict run data/test.tsv --out -
+[ "$status" -eq 0 ] || complain "predict --out - ended with $status; wanted 0"
+cmp -s stdout test.csv || complain 'predictions on standard output differ from those in a file'
+[ "$(cat stderr)" = 'standard output: 1000 predictions' ] || complain 'wanted the number of predictions'
+status=0
+"$PH_BINARY_DIR/phloem" predict run data/test.tsv --out - 2>stderr >/dev/full || status=$?
+[ "$status" -eq 5 ] || complain "predict --out - to a full disk ended with $status; wanted 5"
+fails 2 'or with - as CSV to standard output' predict run data/test.tsv --out test.txt
+
 # Tables in smaller formats: nearly the same predictions; how near, of a trained model, is said here.
 # near FILE TOLERANCE: each prediction is so near to that of test.csv, and not all are the same.
 near() {
