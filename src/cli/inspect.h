@@ -7,7 +7,10 @@
 #include "cli/arguments.h"
 #include "train/job_config.h"
 
-/* A config with its encoder: from a folder that phloem train left, or from a config and its training data. */
+/* Tells whether the path is a folder that phloem prepare made. */
+bool cli_is_prepared(const char *path);
+
+/* A config with its encoder: from a folder that phloem train or phloem prepare left, or from a config and its training data. */
 struct cli_source { /* zero-initialised is closed */
     struct ph_config config;
     struct ph_encoder *encoder;

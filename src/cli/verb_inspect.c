@@ -18,7 +18,8 @@ static bool is_checkpoint(const char *path)
 static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kind_out)
 {
     if (arguments->num_positional == 1) {
-        *kind_out = is_checkpoint(arguments->positional[0]) ? KIND_CHECKPOINT : KIND_MODEL;
+        const char *path = arguments->positional[0];
+        *kind_out = is_checkpoint(path) ? KIND_CHECKPOINT : cli_is_prepared(path) ? KIND_DATA : KIND_MODEL;
         return PH_OK;
     }
     for (size_t i = 0; i < NUM_KINDS; i++) {
@@ -49,10 +50,9 @@ ph_status verb_inspect(int argc, char **argv)
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
     };
     const struct cli_command command = {"inspect",
-        "Shows data (CONFIG or DIR), a checkpoint (FILE, or the folder of its files), a config (CONFIG) or a "
-        "model (CONFIG or DIR). DIR "
-        "is a "
-        "folder that phloem train made.",
+        "Shows data (CONFIG or DIR), a checkpoint (FILE, or the folder of its files), a config (CONFIG) or "
+        "a\n"
+        "model (CONFIG or DIR). DIR is a folder that phloem train made, or, for data, phloem prepare.",
         "[data|checkpoint|config|model] PATH", 1, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

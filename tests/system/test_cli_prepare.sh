@@ -30,6 +30,21 @@ raw=$(trained job.yaml raw)
 [ "$raw" = "$(trained from_prepared.yaml from_prepared)" ] || complain 'prepared data gives another model than the text'
 [ "$(value raw/summary.json auc | sort)" = "$(value from_prepared/summary.json auc | sort)" ] ||
     complain 'prepared data gives other metrics than the text'
+
+# Prepared folders are looked at as their configs are, wherever they lie.
+mkdir elsewhere
+cp -R prepared 'elsewhere/$moved'
+succeeds inspect data from_prepared.yaml
+sed 's/^data\..*: .*prepared/data/' stdout >wanted
+for look in inspect 'inspect data'; do
+    # shellcheck disable=SC2086 # a list of words
+    succeeds $look 'elsewhere/$moved'
+    contains stdout 'elsewhere/$moved/train: 4000 samples'
+    contains stdout 'elsewhere/$moved/test: 1000 samples'
+    sed 's/^data\..*: .*moved/data/' stdout >actual
+    cmp -s wanted actual || complain "$look of prepared data differs from that of its config"
+done
+
 succeeds eval raw data/test.tsv
 cp stdout of_text
 succeeds eval raw prepared/test
@@ -110,7 +125,7 @@ done
 fails 2 'whole: is not empty' prepare job.yaml --out whole
 fails 2 'part_bytes' prepare job.yaml --out whole --resume --set data.encoding=hash --set data.rows=1000 \
     --set data.valid=valid.tsv.gz
-fails 2 '--out DIR is missing' prepare job.yaml
+fails 2 'prepare requires --out DIR' prepare job.yaml
 fails 2 'data.prepared: prepared is prepared already' prepare from_prepared.yaml --out twice
 [ ! -e twice ] || complain 'a preparation that was refused has left a folder'
 fails 3 'no_such.tsv' prepare job.yaml --out new --set data.train=no_such.tsv
