@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/random_bytes.h"
 #include "base/sizes.h"
+#include "cli/stop_signal.h"
 
 /* For a hub that was started with the ranks; less than what others wait for this one. */
 #define MOST_CONNECT_MS 10000u
@@ -134,6 +135,7 @@ static struct ph_hub_options options_of(const struct ph_parallel_settings *setti
     return (struct ph_hub_options){.address = settings->hub,
         .secret_file = settings->hub_secret_file,
         .timeout_ms = timeout_ms,
+        .stop_signal = cli_stop_signal_place(),
         .connect_timeout_ms = (uint32_t)ph__min((timeout_ms + 1) / 2, MOST_CONNECT_MS)};
 }
 
@@ -164,6 +166,7 @@ static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
 {
     char text[1024];
     struct ph_hub_options options = reducer->options;
+    options.stop_signal = NULL;
     options.timeout_ms = FAREWELL_MS;
     options.connect_timeout_ms = FAREWELL_CONNECT_MS;
     snprintf(text, sizeof text, "%s", ph_error_text());

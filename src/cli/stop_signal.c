@@ -1,10 +1,15 @@
 #include "cli/stop_signal.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define STACK_BYTES (64 << 10) /* some times what a frame takes with all registers of the processor */
 
 static volatile int stop_signal; /* set by the handler alone */
+static unsigned grace_seconds;   /* 0: the work ends by itself */
+static char removed_path[4096];  /* "": none */
 
 static void remember_signal(int number);
 
@@ -23,22 +28,82 @@ static void give_back(int number)
 static void remember_signal(int number)
 {
     stop_signal = number;
+    if (grace_seconds > 0)
+        alarm(grace_seconds);
     give_back(SIGINT);
     give_back(SIGTERM);
 }
 
-/* Who started the program may have wanted it to ignore the signal, as a shell does for what runs in the background. */
-static void take_over(int number)
+/* oneDNN 2.6 uses the main thread's stack below its end, where a handler's frame would overwrite it. */
+static void leave_stack(void)
 {
-    const struct sigaction action = {.sa_handler = remember_signal};
+    static char memory[STACK_BYTES];
+    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    sigaltstack(&stack, NULL);
+}
+
+/* Who started the program may have wanted it to ignore the signal, as a shell does for what runs in the background. */
+static void take_over(int number, void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    leave_stack();
     if (!has_handler(number, SIG_IGN))
         sigaction(number, &action, NULL);
 }
 
 const volatile int *cli_stop_signal(void)
 {
-    take_over(SIGINT);
-    take_over(SIGTERM);
+    cli_stop_signal_watch(true);
+    return cli_stop_signal_place();
+}
+
+const volatile int *cli_stop_signal_place(void)
+{
     signal(SIGPIPE, SIG_IGN);
     return &stop_signal;
+}
+
+void cli_stop_signal_watch(bool is_on)
+{
+    if (is_on) {
+        take_over(SIGINT, remember_signal);
+        take_over(SIGTERM, remember_signal);
+        return;
+    }
+    give_back(SIGINT);
+    give_back(SIGTERM);
+    if (stop_signal != 0)
+        raise(stop_signal);
+}
+
+static void end_late(int number)
+{
+    static const char line[] = "phloem: error: stopped by a signal\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(128 + stop_signal);
+}
+
+const volatile int *cli_stop_signal_soon(void)
+{
+    const struct sigaction action = {.sa_handler = end_late, .sa_flags = SA_ONSTACK};
+    sigaction(SIGALRM, &action, NULL);
+    grace_seconds = 1;
+    return cli_stop_signal();
+}
+
+static void remove_and_end(int number)
+{
+    unlink(removed_path);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void cli_stop_signal_removes(const char *path)
+{
+    const int length = snprintf(removed_path, sizeof removed_path, "%s.tmp", path);
+    if (length < 0 || (size_t)length >= sizeof removed_path)
+        removed_path[0] = '\0'; /* which no file has */
+    take_over(SIGINT, remove_and_end);
+    take_over(SIGTERM, remove_and_end);
 }

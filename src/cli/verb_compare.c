@@ -42,7 +42,7 @@ static ph_status parse(int argc, char **argv, struct request *request)
     if (request->arguments.has_printed_help)
         return PH_OK;
     if (request->folder == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall runs and tables go?");
+        return ph_fail(PH_ERROR_USAGE, "compare requires --out DIR");
     PH_TRY(cli_seeds_parse(request->seeds_text != NULL ? request->seeds_text : "3", &request->seeds));
     return cli_sets_add(&request->sets, &request->arena, "threads", request->threads);
 }
@@ -109,8 +109,10 @@ static ph_status compare(struct request *request, struct ph__comparison *compari
         .num_seeds = request->seeds.count,
         .folder = request->folder,
     };
-    const struct ph__comparison_watcher watcher = {
-        .context = request, .on_run = print_run, .on_note = cli_print_note, .watch_signals = cli_stop_signal};
+    const struct ph__comparison_watcher watcher = {.context = request,
+        .on_run = print_run,
+        .on_note = cli_print_note,
+        .signals = {cli_stop_signal_place(), cli_stop_signal_watch}};
     int lock;
     PH_TRY(ph__comparison_init(comparison, &plan));
     PH_TRY(ph__directory_create(request->folder));

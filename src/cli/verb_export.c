@@ -3,6 +3,7 @@
 
 #include "cli/arguments.h"
 #include "cli/output_file.h"
+#include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "serve/onnx_export.h"
 
@@ -15,6 +16,7 @@ static ph_status export_onnx(const char *folder, const char *path)
     const struct ph_model_settings *settings = &config.model.settings;
     if (status == PH_OK)
         status = ph__model_folder_open(&model, folder, settings, config.data.negative_rate, PH_ROWS_FP32);
+    cli_stop_signal_removes(path);
     if (status == PH_OK)
         status = ph__onnx_export(&model, ph_model_name(settings->kind), path);
     ph__model_folder_close(&model);
@@ -39,6 +41,6 @@ ph_status verb_export(int argc, char **argv)
     if (arguments.has_printed_help)
         return PH_OK;
     if (onnx == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--onnx FILE is missing: where shall the model go?");
+        return ph_fail(PH_ERROR_USAGE, "export requires --onnx FILE");
     return export_onnx(arguments.positional[0], onnx);
 }

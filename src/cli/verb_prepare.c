@@ -35,7 +35,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     if (*is_done)
         return PH_OK;
     if (request->folder == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the prepared data go?");
+        return ph_fail(PH_ERROR_USAGE, "prepare requires --out DIR");
     request->config = arguments.positional[0];
     return PH_OK;
 }
@@ -67,7 +67,7 @@ static ph_status prepare(struct request *request, struct ph_config *config)
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
     struct ph_prepare_options options = ph_config_prepare_options(config);
     options.may_resume = request->is_resumed;
-    options.stop_signal = cli_stop_signal();
+    options.stop_signal = cli_stop_signal_soon();
     options.on_progress = request->is_quiet ? NULL : cli_progress_show_preparation;
     options.progress_context = &progress;
     options.progress_seconds = cli_progress_seconds(&progress);

@@ -166,7 +166,7 @@ static ph_status train(const struct request *request, struct ph_config *config, 
         .observer = is_first ? &observer : NULL,
         .profile_file = request->has_profile ? stdout : NULL,
         .trace_path = request->trace,
-        .watch_signals = cli_stop_signal,
+        .signals = {cli_stop_signal_place(), cli_stop_signal_watch},
     };
     struct ph_train_summary summary;
     ph_status status = ph__config_run(&run, &summary);

@@ -38,7 +38,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     if (*is_done)
         return PH_OK;
     if (request->folder == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the trials go?");
+        return ph_fail(PH_ERROR_USAGE, "tune requires --out DIR");
     request->config = arguments.positional[0];
     PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(cli_sets_add(&request->sets, &request->arena, "tune.runs", request->runs));
@@ -115,7 +115,7 @@ static ph_status search(
     const struct ph__tuning_watcher watcher = {.context = request,
         .on_step = print_step,
         .on_note = cli_print_note,
-        .watch_signals = cli_stop_signal};
+        .signals = {cli_stop_signal_place(), cli_stop_signal_watch}};
     PH_TRY(ph__tuning_init(tuning, plan));
     ph_status status = ph__tuning_run(tuning, &watcher);
     if (status != PH_OK)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/stop.h"
 #include "tensor/row_format.h"
 
 enum { BLOCK_ELEMENTS = 1 << 16 /* of one task */, PART_COLUMNS = 256 };
@@ -122,7 +123,7 @@ static void fill_rows(void *argument, size_t task, size_t worker)
     const size_t left = target->rows - first;
     const size_t last = first + (left < fill->rows_per_task ? left : fill->rows_per_task);
     (void)worker;
-    for (size_t row = first; row < last; row++)
+    for (size_t row = first; row < last && !ph__is_stopped(target->stop_signal); row++)
         fill_row(fill, row);
 }
 

@@ -14,6 +14,7 @@ struct ph_init_target {
     enum ph_row_format row_format;    /* one that is learnt */
     void *data;                       /* (rows, columns) in this format, zeroed */
     uint16_t *low;                    /* the low words of bf16_split */
+    const volatile int *stop_signal;  /* NULL, or rows are left as they are once it is not 0 */
 };
 
 /* Fills the target; team NULL: serially. The values do not depend on the team. */

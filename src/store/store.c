@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "store/declaration.h"
 #include "store/init.h"
 #include "store/tensor_part.h"
@@ -24,6 +25,7 @@ struct ph_store {
     size_t num_parameters, parameters_capacity;
     struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
     size_t num_tensors, tensors_capacity;
+    const volatile int *stop_signal; /* NULL: none */
 };
 
 ph_status ph_store_create(uint64_t seed, struct ph_store **store_out)
@@ -54,6 +56,11 @@ void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format)
     assert(ph__row_format_is_learnt(format));
     store->row_format = format;
     store->is_for_scoring = false;
+}
+
+void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal)
+{
+    store->stop_signal = stop_signal;
 }
 
 void ph_store_destroy(struct ph_store *store)
@@ -216,7 +223,8 @@ static void initialise(const struct ph_store *store, const struct ph_parameter *
             .first_column = tensor->first_column,
             .row_format = tensor->row_format,
             .data = tensor->data,
-            .low = tensor->low};
+            .low = tensor->low,
+            .stop_signal = store->stop_signal};
         ph__init_matrix(&tensor->shape, &target.rows, &target.columns);
         ph__init_matrix(&whole, &target.whole_rows, &target.whole_columns);
         ph__init_fill(&parameter->init, store->seed, &target, team);
@@ -250,6 +258,9 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
     store->parameters[store->num_parameters++] = parameter;
     list_tensors(store, parameter);
     initialise(store, parameter, first_tensor, team);
+    if (ph__is_stopped(store->stop_signal))
+        return ph_fail(ph__stop_status(store->stop_signal),
+            "stopped by a signal before the first step: there is nothing to save");
     *parameter_out = parameter;
     return PH_OK;
 }

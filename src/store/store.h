@@ -72,6 +72,8 @@ ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *dec
 void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format);
 /* The same for a format that is learnt: they begin with the initial values, each rounded to the nearest. */
 void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format);
+/* From now on adding ends with the signal's status once *stop_signal, which is borrowed, is not 0. */
+void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal);
 /* Finds the slot or adds it, zeroed. */
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
     bool is_per_row, struct ph_slot **slot_out);

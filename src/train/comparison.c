@@ -198,7 +198,7 @@ static ph_status train(struct ph__comparison *comparison, const struct ph__compa
         .folder = run->folder,
         .is_resumed = true,
         .observer = &observer,
-        .watch_signals = watcher->watch_signals,
+        .signals = watcher->signals,
     };
     row->config->top.seed = comparison->seeds[seed];
     ph__memory_reset_peak_rss();

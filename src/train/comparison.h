@@ -61,7 +61,7 @@ struct ph__comparison_watcher {
     void (*on_run)(
         void *context, const struct ph__comparison *comparison, size_t row, size_t seed); /* it has ended */
     void (*on_note)(void *context, const char *text);
-    const volatile int *(*watch_signals)(void); /* as in struct ph__config_run */
+    struct ph__signals signals;
 };
 
 /* Reads all configs, so that what is wrong with one is said before anything runs. Errors: those of ph_config_read;

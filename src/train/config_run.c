@@ -1,6 +1,7 @@
 #include "train/config_run.h"
 
 #include "base/file.h"
+#include "base/stop.h"
 #include "train/job_agreement.h"
 #include "train/kept_config.h"
 
@@ -27,6 +28,24 @@ static void show_note(void *context, const char *text)
         observer->on_note(observer->context, text);
 }
 
+static bool is_alone(const struct ph__config_run *run)
+{
+    return run->comm == NULL || ph_comm_world_size(run->comm) == 1;
+}
+
+/* Tells whether the process may end at once before it has learnt anything: one of several ranks would leave the others, and a service
+ * at a hub. */
+static bool may_end_at_once(const struct ph__config_run *run)
+{
+    return is_alone(run) && run->reducer == NULL;
+}
+
+static void watch_signals(const struct ph__config_run *run, bool is_on)
+{
+    if (run->signals.watch != NULL)
+        run->signals.watch(is_on);
+}
+
 /* The folder is there and locked from now on. Another training may have come and gone in it while the encoder was learnt. */
 static ph_status start(void *context)
 {
@@ -36,6 +55,7 @@ static ph_status start(void *context)
     PH_TRY(ph_train_check_folder(watch->run->folder, true, &has_checkpoint));
     if (has_checkpoint)
         PH_TRY(ph__kept_config_compare(watch->run->config, watch->config_path));
+    watch_signals(watch->run, true);
     if (observer != NULL && observer->on_start != NULL)
         PH_TRY(observer->on_start(observer->context));
     return ph_config_write(watch->run->config, watch->config_path);
@@ -71,8 +91,13 @@ static ph_status train(
     job.observer = &observer;
     job.profile_file = run->profile_file;
     job.trace_path = run->trace_path;
-    job.stop_signal = run->watch_signals != NULL ? run->watch_signals() : NULL;
-    return ph_train(&job, summary_out);
+    job.stop_signal = run->signals.stop_signal;
+    if (!may_end_at_once(run))
+        watch_signals(run, true);
+    const ph_status status = ph_train(&job, summary_out);
+    if (!ph__is_stop_status(status) && may_end_at_once(run))
+        watch_signals(run, false);
+    return status;
 }
 
 ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summary *summary_out)
@@ -82,7 +107,7 @@ ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summa
         .run = run, .config_path = ph__path_join(&run->config->arena, run->folder, "config.yaml")};
     if (watch.config_path == NULL)
         return PH_ERROR_MEMORY;
-    if (run->comm != NULL && ph_comm_world_size(run->comm) > 1)
+    if (!is_alone(run))
         PH_TRY(ph__agree_on_run(run));
     PH_TRY(make_encoder(&watch, &encoder));
     ph_status status = train(&watch, encoder, summary_out);

@@ -5,6 +5,14 @@
 
 #include "train/job_config.h"
 
+/* How a program leaves signals to trainings. All zero: they are never stopped. */
+struct ph__signals {
+    const volatile int *stop_signal; /* as in struct ph_train_job */
+    /* Called with true when there is something to save: from then on a signal is to be left in *stop_signal. Until then, and after a
+     * call with false, it may end the process at once; one that was left and that nobody has looked at ends it with that call. */
+    void (*watch)(bool is_on);
+};
+
 struct ph__config_run { /* all borrowed */
     struct ph_config *config;
     const char *folder;
@@ -14,9 +22,7 @@ struct ph__config_run { /* all borrowed */
     const struct ph_train_observer *observer; /* NULL: none. on_start comes before config.yaml is written */
     FILE *profile_file;                       /* the rest as in struct ph_train_job */
     const char *trace_path;
-    /* Called when training begins, and gives what ph_train_job.stop_signal is: until then a signal may end the process at
-     * once, since there is nothing to save. NULL: never stopped. */
-    const volatile int *(*watch_signals)(void);
+    struct ph__signals signals;
 };
 
 /* Errors: those of ph_train and ph_encoder_create; PH_ERROR_CONFIG also when the config differs from the one in the folder

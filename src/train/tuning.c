@@ -205,7 +205,7 @@ static ph_status train(struct ph__tuning *tuning, const struct ph__tuning_watche
         .folder = ph__arena_printf(&tuning->arena, "%s/trials/%s", tuning->plan->folder, run),
         .is_resumed = true,
         .observer = &observer,
-        .watch_signals = watcher->watch_signals,
+        .signals = watcher->signals,
     };
     bool has_checkpoint;
     if (training.folder == NULL)

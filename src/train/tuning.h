@@ -57,7 +57,7 @@ struct ph__tuning_watcher {
     void (*on_step)(void *context, const struct ph__trial *trial, int64_t seed,
         const struct ph__tune_step *step, bool is_of_before);
     void (*on_note)(void *context, const char *text);
-    const volatile int *(*watch_signals)(void); /* as in struct ph__config_run */
+    struct ph__signals signals;
 };
 
 /* Reads the config and tries every range against the tables of keys, before anything runs. PH_ERROR_CONFIG naming

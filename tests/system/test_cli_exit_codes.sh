@@ -93,6 +93,7 @@ for verb in train synth prepare compare; do
 done
 fails 2 'taken' predict run data/test.tsv --out taken/test.csv
 mkdir folder.csv folder.onnx folder.json folder.yaml
+fails 2 'folder.csv: is a folder; a file is wanted' predict run data/test.tsv --out folder.csv
 fails 2 'folder.onnx: is a folder; a file is wanted' export run --onnx folder.onnx
 fails 2 'folder.json: is a folder; a file is wanted' train job.yaml --out untraced --quiet --trace folder.json
 fails 2 'folder.yaml: is a folder; a file is wanted' plan job.yaml --world 2 --out folder.yaml

@@ -13,7 +13,7 @@ contains model.onnx 'probability'
 succeeds export run --onnx again.onnx
 cmp -s model.onnx again.onnx || complain 'two exports of one model differ'
 
-fails 2 '--onnx FILE is missing' export run
+fails 2 'export requires --onnx FILE' export run
 fails 4 'nowhere/config.yaml is missing' export nowhere --onnx model.onnx
 cp -R run kept
 for file in config.yaml encoder.json model.safetensors; do

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "support/test_support.h"
@@ -217,6 +218,21 @@ static void touching_the_store_makes_every_parameter_newer(void **state)
     ph_store_destroy(store);
 }
 
+static void a_signal_ends_the_initialisation(void **state)
+{
+    (void)state;
+    volatile int stop_signal = 0;
+    struct ph_store *store = make_store();
+    struct ph_parameter *parameter;
+    const struct ph_declaration first = dense("w", 2, 2), second = table("embedding", 8);
+    ph__store_stop_by(store, &stop_signal);
+    assert_ok(ph__store_add(store, &first, NULL, &parameter));
+    stop_signal = SIGTERM;
+    assert_fails(
+        ph__store_add(store, &second, NULL, &parameter), PH_ERROR_TERMINATED, "before the first step");
+    ph_store_destroy(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +245,7 @@ int main(void)
         cmocka_unit_test(a_parameter_larger_than_memory_is_refused),
         cmocka_unit_test(slots_are_zero_and_counted),
         cmocka_unit_test(touching_the_store_makes_every_parameter_newer),
+        cmocka_unit_test(a_signal_ends_the_initialisation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
