@@ -235,15 +235,19 @@ static ph_status listen_at_all(
     return PH_OK;
 }
 
+/* Raises the soft limit where it is too low and the hard one allows it. */
 static ph_status check_descriptors(size_t world_size)
 {
     const size_t wanted = world_size + MAX_STRANGERS + OWN_DESCRIPTORS;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted)
         return PH_OK;
+    const struct rlimit raised = {.rlim_cur = wanted, .rlim_max = limit.rlim_max};
+    if (wanted <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0)
+        return PH_OK;
     return ph_fail(PH_ERROR_MEMORY,
         "rank 0 needs %zu descriptors in a world of %zu ranks, and may have %llu: raise `ulimit -n`", wanted,
-        world_size, (unsigned long long)limit.rlim_cur);
+        world_size, (unsigned long long)limit.rlim_max);
 }
 
 static ph_status draw_secret(struct ph_watch_listener *listener, struct ph_watch_invitation *invitation)

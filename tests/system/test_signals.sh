@@ -5,7 +5,7 @@
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
 seed=${PH_TEST_SEED:-$$}
-signals=${PH_TEST_SIGNALS:-2}
+signals=${PH_TEST_SIGNALS:-1}
 most_ms=20000 # until it has ended: on a quiet machine some milliseconds
 echo "$name: PH_TEST_SEED=$seed"
 

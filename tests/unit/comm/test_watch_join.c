@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -433,19 +434,53 @@ static struct rlimit limit_descriptors(rlim_t count)
     return former;
 }
 
-static void a_world_needs_so_many_descriptors(void **state)
+static bool has_failed(ph_status status)
 {
-    (void)state;
-    const struct rlimit former = limit_descriptors(500);
+    return status == PH_ERROR_MEMORY &&
+           strstr(ph_error_text(),
+               "rank 0 needs 580 descriptors in a world of 500 ranks, and may have 500: raise "
+               "`ulimit -n`") != NULL;
+}
+
+/* In a process of its own: who has lowered the hard limit cannot raise it again. */
+static void fail_for_descriptors(void)
+{
+    const struct rlimit limit = {.rlim_cur = 500, .rlim_max = 500};
     const struct ph_watch_options options = options_of(0, 500, SOON_MS), other = options_of(7, 500, SOON_MS);
     struct ph_watch_invitation invitation;
     struct ph_watch_listener *listener;
     struct ph_comm_watch watch;
-    const char text[] =
-        "rank 0 needs 580 descriptors in a world of 500 ranks, and may have 500: raise `ulimit -n`";
-    assert_fails(ph__watch_listen(&options, &invitation, &listener), PH_ERROR_MEMORY, text);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        !has_failed(ph__watch_listen(&options, &invitation, &listener)))
+        _exit(1);
+    _exit(has_failed(ph__watch_join(&other, &invitation, &watch)) ? 0 : 2);
+}
+
+static void a_world_needs_so_many_descriptors(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        fail_for_descriptors();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void rank_0_takes_the_descriptors_that_it_may_have(void **state)
+{
+    (void)state;
+    struct rlimit raised;
+    const struct rlimit former = limit_descriptors(50);
+    const struct ph_watch_options options = options_of(0, 20, SOON_MS);
+    struct ph_watch_invitation invitation;
+    struct ph_watch_listener *listener;
+    assert_ok(ph__watch_listen(&options, &invitation, &listener));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &raised), 0);
+    assert_int_equal(raised.rlim_cur, 100);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &former), 0);
-    assert_fails(ph__watch_join(&other, &invitation, &watch), PH_ERROR_MEMORY, text);
+    ph__watch_listener_destroy(listener);
 }
 
 /* ---- then ---- */
@@ -521,6 +556,7 @@ int main(void)
         cmocka_unit_test(rank_0_may_end_before_all_have_come),
         cmocka_unit_test(a_damaged_invitation_is_refused),
         cmocka_unit_test(a_world_needs_so_many_descriptors),
+        cmocka_unit_test(rank_0_takes_the_descriptors_that_it_may_have),
         cmocka_unit_test(the_last_error_stays_what_it_was),
         cmocka_unit_test(a_large_world_hears_of_one),
     };
