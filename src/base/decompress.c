@@ -22,9 +22,10 @@
 
 struct ph_decompressor {
     int descriptor;
-    const volatile int *stop_signal; /* or NULL */
-    bool is_input_over;              /* read(2) has returned 0 */
-    bool is_inside;                  /* a member or frame has begun and not ended */
+    struct ph_read_options options;
+    uint64_t next_byte; /* of the file: the first one that has not been read */
+    bool is_input_over; /* read(2) has returned 0 */
+    bool is_inside;     /* a member or frame has begun and not ended */
     ph_status (*read)(
         struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out);
     z_stream *gzip;
@@ -37,12 +38,13 @@ struct ph_decompressor {
 static ph_status wait_input(const struct ph_decompressor *decompressor)
 {
     struct pollfd input = {.fd = decompressor->descriptor, .events = POLLIN};
-    if (decompressor->stop_signal == NULL)
+    if (decompressor->options.stop_signal == NULL)
         return PH_OK;
     int outcome = 0;
-    while (!ph__is_stopped(decompressor->stop_signal) && (outcome == 0 || (outcome < 0 && errno == EINTR)))
+    while (!ph__is_stopped(decompressor->options.stop_signal) &&
+           (outcome == 0 || (outcome < 0 && errno == EINTR)))
         outcome = poll(&input, 1, WAIT_MS);
-    return ph__is_stopped(decompressor->stop_signal)
+    return ph__is_stopped(decompressor->options.stop_signal)
                ? ph_fail(PH_ERROR_INTERRUPTED, "stopped by a signal while reading")
                : PH_OK;
 }
@@ -64,8 +66,12 @@ static ph_status fill(struct ph_decompressor *decompressor)
     while (count < 0 && errno == EINTR);
     if (count < 0)
         return ph_fail(PH_ERROR_DATA, "cannot read: %s", strerror(errno));
+    if (decompressor->options.checksum != NULL)
+        ph__running_checksum_add(decompressor->options.checksum, decompressor->next_byte,
+            decompressor->input + decompressor->end, (size_t)count);
     decompressor->is_input_over = count == 0;
     decompressor->end += (size_t)count;
+    decompressor->next_byte += (uint64_t)count;
     return PH_OK;
 }
 
@@ -213,7 +219,7 @@ static ph_status choose_format(struct ph_decompressor *decompressor)
 }
 
 /* use: chooses the format. */
-static ph_status create(int descriptor, const volatile int *stop_signal,
+static ph_status create(int descriptor, const struct ph_read_options *options,
     ph_status (*use)(struct ph_decompressor *decompressor), struct ph_decompressor **decompressor_out)
 {
     struct ph_decompressor *decompressor = malloc(sizeof *decompressor);
@@ -221,7 +227,8 @@ static ph_status create(int descriptor, const volatile int *stop_signal,
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read");
     memset(decompressor, 0, offsetof(struct ph_decompressor, input));
     decompressor->descriptor = descriptor;
-    decompressor->stop_signal = stop_signal;
+    if (options != NULL)
+        decompressor->options = *options;
     ph_status status = use(decompressor);
     if (status != PH_OK) {
         ph__decompressor_destroy(decompressor);
@@ -232,9 +239,9 @@ static ph_status create(int descriptor, const volatile int *stop_signal,
 }
 
 ph_status ph__decompressor_create(
-    int descriptor, const volatile int *stop_signal, struct ph_decompressor **decompressor_out)
+    int descriptor, const struct ph_read_options *options, struct ph_decompressor **decompressor_out)
 {
-    return create(descriptor, stop_signal, choose_format, decompressor_out);
+    return create(descriptor, options, choose_format, decompressor_out);
 }
 
 ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out)
@@ -288,6 +295,7 @@ bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte)
         return false;
     decompressor->start = decompressor->end = 0;
     decompressor->is_input_over = false;
+    decompressor->next_byte = byte;
     return true;
 }
 

@@ -7,15 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "phloem/status.h"
+#include "base/checksum.h"
 
 struct ph_decompressor;
 
-/* The descriptor is borrowed until destroy. Errors are PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not
- * where: the caller knows path and line. Once *stop_signal is not 0 (NULL: never), reading and waiting for what shall be
- * read end with PH_ERROR_INTERRUPTED; it is borrowed, too. */
+/* What accompanies the reading of a file; what is pointed at is borrowed while it lasts. Zero-initialised: nothing. */
+struct ph_read_options {
+    const volatile int *stop_signal; /* once it is not 0, reading and waiting for what shall be read end with
+                                        PH_ERROR_INTERRUPTED; NULL: never */
+    struct ph__running_checksum
+        *checksum; /* takes in the file's bytes as they lie, before decompression; NULL: none */
+};
+
+/* Reads a file from its first byte on. The descriptor is borrowed until destroy; options NULL: nothing accompanies it. Errors are
+ * PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not where: the caller knows path and line. */
 ph_status ph__decompressor_create(
-    int descriptor, const volatile int *stop_signal, struct ph_decompressor **decompressor_out);
+    int descriptor, const struct ph_read_options *options, struct ph_decompressor **decompressor_out);
 /* The same of one raw deflate stream, as ZIP archives keep it; what lies behind its end is not looked at. */
 ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out);
 void ph__decompressor_destroy(struct ph_decompressor *decompressor);

@@ -10,14 +10,15 @@
 
 #include "phloem/status.h"
 
+struct ph_read_options;
 struct ph_reader;
 struct ph_writer;
 
 /* PH_ERROR_DATA naming the path when it is missing, unreadable or a folder. */
 ph_status ph__reader_open(const char *path, struct ph_reader **reader_out);
-/* The same, with reading that ends with PH_ERROR_INTERRUPTED once *stop_signal, which is borrowed, is not 0; NULL: never. */
-ph_status ph__reader_open_until(
-    const char *path, const volatile int *stop_signal, struct ph_reader **reader_out);
+/* The same with what accompanies the reading (base/decompress.h). */
+ph_status ph__reader_open_with(
+    const char *path, const struct ph_read_options *options, struct ph_reader **reader_out);
 void ph__reader_close(struct ph_reader *reader);
 
 /* The next line without its LF or CR-LF; a byte order mark before the first one is skipped. The text is NUL-terminated,

@@ -52,8 +52,8 @@ static ph_status open_descriptor(const char *path, int *descriptor_out)
     return PH_OK;
 }
 
-ph_status ph__reader_open_until(
-    const char *path, const volatile int *stop_signal, struct ph_reader **reader_out)
+ph_status ph__reader_open_with(
+    const char *path, const struct ph_read_options *options, struct ph_reader **reader_out)
 {
     int descriptor = -1;
     PH_TRY(open_descriptor(path, &descriptor));
@@ -73,7 +73,7 @@ ph_status ph__reader_open_until(
         status = ph_fail(PH_ERROR_MEMORY, "out of memory: cannot read %s", path);
         goto failed;
     }
-    status = ph__decompressor_create(descriptor, stop_signal, &reader->decompressor);
+    status = ph__decompressor_create(descriptor, options, &reader->decompressor);
     if (status != PH_OK) {
         ph_fail(status, "%s: %s", reader->path, ph_error_text());
         goto failed;
@@ -87,7 +87,7 @@ failed:
 
 ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
 {
-    return ph__reader_open_until(path, NULL, reader_out);
+    return ph__reader_open_with(path, NULL, reader_out);
 }
 
 void ph__reader_close(struct ph_reader *reader)

@@ -39,6 +39,8 @@ static ph_status read_bytes(struct ph__array_file *array, unsigned char *buffer,
     while (size > 0) {
         size_t count;
         PH_TRY(read_some(array, buffer, size, &count));
+        if (array->checksum != NULL)
+            ph__running_checksum_add(array->checksum, array->byte, buffer, count);
         if (array->wanted != NULL && array->has_crc)
             array->crc = ph__crc32(array->crc, buffer, count);
         array->byte += count;
@@ -133,6 +135,19 @@ static ph_status skip_to(struct ph__array_file *array, uint64_t byte)
             array, array->buffer, rest < array->buffer_bytes ? (size_t)rest : array->buffer_bytes));
     }
     return PH_OK;
+}
+
+ph_status ph__array_file_sum(struct ph__array_file *array, struct ph__running_checksum *checksum)
+{
+    unsigned char *header = malloc(array->header_bytes);
+    if (header == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for its header", array->name);
+    const ph_status status = ph__file_read_at(array->descriptor, array->name, 0, header, array->header_bytes);
+    if (status == PH_OK)
+        ph__running_checksum_add(checksum, 0, header, array->header_bytes);
+    free(header);
+    array->checksum = checksum;
+    return status;
 }
 
 ph_status ph__array_file_seek(struct ph__array_file *array, uint64_t row)

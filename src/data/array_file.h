@@ -22,7 +22,8 @@ struct ph__array_file { /* zero-initialised may be closed */
     const uint32_t *wanted; /* a member's CRC; NULL: none */
     uint32_t crc;           /* of what has been read, when has_crc */
     bool has_crc;
-    unsigned char *buffer; /* rows that have been read ahead */
+    struct ph__running_checksum *checksum; /* takes in what is read of a .npy file; NULL: none */
+    unsigned char *buffer;                 /* rows that have been read ahead */
     size_t buffer_bytes, start, end;
 };
 
@@ -32,6 +33,9 @@ ph_status ph__array_file_open(struct ph__array_file *array, const char *path);
 ph_status ph__array_file_open_member(
     struct ph__array_file *array, const char *path, const char *name, const struct ph__npz_member *member);
 void ph__array_file_close(struct ph__array_file *array);
+
+/* From now on, and of the header that has been read, `checksum`, which is borrowed, takes in a .npy file's bytes. PH_ERROR_DATA. */
+ph_status ph__array_file_sum(struct ph__array_file *array, struct ph__running_checksum *checksum);
 
 /* Goes to row `row` <= npy.num_rows, before the first row is read; what is deflated is read up to there. */
 ph_status ph__array_file_seek(struct ph__array_file *array, uint64_t row);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "data/batch_buffer.h"
+#include "data/batches.h"
 #include "data/dataset.h"
 #include "data/rank_rows.h"
 
@@ -20,6 +21,7 @@
 struct slot {
     struct ph__batch_buffer buffer;
     struct ph_position position; /* behind its rows */
+    struct ph__read_place read;  /* up to there, or to the end */
     uint64_t num_bad_rows;       /* up to there */
     char first_bad_row[512];     /* of them, as far as this pass knows */
     bool is_end;
@@ -31,6 +33,7 @@ struct ph_batches {
     /* the maker's */
     const struct ph_encoder *encoder;
     struct ph__rank_rows rows;
+    struct ph__read_record *record; /* or NULL */
     /* shared */
     struct slot *slots;
     size_t num_slots;
@@ -44,6 +47,7 @@ struct ph_batches {
     bool is_lent; /* buffer num_taken is with the caller */
     bool is_over; /* the end or an error was delivered: slot num_taken says which */
     struct ph_position position;
+    struct ph__read_place read;
     uint64_t num_bad_rows;   /* of what was delivered */
     char first_bad_row[512]; /* written once */
     pthread_t thread;
@@ -70,6 +74,8 @@ static bool make(struct ph_batches *batches, struct slot *slot)
     slot->status = fill_slot(batches, slot);
     if (slot->status != PH_OK)
         snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
+    if (batches->record != NULL)
+        ph__read_record_tell(batches->record, &slot->read);
     slot->num_bad_rows = ph__rank_rows_num_bad(&batches->rows);
     snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", ph__rank_rows_first_bad(&batches->rows));
     return slot->status == PH_OK && !slot->is_end;
@@ -113,9 +119,15 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-static ph_status open_batches(const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, const struct ph_batches_options *options,
-    struct ph_batches **batches_out)
+/* Where rows come from: a path and its record, or a dataset, whose name the path is. */
+struct origin {
+    const char *path;
+    struct ph__read_record *record;
+    const struct ph_dataset *dataset;
+};
+
+static ph_status open_batches(const struct ph_encoder *encoder, const struct origin *origin,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     if (options->batch_size == 0 || options->num_prefetched > MAX_PREFETCHED)
         return ph_fail(PH_ERROR_USAGE, "batches: a batch size of %zu with %zu prefetched is not possible",
@@ -128,11 +140,13 @@ static ph_status open_batches(const struct ph_encoder *encoder, const char *path
         return ph_fail(PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->num_prefetched + 1);
     }
     batches->encoder = encoder;
+    batches->record = origin->record;
     batches->slots = slots;
     batches->num_slots = options->num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
-    ph_status status = ph__rank_rows_open(&batches->rows, encoder, path, dataset, options);
+    ph_status status =
+        ph__rank_rows_open(&batches->rows, encoder, origin->path, origin->dataset, origin->record, options);
     if (status == PH_OK && options->start != NULL)
         batches->position = *options->start;
     if (status == PH_OK && options->num_prefetched > 0)
@@ -148,13 +162,21 @@ static ph_status open_batches(const struct ph_encoder *encoder, const char *path
 ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
-    return open_batches(encoder, path, NULL, options, batches_out);
+    return ph__batches_open_recorded(encoder, path, NULL, options, batches_out);
+}
+
+ph_status ph__batches_open_recorded(const struct ph_encoder *encoder, const char *path,
+    struct ph__read_record *record, const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    const struct origin origin = {.path = path, .record = record};
+    return open_batches(encoder, &origin, options, batches_out);
 }
 
 ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
-    return open_batches(encoder, PH_DATASET_NAME, dataset, options, batches_out);
+    const struct origin origin = {.path = PH_DATASET_NAME, .dataset = dataset};
+    return open_batches(encoder, &origin, options, batches_out);
 }
 
 void ph_batches_close(struct ph_batches *batches)
@@ -216,6 +238,7 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
     take_bad_rows(batches, slot);
     if (slot->status != PH_OK)
         return ph_fail(slot->status, "%s", slot->error);
+    batches->read = slot->read;
     if (!slot->is_end)
         batches->position = slot->position;
     *batch_out = slot->is_end ? NULL : &slot->buffer.batch;
@@ -225,6 +248,11 @@ ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **ba
 void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out)
 {
     *position_out = batches->position;
+}
+
+void ph__batches_read_place(const struct ph_batches *batches, struct ph__read_place *place_out)
+{
+    *place_out = batches->read;
 }
 
 uint64_t ph_batches_num_bad_rows(const struct ph_batches *batches)

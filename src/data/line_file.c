@@ -3,9 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/decompress.h"
+
 ph_status ph__line_file_open(struct ph__line_file *file, struct ph__source *source)
 {
-    return ph__reader_open_until(source->paths[source->file], source->options.stop_signal, &file->reader);
+    const char *path = source->paths[source->file];
+    const struct ph_read_options options = {
+        .stop_signal = source->options.stop_signal, .checksum = ph__source_checksum(source, path)};
+    return ph__reader_open_with(path, &options, &file->reader);
 }
 
 void ph__line_file_close(struct ph__line_file *file)

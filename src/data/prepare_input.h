@@ -1,24 +1,15 @@
-/* The files that a preparation reads, as they were when it was begun: what is resumed must not mix in others.
- *
- * Of each its size is kept, and a checksum of its first and its last 64 KiB; not the time of its last change, which a copy
- * does not share. So other files, and files that have grown, are noticed wherever they differ; bytes that are
- * exchanged in the middle of a larger file, without a change of its size, are not. */
+/* The files that a preparation reads, as they were when it was begun: what is resumed must not mix in others. */
 #ifndef PH_DATA_PREPARE_INPUT_H
 #define PH_DATA_PREPARE_INPUT_H
 
 #include "base/arena.h"
 #include "base/json.h"
 #include "data/array_set.h"
-
-struct ph__prepare_input {
-    const char *path;
-    uint64_t num_bytes;
-    char checksum[17]; /* 16 hexadecimal digits */
-};
+#include "data/input_file.h"
 
 /* What one path of a plan stands for: a text, or the arrays of a set; standard input or a pipe is none. */
 struct ph__prepare_inputs {
-    struct ph__prepare_input items[PH_ARRAY_SET_MAX_FILES];
+    struct ph__input_file items[PH_ARRAY_SET_MAX_FILES];
     size_t count;
 };
 

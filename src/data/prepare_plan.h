@@ -54,7 +54,7 @@ ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint6
 ph_status ph__prepare_plan_save(
     const struct ph__prepare_plan *plan, const char *path); /* sealed JSON, atomic */
 
-/* PH_ERROR_DATA naming what differs from the plan that was saved (prepare_input.h says what is noticed of a file), or when
+/* PH_ERROR_DATA naming what differs from the plan that was saved (input_file.h says what is noticed of a file), or when
  * that is of another version. */
 ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path);
 

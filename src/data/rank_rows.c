@@ -25,7 +25,8 @@ static ph_status check_options(
 }
 
 ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, const struct ph_batches_options *options)
+    const struct ph_dataset *dataset, struct ph__read_record *record,
+    const struct ph_batches_options *options)
 {
     *rows = (struct ph__rank_rows){.rank = options->rank,
         .world_size = ph__max(options->world_size, 1),
@@ -36,7 +37,7 @@ ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder
         options->shuffle_lanes > 1 && options->is_shuffled && dataset == NULL && ph__prepared_set_is(path);
     if (rows->has_lanes)
         return ph__lanes_open(&rows->lanes, encoder, path, options, rows->num_given);
-    return ph__window_open(&rows->window, encoder, path, dataset, options);
+    return ph__window_open(&rows->window, encoder, path, dataset, record, options);
 }
 
 void ph__rank_rows_close(struct ph__rank_rows *rows)

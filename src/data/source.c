@@ -107,6 +107,8 @@ static ph_status list_paths(struct ph__source *source, const char *path)
 
 static ph_status open_file(struct ph__source *source, const struct ph__source_position *position)
 {
+    if (source->options.record != NULL)
+        PH_TRY(ph__read_record_begin(source->options.record, source->file));
     source->is_open = true;
     return source->format->open(source, position);
 }
@@ -148,6 +150,12 @@ void ph__source_close(struct ph__source *source)
     close_file(source);
     ph__row_encoder_fini(&source->row);
     ph__arena_fini(&source->arena);
+}
+
+struct ph__running_checksum *ph__source_checksum(const struct ph__source *source, const char *name)
+{
+    struct ph__read_record *record = source->options.record;
+    return record != NULL ? ph__read_record_checksum(record, source->file, name) : NULL;
 }
 
 const char *ph__source_path(const struct ph__source *source)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "data/read_record.h"
 #include "data/row_encoder.h"
 
 struct ph__source;
@@ -40,6 +41,7 @@ struct ph__source_options {
     bool needs_no_labels;             /* labels, weights and groups may be missing from the file */
     uint64_t max_bad_rows;            /* more are an error; the error is the one bad row too many */
     const struct ph_dataset *dataset; /* NULL, or whose rows are read, its batches in the place of files */
+    struct ph__read_record *record;   /* NULL, or of the path's files, and carried on */
     const volatile int
         *stop_signal;    /* NULL, or once it is not 0 reading text fails with PH_ERROR_INTERRUPTED */
     struct ph__fit *fit; /* NULL, or learns from the rows instead of encoding them */
@@ -86,6 +88,9 @@ ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *n
 /* Goes back to where the source once stood. */
 ph_status ph__source_return(struct ph__source *source, const struct ph__source_position *position);
 void ph__source_tell(const struct ph__source *source, struct ph__source_position *position_out);
+
+/* What takes in the bytes of a file of the open path, by its name; NULL: nothing does. */
+struct ph__running_checksum *ph__source_checksum(const struct ph__source *source, const char *name);
 
 /* The file being read, or the last one. */
 const char *ph__source_path(const struct ph__source *source);

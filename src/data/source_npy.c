@@ -69,6 +69,18 @@ static ph_status seek(struct npy_files *state, const char *path, uint64_t row)
     return PH_OK;
 }
 
+/* Members of an archive are not called as its file is: their CRCs tell what has become of them. */
+static ph_status sum_arrays(const struct ph__source *source, struct npy_files *state)
+{
+    for (size_t i = 0; i < state->set.num_arrays; i++) {
+        struct ph__array_file *array = &state->set.arrays[i];
+        struct ph__running_checksum *checksum = ph__source_checksum(source, array->name);
+        if (checksum != NULL)
+            PH_TRY(ph__array_file_sum(array, checksum));
+    }
+    return PH_OK;
+}
+
 static ph_status open_npy(struct ph__source *source, const struct ph__source_position *position)
 {
     const char *path = source->paths[source->file];
@@ -78,6 +90,7 @@ static ph_status open_npy(struct ph__source *source, const struct ph__source_pos
     source->state = state;
     PH_TRY(ph__array_set_open(&state->set, path, source->options.needs_no_labels));
     PH_TRY(match_columns(source, state));
+    PH_TRY(sum_arrays(source, state));
     return seek(state, path, position->row);
 }
 

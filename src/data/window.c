@@ -181,8 +181,8 @@ static ph_status open_prepared(struct ph__window *window, const struct ph_batche
     return window->is_lazy ? ph__prepared_source_count(&window->prepared, &window->negatives) : PH_OK;
 }
 
-static ph_status open_rows(
-    struct ph__window *window, const struct ph_dataset *dataset, const struct ph_batches_options *options)
+static ph_status open_rows(struct ph__window *window, const struct ph_dataset *dataset,
+    struct ph__read_record *record, const struct ph_batches_options *options)
 {
     if (dataset == NULL && ph__prepared_set_is(window->path))
         return open_prepared(window, options);
@@ -190,6 +190,7 @@ static ph_status open_rows(
     if (options->start != NULL)
         start = position_start(options->start);
     struct ph__source_options source_options = {.dataset = dataset,
+        .record = record,
         .needs_no_labels = options->needs_no_labels,
         .max_bad_rows = options->max_bad_rows,
         .stop_signal = options->stop_signal,
@@ -215,10 +216,11 @@ static ph_status init(struct ph__window *window, const struct ph_encoder *encode
 }
 
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, const struct ph_batches_options *options)
+    const struct ph_dataset *dataset, struct ph__read_record *record,
+    const struct ph_batches_options *options)
 {
     PH_TRY(init(window, encoder, path, options));
-    PH_TRY(open_rows(window, dataset, options));
+    PH_TRY(open_rows(window, dataset, record, options));
     return options->start != NULL ? restore(window, options->start) : PH_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/compress.h"
+#include "base/decompress.h"
 #include "base/stream.h"
 #include "support/test_support.h"
 
@@ -311,7 +312,7 @@ static void a_signal_ends_the_waiting_for_a_pipe(void **state)
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "a line\nhalf", 11), 11);
     snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-    assert_ok(ph__reader_open_until(path, &stop_signal, &reader));
+    assert_ok(ph__reader_open_with(path, &(struct ph_read_options){.stop_signal = &stop_signal}, &reader));
     assert_ok(ph__reader_line(reader, &line, &length));
     assert_string_equal(line, "a line");
     assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);

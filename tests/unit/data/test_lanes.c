@@ -309,7 +309,7 @@ static void a_rank_reads_its_lanes_alone(void **state)
             struct ph_batches_options options = in_lanes(4 * lanes_each, 101, 20000);
             options.rank = rank;
             options.world_size = 4;
-            assert_ok(ph__rank_rows_open(&rows, data.encoder, data.path, NULL, &options));
+            assert_ok(ph__rank_rows_open(&rows, data.encoder, data.path, NULL, NULL, &options));
             for (int i = 0; i < 15; i++)
                 assert_ok(ph__rank_rows_next(&rows, &batch));
             for (size_t l = 0; l < 4 * lanes_each; l++) {

@@ -363,7 +363,7 @@ static uint64_t rows_encoded(
     struct ph_batches_options own = *options;
     own.rank = rank;
     own.world_size = world_size;
-    assert_ok(ph__rank_rows_open(&rows, data->encoder, data->path, NULL, &own));
+    assert_ok(ph__rank_rows_open(&rows, data->encoder, data->path, NULL, NULL, &own));
     do
         assert_ok(ph__rank_rows_next(&rows, &batch));
     while (batch.num_global > 0);
@@ -421,7 +421,7 @@ static void check_blocks(const struct rank_data *data, size_t rank, size_t batch
     options.rank = rank;
     options.world_size = 6;
     options.negative_rate = negative_rate;
-    assert_ok(ph__rank_rows_open(&rows, data->encoder, data->path, NULL, &options));
+    assert_ok(ph__rank_rows_open(&rows, data->encoder, data->path, NULL, NULL, &options));
     struct ph__prepared_source *source = &rows.window.prepared;
     for (int i = 0; i < 2; i++) {
         struct ph__rank_batch batch;
