@@ -3,6 +3,7 @@
 #define PH_TRAIN_JOB_ROWS_H
 
 #include "base/file.h"
+#include "data/batches.h"
 #include "data/prepared_set.h"
 #include "phloem/train.h"
 
@@ -10,21 +11,22 @@
 struct ph__job_rows {
     const char *path;
     const struct ph_dataset *dataset; /* goes before the path */
+    struct ph__read_record *record;   /* of the path's files, carried on while they are read; NULL: none */
 };
 
 static inline struct ph__job_rows ph__job_train(const struct ph_train_job *job)
 {
-    return (struct ph__job_rows){job->train_path, job->train_dataset};
+    return (struct ph__job_rows){.path = job->train_path, .dataset = job->train_dataset};
 }
 
 static inline struct ph__job_rows ph__job_valid(const struct ph_train_job *job)
 {
-    return (struct ph__job_rows){job->valid_path, job->valid_dataset};
+    return (struct ph__job_rows){.path = job->valid_path, .dataset = job->valid_dataset};
 }
 
 static inline struct ph__job_rows ph__job_test(const struct ph_train_job *job)
 {
-    return (struct ph__job_rows){job->test_path, job->test_dataset};
+    return (struct ph__job_rows){.path = job->test_path, .dataset = job->test_dataset};
 }
 
 static inline bool ph__job_rows_exist(struct ph__job_rows rows)
@@ -43,12 +45,17 @@ static inline bool ph__job_rows_are_prepared(struct ph__job_rows rows)
     return rows.dataset == NULL && ph__prepared_set_is(rows.path);
 }
 
+static inline bool ph__job_rows_are_arrays(struct ph__job_rows rows, const struct ph_encoder *encoder)
+{
+    return rows.dataset == NULL && encoder->format == PH_DATA_NPY && !ph__prepared_set_is(rows.path);
+}
+
 static inline ph_status ph__job_rows_open(struct ph__job_rows rows, const struct ph_encoder *encoder,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     if (rows.dataset != NULL)
         return ph_dataset_batches_open(rows.dataset, encoder, options, batches_out);
-    return ph_batches_open(encoder, rows.path, options, batches_out);
+    return ph__batches_open_recorded(encoder, rows.path, rows.record, options, batches_out);
 }
 
 #endif

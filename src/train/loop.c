@@ -89,6 +89,7 @@ static ph_status take_step(
     ph__rank_figures_begin_step(&trainer->figures);
     PH_TRY(step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
+    ph__batches_read_place(batches, &trainer->data.train_place);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     struct ph__ranks_moment moment = {ph__trainer_signal(trainer), ph__trainer_is_save_due(trainer)};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
@@ -161,11 +162,13 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
         .world_size = trainer->ranks.world_size,
     };
     struct ph_batches *batches;
-    ph_status status = ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches);
+    ph_status status =
+        ph__job_rows_open(ph__data_record_train(&trainer->data, job), job->encoder, &options, &batches);
     if (status != PH_OK)
         return data_failed(trainer, status);
     status = train_batches(trainer, batches, is_stop);
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
+    ph__batches_read_place(batches, &trainer->data.train_place);
     ph_batches_close(batches);
     return status;
 }

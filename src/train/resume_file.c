@@ -14,6 +14,7 @@
 #define VERSION "3"
 #define ROW_FORMAT_KEY "row_format" /* of the metadata; files of older libraries lack it, and are of fp32 */
 #define LANES_KEY "shuffle_lanes"   /* of the metadata; files of older libraries lack it, and are of one */
+#define DATA_KEY "data"             /* of the metadata; files of older libraries lack it */
 #define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
@@ -181,19 +182,23 @@ static ph_status fields_text(
 static ph_status write_list(const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list)
 {
     struct job job = describe_job(trainer);
-    char *job_text = NULL, *carried_text = NULL, lanes[24];
+    char *job_text = NULL, *carried_text = NULL, *data_text = NULL, lanes[24];
     write_lanes(trainer, lanes);
     ph_status status = fields_text(job_fields, sizeof job_fields / sizeof *job_fields, &job, &job_text);
     if (status == PH_OK)
         status = fields_text(
             carried_fields, sizeof carried_fields / sizeof *carried_fields, trainer, &carried_text);
+    if (status == PH_OK && trainer->data.is_kept)
+        status = ph__data_record_text(&trainer->data, trainer->job, &data_text);
     if (status == PH_OK) {
         const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
-            row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text, NULL};
+            row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text,
+            data_text != NULL ? DATA_KEY : NULL, data_text, NULL};
         status = ph__rank_checkpoint_write(&trainer->ranks, path, list, metadata);
     }
     free(job_text);
     free(carried_text);
+    free(data_text);
     return status;
 }
 
@@ -343,6 +348,17 @@ ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
     struct ph_folder *file;
     PH_TRY(ph__folder_open(path, &file));
     ph_status status = read_fields(path, file, "carried", &field, 1, step_out);
+    ph__folder_close(file);
+    return status;
+}
+
+ph_status ph__resume_file_data(const char *path, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open(path, &file));
+    const char *text = ph__folder_metadata(file, DATA_KEY);
+    *text_out = text != NULL ? ph__arena_strdup(arena, text) : NULL;
+    const ph_status status = text == NULL || *text_out != NULL ? PH_OK : (ph_status)PH_ERROR_MEMORY;
     ph__folder_close(file);
     return status;
 }

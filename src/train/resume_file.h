@@ -2,8 +2,8 @@
  *
  * Tensors: parameters and state by name, as in model.safetensors; optimizer slots, "slot.m:embedding.user"; the latest
  * samples' scores and labels, "recent:scores" and "recent:labels"; those of the window of progressive validation,
- * "stream:scores" and "stream:labels". Metadata: "format", "version", "row_format", and two JSON objects,
- * "job" (what the checkpoint belongs to) and "carried" (the numbers, each exact). What a training is to carry beside
+ * "stream:scores" and "stream:labels". Metadata: "format", "version", "row_format", and JSON objects:
+ * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_record.h; older files lack it). What a training is to carry beside
  * is a line in the table of resume_file.c, or a tensor in its list. */
 #ifndef PH_TRAIN_RESUME_FILE_H
 #define PH_TRAIN_RESUME_FILE_H
@@ -19,5 +19,8 @@ ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer);
 
 /* The step of the best model that the file belongs with, 0: none. Trusts the header. */
 ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out);
+
+/* What the file says of the training's data, in the arena; NULL: nothing. Trusts the header. */
+ph_status ph__resume_file_data(const char *path, struct ph_arena *arena, const char **text_out);
 
 #endif

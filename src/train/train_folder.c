@@ -10,7 +10,10 @@
 #include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
 #include "train/kept_plan.h"
+#include "train/rank_work.h"
+#include "train/reporting.h"
 #include "train/resume.h"
+#include "train/resume_file.h"
 #include "train/summary.h"
 
 /* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
@@ -93,6 +96,7 @@ static ph_status begin(struct ph__trainer *trainer)
     if (!ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
     PH_TRY(ph__checkpoints_clean(job->folder));
+    PH_TRY(ph__data_record_begin(&trainer->data, job));
     PH_TRY(tell_start(trainer));
     PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
     PH_TRY(keep_plan(trainer));
@@ -100,6 +104,33 @@ static ph_status begin(struct ph__trainer *trainer)
     PH_TRY(digest_encoder(trainer));
     return ph__report_open(
         job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->report);
+}
+
+/* By each rank, for each may have files of its own. */
+static ph_status compare_data(void *context, const struct ph_meanwhile *meanwhile)
+{
+    struct ph__trainer *trainer = context;
+    const struct ph_train_job *job = trainer->job;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    const char *text;
+    ph__checkpoint_path(job->folder, trainer->summary.steps, path);
+    PH_TRY(ph__data_record_begin(&trainer->data, job));
+    PH_TRY(ph__resume_file_data(path, &trainer->arena, &text));
+    if (text != NULL)
+        return ph__data_record_resume(&trainer->data, job, text, path, meanwhile);
+    ph__trainer_note(trainer, "the checkpoint was written by an older version and does not say what "
+                              "data.train and data.valid held: "
+                              "whether they have changed since is not checked");
+    return PH_OK;
+}
+
+/* The record goes on with the first rank, which saves it. */
+static ph_status resume_data(struct ph__trainer *trainer)
+{
+    PH_TRY(ph__rank_work_by_all(trainer->ranks.comm, compare_data, trainer));
+    if (!ph__ranks_is_first(&trainer->ranks))
+        ph__data_record_fini(&trainer->data);
+    return PH_OK;
 }
 
 /* The checkpoint's best model, which has been looked at, under its first name: whatever has become of that. */
@@ -158,8 +189,10 @@ static ph_status resume(struct ph__trainer *trainer)
     PH_TRY(digest_encoder(trainer));
     PH_TRY(ph__trainer_resume(trainer));
     PH_TRY(read_end(trainer, &ended, &has_ended));
-    if (!has_ended)
+    if (!has_ended) {
+        PH_TRY(resume_data(trainer));
         return put_back(trainer);
+    }
     PH_TRY(put_model_back(trainer));
     ended.resumed_step = trainer->summary.resumed_step;
     ended.was_finished = true;

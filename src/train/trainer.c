@@ -328,6 +328,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__gathered_scores_fini(&trainer->scored_ahead);
     free(trainer->own_scores);
     ph__run_record_fini(&trainer->record);
+    ph__data_record_fini(&trainer->data);
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);

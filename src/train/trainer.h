@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "phloem/train.h"
 #include "serve/features.h"
+#include "train/data_record.h"
 #include "train/gathered_scores.h"
 #include "train/micro_batch.h"
 #include "train/progressive.h"
@@ -64,6 +65,7 @@ struct ph__trainer {
     uint64_t epoch;
     bool is_in_epoch;                /* false: the next step begins epoch + 1 */
     struct ph_position position;     /* in the epoch, behind the latest step */
+    struct ph__data_record data;     /* kept by the first rank */
     uint64_t epoch_first_step;       /* steps before the epoch */
     uint64_t steps_per_epoch;        /* 0 in the first epoch */
     uint64_t num_updates;            /* steps less those that were skipped */

@@ -105,8 +105,8 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
     if (!ph__job_rows_exist(ph__job_valid(job)))
         return PH_OK;
     PH_TRY(ph__rank_coverage_gather(trainer->ranks.comm, &trainer->record.coverage));
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_valid(job), job->stop_signal, &signal,
-        trainer->metrics, &trainer->summary.valid_bad_rows, &details));
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__data_record_valid(&trainer->data, job), job->stop_signal,
+        &signal, trainer->metrics, &trainer->summary.valid_bad_rows, &details));
     if (signal != 0)
         return ph__trainer_stop(trainer, signal);
     PH_TRY(ph__rank_coverage_sum(

@@ -1,0 +1,33 @@
+/* What a training knows of its data, so that --resume goes on with the same: kept in each checkpoint, compared before the first
+ * step behind it. Training rows and validation rows alone decide what is learnt and kept; test rows are read at the end. */
+#ifndef PH_TRAIN_DATA_RECORD_H
+#define PH_TRAIN_DATA_RECORD_H
+
+#include "base/json.h"
+#include "data/read_record.h"
+#include "train/job_rows.h"
+
+struct ph__data_record { /* zero-initialised is none: nothing is recorded */
+    struct ph__read_record train, valid;
+    struct ph__read_place train_place; /* behind the latest step */
+    bool is_kept;
+};
+
+/* Looks at the files of the job's rows. To be fini'ed also on failure. */
+ph_status ph__data_record_begin(struct ph__data_record *record, const struct ph_train_job *job);
+void ph__data_record_fini(struct ph__data_record *record);
+
+/* The job's rows, with the record that their reading carries on. */
+struct ph__job_rows ph__data_record_train(struct ph__data_record *record, const struct ph_train_job *job);
+struct ph__job_rows ph__data_record_valid(struct ph__data_record *record, const struct ph_train_job *job);
+
+/* As text, malloc'ed, while nothing reads validation rows. */
+ph_status ph__data_record_text(
+    struct ph__data_record *record, const struct ph_train_job *job, char **text_out);
+
+/* Compares a record that has begun with what a checkpoint's text says, and reads again what was read before it, unless
+ * job->stop_signal ends that. PH_ERROR_DATA names the file that has changed; `path`, of the checkpoint, is for errors of the text. */
+ph_status ph__data_record_resume(struct ph__data_record *record, const struct ph_train_job *job,
+    const char *text, const char *path, const struct ph_meanwhile *meanwhile);
+
+#endif
