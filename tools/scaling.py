@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import pathlib
+import shutil
 import subprocess
 
 import bench_plots
@@ -111,7 +112,7 @@ def make_data():
     is_there = all((DATA / name).exists() for name in ("train.tsv", "valid.tsv", "test.tsv", truth.name))
     if not is_there or not stamp.exists() or stamp.read_text() != wanted:
         print(f"scaling: making {DATA.relative_to(ROOT)}", flush=True)
-        stamp.unlink(missing_ok=True)
+        shutil.rmtree(DATA, ignore_errors=True)
         comparisons.phloem("synth", STAIRCASE, "--out", DATA, stdout=subprocess.DEVNULL)
         stamp.write_text(wanted)
     return json.loads(truth.read_text())["test"]

@@ -258,10 +258,10 @@ struct ph_synth_truth {
 
 enum ph_synth_file { PH_SYNTH_TRAIN, PH_SYNTH_VALID, PH_SYNTH_TEST, PH_SYNTH_FILE_COUNT };
 
-/* Writes train, valid and test into the folder (made if missing), truth.json, and synth.yaml: the "data" section that
+/* Writes train, valid and test into the folder (made if missing, else empty), truth.json, and synth.yaml: the "data" section that
  * reads them. truth_out (PH_SYNTH_FILE_COUNT), zero for files that are not written, may be NULL. Needs 16 bytes of
  * memory a row, and of a staircase 8 more for each order up to its highest, named or not. Errors: PH_ERROR_CONFIG,
- * PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ * PH_ERROR_USAGE for a folder that is not empty, PH_ERROR_DISK, PH_ERROR_MEMORY. */
 ph_status ph_synth_write(
     const struct ph_synth_settings *settings, const char *folder, struct ph_synth_truth *truth_out);
 

@@ -2,9 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/file.h"
 #include "cli/arguments.h"
-#include "cli/output_file.h"
 #include "cli/verb.h"
 #include "data/split.h"
 #include "train/job_config.h"
@@ -28,21 +26,11 @@ static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
     }
 }
 
-/* What is written beside the data is called as a config of the user's may be. */
-static ph_status spare_config(struct ph_config *config, const char *path, const char *folder)
-{
-    const char *written = ph__path_join(&config->arena, folder, "synth.yaml");
-    if (written == NULL)
-        return PH_ERROR_MEMORY;
-    return path != NULL ? cli_output_spare_input(written, path) : PH_OK;
-}
-
 static ph_status synthesise(
     struct ph_config *config, const char *path, const struct cli_texts *sets, const char *folder)
 {
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     PH_TRY(ph__job_config_read(config, path, sets->items, sets->count));
-    PH_TRY(spare_config(config, path, folder));
     PH_TRY(ph_synth_write(&config->synth, folder, truth));
     print_truth(truth);
     printf(
@@ -55,7 +43,7 @@ ph_status verb_synth(int argc, char **argv)
     struct cli_texts sets = {0};
     const char *folder = NULL;
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &folder, "DIR", "where the files go (required)"},
+        {"--out", CLI_TEXT, &folder, "DIR", "where the files go: a new folder, or an empty one (required)"},
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE",
             "in place of the config's value: --set synth.train_rows=1000"},
     };

@@ -323,12 +323,30 @@ static ph_status write_schema(struct writing *writing)
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
+static ph_status note_entry(void *argument, const char *name)
+{
+    (void)name;
+    *(bool *)argument = false;
+    return PH_OK;
+}
+
+/* Makes the folder. Nothing that is there is written over. */
+static ph_status make_folder(const char *folder)
+{
+    bool is_empty = true;
+    PH_TRY(ph__directory_visit(folder, note_entry, &is_empty));
+    if (!is_empty)
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: is not empty: synth writes into a new folder, or an empty one", folder);
+    return ph__directory_create(folder);
+}
+
 static ph_status write_all(struct writing *writing)
 {
     const struct ph_synth_settings *settings = writing->settings;
     PH_TRY(ph__synth_teacher_init(&writing->teacher, settings));
     PH_TRY(ph__synth_row_init(&writing->row, &writing->teacher));
-    PH_TRY(ph__directory_create(writing->folder));
+    PH_TRY(make_folder(writing->folder));
     size_t num_cells = 2 + (size_t)settings->num_dense + writing->teacher.num_ids;
     writing->line = ph__arena_alloc_array(&writing->arena, num_cells, MAX_CELL_BYTES);
     if (writing->line == NULL)

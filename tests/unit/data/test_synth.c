@@ -85,6 +85,19 @@ static void the_files_of_a_seed_stay_as_they_are(void **state)
     ph__arena_fini(&arena);
 }
 
+static void what_is_there_is_not_written_over(void **state)
+{
+    (void)state;
+    struct ph_synth_settings settings = small_settings();
+    struct ph_arena arena = {0};
+    assert_ok(ph_synth_write(&settings, test_path("once"), NULL));
+    const char *before = read_text(test_path("once/train.tsv"), &arena);
+    settings.seed += 1;
+    assert_fails(ph_synth_write(&settings, test_path("once"), NULL), PH_ERROR_USAGE, "once: is not empty");
+    assert_string_equal(read_text(test_path("once/train.tsv"), &arena), before);
+    ph__arena_fini(&arena);
+}
+
 /* Reads with the schema that synth.yaml states, written out by hand. */
 static struct ph_encoder *encoder_of(const struct ph_synth_settings *settings, const char *train)
 {
@@ -439,6 +452,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_writes_the_same_files),
         cmocka_unit_test(files_do_not_depend_on_how_many_rows_others_have),
         cmocka_unit_test(the_files_of_a_seed_stay_as_they_are),
+        cmocka_unit_test(what_is_there_is_not_written_over),
         cmocka_unit_test(the_reader_takes_what_was_written),
         cmocka_unit_test(the_truth_is_written_beside_the_files),
         cmocka_unit_test(a_staircase_tells_what_each_order_is_worth),

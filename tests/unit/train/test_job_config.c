@@ -132,11 +132,12 @@ static struct ph_config *synthesise(void)
     static const char *const sets[] = {"synth.train_rows=900", "synth.valid_rows=0", "synth.test_rows=300",
         "synth.dense=2", "synth.sparse=3", "synth.table_rows=20", "synth.planted=2", "synth.planted_dense=1"};
     static const char *const job_sets[] = {"model.kind=fm", "model.embedding_dim=4", "train.batch_size=100"};
-    char path[600];
+    char folder[600], path[620];
     struct ph_config *config = read_config(NULL, COUNT(sets), sets);
-    assert_ok(ph_synth_write(ph_config_synth(config), test_folder(), NULL));
+    snprintf(folder, sizeof folder, "%s/data", test_folder());
+    assert_ok(ph_synth_write(ph_config_synth(config), folder, NULL));
     ph_config_destroy(config);
-    snprintf(path, sizeof path, "%s/synth.yaml", test_folder());
+    snprintf(path, sizeof path, "%s/synth.yaml", folder);
     return read_config(path, COUNT(job_sets), job_sets);
 }
 
