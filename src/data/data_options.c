@@ -199,8 +199,7 @@ static const struct ph_option data_options[] = {
         .offset = DATA(has_header),
         .default_text = "true",
         .help = "The first line names the columns. Without it data.fields lists every column in order. "
-                "Criteo files "
-                "have none."},
+                "Criteo files have none, Avazu's must have one."},
     {.key = "encoding",
         .type = PH_OPTION_CHOICE,
         .offset = DATA(encoding),

@@ -23,6 +23,8 @@ static ph_status read_header(
     PH_TRY(ph__reader_open(path, &reader));
     ph_status status = ph__header_read(reader, separator, ph__has_quotes(settings->format), header);
     ph__reader_close(reader);
+    if (settings->format == PH_DATA_AVAZU && (status == PH_ERROR_DATA || settings->fields.count == 0))
+        status = ph__header_blame_avazu(header, path, status);
     return status;
 }
 
@@ -94,6 +96,18 @@ static ph_status build_dataset_columns(
 static bool is_read_once(const char *path)
 {
     return path != NULL && ph__file_is_pipe(path);
+}
+
+/* The built-in schemas of files with and without a header are fixed. */
+static ph_status check_header(const struct ph_data_settings *settings)
+{
+    if (settings->format != PH_DATA_AVAZU || settings->has_header)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "data.has_header: false, but format avazu finds its columns by their names: put the line "
+        "'id,click,hour,C1,...' in front of a file that lacks it, or read it as format csv with all columns "
+        "in "
+        "data.fields");
 }
 
 /* What is read once can be the training data, and cannot be looked into before. */
@@ -186,6 +200,7 @@ static ph_status check_can_learn(const struct ph_data_settings *settings, const 
 
 static ph_status outline(const struct ph_data_settings *settings, struct ph_encoder *encoder)
 {
+    PH_TRY(check_header(settings));
     PH_TRY(check_pipes(settings));
     PH_TRY(build_columns(settings, encoder));
     PH_TRY(ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG));

@@ -23,6 +23,23 @@ static ph_status check_name(
     return ph__utf8_is_valid(name, length) ? PH_OK : fail_column(header, path, ": the name is not UTF-8");
 }
 
+static bool is_blank(char character)
+{
+    return character == ' ' || character == '\t';
+}
+
+/* A name without blanks around it. */
+static char *trim(char *name, size_t *length)
+{
+    while (*length > 0 && is_blank(name[*length - 1]))
+        name[--*length] = '\0';
+    while (*length > 0 && is_blank(*name)) {
+        name++;
+        --*length;
+    }
+    return name;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -68,14 +85,37 @@ ph_status ph__header_read(
     for (char *cursor = header->line; cursor != NULL;) {
         char *name;
         size_t length;
+        const bool is_quoted = has_quotes && *cursor == '"';
         if (!ph__cell_next(&cursor, end, separator, has_quotes, &name, &length))
             return fail_column(header, path, ": a quote is not closed");
+        if (!is_quoted)
+            name = trim(name, &length);
         PH_TRY(check_name(header, path, name, length));
         PH_TRY(ph__array_reserve(
             (void **)&header->names, &header->names_capacity, header->num_names + 1, sizeof *header->names));
         header->names[header->num_names++] = name;
     }
     return sort_names(header, path);
+}
+
+static bool is_named(const struct ph__header *header, const char *name)
+{
+    for (size_t i = 0; i < header->num_names; i++)
+        if (strcmp(header->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+ph_status ph__header_blame_avazu(const struct ph__header *header, const char *path, ph_status status)
+{
+    if (header->num_names == 0 || is_named(header, "click") || is_named(header, "hour"))
+        return status;
+    return ph_fail(PH_ERROR_DATA,
+        "%s:%" PRIu64 ": this is no header of Avazu's, for it names neither 'click' nor 'hour': put the line "
+        "'id,click,hour,C1,...' "
+        "in front of the file, or read it as format csv with data.has_header: false and all columns in "
+        "data.fields",
+        path, header->line_number);
 }
 
 void ph__header_fini(struct ph__header *header)

@@ -16,11 +16,16 @@ struct ph__header {       /* zero-initialised is empty */
     char **sorted; /* (num_names) the names, in the order of their bytes */
 };
 
-/* Reads the first line that is not empty: names that are not blank, not doubled, and UTF-8.
+/* Reads the first line that is not empty: names that are not blank, not doubled, and UTF-8. Blanks and tabs around a name are not part
+ * of it, unless it is quoted.
  * Errors: PH_ERROR_DATA. The header is to be fini'ed also on failure. */
 ph_status ph__header_read(
     struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);
 void ph__header_fini(struct ph__header *header);
+
+/* Of a file in Avazu's format: what is wrong where its first line is a row, which no header was written above, in place of what
+ * `status` and its error say of that line; `status` where it is a header. */
+ph_status ph__header_blame_avazu(const struct ph__header *header, const char *path, ph_status status);
 
 bool ph__header_has(const struct ph__header *header, const char *name);
 

@@ -58,6 +58,13 @@ static ph_status encode_list(
 
 /* ---- cells ----------------------------------------------------------------------------------------------- */
 
+#define BEYOND_FLOAT "is beyond the range of a 32-bit float, which ends at 3.4e38"
+
+static bool is_beyond_float(double number)
+{
+    return isfinite(number) && isinf((float)number);
+}
+
 /* What is wrong with the number of a label, a dense value or a weight (NaN: a blank); NULL: nothing. */
 static const char *problem_of(const struct ph__column *column, double number)
 {
@@ -65,14 +72,18 @@ static const char *problem_of(const struct ph__column *column, double number)
     case PH_FIELD_LABEL:
         return number < 0 || number > 1 ? "is not a label in [0, 1]" : NULL;
     case PH_FIELD_WEIGHT:
-        return number >= 0 && !isinf((float)number) ? NULL : "is not a weight, a finite number of at least 0";
+        if (is_beyond_float(number))
+            return BEYOND_FLOAT;
+        return number >= 0 && !isinf(number) ? NULL : "is not a weight, a finite number of at least 0";
     case PH_FIELD_DENSE:
     case PH_FIELD_ID:
     case PH_FIELD_GROUP:
     case PH_FIELD_IGNORE:
         break;
     }
-    return isinf((float)number) ? "is not a finite number" : NULL;
+    if (is_beyond_float(number))
+        return BEYOND_FLOAT;
+    return isinf(number) ? "is not a finite number" : NULL;
 }
 
 static ph_status encode_checked(struct ph__row_encoder *row, const struct ph__column *column, double number)

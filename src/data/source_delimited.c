@@ -17,6 +17,8 @@ static ph_status match_header(struct ph__source *source, struct delimited_file *
     const struct ph_encoder *encoder = source->encoder;
     bool has_quotes = ph__has_quotes((int)encoder->format);
     ph_status status = ph__header_read(state->file.reader, encoder->separator, has_quotes, &header);
+    if (status == PH_ERROR_DATA && encoder->format == PH_DATA_AVAZU)
+        status = ph__header_blame_avazu(&header, ph__reader_path(state->file.reader), status);
     if (status == PH_OK)
         status = ph__delimited_match_header(&state->delimited, encoder, &header,
             source->options.needs_no_labels, ph__reader_path(state->file.reader));

@@ -276,7 +276,7 @@ static void bad_rows_are_named_by_file_line_and_field(void **state)
         {"1,99999999999999999999,1,1\n", "is not a raw id"},
         {"1,1,nan,1\n", "field 'd': 'nan' is not a finite number"},
         {"1,1,inf,1\n", "'inf' is not a finite number"},
-        {"1,1,1e39,1\n", "'1e39' is not a finite number"},
+        {"1,1,1e39,1\n", "'1e39' is beyond the range of a 32-bit float"},
         {"1,1,1,-1\n", "field 'w': '-1' is not a weight"},
         {"1,1,1,\n", "field 'w': '' is not a weight"},
         {"1,\"1,1,1\n", "field 'a': a quote is not closed"},

@@ -181,6 +181,30 @@ static void a_header_that_names_nothing_or_twice_is_refused(void **state)
     }
 }
 
+/* "a , b", as people write lists; in quotes a name is what it is. */
+static void blanks_around_names_are_not_part_of_them(void **state)
+{
+    (void)state;
+    const char *path = fixture_file("blanks.csv", " label,  a\t, b c ,\" d \"\n1,1,1,1\n");
+    struct fixture fixture;
+    fixture_init(&fixture, path);
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "a", PH_FIELD_ID);
+    fixture_field(&fixture, "b c", PH_FIELD_ID);
+    fixture_field(&fixture, " d ", PH_FIELD_ID);
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_int_equal(ph_encoder_num_sparse(encoder), 3);
+    const struct ph_batches_options options = {.batch_size = 2};
+    struct ph_batches *batches =
+        fixture_open(encoder, fixture_file("other.csv", "\" d \",b c,label ,a\n1,1,1,1\n"), &options);
+    assert_int_equal(fixture_next(batches)->num_samples, 1);
+    ph_batches_close(batches);
+    ph_encoder_destroy(encoder);
+    fixture_init(&fixture, fixture_file("blank.csv", "label, ,a\n1,1,1\n"));
+    fixture_label_and_ids(&fixture);
+    assert_refused(&fixture, PH_ERROR_DATA, "blank.csv:1: column 2 has no name");
+}
+
 static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
 {
     (void)state;
@@ -242,6 +266,32 @@ static void a_feature_from_no_column_is_refused(void **state)
     fixture_label_and_ids(&fixture);
     fixture_field(&fixture, "hour", PH_FIELD_ID)->from = "when";
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_CONFIG, "no column 'when'");
+}
+
+static void an_avazu_file_without_its_header_says_so(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "10000,0,14102100,1005,0,1fbe01fe\n1,1,14102100,1002,0,a\n", /* '0' twice, as in Avazu's own rows */
+        "10000,0,14102100,1005,1,1fbe01fe\n"};
+    struct fixture fixture;
+    for (size_t i = 0; i < 2; i++) {
+        fixture_init(&fixture, fixture_file("headless.csv", rows[i]));
+        fixture.settings.format = PH_DATA_AVAZU;
+        assert_refused(&fixture, PH_ERROR_DATA,
+            "headless.csv:1: this is no header of Avazu's, for it names neither 'click' nor 'hour'");
+        fixture.settings.has_header = false;
+        assert_refused(
+            &fixture, PH_ERROR_CONFIG, "data.has_header: false, but format avazu finds its columns");
+    }
+    fixture_init(&fixture, fixture_file("avazu.csv", "id,click,hour,C1\n1,0,14102100,1005\n"));
+    fixture.settings.format = PH_DATA_AVAZU;
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    struct ph_batches *batches;
+    const struct ph_batches_options options = {.batch_size = 2};
+    assert_fails(ph_batches_open(encoder, fixture_file("headless.csv", rows[0]), &options, &batches),
+        PH_ERROR_DATA, "headless.csv:1: this is no header of Avazu's");
+    ph_encoder_destroy(encoder);
 }
 
 static void avazu_brings_its_own_schema(void **state)
@@ -311,6 +361,8 @@ int main(void)
         cmocka_unit_test(features_are_made_from_a_column_under_other_names),
         cmocka_unit_test(a_feature_from_no_column_is_refused),
         cmocka_unit_test(avazu_brings_its_own_schema),
+        cmocka_unit_test(an_avazu_file_without_its_header_says_so),
+        cmocka_unit_test(blanks_around_names_are_not_part_of_them),
         cmocka_unit_test(impossible_mixtures_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
