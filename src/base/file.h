@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "phloem/status.h"
 
-bool ph__file_exists(const char *path);
+bool ph__file_exists(const char *path);      /* false: errno says why */
 bool ph__file_is_pipe(const char *path);     /* "-", standard input or output, or a named pipe */
 const char *ph__pipe_name(const char *path); /* of one that is read, for errors */
 ph_status ph__file_size(const char *path, uint64_t *size_out);

@@ -1,5 +1,6 @@
 #include "serve/model_folder.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,15 +13,23 @@
 #include "store/checkpoint_folder.h"
 #include "store/store.h"
 
+/* It is not there; what the folder does not let be seen may be. */
+static bool is_missing(const char *path)
+{
+    return !ph__file_exists(path) && (errno == ENOENT || errno == ENOTDIR);
+}
+
 ph_status ph__model_folder_find(
     struct ph_arena *arena, const char *folder, const char *name, const char **path_out)
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
-    if (!ph__file_exists(path))
+    if (is_missing(path))
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s is missing: is %s a folder that phloem train made?", path, folder);
+    if (!ph__file_exists(path))
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s cannot be read: %s", path, strerror(errno));
     *path_out = path;
     return PH_OK;
 }
@@ -51,7 +60,7 @@ ph_status ph__model_origin_find(
     struct ph__model_origin origin = {0};
     if (config_path == NULL || weights_path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
-    if (!ph__file_exists(config_path) && ph__file_exists(weights_path))
+    if (is_missing(config_path) && ph__file_exists(weights_path))
         PH_TRY(read_weights_settings(arena, config_path, weights_path, &origin));
     else
         PH_TRY(ph__model_folder_find(arena, folder, "config.yaml", &origin.config_path));
@@ -100,7 +109,7 @@ static ph_status find_files(struct ph_arena *arena, const char *folder, struct f
     const char *config = ph__path_join(arena, folder, "config.yaml");
     if (config == NULL)
         return PH_ERROR_MEMORY;
-    files.config = ph__file_exists(config) ? config : NULL;
+    files.config = is_missing(config) ? NULL : config;
     PH_TRY(ph__model_folder_find(arena, folder, "encoder.json", &files.encoder));
     PH_TRY(ph__model_folder_find(arena, folder, "model.safetensors", &files.weights));
     *files_out = files;

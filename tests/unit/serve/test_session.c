@@ -5,6 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "serve/probability.h"
 
@@ -397,6 +398,20 @@ static void expect_no_session(const char *folder, const char *missing, ph_status
     assert_int_equal(rename(aside, path), 0);
 }
 
+/* A file that is there but cannot be got at, whoever asks: a link to itself in its place. */
+static void expect_unreadable(const char *name)
+{
+    struct ph_session *session = NULL;
+    char path[1024], aside[1040], part[64];
+    snprintf(path, sizeof path, "%s/%s", fixture.folder, name);
+    snprintf(aside, sizeof aside, "%s.aside", path);
+    snprintf(part, sizeof part, "%s cannot be read: Too many levels of symbolic links", name);
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(symlink(name, path), 0);
+    assert_fails(ph_session_open(fixture.folder, NULL, &session), PH_ERROR_CHECKPOINT, part);
+    assert_int_equal(rename(aside, path), 0);
+}
+
 static void folders_that_lack_a_file_are_refused(void **state)
 {
     (void)state;
@@ -406,6 +421,8 @@ static void folders_that_lack_a_file_are_refused(void **state)
     expect_no_session(
         fixture.folder, "model.safetensors", PH_ERROR_CHECKPOINT, "model.safetensors is missing: is ");
     assert_fails(ph_session_open("/nonexistent", NULL, &session), PH_ERROR_CHECKPOINT, "is missing");
+    expect_unreadable("config.yaml"); /* which would stand for weights that do not say what they are of */
+    expect_unreadable("encoder.json");
     assert_ok(ph_session_open(fixture.folder, NULL, &session));
     ph_session_close(session);
     ph_session_close(NULL);
