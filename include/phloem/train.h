@@ -61,8 +61,10 @@ struct ph_train_settings {
     bool deterministic;
     int64_t evaluate_steps; /* also evaluate every so many steps; 0: after epochs only */
     int selection;          /* enum ph_selection */
-    int64_t patience; /* evaluations in a row without improvement before training stops; 0: never stops */
-    int schedule;     /* enum ph_schedule_kind */
+    int64_t
+        patience; /* evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not
+                         defined (AUC of one class) there is nothing to compare, and nothing is counted */
+    int schedule; /* enum ph_schedule_kind */
     int64_t warmup_steps;
     int64_t schedule_steps;    /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
     double schedule_factor;    /* STEP, PLATEAU: factor of a cut; COSINE: factor at the end */
@@ -201,6 +203,14 @@ struct ph_train_memory {
     uint64_t num_growths;          /* batches that outgrew the capacity */
 };
 
+/* Why a training took no further step. */
+enum ph_train_end {
+    PH_ENDED_BY_UNKNOWN, /* its summary.json is of a version that did not say */
+    PH_ENDED_BY_EPOCHS,
+    PH_ENDED_BY_MAX_STEPS,
+    PH_ENDED_BY_PATIENCE
+};
+
 struct ph_train_summary {
     uint64_t epochs, best_epoch, steps, skipped_steps, samples;
     size_t num_threads;
@@ -223,6 +233,7 @@ struct ph_train_summary {
     char checkpoint_sha256[65]; /* of parameters and state, by name: not of the file, which says more */
     uint64_t resumed_step;      /* that this process resumed at; 0: it began the training */
     bool was_finished;          /* nothing was left to do: the rest is what summary.json said */
+    enum ph_train_end ended_by;
 };
 
 /* Whether a training may begin or resume in the folder, which is made when it is missing; has_checkpoint_out: there is
@@ -239,14 +250,15 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
  *
  * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and
  * ends in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads,
- * observer, num_prefetched, report and checkpoint settings; the paths, of the same rows, but text or prepared as they
+ * observer, num_prefetched, report and checkpoint settings; the paths, of the same files byte for byte, text or prepared as they
  * were, and valid may not come or go; patience (0: without end) and max_bad_rows upwards; epochs and max_steps, but
  * not below where the checkpoint is, and max_steps not at all where the cosine schedule ends with it. docs/RESUME.md
  * has the whole list. The caller keeps the rest equal; much of it is checked. A training that has nothing left to do
  * leaves its folder as it is.
  *
  * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder; PH_ERROR_MEMORY
- * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data; PH_ERROR_DIVERGED for
+ * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data, also for files of train
+ * or valid that have changed since the training was begun, and for a label that is blank in every training row; PH_ERROR_DIVERGED for
  * losses, weights or scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or
  * it is of another job; PH_ERROR_CONFIG for settings that contradict one another, that the checkpoint rules out, or that
  * are not the same on all ranks;

@@ -88,7 +88,8 @@ static void print_memory(const struct ph_train_memory *memory)
         ph__bytes_text(memory->no_reuse_bytes, no_reuse));
 }
 
-static void print_summary(const struct ph_train_summary *summary, const char *folder)
+static void print_summary(
+    const struct ph_train_summary *summary, const struct ph_train_settings *settings, const char *folder)
 {
     if (summary->was_finished)
         printf("nothing is left to do: %s holds a finished training\n", folder);
@@ -100,6 +101,9 @@ static void print_summary(const struct ph_train_summary *summary, const char *fo
         (unsigned long long)summary->steps, summary->train_seconds, 100 * summary->reader_wait_share,
         summary->samples_per_s, (unsigned long long)summary->parameters,
         (unsigned long long)summary->best_epoch);
+    if (summary->ended_by == PH_ENDED_BY_PATIENCE)
+        printf("ended by train.patience: %lld evaluation%s in a row did not improve on the best one\n",
+            (long long)settings->patience, settings->patience == 1 ? "" : "s");
     if (summary->skipped_steps > 0)
         printf("skipped %llu steps whose loss or gradients were not finite\n",
             (unsigned long long)summary->skipped_steps);
@@ -173,7 +177,7 @@ static ph_status train(const struct request *request, struct ph_config *config, 
     cli_progress_end(&watch.progress);
     if (status != PH_OK || !is_first)
         return status;
-    print_summary(&summary, request->folder);
+    print_summary(&summary, &config->train, request->folder);
     return ph_comm_world_size(comm) > 1 ? cli_rank_table_print(request->folder) : PH_OK;
 }
 

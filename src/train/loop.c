@@ -85,6 +85,8 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
 static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
+    if (trainer->labels.is_known != NULL)
+        ph__label_check_add(&trainer->labels, batch);
     PH_TRY(ph__trainer_score_ahead(trainer, batch));
     ph__rank_figures_begin_step(&trainer->figures);
     PH_TRY(step(trainer, batch));
@@ -170,6 +172,8 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     ph__batches_read_place(batches, &trainer->data.train_place);
     ph_batches_close(batches);
+    if (status == PH_OK && trainer->labels.is_known != NULL)
+        status = ph__label_check_end(&trainer->labels, job->encoder, ph__job_train(job));
     return status;
 }
 
@@ -305,17 +309,26 @@ static ph_status write_all(struct ph__trainer *trainer)
     const bool is_first = ph__ranks_is_first(&trainer->ranks);
     struct ph_json *ranks;
     if (is_first && trainer->record.is_on)
-        PH_TRY(ph__run_report_write(trainer, true));
+        PH_TRY(ph__run_report_write(trainer, NULL));
     PH_TRY(gather_figures(trainer, &ranks));
     if (is_first)
         PH_TRY(write_end(trainer, ranks));
     return write_trace(trainer);
 }
 
+static enum ph_train_end end_of(const struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    if (ph__trainer_is_out_of_steps(trainer))
+        return PH_ENDED_BY_MAX_STEPS;
+    return ph__protocol_is_over(&trainer->protocol, settings) ? PH_ENDED_BY_PATIENCE : PH_ENDED_BY_EPOCHS;
+}
+
 static ph_status finish(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     summary->epochs = trainer->epoch;
+    summary->ended_by = end_of(trainer);
     PH_TRY(ph__trainer_end_stream(trainer));
     PH_TRY(ph__rank_coverage_mark(
         trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->record.coverage));
@@ -336,7 +349,7 @@ static void report_as_far_as_it_got(struct ph__trainer *trainer, ph_status statu
 {
     char why[1024];
     snprintf(why, sizeof why, "%s", ph_error_text());
-    (void)ph__run_report_write(trainer, false);
+    (void)ph__run_report_write(trainer, why);
     ph_fail(status, "%s", why);
 }
 

@@ -13,6 +13,7 @@
 #include "train/memory_check.h"
 #include "train/rows_learnt.h"
 #include "train/run_report_parts.h"
+#include "train/summary.h"
 
 #define MAX_CONFIG_BYTES (1 << 20)
 
@@ -72,12 +73,13 @@ static void write_facts(struct ph_html *html, const struct ph__trainer *trainer)
     ph__html_markup(html, "</dl>\n");
 }
 
-static void write_state(struct ph_html *html, const struct ph__trainer *trainer, bool is_finished)
+static void write_state(struct ph_html *html, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
-    if (is_finished)
-        ph__html_textf(html, "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s", summary->steps,
-            trainer->epoch, trainer->epoch == 1 ? "" : "s");
+    if (why == NULL)
+        ph__html_textf(html, "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s",
+            summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
+            ph__train_end_name(summary->ended_by));
     else
         ph__html_textf(html, "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64, summary->steps,
             trainer->epoch);
@@ -90,16 +92,18 @@ static void write_state(struct ph_html *html, const struct ph__trainer *trainer,
         ph__html_textf(html, ". %" PRIu64 " steps were skipped: their loss or gradients were not finite",
             summary->skipped_steps);
     ph__html_text(html, ".");
+    if (why != NULL)
+        ph__html_textf(html, " Why: %s.", why);
 }
 
-static void write_header(struct ph_html *html, const struct ph__trainer *trainer, bool is_finished)
+static void write_header(struct ph_html *html, const struct ph__trainer *trainer, const char *why)
 {
     int kind = trainer->job->model->kind;
     ph__html_markup(html, "<header>\n");
     ph__html_element(html, "h1", NULL, "%s", ph_model_name(kind));
     ph__html_element(html, "p", "note", "%s", ph_model_description(kind));
-    ph__html_markup(html, "<p id=\"state\" class=\"state %s\">", is_finished ? "done" : "stopped");
-    write_state(html, trainer, is_finished);
+    ph__html_markup(html, "<p id=\"state\" class=\"state %s\">", why == NULL ? "done" : "stopped");
+    write_state(html, trainer, why);
     ph__html_markup(html, "</p>\n");
     write_facts(html, trainer);
     ph__html_markup(html, "</header>\n");
@@ -159,12 +163,12 @@ static void write_speed(struct ph_html *html, const struct ph__trainer *trainer)
     ph__html_end_figures(html);
 }
 
-static void write_figures(struct ph_html *html, const struct ph__trainer *trainer, bool is_finished)
+static void write_figures(struct ph_html *html, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
     const char *note = trainer->features.num_tasks > 1 ? "Metrics are those of the first label." : NULL;
     ph__html_begin_section(html, "figures", "Figures", note);
-    if (is_finished && summary->has_test)
+    if (why == NULL && summary->has_test)
         write_metrics(html, "Test, the model kept", &summary->test);
     if (ph__job_rows_exist(ph__job_valid(trainer->job)) && trainer->best_step > 0)
         write_metrics(html, "Validation, the model kept", &summary->valid);
@@ -221,10 +225,10 @@ static void write_config(struct ph_html *html, const char *folder)
 /* ---- the page --------------------------------------------------------------------------------------------- */
 
 static void write_page(struct ph_html *html, struct ph__trainer *trainer,
-    const struct ph__metrics_file *metrics, bool is_finished)
+    const struct ph__metrics_file *metrics, const char *why)
 {
-    write_header(html, trainer, is_finished);
-    write_figures(html, trainer, is_finished);
+    write_header(html, trainer, why);
+    write_figures(html, trainer, why);
     ph__run_report_curves(html, trainer, metrics);
     ph__run_report_calibration(html, metrics);
     ph__run_report_operators(html, trainer);
@@ -245,7 +249,7 @@ static void mark_rows(struct ph__trainer *trainer)
         ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, coverage);
 }
 
-ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
+ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why)
 {
     const char *folder = trainer->job->folder;
     char path[PH_CHECKPOINT_PATH_BYTES], title[256];
@@ -254,11 +258,11 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, bool is_finished)
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));
-    if (!is_finished)
+    if (why != NULL)
         mark_rows(trainer);
     ph_status status = ph__html_open(path, title, &html);
     if (status == PH_OK) {
-        write_page(html, trainer, &metrics, is_finished);
+        write_page(html, trainer, &metrics, why);
         status = ph__html_finish(html);
         ph__html_close(html);
     }

@@ -56,6 +56,9 @@ struct ph__decision ph__protocol_evaluated(
     if (isnan(metrics->logloss)) /* an AUC in bins leaves out what is no number */
         metric = (double)NAN;
     struct ph__decision decision = {0};
+    decision.is_incomparable = isnan(metric) && (metrics->num_samples == 0 || !isnan(metrics->logloss));
+    if (decision.is_incomparable)
+        return decision;
     if (!isnan(metric) && (!protocol->has_best || metric > protocol->best + MIN_IMPROVEMENT)) {
         protocol->has_best = true;
         protocol->best = metric;

@@ -31,12 +31,14 @@ struct ph__decision {
     bool is_best; /* keep this model */
     bool has_cut; /* the learning rate was cut */
     bool is_stop;
+    bool is_incomparable; /* the metric is not defined on such data: nothing has been decided */
 };
 
 /* Whether the evaluations so far end the training. */
 bool ph__protocol_is_over(const struct ph__protocol *protocol, const struct ph_train_settings *settings);
 
-/* After an evaluation. An undefined metric (NaN) is no improvement. An improvement is more than 1e-6. */
+/* After an evaluation. An improvement is more than 1e-6. A metric that the labels do not define, an AUC of one class or anything of
+ * no labels, cannot be compared, and decides nothing; scores that are no numbers are no improvement. */
 struct ph__decision ph__protocol_evaluated(struct ph__protocol *protocol,
     const struct ph_train_settings *settings, const struct ph_metrics *metrics);
 

@@ -1,5 +1,7 @@
 #include "train/summary.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json_fields.h"
@@ -55,6 +57,28 @@ static const struct ph_json_field summary_fields[] = {
         sizeof((struct ph_train_summary *)0)->checkpoint_sha256},
 };
 #define NUM_OUTCOME_FIELDS 2 /* of summary_fields, the last ones: written behind the metrics */
+
+/* ---- how it ended ----------------------------------------------------------------------------------------- */
+
+static const char *const end_names[] = {
+    [PH_ENDED_BY_UNKNOWN] = "",
+    [PH_ENDED_BY_EPOCHS] = "epochs",
+    [PH_ENDED_BY_MAX_STEPS] = "max_steps",
+    [PH_ENDED_BY_PATIENCE] = "patience",
+};
+
+const char *ph__train_end_name(enum ph_train_end end)
+{
+    return end_names[end];
+}
+
+static enum ph_train_end end_called(const char *name)
+{
+    for (size_t i = 0; i < sizeof end_names / sizeof *end_names; i++)
+        if (strcmp(end_names[i], name) == 0)
+            return (enum ph_train_end)i;
+    return PH_ENDED_BY_UNKNOWN;
+}
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
@@ -115,6 +139,7 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
     ph__json_set_text(object, "backend", backend);
     ph__json_set_bool(object, "deterministic", job->train->deterministic);
     ph__json_set_fields(object, summary_fields, num_first, summary);
+    ph__json_set_text(object, "ended_by", ph__train_end_name(summary->ended_by));
     ph__json_set(object, "memory", memory_json(&summary->memory));
     ph__json_set(object, "bad_rows", all_bad_rows_json(summary));
     set_metrics(object, "progressive", summary->has_progressive, &summary->progressive);
@@ -159,6 +184,7 @@ static const char *get_bad_rows(const struct ph_json *object, struct ph_train_su
 
 static const char *get_summary(const struct ph_json *object, struct ph_train_summary *summary)
 {
+    summary->ended_by = end_called(ph__json_as_text(ph__json_get(object, "ended_by"), ""));
     const char *missing =
         ph__json_get_fields(object, summary_fields, sizeof summary_fields / sizeof *summary_fields, summary);
     if (missing == NULL)

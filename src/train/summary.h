@@ -13,6 +13,9 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
 ph_status ph__summary_read(
     const char *path, struct ph_train_summary *summary_out, char *backend_out, size_t backend_size);
 
+/* "epochs", "max_steps", "patience": what summary.json calls it, and the key under "train"; "" of PH_ENDED_BY_UNKNOWN. */
+const char *ph__train_end_name(enum ph_train_end end);
+
 struct ph_json *ph__metrics_json(const struct ph_metrics *metrics);
 void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics); /* the same members */
 

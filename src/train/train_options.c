@@ -89,7 +89,9 @@ static const struct ph_option train_options[] = {
         .default_text = "2",
         .min = 0,
         .max = 1000000,
-        .help = "Ends training after so many evaluations in a row without improvement; 0: never.",
+        .help = "Ends training after so many evaluations in a row without improvement; 0: never. Where "
+                "labels of one "
+                "class leave nothing to compare, nothing is counted, and the last model is kept.",
         .may_change = true},
     {.key = "schedule",
         .type = PH_OPTION_CHOICE,

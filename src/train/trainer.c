@@ -17,6 +17,7 @@
 #include "train/job_rows.h"
 #include "train/memory_check.h"
 #include "train/online.h"
+#include "train/rank_work.h"
 #include "train/train_folder.h"
 
 #define TRACE_EVENTS 100000
@@ -234,6 +235,24 @@ static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_ro
     return status;
 }
 
+static ph_status look_at_labels(void *context, const struct ph_meanwhile *meanwhile)
+{
+    return ph__label_check_look(context, meanwhile);
+}
+
+/* A training that resumes has learnt from its labels. What is read once is looked at as it is learnt from. */
+static ph_status check_labels(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    if (trainer->has_checkpoint)
+        return PH_OK;
+    if (ph__job_rows_flow(ph__job_train(job)))
+        return ph__label_check_init(&trainer->labels, trainer->features.num_tasks);
+    return trainer->ranks.comm != NULL
+               ? ph__rank_work_by_first(trainer->ranks.comm, look_at_labels, (void *)job)
+               : ph__label_check_look(job, &(struct ph_meanwhile){0});
+}
+
 /* The first rank looks, before any writes there; the others hear what there is. */
 static ph_status look_at_folder(struct ph__trainer *trainer)
 {
@@ -271,6 +290,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(check_rows(trainer, ph__job_test(job)));
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
+    PH_TRY(check_labels(trainer));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
     if (trainer->metrics == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", trainer->features.num_tasks);
@@ -329,6 +349,7 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     free(trainer->own_scores);
     ph__run_record_fini(&trainer->record);
     ph__data_record_fini(&trainer->data);
+    ph__label_check_fini(&trainer->labels);
     ph__report_close(&trainer->report);
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);

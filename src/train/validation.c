@@ -78,6 +78,22 @@ ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char
         trainer->epoch, trainer->summary.steps, what);
 }
 
+/* Once. */
+static void note_incomparable(struct ph__trainer *trainer)
+{
+    char note[256];
+    if (trainer->has_noted_valid)
+        return;
+    trainer->has_noted_valid = true;
+    snprintf(note, sizeof note,
+        "the labels of data.valid %s: there is no %s that train.selection could compare, train.patience does "
+        "not count, "
+        "and the last model is kept",
+        trainer->summary.valid.num_samples == 0 ? "are all blank" : "are all of one class",
+        trainer->job->train->selection == PH_SELECT_AUC ? "AUC" : "logloss");
+    ph__trainer_note(trainer, note);
+}
+
 ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
@@ -89,9 +105,7 @@ ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
             "no evaluation on data.valid gave scores that are numbers: there is no model to keep; "
             "look at the data and the learning rate");
     if (ph__job_rows_exist(valid))
-        ph__trainer_note(trainer,
-            "no evaluation on data.valid gave what train.selection compares (are both classes there?): "
-            "the last model is kept");
+        note_incomparable(trainer);
     return ph__trainer_save_best(trainer);
 }
 
@@ -129,6 +143,8 @@ ph_status ph__trainer_evaluate(struct ph__trainer *trainer, bool *is_stop)
         trainer->summary.valid = trainer->metrics[0];
     if (decision.is_best)
         PH_TRY(ph__trainer_save_best(trainer));
+    if (decision.is_incomparable)
+        note_incomparable(trainer);
     ph__trainer_observe_memory(trainer);
     *is_stop = *is_stop || decision.is_stop;
     ph__trainer_restart_tally(trainer);

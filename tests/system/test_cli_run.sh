@@ -28,6 +28,15 @@ contains run/summary.json '"model": "dlrm"'
 contains run/summary.json '"seed": 7'
 [ "$(value run/summary.json checkpoint)" = run/model.safetensors ] || complain 'the summary names another checkpoint'
 
+# What ended a training is said, of one that is finished, too.
+succeeds train job.yaml --out patient --quiet --set train.epochs=9 --set train.patience=1 --set optimizer.learning_rate=0
+contains stdout 'ended by train.patience: 1 evaluation in a row'
+contains patient/summary.json '"ended_by": "patience"'
+succeeds train job.yaml --out patient --quiet --resume --set train.epochs=9 --set train.patience=1 \
+    --set optimizer.learning_rate=0
+contains stdout 'ended by train.patience: 1 evaluation in a row'
+contains run/summary.json '"ended_by": "epochs"'
+
 peak=$(value run/summary.json peak_anonymous_bytes)
 limit=$(value run/summary.json limit_bytes)
 [ "$peak" -le "$limit" ] || complain "peak anonymous memory $peak is above the promised $limit"

@@ -71,6 +71,11 @@ fails 2 "standard input is read once, and 'user' learns its encoding" train job.
     --set data.encoding=vocabulary
 fails 2 'data.valid: only data.train may be standard input' train job.yaml --out valid --set data.valid=-
 fails 3 'standard input' train job.yaml --out empty
+sed '2,$ s/^[^,]*,/,/' rows.csv >blank.csv
+status=0
+"$PH_BINARY_DIR/phloem" train job.yaml --out blank --quiet <blank.csv >stdout 2>stderr || status=$?
+[ "$status" -eq 3 ] || complain "a label that is blank in every row has ended with $status; wanted 3"
+contains stderr "standard input: label 'label' (column 'label') is blank in every row"
 
 # A pipe by name is standard input in all but that; a signal does not wait for one that has fallen silent.
 mkfifo pipe

@@ -335,25 +335,87 @@ static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
     free(setup);
 }
 
+static struct {
+    size_t count;
+    char text[512];
+} notes;
+
 static void see_note(void *context, const char *text)
 {
-    snprintf(context, 256, "%s", text);
+    (void)context;
+    notes.count++;
+    snprintf(notes.text, sizeof notes.text, "%s", text);
 }
 
 static void without_a_metric_to_compare_the_last_model_is_kept_with_a_note(void **state)
 {
     (void)state;
-    char note[256] = "", command[2000];
+    char command[2000];
     struct setup *setup = set_up("lr", "one_class");
-    const struct ph_train_observer observer = {.context = note, .on_note = see_note};
+    const struct ph_train_observer observer = {.on_note = see_note};
     const char *negatives = ph__path_join(&fixture.arena, test_folder(), "negatives.tsv");
     snprintf(command, sizeof command, "grep -v '^1' '%s' >'%s'", setup->job.valid_path, negatives);
     assert_int_equal(system(command), 0);
     setup->job.observer = &observer;
     setup->job.valid_path = negatives;
+    setup->train.patience = 1;
     struct ph_train_summary summary = train(setup);
-    assert_non_null(strstr(note, "the last model is kept"));
-    assert_int_equal(summary.best_epoch, summary.epochs);
+    assert_int_equal(notes.count, 1);
+    assert_non_null(strstr(notes.text, "are all of one class"));
+    assert_non_null(strstr(notes.text, "the last model is kept"));
+    assert_int_equal(summary.epochs, 3);
+    assert_int_equal(summary.best_epoch, 3);
+    assert_int_equal(summary.ended_by, PH_ENDED_BY_EPOCHS);
+    free(setup);
+}
+
+/* Which labels of every row become blank: awk's condition on the row's number. */
+static const char *blank_labels(const struct setup *setup, const char *rows)
+{
+    char command[2000];
+    const char *path = ph__path_join(&fixture.arena, test_folder(), "blank.tsv");
+    snprintf(command, sizeof command, "awk -F'\t' -v OFS='\t' 'NR > 1 && (%s) { $1 = \"\" } 1' '%s' >'%s'",
+        rows, setup->job.train_path, path);
+    assert_int_equal(system(command), 0);
+    return path;
+}
+
+static void label_that_is_blank_in_every_row_is_refused_before_the_first_step(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "blank_label");
+    struct ph_train_summary summary;
+    const char *path = setup->job.train_path = blank_labels(setup, "1");
+    remove_folder(setup);
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA,
+        "blank.tsv: label 'label' (column 'label') is blank in every row");
+    assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "metrics.jsonl")));
+    setup->job.train_path = fixture.data.train;
+    assert_string_equal(blank_labels(setup, "NR < 3000"), path); /* the last rows have one */
+    setup->job.train_path = path;
+    train(setup);
+    free(setup);
+}
+
+static void summary_says_what_ended_the_training(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("lr", "ended");
+    setup->train.patience = 0;
+    setup->train.epochs = 1;
+    assert_int_equal(train(setup).ended_by, PH_ENDED_BY_EPOCHS);
+    setup->train.max_steps = 5;
+    assert_int_equal(train(setup).ended_by, PH_ENDED_BY_MAX_STEPS);
+    setup->train.max_steps = 0;
+    setup->train.epochs = 9;
+    setup->train.patience = 1;
+    setup->optimizer.learning_rate = 0; /* no evaluation is better than the first */
+    assert_int_equal(train(setup).ended_by, PH_ENDED_BY_PATIENCE);
+    struct ph_train_summary again;
+    setup->job.is_resumed = true;
+    assert_ok(ph_train(&setup->job, &again));
+    assert_true(again.was_finished);
+    assert_int_equal(again.ended_by, PH_ENDED_BY_PATIENCE);
     free(setup);
 }
 
@@ -398,6 +460,8 @@ int main(void)
         cmocka_unit_test(steps_that_are_not_finite_are_skipped_and_counted),
         cmocka_unit_test(model_whose_scores_are_no_numbers_is_never_the_best),
         cmocka_unit_test(without_a_metric_to_compare_the_last_model_is_kept_with_a_note),
+        cmocka_unit_test(label_that_is_blank_in_every_row_is_refused_before_the_first_step),
+        cmocka_unit_test(summary_says_what_ended_the_training),
         cmocka_unit_test(empty_file_for_later_is_refused_before_the_first_step),
         cmocka_unit_test(job_that_cannot_fit_ends_before_the_first_step),
     };

@@ -28,7 +28,7 @@ static void write_visits(const char *name, size_t count, char path_out[512])
         const size_t user = i * 7 % 11, item = i * i % 13;
         length += snprintf(text + length, sizeof text - (size_t)length, "%zu,%s,%g,u%zu,i%zu,%g\n",
             (user + item) % 3 == 0 ? (size_t)1 : (size_t)0,
-            i % 4 == 0 ? ""
+            i % 4 == 1 ? ""
             : item > 6 ? "1"
                        : "0",
             .5 + (double)(i % 3), user, item, (double)(i % 17) / 10);

@@ -64,7 +64,7 @@ static void a_finished_training_has_all_sections(void **state)
     assert_int_equal(points_of(page, "valid-auc-curve"), summary.epochs);
     assert_true(points_of(page, "calibration-points") >= 5);
     assert_holds(page, "Of 500 samples of the test data");
-    assert_holds(page, "Finished after 36 steps in 3 epochs");
+    assert_holds(page, "Finished after 36 steps in 3 epochs, ended by train.epochs");
     assert_holds(page, "embedding.C1");
     assert_holds(page, "linear_backward_weight");
     assert_holds(page, "id=\"model-graph\"");
@@ -171,6 +171,7 @@ static void a_training_that_fails_leaves_what_it_had(void **state)
     make_divergent(setup);
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     assert_holds(page_of(setup), "Not finished");
+    assert_holds(page, "Why: epoch 1, step ");
     free(setup);
 }
 

@@ -109,12 +109,32 @@ static void without_patience_training_never_stops_early(void **state)
         assert_false(evaluated(&protocol, &settings, 0.5).is_stop);
 }
 
-static void undefined_metric_is_no_improvement(void **state)
+static void scores_that_are_no_numbers_are_no_improvement(void **state)
 {
     (void)state;
     struct ph__protocol protocol = {.cuts = 1};
-    assert_false(evaluated(&protocol, &bars, (double)NAN).is_best);
+    const struct ph_metrics metrics = {
+        .num_samples = 9, .auc = (double)NAN, .logloss = (double)NAN}; /* of scores that are NaN */
+    const struct ph__decision decision = ph__protocol_evaluated(&protocol, &bars, &metrics);
+    assert_true(decision.has_cut && !decision.is_best && !decision.is_incomparable);
     assert_false(protocol.has_best);
+    assert_int_equal(protocol.bad_in_row, 1);
+}
+
+/* An AUC of one class, and anything of no labels. */
+static void metric_that_is_not_defined_decides_nothing(void **state)
+{
+    (void)state;
+    const struct ph_metrics undefined[] = {{.num_samples = 9, .auc = (double)NAN, .logloss = 0.3},
+        {.num_samples = 0, .auc = (double)NAN, .logloss = (double)NAN}};
+    struct ph__protocol protocol = {.cuts = 1};
+    for (size_t i = 0; i < 10; i++) {
+        const struct ph__decision decision = ph__protocol_evaluated(&protocol, &bars, &undefined[i % 2]);
+        assert_true(decision.is_incomparable);
+        assert_false(decision.is_best || decision.has_cut || decision.is_stop);
+    }
+    assert_int_equal(protocol.bad_in_row, 0);
+    assert_true(protocol.cuts == 1 && !protocol.has_best);
     assert_true(evaluated(&protocol, &bars, 0.5).is_best);
 }
 
@@ -143,7 +163,8 @@ int main(void)
         cmocka_unit_test(plateau_cuts_after_each_evaluation_that_did_not_rise),
         cmocka_unit_test(training_stops_after_patience_bad_evaluations_in_a_row),
         cmocka_unit_test(without_patience_training_never_stops_early),
-        cmocka_unit_test(undefined_metric_is_no_improvement),
+        cmocka_unit_test(scores_that_are_no_numbers_are_no_improvement),
+        cmocka_unit_test(metric_that_is_not_defined_decides_nothing),
         cmocka_unit_test(selection_by_logloss_wants_it_low),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

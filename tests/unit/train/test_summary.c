@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "support/test_support.h"
 
@@ -10,6 +11,7 @@ static const struct ph_train_summary sample = {
     .best_epoch = 2,
     .steps = 36,
     .skipped_steps = 1,
+    .ended_by = PH_ENDED_BY_PATIENCE,
     .samples = 9000,
     .num_threads = 2,
     .train_seconds = 0.1 + 0.2,
@@ -51,6 +53,7 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(read.best_epoch, 2);
     assert_int_equal(read.steps, 36);
     assert_int_equal(read.skipped_steps, 1);
+    assert_int_equal(read.ended_by, PH_ENDED_BY_PATIENCE);
     assert_int_equal(read.samples, 9000);
     assert_int_equal(read.num_threads, 2);
     assert_int_equal(read.parameters, 12345);
@@ -63,6 +66,19 @@ static void what_was_written_is_read(void **state)
     assert_true(read.valid.auc == 0.75 && read.valid.num_samples == 500 && isnan(read.valid.grouped_auc));
     assert_string_equal(read.checkpoint_path, sample.checkpoint_path);
     assert_string_equal(read.checkpoint_sha256, sample.checkpoint_sha256);
+}
+
+static void a_summary_that_does_not_say_how_it_ended_is_read(void **state)
+{
+    (void)state;
+    struct ph_train_summary read;
+    char command[1200];
+    const char *path = write_sample();
+    snprintf(command, sizeof command, "sed -i '/ended_by/d' '%s'", path);
+    assert_int_equal(system(command), 0);
+    assert_ok(ph__summary_read(path, &read, NULL, 0));
+    assert_int_equal(read.ended_by, PH_ENDED_BY_UNKNOWN);
+    assert_string_equal(ph__train_end_name(read.ended_by), "");
 }
 
 static void the_backend_is_read_as_far_as_it_fits(void **state)
@@ -92,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(a_summary_that_does_not_say_how_it_ended_is_read),
         cmocka_unit_test(the_backend_is_read_as_far_as_it_fits),
         cmocka_unit_test(what_is_no_summary_is_named),
     };

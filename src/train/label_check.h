@@ -1,0 +1,24 @@
+/* Whether each label has a value in some training row: a label that is blank in every row teaches nothing, and its loss is 0. */
+#ifndef PH_TRAIN_LABEL_CHECK_H
+#define PH_TRAIN_LABEL_CHECK_H
+
+#include "train/job_rows.h"
+
+struct ph__label_check { /* zero-initialised may be fini'ed */
+    bool *is_known;      /* (T) */
+    size_t num_unknown;
+};
+
+ph_status ph__label_check_init(struct ph__label_check *check, size_t num_tasks); /* PH_ERROR_MEMORY */
+void ph__label_check_fini(struct ph__label_check *check);
+void ph__label_check_add(struct ph__label_check *check, const struct ph_batch *batch);
+
+/* PH_ERROR_DATA naming the first label that was blank in all rows that were added, and where they are from. */
+ph_status ph__label_check_end(
+    const struct ph__label_check *check, const struct ph_encoder *encoder, struct ph__job_rows rows);
+
+/* Looks at the job's training rows until each label has been seen: at the first batch, mostly. Rows that are read once are left
+ * to the training's own pass. */
+ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph_meanwhile *meanwhile);
+
+#endif
