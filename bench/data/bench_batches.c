@@ -1,13 +1,16 @@
 /* From rows to batches: samples a second of one core, of 13 counts and 26 ids, from prepared data in its order and
- * block-shuffled, beside the text that it was prepared from. Processor time, so that a loaded machine says the same.
+ * block-shuffled, beside the text that it was prepared from; and from text whose reading is recorded, as training records
+ * it for --resume. Processor time, so that a loaded machine says the same.
  *
  * bench_batches [--rounds N] [--rows N] [--json FILE] */
 #include "bench_data.h"
+#include "data/batches.h"
 
 #define BATCH 2048
 
-/* Samples a second of a whole pass. */
-static double measure(const struct ph_encoder *encoder, const char *path, bool is_shuffled, uint64_t epoch)
+/* Samples a second of a whole pass; record NULL: none. */
+static double measure_recorded(const struct ph_encoder *encoder, const char *path,
+    struct ph__read_record *record, bool is_shuffled, uint64_t epoch)
 {
     const struct ph_batches_options options = {
         .batch_size = BATCH, .is_shuffled = is_shuffled, .seed = 1, .epoch = epoch};
@@ -15,12 +18,27 @@ static double measure(const struct ph_encoder *encoder, const char *path, bool i
     const struct ph_batch *batch;
     size_t num_samples = 0;
     double start = bench_cpu_seconds();
-    bench_check(ph_batches_open(encoder, path, &options, &batches));
+    bench_check(ph__batches_open_recorded(encoder, path, record, &options, &batches));
     for (bench_check(ph_batches_next(batches, &batch)); batch != NULL;
          bench_check(ph_batches_next(batches, &batch)))
         num_samples += batch->num_samples;
     ph_batches_close(batches);
     return (double)num_samples / (bench_cpu_seconds() - start);
+}
+
+static double measure(const struct ph_encoder *encoder, const char *path, bool is_shuffled, uint64_t epoch)
+{
+    return measure_recorded(encoder, path, NULL, is_shuffled, epoch);
+}
+
+/* Every byte is summed. */
+static double measure_text_recorded(const struct ph_encoder *encoder, const char *path)
+{
+    struct ph__read_record record;
+    bench_check(ph__read_record_look(&record, path, false));
+    const double rate = measure_recorded(encoder, path, &record, false, 0);
+    ph__read_record_fini(&record);
+    return rate;
 }
 
 /* What must go through memory for a row: encoded bytes read, decoded words written and read, the batch written. */
@@ -36,7 +54,7 @@ int main(int argc, char **argv)
     struct bench bench = bench_begin(argc, argv, "bench_batches", 500000);
     struct ph_prepare_summary summary;
     struct ph_encoder *encoder;
-    double text[64], in_order[64], shuffled[64];
+    double text[64], recorded[64], in_order[64], shuffled[64];
     size_t rounds = bench.rounds < 64 ? bench.rounds : 64;
     const char *path = bench_write_file(&bench, "train.tsv", false);
     struct ph_data_settings settings = bench_settings(&bench, path, false);
@@ -45,6 +63,7 @@ int main(int argc, char **argv)
     bench_check(ph_encoder_load(ph__arena_printf(&bench.arena, "%s/encoder.json", folder), &encoder));
     for (size_t round = 0; round < rounds; round++) {
         text[round] = measure(encoder, path, false, 0);
+        recorded[round] = measure_text_recorded(encoder, path);
         in_order[round] = measure(encoder, train, false, 0);
         shuffled[round] = measure(encoder, train, true, round);
     }
@@ -56,6 +75,8 @@ int main(int argc, char **argv)
         BATCH, bench.num_rows, (double)summary.num_bytes / (double)summary.num_rows,
         (double)summary.num_text_bytes / (double)summary.num_rows);
     bench_tell(&bench, "data.batches.text", "samples/s", of_text, NULL, 0, NULL, 0);
+    bench_tell(&bench, "data.batches.text.recorded", "samples/s", bench_median(recorded, rounds), "text",
+        of_text, NULL, 0);
     bench_tell(&bench, "data.batches.prepared.sequential", "samples/s", bench_median(in_order, rounds),
         "text", of_text, limit, bandwidth / bytes);
     bench_tell(&bench, "data.batches.prepared.shuffled", "samples/s", bench_median(shuffled, rounds), "text",
