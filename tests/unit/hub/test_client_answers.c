@@ -46,7 +46,7 @@ static void begin_trial(struct trial *trial, size_t capacity)
 {
     const struct ph_layout_key key = {.num_elements = GRADIENT_BYTES / sizeof(float)};
     struct ph_hub_client *client = &trial->client;
-    *trial = (struct trial){.client = {.timeout_ms = TIMEOUT_MS, .rank = 1, .has_no_thread = true}};
+    *trial = (struct trial){.client = {.timeout.ms = TIMEOUT_MS, .rank = 1, .has_no_thread = true}};
     client->joined = (struct ph_joined){.num_workers = 2, .depth = 1, .num_optimizers = 1};
     client->list.num_hubs = 1;
     client->hubs = &trial->hub;

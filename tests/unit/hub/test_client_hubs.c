@@ -22,7 +22,7 @@ struct trial {
 static void begin_trial(struct trial *trial)
 {
     memset(trial, 0, sizeof *trial);
-    trial->client.timeout_ms = TIMEOUT_MS;
+    trial->client.timeout.ms = TIMEOUT_MS;
     trial->client.joined.num_workers = 2;
     trial->client.hubs = trial->hubs;
     assert_ok(ph__hub_list_read("first:1,second:2", &trial->client.list));
