@@ -106,7 +106,8 @@ static void measure_formats(struct bench *bench, size_t rows, size_t dim, size_t
 }
 
 struct merge {
-    uint32_t *slots, *order, *unique, *starts;
+    uint32_t *slots, *order, *unique, *starts; /* each run of the sort writes all but slots, to the same values */
+    uint32_t *bags;                            /* (count), the bag of each sorted slot */
     size_t count, rows, num_unique;
     void *scratch;
     uint64_t *items; /* for the peer */
@@ -170,6 +171,7 @@ static void make_merge(
         .order = bench_memory(count, sizeof(uint32_t)),
         .unique = bench_memory(count, sizeof(uint32_t)),
         .starts = bench_memory(count, sizeof(uint32_t)),
+        .bags = bench_memory(count, sizeof(uint32_t)),
         .count = count,
         .rows = rows,
         .scratch = bench_memory(ph__slot_sort_scratch_bytes(count), 1),
@@ -181,10 +183,10 @@ static void make_merge(
     merge->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), merge->slots, count, 0, (uint32_t)rows, 0,
         merge->order, merge->unique, merge->starts, merge->scratch);
     for (size_t i = 0; i < count; i++)
-        merge->order[i] /= (uint32_t)pooling; /* positions become the rows of their bags */
+        merge->bags[i] = merge->order[i] / (uint32_t)pooling;
     merge->source = (struct ph_embedding_gradient_source){
         .num_entries = count,
-        .rows = merge->order,
+        .rows = merge->bags,
         .grad = bench_floats(BATCH * dim),
         .dim = dim,
     };
