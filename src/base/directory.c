@@ -77,10 +77,24 @@ void ph__directory_unlock(int lock)
         close(lock);
 }
 
+/* Names the file that `path` is, or lies below. */
+static ph_status meets_a_file(const char *path)
+{
+    char *file = strdup(path);
+    if (file == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
+    char *slash;
+    while ((slash = strrchr(file, '/')) != NULL && slash > file && access(file, F_OK) != 0)
+        *slash = '\0';
+    const ph_status status = is_no_folder(path, file);
+    free(file);
+    return status;
+}
+
 static ph_status cannot_list(const char *path)
 {
     if (errno == ENOTDIR)
-        return is_no_folder(path, path);
+        return meets_a_file(path);
     return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
 }
 

@@ -110,8 +110,8 @@ static void what_is_no_folder_is_not_taken_for_an_empty_one(void **state)
     make_folder("other");
     assert_fails(ph__directory_visit(test_path("other/a"), see, &visits), PH_ERROR_USAGE,
         "other/a: is a file; a folder is wanted: choose another name");
-    assert_fails(
-        ph__directory_visit(test_path("other/a/c"), see, &visits), PH_ERROR_USAGE, "a folder is wanted");
+    assert_fails(ph__directory_visit(test_path("other/a/c"), see, &visits), PH_ERROR_USAGE,
+        "other/a' is a file; a folder is wanted");
     assert_int_equal(visits.count, 0);
 }
 

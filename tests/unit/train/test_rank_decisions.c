@@ -51,14 +51,34 @@ static void a_signal_of_one_rank_in_an_evaluation_stops_all(void **state)
     free(setup);
 }
 
-static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
+static void a_signal_of_one_rank_before_the_first_step_stops_all(void **state)
 {
     (void)state;
     struct thread_rank_end ends[TRAINING_RANKS];
     struct setup *setup = set_up_ranks("at_once");
     trainings[2].signal = SIGINT;
     run_rank_trainings(trainings, ends);
-    assert_one_failure(ends, PH_ERROR_INTERRUPTED, "stopped by a signal at step 1; ");
+    assert_one_failure(ends, PH_ERROR_INTERRUPTED, "stopped by a signal before the first step: ");
+    free(setup);
+}
+
+static ph_status interrupt_oneself(void *context, const struct ph_train_progress *progress)
+{
+    struct rank_training *training = context;
+    (void)progress;
+    training->signal = SIGINT;
+    return PH_OK;
+}
+
+static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[TRAINING_RANKS];
+    struct setup *setup = set_up_ranks("behind_a_step");
+    const struct ph_train_observer observer = {.context = &trainings[2], .on_progress = interrupt_oneself};
+    trainings[2].job.observer = &observer;
+    run_rank_trainings(trainings, ends);
+    assert_one_failure(ends, PH_ERROR_INTERRUPTED, "stopped by a signal at step ");
     free(setup);
 }
 
@@ -246,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_of_one_rank_in_an_evaluation_stops_all),
+        cmocka_unit_test(a_signal_of_one_rank_before_the_first_step_stops_all),
         cmocka_unit_test(a_signal_of_one_rank_behind_a_step_stops_all),
         cmocka_unit_test(what_one_rank_fails_with_is_told_to_all),
         cmocka_unit_test(a_checkpoint_that_one_rank_finds_damaged_gives_way_on_all),
