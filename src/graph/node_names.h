@@ -4,22 +4,14 @@
 #define PH_GRAPH_NODE_NAMES_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/arena.h"
-#include "phloem/status.h"
+#include "base/name_index.h"
 
-struct ph_node_name {
-    const char *text; /* NULL: the slot is free */
-    uint64_t hash;
-    size_t next_number; /* the first that was not tried behind this name */
-};
-
-/* Open addressing: a name is in the first slot from its hash on that was free then. */
 struct ph_node_names { /* zero-initialised: none is taken */
-    struct ph_node_name *slots;
-    size_t num_slots; /* a power of two, more than twice the names */
-    size_t count;
+    struct ph_name_index index;
+    size_t *next_numbers; /* (index.count) the first that was not tried behind each name */
+    size_t capacity;
 };
 
 void ph__node_names_fini(struct ph_node_names *names);
