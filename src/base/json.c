@@ -149,7 +149,7 @@ static void print_break(const struct printer *printer, size_t depth)
 static void print_text(const struct printer *printer, const char *text, size_t length)
 {
     static const char hex[] = "0123456789abcdef";
-    fputc('"', printer->file);
+    putc_unlocked('"', printer->file);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\')
@@ -161,9 +161,9 @@ static void print_text(const struct printer *printer, const char *text, size_t l
         else if (c < 0x20 || c == 0x7f)
             fprintf(printer->file, "\\u00%c%c", hex[c >> 4], hex[c & 15]);
         else
-            fputc(c, printer->file);
+            putc_unlocked(c, printer->file);
     }
-    fputc('"', printer->file);
+    putc_unlocked('"', printer->file);
 }
 
 /* A real stays one when it is read back: 1.0, not 1. */
@@ -180,16 +180,16 @@ static void print_node(const struct printer *printer, const json_t *json, size_t
 static void print_array(const struct printer *printer, const json_t *json, size_t depth)
 {
     size_t count = json_array_size(json);
-    fputc('[', printer->file);
+    putc_unlocked('[', printer->file);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            fputc(',', printer->file);
+            putc_unlocked(',', printer->file);
         print_break(printer, depth + 1);
         print_node(printer, json_array_get(json, i), depth + 1);
     }
     if (count > 0)
         print_break(printer, depth);
-    fputc(']', printer->file);
+    putc_unlocked(']', printer->file);
 }
 
 /* jansson's iterator wants an object that is not const, and leaves it as it is. */
@@ -214,11 +214,11 @@ static void *next_member(const json_t *object, void *member)
 static void print_object(const struct printer *printer, const json_t *json, size_t depth)
 {
     bool is_first = true;
-    fputc('{', printer->file);
+    putc_unlocked('{', printer->file);
     for (void *member = first_member(json); member != NULL; member = next_member(json, member)) {
         const char *key = json_object_iter_key(member);
         if (!is_first)
-            fputc(',', printer->file);
+            putc_unlocked(',', printer->file);
         print_break(printer, depth + 1);
         print_text(printer, key, strlen(key));
         fputs(printer->indent > 0 ? ": " : ":", printer->file);
@@ -227,7 +227,7 @@ static void print_object(const struct printer *printer, const json_t *json, size
     }
     if (!is_first)
         print_break(printer, depth);
-    fputc('}', printer->file);
+    putc_unlocked('}', printer->file);
 }
 
 static void print_node(const struct printer *printer, const json_t *json, size_t depth)
@@ -343,15 +343,6 @@ size_t ph__json_size(const struct ph_json *json)
 {
     const json_t *value = const_node(json);
     return json_is_object(value) ? json_object_size(value) : json_array_size(value);
-}
-
-const char *ph__json_key_at(const struct ph_json *object, size_t index)
-{
-    const json_t *json = const_node(object);
-    void *member = json_is_object(json) ? first_member(json) : NULL;
-    for (size_t i = 0; i < index && member != NULL; i++)
-        member = next_member(json, member);
-    return member != NULL ? json_object_iter_key(member) : NULL;
 }
 
 bool ph__json_next_member(const struct ph_json *object, struct ph_json_member *member)

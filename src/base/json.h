@@ -39,8 +39,8 @@ ph_status ph__json_parse(
 const struct ph_json *ph__json_get(const struct ph_json *object, const char *key);
 const struct ph_json *ph__json_at(const struct ph_json *array, size_t index);
 size_t ph__json_size(const struct ph_json *json); /* members or items; 0 for anything else */
-const char *ph__json_key_at(const struct ph_json *object, size_t index);
-/* Sets the member after this one, in their order; the first of a zero-initialised one. False at the end. */
+/* Sets the member after this one, in their order; the first of a zero-initialised one. False at the end, and at once for
+ * anything but an object. */
 struct ph_json_member {
     const char *key;
     const struct ph_json *value;

@@ -124,11 +124,11 @@ static ph_status inspect_tensors(const struct ph_folder *folder)
 
 static void print_metadata(const struct ph_folder *folder)
 {
-    for (size_t i = 0; i < ph__folder_num_metadata(folder); i++) {
-        const char *key = ph__folder_metadata_key(folder, i);
-        const char *text = ph__folder_metadata(folder, key);
+    struct ph_json_member member = {0};
+    while (ph__folder_next_metadata(folder, &member)) {
+        const char *text = ph__json_as_text(member.value, NULL);
         if (text != NULL)
-            printf("%s: %s\n", key, text);
+            printf("%s: %s\n", member.key, text);
     }
 }
 

@@ -17,6 +17,7 @@
 #ifndef PH_STORE_CHECKPOINT_FOLDER_H
 #define PH_STORE_CHECKPOINT_FOLDER_H
 
+#include "base/json.h"
 #include "base/meanwhile.h"
 #include "phloem/store.h"
 
@@ -63,9 +64,8 @@ struct ph_tensor ph__folder_tensor(const struct ph_folder *folder, size_t index)
 size_t ph__folder_find(const struct ph_folder *folder, const char *name);
 /* Text of a metadata key, NULL when it is missing; borrowed until close. */
 const char *ph__folder_metadata(const struct ph_folder *folder, const char *key);
-/* All keys, some of which may have no text. */
-size_t ph__folder_num_metadata(const struct ph_folder *folder);
-const char *ph__folder_metadata_key(const struct ph_folder *folder, size_t index);
+/* Sets the key after this one, which may have no text, as ph__json_next_member does; false at the end. */
+bool ph__folder_next_metadata(const struct ph_folder *folder, struct ph_json_member *member);
 /* Of all tensors. */
 uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder);
 

@@ -301,18 +301,11 @@ const char *ph__folder_metadata(const struct ph_folder *folder, const char *key)
     return ph__json_as_text(ph__json_get(metadata_of(folder), key), NULL);
 }
 
-size_t ph__folder_num_metadata(const struct ph_folder *folder)
+bool ph__folder_next_metadata(const struct ph_folder *folder, struct ph_json_member *member)
 {
     if (folder->index == NULL)
-        return ph__safetensors_num_metadata(folder->files[0].tensors);
-    return ph__json_size(metadata_of(folder));
-}
-
-const char *ph__folder_metadata_key(const struct ph_folder *folder, size_t index)
-{
-    if (folder->index == NULL)
-        return ph__safetensors_metadata_key(folder->files[0].tensors, index);
-    return ph__json_key_at(metadata_of(folder), index);
+        return ph__safetensors_next_metadata(folder->files[0].tensors, member);
+    return ph__json_next_member(metadata_of(folder), member);
 }
 
 uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder)

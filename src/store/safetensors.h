@@ -9,6 +9,7 @@
 #ifndef PH_STORE_SAFETENSORS_H
 #define PH_STORE_SAFETENSORS_H
 
+#include "base/json.h"
 #include "base/seal.h"
 #include "phloem/store.h"
 
@@ -42,8 +43,8 @@ struct ph_tensor ph__safetensors_tensor(const struct ph_safetensors *file, size_
 size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name);
 /* Text of a metadata key, NULL when it is missing; borrowed until close. */
 const char *ph__safetensors_metadata(const struct ph_safetensors *file, const char *key);
-size_t ph__safetensors_num_metadata(const struct ph_safetensors *file);
-const char *ph__safetensors_metadata_key(const struct ph_safetensors *file, size_t index);
+/* Sets the key after this one and its text, as ph__json_next_member does; false at the end. */
+bool ph__safetensors_next_metadata(const struct ph_safetensors *file, struct ph_json_member *member);
 
 /* Reads a tensor's bytes into data, which has room for them. */
 ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data);

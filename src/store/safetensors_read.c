@@ -115,11 +115,10 @@ static ph_status check_metadata(const struct ph_safetensors *file)
 {
     if (!ph__json_is_object(file->metadata))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " is not an object", file->path);
-    for (size_t i = 0; i < ph__json_size(file->metadata); i++) {
-        const char *key = ph__json_key_at(file->metadata, i);
-        if (ph__json_as_text(ph__json_get(file->metadata, key), NULL) == NULL)
-            return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " '%s' is not text", file->path, key);
-    }
+    struct ph_json_member member = {0};
+    while (ph__json_next_member(file->metadata, &member))
+        if (ph__json_as_text(member.value, NULL) == NULL)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " '%s' is not text", file->path, member.key);
     return PH_OK;
 }
 
@@ -243,15 +242,14 @@ static ph_status parse_header(struct ph_safetensors *file)
     file->entries = calloc(size + 1, sizeof *file->entries);
     if (file->entries == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
-    for (size_t i = 0; i < size; i++) {
-        const char *name = ph__json_key_at(file->header, i);
-        const struct ph_json *description = ph__json_get(file->header, name);
-        if (strcmp(name, METADATA) == 0) {
-            file->metadata = description;
+    struct ph_json_member member = {0};
+    while (ph__json_next_member(file->header, &member)) {
+        if (strcmp(member.key, METADATA) == 0) {
+            file->metadata = member.value;
             PH_TRY(check_metadata(file));
             continue;
         }
-        PH_TRY(parse_entry(file, name, description, &file->entries[file->num_entries]));
+        PH_TRY(parse_entry(file, member.key, member.value, &file->entries[file->num_entries]));
         file->num_entries++;
     }
     PH_TRY(check_cover(file));
@@ -360,12 +358,7 @@ const char *ph__safetensors_metadata(const struct ph_safetensors *file, const ch
     return file->metadata != NULL ? ph__json_as_text(ph__json_get(file->metadata, key), NULL) : NULL;
 }
 
-size_t ph__safetensors_num_metadata(const struct ph_safetensors *file)
+bool ph__safetensors_next_metadata(const struct ph_safetensors *file, struct ph_json_member *member)
 {
-    return file->metadata != NULL ? ph__json_size(file->metadata) : 0;
-}
-
-const char *ph__safetensors_metadata_key(const struct ph_safetensors *file, size_t index)
-{
-    return ph__json_key_at(file->metadata, index);
+    return ph__json_next_member(file->metadata, member);
 }

@@ -16,8 +16,9 @@ static void read_tensors(const struct ph_safetensors *file)
         fuzz_require(bytes != NULL && ph__safetensors_read(file, i, bytes) == PH_OK);
         free(bytes);
     }
-    for (size_t i = 0; i < ph__safetensors_num_metadata(file); i++)
-        fuzz_require(ph__safetensors_metadata(file, ph__safetensors_metadata_key(file, i)) != NULL);
+    struct ph_json_member member = {0};
+    while (ph__safetensors_next_metadata(file, &member))
+        fuzz_require(ph__safetensors_metadata(file, member.key) != NULL);
 }
 
 /* The tensors "w" (2,3) and "t.a" (2,1), "t.b" (1,1). */

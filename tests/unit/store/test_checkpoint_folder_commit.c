@@ -163,8 +163,9 @@ static void what_is_opened_says_its_tensors_and_metadata(void **state)
     assert_string_equal(ph__folder_metadata(folder, "step"), "7");
     assert_null(ph__folder_metadata(folder, "steps"));
     bool has_step = false;
-    for (size_t i = 0; i < ph__folder_num_metadata(folder); i++)
-        has_step = has_step || strcmp(ph__folder_metadata_key(folder, i), "step") == 0;
+    struct ph_json_member member = {0};
+    while (ph__folder_next_metadata(folder, &member))
+        has_step = has_step || strcmp(member.key, "step") == 0;
     assert_true(has_step);
     ph__folder_close(folder);
     cut_model_fini(&model);
