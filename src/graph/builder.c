@@ -46,6 +46,7 @@ void ph_builder_destroy(struct ph_builder *builder)
         return;
     ph__graph_fini(&builder->graph);
     ph__node_names_fini(&builder->node_names);
+    ph__name_index_fini(&builder->declared);
     free(builder);
 }
 

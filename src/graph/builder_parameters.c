@@ -5,20 +5,29 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 
+/* Returns false after failure, which sticks. */
+static bool add_declared(struct ph_builder *builder, const char *name)
+{
+    const ph_status status = ph__name_index_add(&builder->declared, name);
+    if (status != PH_OK)
+        ph__builder_keep_error(builder, status);
+    return status == PH_OK;
+}
+
 ph_value ph__builder_declare(struct ph_builder *builder, const struct ph_declaration *declaration)
 {
     struct ph_graph *graph = &builder->graph;
     if (builder->status != PH_OK)
         return 0;
-    for (size_t i = 0; i < graph->num_declarations; i++)
-        if (strcmp(graph->declarations[i].name, declaration->name) == 0)
-            return ph_builder_fail(
-                builder, PH_ERROR_CONFIG, "parameter '%s' is declared twice", declaration->name);
+    if (ph__name_index_find(&builder->declared, declaration->name) != PH_NO_NAME)
+        return ph_builder_fail(
+            builder, PH_ERROR_CONFIG, "parameter '%s' is declared twice", declaration->name);
     size_t count = graph->num_declarations + 1;
     if (!ph__builder_reserve(builder, (void **)&graph->declarations, &graph->declarations_capacity, count,
             sizeof *declaration) ||
         !ph__builder_reserve(builder, (void **)&graph->declaration_values,
-            &graph->declaration_values_capacity, count, sizeof *graph->declaration_values))
+            &graph->declaration_values_capacity, count, sizeof *graph->declaration_values) ||
+        !add_declared(builder, declaration->name))
         return 0;
     struct ph_value_info info = {.name = declaration->name,
         .storage = PH_STORAGE_PARAMETER,
@@ -46,28 +55,27 @@ ph_value ph_parameter(
     return ph__builder_declare(builder, &declaration);
 }
 
-/* The slice of this name among the declaration's; their number where there is none. */
-static size_t find_slice(const struct ph_declaration *table, const char *name)
-{
-    size_t slice = 0;
-    while (slice < table->num_slices && strcmp(table->slices[slice].name, name) != 0)
-        slice++;
-    return slice;
-}
+/* A table under construction. */
+struct slice_list {
+    struct ph_declaration *table;
+    struct ph_table_slice *slices; /* the table's */
+    struct ph_name_index names;    /* of the slices, in their order */
+};
 
 /* Gives a feature its slice: a new one, unless an earlier feature's has this name. */
-static ph_status add_slice(struct ph_declaration *table, struct ph_table_slice *slices,
-    struct ph_table_slice given, size_t *slice_out)
+static ph_status add_slice(struct slice_list *list, struct ph_table_slice given, size_t *slice_out)
 {
+    struct ph_declaration *table = list->table;
     size_t *rows = &table->shape.dims[0];
-    const size_t slice = find_slice(table, given.name);
-    *slice_out = slice;
-    if (slice < table->num_slices && slices[slice].num_rows != given.num_rows)
+    const size_t known = ph__name_index_find(&list->names, given.name);
+    *slice_out = known != PH_NO_NAME ? known : table->num_slices;
+    if (known != PH_NO_NAME && list->slices[known].num_rows != given.num_rows)
         return ph_fail(PH_ERROR_CONFIG, "table '%s': slice '%s' has %zu rows and %zu", table->name,
-            given.name, slices[slice].num_rows, given.num_rows);
-    if (slice < table->num_slices)
+            given.name, list->slices[known].num_rows, given.num_rows);
+    if (known != PH_NO_NAME)
         return PH_OK;
-    slices[table->num_slices++] = given;
+    PH_TRY(ph__name_index_add(&list->names, given.name));
+    list->slices[table->num_slices++] = given;
     if (!ph__size_add(*rows, given.num_rows, rows) || *rows > UINT32_MAX)
         return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", table->name);
     return PH_OK;
@@ -90,14 +98,15 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
         .slices = copies,
         .num_features = num_features,
         .feature_slices = feature_slices};
-    for (size_t i = 0; i < num_features; i++) {
+    struct slice_list list = {.table = &declaration, .slices = copies};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < num_features && status == PH_OK; i++) {
         const struct ph_table_slice slice = {ph__builder_scoped(builder, slices[i].name), slices[i].num_rows};
-        const ph_status status = add_slice(&declaration, copies, slice, &feature_slices[i]);
-        if (status != PH_OK) {
-            ph__builder_keep_error(builder, status);
-            return 0;
-        }
+        status = add_slice(&list, slice, &feature_slices[i]);
     }
+    ph__name_index_fini(&list.names);
+    if (status != PH_OK)
+        ph__builder_keep_error(builder, status);
     return ph__builder_declare(builder, &declaration);
 }
 
@@ -121,6 +130,10 @@ void ph__builder_forget(struct ph_builder *builder, ph_value parameter)
     memmove(graph->declaration_values + index, graph->declaration_values + index + 1,
         behind * sizeof *graph->declaration_values);
     graph->num_declarations--;
+    ph__name_index_fini(&builder->declared);
+    for (size_t i = 0; i < graph->num_declarations; i++)
+        if (!add_declared(builder, graph->declarations[i].name))
+            return;
     for (ph_value value = 1; value < graph->num_values; value++) {
         struct ph_value_info *other = &graph->values[value];
         if (other->storage == PH_STORAGE_PARAMETER && other->source == index)

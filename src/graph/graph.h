@@ -109,6 +109,7 @@ struct ph_graph {
 struct ph_builder {
     struct ph_graph graph;
     struct ph_node_names node_names;
+    struct ph_name_index declared; /* the names of the declarations, in their order */
     enum ph_mode mode;
     enum ph_precision precision;
     ph_status status;

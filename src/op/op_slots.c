@@ -6,6 +6,7 @@
 
 #include "op/attributes.h"
 #include "op/op_table.h"
+#include "store/declaration.h"
 
 enum { BLOCK_SAMPLES = 1024 };
 
@@ -127,14 +128,6 @@ static const char *last_word(const char *name)
     return dot != NULL ? dot + 1 : name;
 }
 
-static struct ph_slot_range range_of(const struct ph_declaration *table, size_t slice)
-{
-    struct ph_slot_range range = {0, table->slices[slice].num_rows};
-    for (size_t i = 0; i < slice; i++)
-        range.first_row += table->slices[i].num_rows;
-    return range;
-}
-
 /* The slice of the table's feature features[i]; of feature i where features is NULL. */
 static size_t slice_of(const struct ph_declaration *table, const size_t *features, size_t i)
 {
@@ -148,14 +141,15 @@ static void *make_attributes(struct ph_builder *builder, const struct ph_declara
     for (size_t i = 0; i < count; i++)
         size += strlen(last_word(table->slices[slice_of(table, features, i)].name)) + 1;
     struct ph_slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
-    if (ranges == NULL) {
+    const uint64_t *first_rows = ph__declaration_first_rows(table, &builder->graph.arena);
+    if (ranges == NULL || first_rows == NULL) {
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
         return NULL;
     }
     char *next = (char *)(ranges + count);
     for (size_t i = 0; i < count; i++) {
         const size_t slice = slice_of(table, features, i);
-        ranges[i] = range_of(table, slice);
+        ranges[i] = (struct ph_slot_range){first_rows[slice], table->slices[slice].num_rows};
         next = stpcpy(next, last_word(table->slices[slice].name)) + 1;
     }
     *size_out = size;

@@ -8,19 +8,9 @@
 #include "base/memory.h"
 #include "shard/item_exchange.h"
 #include "shard/lookup_pass.h"
+#include "store/declaration.h"
 
 /* ---- looking at lookups ------------------------------------------------------------------------------------------ */
-
-/* The slice that begins where the feature's rows do. */
-static size_t slice_at(const struct ph_declaration *table, struct ph_slot_range range)
-{
-    uint64_t first = 0;
-    size_t slice = 0;
-    while (slice + 1 < table->num_slices &&
-           (first != range.first_row || table->slices[slice].num_rows != range.num_rows))
-        first += table->slices[slice++].num_rows;
-    return slice;
-}
 
 /* A table of the model that is the same on every rank stays as it is. */
 static bool is_any_slice_cut(struct ph_lookup_pass *pass, const struct ph_declaration *table)
@@ -48,8 +38,13 @@ static ph_status describe(
         builder, ph__builder_declaration(builder, lookup->table), sizeof *lookup->declaration);
     lookup->slices = ph__pass_take(pass, lookup->num_features, sizeof *lookup->slices);
     lookup->plans = ph__pass_take(pass, lookup->num_features, sizeof *lookup->plans);
+    PH_TRY(ph_builder_status(builder));
+    const uint64_t *first_rows = ph__declaration_first_rows(lookup->declaration, pass->arena);
+    if (first_rows == NULL)
+        return PH_ERROR_MEMORY;
     for (size_t i = 0; i < lookup->num_features && ph_builder_status(builder) == PH_OK; i++) {
-        lookup->slices[i] = slice_at(lookup->declaration, ph__slots_ranges(slots)[i]);
+        lookup->slices[i] =
+            ph__declaration_slice_at(lookup->declaration, first_rows, ph__slots_ranges(slots)[i].first_row);
         lookup->plans[i] = ph__pass_find_plan(pass, lookup->declaration->slices[lookup->slices[i]].name);
     }
     return ph_builder_status(builder);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/name_index.h"
 #include "base/rng.h"
 #include "store/tensor_part.h"
 
@@ -66,7 +67,8 @@ static struct ph_tensor declared_tensor(const struct ph_declaration *declaration
 /* The tensor's name is not that of another one, but for another part of the same. */
 static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
 {
-    for (size_t i = 0; i < ph_store_num_tensors(store); i++) {
+    for (size_t i = ph__store_find_tensor(store, tensor->name); i != SIZE_MAX;
+         i = ph__store_next_tensor(store, i)) {
         const struct ph_tensor other = ph_store_tensor(store, i);
         if (ph__tensor_excludes(tensor, &other))
             return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor->name);
@@ -74,17 +76,29 @@ static ph_status check_name(const struct ph_store *store, const struct ph_tensor
     return PH_OK;
 }
 
-static ph_status check_slice_name(
-    const struct ph_store *store, const struct ph_declaration *declaration, size_t slice)
+/* `earlier` holds the names of the slices before this one, and then this one's. */
+static ph_status check_slice_name(const struct ph_store *store, const struct ph_declaration *declaration,
+    size_t slice, struct ph_name_index *earlier)
 {
     const struct ph_tensor tensor = declared_tensor(declaration, slice);
     PH_TRY(check_name(store, &tensor));
-    for (size_t i = 0; i < slice; i++) {
+    for (size_t i = ph__name_index_find(earlier, tensor.name); i != PH_NO_NAME;
+         i = ph__name_index_next(earlier, i)) {
         const struct ph_tensor other = declared_tensor(declaration, i);
         if (ph__tensor_excludes(&tensor, &other))
             return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
     }
-    return PH_OK;
+    return ph__name_index_add(earlier, tensor.name);
+}
+
+static ph_status check_slice_names(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    struct ph_name_index names = {0};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < declaration->num_slices && status == PH_OK; i++)
+        status = check_slice_name(store, declaration, i, &names);
+    ph__name_index_fini(&names);
+    return status;
 }
 
 static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
@@ -93,13 +107,12 @@ static ph_status check_slices(const struct ph_store *store, const struct ph_decl
     for (size_t i = 0; i < declaration->num_slices; i++) {
         const struct ph_table_slice *slice = &declaration->slices[i];
         PH_TRY(check_part(declaration, i));
-        PH_TRY(check_slice_name(store, declaration, i));
         if (!ph__size_add(rows, slice->num_rows, &rows) || rows > UINT32_MAX)
             return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", declaration->name);
     }
     if (declaration->shape.rank != 2 || declaration->shape.dims[0] != rows)
         return ph_fail(PH_ERROR_BUG, "table '%s' is not the sum of its slices", declaration->name);
-    return PH_OK;
+    return check_slice_names(store, declaration);
 }
 
 ph_status ph__declaration_check_new(const struct ph_declaration *declaration, const struct ph_store *store)
@@ -107,6 +120,29 @@ ph_status ph__declaration_check_new(const struct ph_declaration *declaration, co
     if (declaration->is_table)
         return check_slices(store, declaration);
     return check_name(store, &(struct ph_tensor){.name = declaration->name, .shape = declaration->shape});
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------- */
+
+uint64_t *ph__declaration_first_rows(const struct ph_declaration *table, struct ph_arena *arena)
+{
+    uint64_t *first_rows = ph__arena_alloc_array(arena, table->num_slices + 1, sizeof *first_rows);
+    for (size_t i = 0; first_rows != NULL && i < table->num_slices; i++)
+        first_rows[i + 1] = first_rows[i] + table->slices[i].num_rows;
+    return first_rows;
+}
+
+size_t ph__declaration_slice_at(const struct ph_declaration *table, const uint64_t *first_rows, uint64_t row)
+{
+    size_t begin = 0, end = table->num_slices;
+    while (end - begin > 1) {
+        const size_t middle = begin + (end - begin) / 2;
+        if (first_rows[middle] <= row)
+            begin = middle;
+        else
+            end = middle;
+    }
+    return begin;
 }
 
 /* ---- parameters -------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* The store: parameters and their slots by name, and the logical tensors that checkpoints see.
  *
  * A parameter and its memory never move once added, because programs, packed copies and logical tensors point
- * into it. Parameters are few (hundreds), so that names are searched in order. */
+ * into it. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/name_index.h"
 #include "base/stop.h"
 #include "store/declaration.h"
 #include "store/init.h"
@@ -23,8 +24,10 @@ struct ph_store {
     struct ph_arena arena;         /* parameters, names and slices */
     struct ph_parameter **parameters;
     size_t num_parameters, parameters_capacity;
+    struct ph_name_index parameter_names;
     struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
     size_t num_tensors, tensors_capacity;
+    struct ph_name_index tensor_names; /* parts of one logical tensor have one name */
     const volatile int *stop_signal; /* NULL: none */
 };
 
@@ -71,6 +74,8 @@ void ph_store_destroy(struct ph_store *store)
         release_parameter(store->parameters[i]);
     free(store->parameters);
     free(store->tensors);
+    ph__name_index_fini(&store->parameter_names);
+    ph__name_index_fini(&store->tensor_names);
     ph__arena_fini(&store->arena);
     free(store);
 }
@@ -88,12 +93,14 @@ struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index)
     return store->tensors[index];
 }
 
-static const struct ph_tensor *find_tensor(const struct ph_store *store, const char *name)
+size_t ph__store_find_tensor(const struct ph_store *store, const char *name)
 {
-    for (size_t i = 0; i < store->num_tensors; i++)
-        if (strcmp(store->tensors[i].name, name) == 0)
-            return &store->tensors[i];
-    return NULL;
+    return ph__name_index_find(&store->tensor_names, name);
+}
+
+size_t ph__store_next_tensor(const struct ph_store *store, size_t index)
+{
+    return ph__name_index_next(&store->tensor_names, index);
 }
 
 size_t ph__store_num_parameters(const struct ph_store *store)
@@ -109,10 +116,10 @@ const struct ph_parameter *ph__store_parameter(const struct ph_store *store, siz
 
 ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out)
 {
-    const struct ph_tensor *tensor = find_tensor(store, name);
-    if (tensor == NULL)
+    const size_t index = ph__store_find_tensor(store, name);
+    if (index == PH_NO_NAME)
         return ph_fail(PH_ERROR_USAGE, "the store has no tensor '%s'", name);
-    *tensor_out = *tensor;
+    *tensor_out = store->tensors[index];
     return PH_OK;
 }
 
@@ -149,10 +156,8 @@ uint64_t ph_store_slot_bytes(const struct ph_store *store)
 
 static struct ph_parameter *find_parameter(const struct ph_store *store, const char *name)
 {
-    for (size_t i = 0; i < store->num_parameters; i++)
-        if (strcmp(store->parameters[i]->name, name) == 0)
-            return store->parameters[i];
-    return NULL;
+    const size_t index = ph__name_index_find(&store->parameter_names, name);
+    return index != PH_NO_NAME ? store->parameters[index] : NULL;
 }
 
 /* ---- adding -------------------------------------------------------------------------------------------- */
@@ -187,14 +192,21 @@ static enum ph_dtype dtype_of(enum ph_row_format format)
     return format == PH_ROWS_FP16 ? PH_F16 : format == PH_ROWS_BF16 ? PH_BF16 : PH_REAL;
 }
 
-/* Lists the logical tensors of a parameter; room for them has been reserved. */
-static void list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
+static ph_status list_tensor(struct ph_store *store, const struct ph_tensor *tensor)
 {
-    if (!parameter->is_table) {
-        store->tensors[store->num_tensors++] = (struct ph_tensor){
-            .name = parameter->name, .dtype = PH_REAL, .shape = parameter->shape, .data = parameter->memory};
-        return;
-    }
+    PH_TRY(ph__name_index_add(&store->tensor_names, tensor->name));
+    store->tensors[store->num_tensors++] = *tensor;
+    return PH_OK;
+}
+
+/* Lists the logical tensors of a parameter; room for them has been reserved. */
+static ph_status list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
+{
+    if (!parameter->is_table)
+        return list_tensor(store, &(struct ph_tensor){.name = parameter->name,
+                                      .dtype = PH_REAL,
+                                      .shape = parameter->shape,
+                                      .data = parameter->memory});
     const size_t dim = parameter->shape.dims[1], row_bytes = ph__row_bytes(parameter->row_format, dim);
     char *data = parameter->memory;
     uint16_t *low = parameter->low;
@@ -204,10 +216,11 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
         tensor.data = data;
         tensor.row_format = parameter->row_format;
         tensor.low = low;
-        store->tensors[store->num_tensors++] = tensor;
+        PH_TRY(list_tensor(store, &tensor));
         data += parameter->slices[i].num_rows * row_bytes;
         low += low != NULL ? parameter->slices[i].num_rows * dim : 0;
     }
+    return PH_OK;
 }
 
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
@@ -240,8 +253,10 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
         return ph_fail(PH_ERROR_MEMORY, "parameter '%s' is larger than any memory", declaration->name);
     PH_TRY(ph__array_reserve((void **)&store->parameters, &store->parameters_capacity,
         store->num_parameters + 1, sizeof(struct ph_parameter *)));
+    PH_TRY(ph__name_index_reserve(&store->parameter_names, store->num_parameters + 1));
     PH_TRY(ph__array_reserve((void **)&store->tensors, &store->tensors_capacity,
         store->num_tensors + num_tensors, sizeof *store->tensors));
+    PH_TRY(ph__name_index_reserve(&store->tensor_names, store->num_tensors + num_tensors));
     struct ph_parameter *parameter = ph__declaration_copy(&store->arena, declaration);
     if (parameter == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for parameter '%s'", declaration->name);
@@ -256,7 +271,8 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
 
     const size_t first_tensor = store->num_tensors;
     store->parameters[store->num_parameters++] = parameter;
-    list_tensors(store, parameter);
+    PH_TRY(ph__name_index_add(&store->parameter_names, parameter->name));
+    PH_TRY(list_tensors(store, parameter));
     initialise(store, parameter, first_tensor, team);
     if (ph__is_stopped(store->stop_signal))
         return ph_fail(ph__stop_status(store->stop_signal),

@@ -6,6 +6,7 @@
 #include "op/op_update.h"
 #include "op/registry.h"
 #include "serve/features.h"
+#include "store/declaration.h"
 #include "tensor/row_format.h"
 #include "train/job_rows.h"
 #include "train/training_program.h"
@@ -15,6 +16,7 @@ struct counting {
     const struct ph_batch *batch;
     struct ph_table_facts *tables;
     size_t *first_tables;         /* (num_declarations) that declaration's slices begin here */
+    const uint64_t **first_rows;  /* (num_declarations) of its slices */
     struct ph_table_read **reads; /* (num_tables) */
 };
 
@@ -22,15 +24,6 @@ static const struct ph_node *producer_of(const struct ph_graph *graph, ph_value 
 {
     const uint32_t producer = graph->values[value].producer;
     return producer != PH_NO_NODE ? &graph->nodes[producer] : NULL;
-}
-
-/* The slice that begins at this row of the table. */
-static size_t slice_at(const struct ph_declaration *declaration, uint64_t first_row)
-{
-    size_t slice = 0;
-    for (uint64_t row = 0; row < first_row; slice++)
-        row += declaration->slices[slice].num_rows;
-    return slice;
 }
 
 /* Of a stream nothing is known before (batch NULL): one. */
@@ -57,7 +50,8 @@ static void visit_lookup(const struct counting *counting, const struct ph_node *
     const size_t *features = selection != NULL ? ph__selected_features(selection) : NULL;
     const size_t num_features = graph->values[slots->inputs[0]].type.dims[0].extent;
     for (size_t i = 0; i < num_features; i++) {
-        const size_t slice = slice_at(&graph->declarations[source], ph__slots_ranges(slots)[i].first_row);
+        const size_t slice = ph__declaration_slice_at(
+            &graph->declarations[source], counting->first_rows[source], ph__slots_ranges(slots)[i].first_row);
         visit(counting, counting->first_tables[source] + slice,
             (struct ph_table_read){
                 (uint32_t)(features != NULL ? features[i] : i), lookup->op == &ph__op_embedding_rows});
@@ -149,10 +143,15 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     size_t num_tables = 0;
     *list = (struct ph__table_list){0};
     size_t *first_tables = ph__arena_alloc_array(&list->arena, graph->num_declarations, sizeof *first_tables);
-    if (first_tables == NULL)
+    const uint64_t **first_rows =
+        ph__arena_alloc_array(&list->arena, graph->num_declarations, sizeof *first_rows);
+    if (first_tables == NULL || first_rows == NULL)
         return PH_ERROR_MEMORY;
     for (size_t d = 0; d < graph->num_declarations; d++) {
         first_tables[d] = num_tables;
+        first_rows[d] = ph__declaration_first_rows(&graph->declarations[d], &list->arena);
+        if (first_rows[d] == NULL)
+            return PH_ERROR_MEMORY;
         num_tables += graph->declarations[d].is_table ? graph->declarations[d].num_slices : 0;
     }
     list->tables = ph__arena_alloc_array(&list->arena, num_tables, sizeof *list->tables);
@@ -160,7 +159,7 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     if (list->tables == NULL || reads == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(list_tables(graph, row_format, list));
-    const struct counting counting = {graph, batch, list->tables, first_tables, reads};
+    const struct counting counting = {graph, batch, list->tables, first_tables, first_rows, reads};
     count_updates(&counting);
     for (size_t d = 0; d < graph->num_declarations; d++)
         if (!graph->declarations[d].is_table)
