@@ -77,7 +77,7 @@ static ph_status add_column(struct ph__array_set *set, char *name, size_t index,
         (void **)&set->columns, &set->columns_capacity, set->num_columns + 1, sizeof *set->columns));
     set->columns[set->num_columns++] = (struct ph__array_column){
         .name = name, .array = set->num_arrays - 1, .index = index, .is_list = is_list};
-    return PH_OK;
+    return ph__name_index_add(&set->names, name);
 }
 
 /* The columns of a matrix, one after the other: prefix1, prefix2 ... */
@@ -192,14 +192,13 @@ void ph__array_set_close(struct ph__array_set *set)
         ph__array_file_close(&set->arrays[i]);
     free(set->arrays);
     free(set->columns);
+    ph__name_index_fini(&set->names);
     ph__arena_fini(&set->arena);
     *set = (struct ph__array_set){0};
 }
 
 const struct ph__array_column *ph__array_set_find(const struct ph__array_set *set, const char *name)
 {
-    for (size_t i = 0; i < set->num_columns; i++)
-        if (strcmp(set->columns[i].name, name) == 0)
-            return &set->columns[i];
-    return NULL;
+    const size_t column = ph__name_index_find(&set->names, name);
+    return column != PH_NO_NAME ? &set->columns[column] : NULL;
 }

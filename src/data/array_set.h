@@ -7,6 +7,7 @@
 #ifndef PH_DATA_ARRAY_SET_H
 #define PH_DATA_ARRAY_SET_H
 
+#include "base/name_index.h"
 #include "data/array_file.h"
 
 /* The files of MLPerf's layout; of the last two one is read, the first that is there. */
@@ -30,7 +31,8 @@ struct ph__array_set { /* zero-initialised may be closed */
     size_t num_arrays, arrays_capacity;
     struct ph__array_column *columns; /* in the data's order */
     size_t num_columns, columns_capacity;
-    uint64_t num_rows; /* of every array */
+    struct ph_name_index names; /* of the columns, in their order */
+    uint64_t num_rows;          /* of every array */
 };
 
 /* Opens all arrays and compares their numbers of rows. Without needs_no_labels P_labels.npy must be there. To be closed

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/name_index.h"
 #include "base/utf8.h"
 
 ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
@@ -126,22 +127,15 @@ static ph_status seal_column(
     return PH_OK;
 }
 
-static const struct ph__column *find_id(const struct ph_encoder *encoder, const char *name)
-{
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        if (encoder->columns[i].kind == PH_FIELD_ID && strcmp(encoder->columns[i].name, name) == 0)
-            return &encoder->columns[i];
-    return NULL;
-}
-
-/* What a column takes over from the one whose rows it has. */
-static ph_status share_rows(
-    struct ph_encoder *encoder, struct ph__column *column, const char *where, ph_status status)
+/* Copies what a column takes over from the one whose rows it has; `names` are the columns'. */
+static ph_status share_rows(struct ph_encoder *encoder, const struct ph_name_index *names,
+    struct ph__column *column, const char *where, ph_status status)
 {
     if (column->kind != PH_FIELD_ID || column->shares == NULL)
         return PH_OK;
-    const struct ph__column *owner = find_id(encoder, column->shares);
-    if (owner == NULL)
+    const size_t found = ph__name_index_find(names, column->shares);
+    const struct ph__column *owner = found != PH_NO_NAME ? &encoder->columns[found] : NULL;
+    if (owner == NULL || owner->kind != PH_FIELD_ID)
         return ph_fail(status, "%s: '%s' shares the rows of '%s', which is no id field", where, column->name,
             column->shares);
     if (owner->shares != NULL)
@@ -210,26 +204,29 @@ static ph_status list_features(struct ph_encoder *encoder)
     return PH_OK;
 }
 
-static int compare_texts(const void *a, const void *b)
+/* Adds the columns' names, each of which is there once. */
+static ph_status index_names(
+    const struct ph_encoder *encoder, const char *where, ph_status status, struct ph_name_index *names)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const char *name = encoder->columns[i].name;
+        if (ph__name_index_find(names, name) != PH_NO_NAME)
+            return ph_fail(status, "%s: two columns are called '%s'", where, name);
+        PH_TRY(ph__name_index_add(names, name));
+    }
+    return PH_OK;
 }
 
-/* Each name once. */
-static ph_status check_names(const struct ph_encoder *encoder, const char *where, ph_status status)
+static ph_status seal_columns(struct ph_encoder *encoder, const char *where, ph_status status)
 {
-    const char **names = malloc((encoder->num_columns + 1) * sizeof(const char *));
-    if (names == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu names", encoder->num_columns);
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        names[i] = encoder->columns[i].name;
-    qsort(names, encoder->num_columns, sizeof(const char *), compare_texts);
-    const char *twice = NULL;
-    for (size_t i = 1; i < encoder->num_columns && twice == NULL; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            twice = names[i];
-    free(names);
-    return twice == NULL ? PH_OK : ph_fail(status, "%s: two columns are called '%s'", where, twice);
+    struct ph_name_index names = {0};
+    ph_status sealed = index_names(encoder, where, status, &names);
+    for (size_t i = 0; i < encoder->num_columns && sealed == PH_OK; i++)
+        sealed = seal_column(encoder, &encoder->columns[i], where, status);
+    for (size_t i = 0; i < encoder->num_columns && sealed == PH_OK; i++)
+        sealed = share_rows(encoder, &names, &encoder->columns[i], where, status);
+    ph__name_index_fini(&names);
+    return sealed;
 }
 
 static void free_lists(struct ph_encoder *encoder)
@@ -257,11 +254,7 @@ static void unseal(struct ph_encoder *encoder)
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status)
 {
     unseal(encoder);
-    PH_TRY(check_names(encoder, where, status));
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        PH_TRY(seal_column(encoder, &encoder->columns[i], where, status));
-    for (size_t i = 0; i < encoder->num_columns; i++)
-        PH_TRY(share_rows(encoder, &encoder->columns[i], where, status));
+    PH_TRY(seal_columns(encoder, where, status));
     if (encoder->num_tasks == 0)
         return ph_fail(status, "%s: no column is a label", where);
     if (encoder->num_dense + encoder->num_sparse == 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name_index.h"
 #include "data/encoder.h"
 #include "data/schema.h"
 
@@ -38,57 +39,92 @@ static const struct ph_field_settings libsvm_fields[] = {
     {.name = "*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
 };
 
-struct field_list {
+struct entries {
     const struct ph_field_settings *items;
     size_t count;
 };
 
-static struct field_list built_in_fields(int format)
+static struct entries built_in_entries(int format)
 {
     switch ((enum ph_data_format)format) {
     case PH_DATA_CRITEO:
     case PH_DATA_NPY:
-        return (struct field_list){criteo_fields, sizeof criteo_fields / sizeof *criteo_fields};
+        return (struct entries){criteo_fields, sizeof criteo_fields / sizeof *criteo_fields};
     case PH_DATA_AVAZU:
-        return (struct field_list){avazu_fields, sizeof avazu_fields / sizeof *avazu_fields};
+        return (struct entries){avazu_fields, sizeof avazu_fields / sizeof *avazu_fields};
     case PH_DATA_LIBSVM:
     case PH_DATA_LIBFFM:
-        return (struct field_list){libsvm_fields, sizeof libsvm_fields / sizeof *libsvm_fields};
+        return (struct entries){libsvm_fields, sizeof libsvm_fields / sizeof *libsvm_fields};
     case PH_DATA_CSV:
     case PH_DATA_TSV:
     case PH_DATA_ARROW:
         break;
     }
-    return (struct field_list){NULL, 0};
+    return (struct entries){NULL, 0};
 }
 
-static struct field_list given_fields(const struct ph_data_settings *settings)
+/* Indexes entries by their names and by the columns that features are made of. */
+struct field_list {
+    struct entries entries;
+    struct ph_name_index names;   /* of all entries */
+    struct ph_name_index sources; /* of the derived ones, */
+    size_t *derived;              /* which are these, ascending */
+    size_t *patterns, num_patterns;
+    bool *is_met; /* (entries) some column of the file has met it */
+};
+
+static void field_list_fini(struct field_list *fields)
 {
-    return (struct field_list){settings->fields.items, settings->fields.count};
+    ph__name_index_fini(&fields->names);
+    ph__name_index_fini(&fields->sources);
+    free(fields->derived);
+    free(fields->patterns);
+    free(fields->is_met);
 }
 
-/* The entry for a column of the file: exact names first, then patterns in their order. */
-static const struct ph_field_settings *find_field(struct field_list fields, const char *name)
+/* To be fini'ed also on failure. */
+static ph_status field_list_init(struct field_list *fields, struct entries entries)
 {
-    for (size_t i = 0; i < fields.count; i++)
-        if (!ph__field_is_derived(&fields.items[i]) && !ph__field_is_pattern(&fields.items[i]) &&
-            strcmp(fields.items[i].name, name) == 0)
-            return &fields.items[i];
-    for (size_t i = 0; i < fields.count; i++) {
-        const char *pattern = fields.items[i].name;
-        if (ph__field_is_pattern(&fields.items[i]) && strncmp(pattern, name, strlen(pattern) - 1) == 0)
-            return &fields.items[i];
+    *fields = (struct field_list){.entries = entries};
+    fields->derived = calloc(entries.count + 1, sizeof *fields->derived);
+    fields->patterns = calloc(entries.count + 1, sizeof *fields->patterns);
+    fields->is_met = calloc(entries.count + 1, sizeof *fields->is_met);
+    if (fields->derived == NULL || fields->patterns == NULL || fields->is_met == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "data.fields: no memory for %zu entries", entries.count);
+    for (size_t i = 0; i < entries.count; i++) {
+        const struct ph_field_settings *field = &entries.items[i];
+        PH_TRY(ph__name_index_add(&fields->names, field->name));
+        if (ph__field_is_pattern(field))
+            fields->patterns[fields->num_patterns++] = i;
+        if (!ph__field_is_derived(field))
+            continue;
+        fields->derived[fields->sources.count] = i;
+        PH_TRY(ph__name_index_add(&fields->sources, field->from));
+    }
+    return PH_OK;
+}
+
+/* The entry for a column of the file: exact names first, then patterns in their order. NULL: there is none. */
+static const struct ph_field_settings *find_field(const struct field_list *fields, const char *name)
+{
+    const struct ph_field_settings *items = fields->entries.items;
+    const size_t exact = ph__name_index_find(&fields->names, name);
+    if (exact != PH_NO_NAME && !ph__field_is_derived(&items[exact]) && !ph__field_is_pattern(&items[exact]))
+        return &items[exact];
+    for (size_t i = 0; i < fields->num_patterns; i++) {
+        const char *pattern = items[fields->patterns[i]].name;
+        if (strncmp(pattern, name, strlen(pattern) - 1) == 0)
+            return &items[fields->patterns[i]];
     }
     return NULL;
 }
 
-static bool has_name(struct field_list fields, const char *name)
-{
-    for (size_t i = 0; i < fields.count; i++)
-        if (strcmp(fields.items[i].name, name) == 0)
-            return true;
-    return false;
-}
+/* A schema under construction. */
+struct building {
+    const struct ph_data_settings *settings;
+    struct field_list given, built_in;
+    struct ph_encoder *encoder;
+};
 
 /* A column of the file. */
 struct file_column {
@@ -125,14 +161,15 @@ static ph_status check_libsvm_field(
 }
 
 /* A column called `name`, of the file's column `from`. */
-static ph_status add_field(const struct ph_data_settings *settings, const struct ph_field_settings *given,
-    const char *name, struct file_column from, struct ph_encoder *encoder)
+static ph_status add_field(const struct building *building, const struct ph_field_settings *given,
+    const char *name, struct file_column from)
 {
+    const struct ph_data_settings *settings = building->settings;
     struct ph__column *column;
     struct ph_field_settings implied = *given, *field = &implied;
     implied.is_list |= from.is_list && given->kind != PH_FIELD_IGNORE;
     PH_TRY(check_libsvm_field(settings, given, name));
-    PH_TRY(ph__encoder_add_column(encoder, name, from.name, &column));
+    PH_TRY(ph__encoder_add_column(building->encoder, name, from.name, &column));
     column->kind = (enum ph_field_kind)field->kind;
     column->transform = (enum ph_dense_transform)field->transform;
     column->missing = (float)field->missing;
@@ -144,115 +181,108 @@ static ph_status add_field(const struct ph_data_settings *settings, const struct
     return PH_OK;
 }
 
-/* The features that are made of the file's column `from` under names of their own; what `without` names is left out. */
-static ph_status add_derived(const struct ph_data_settings *settings, struct field_list fields,
-    struct field_list without, struct file_column from, struct ph_encoder *encoder, bool *is_any)
+/* The features that are made of the file's column `from` under names of their own, by the entries of `fields`; of the
+ * built-in ones those that no given entry names. */
+static ph_status add_derived(
+    struct building *building, struct field_list *fields, struct file_column from, bool *is_any)
 {
-    for (size_t i = 0; i < fields.count; i++) {
-        const struct ph_field_settings *field = &fields.items[i];
-        if (!ph__field_is_derived(field) || strcmp(field->from, from.name) != 0 ||
-            has_name(without, field->name))
+    for (size_t i = ph__name_index_find(&fields->sources, from.name); i != PH_NO_NAME;
+         i = ph__name_index_next(&fields->sources, i)) {
+        const struct ph_field_settings *field = &fields->entries.items[fields->derived[i]];
+        if (fields == &building->built_in &&
+            ph__name_index_find(&building->given.names, field->name) != PH_NO_NAME)
             continue;
-        PH_TRY(add_field(settings, field, field->name, from, encoder));
+        PH_TRY(add_field(building, field, field->name, from));
+        fields->is_met[fields->derived[i]] = true;
         *is_any = true;
     }
     return PH_OK;
 }
 
-/* Everything that one column of the file becomes. */
-static ph_status add_file_column(
-    const struct ph_data_settings *settings, struct file_column from, struct ph_encoder *encoder)
+static const char *train_name(const struct ph_data_settings *settings)
 {
-    const char *name = from.name;
-    const struct field_list given = given_fields(settings), built_in = built_in_fields(settings->format);
-    const struct ph_field_settings *field = find_field(given, name);
+    return settings->train != NULL ? settings->train : "data.train";
+}
+
+/* Everything that one column of the file becomes. */
+static ph_status add_file_column(struct building *building, struct file_column from)
+{
+    struct field_list *given = &building->given;
+    const struct ph_field_settings *field = find_field(given, from.name);
     bool is_any = false;
     char line[LINE_BYTES];
-    if (field == NULL)
-        field = find_field(built_in, name);
     if (field != NULL)
-        PH_TRY(add_field(settings, field, name, from, encoder));
-    PH_TRY(add_derived(settings, given, (struct field_list){NULL, 0}, from, encoder, &is_any));
-    PH_TRY(add_derived(settings, built_in, given, from, encoder, &is_any));
+        given->is_met[field - given->entries.items] = true;
+    else
+        field = find_field(&building->built_in, from.name);
+    if (field != NULL)
+        PH_TRY(add_field(building, field, from.name, from));
+    PH_TRY(add_derived(building, given, from, &is_any));
+    PH_TRY(add_derived(building, &building->built_in, from, &is_any));
     if (field == NULL && !is_any)
         return ph_fail(PH_ERROR_CONFIG,
             "%s%s: column '%s' has no entry in data.fields (kind: ignore leaves a column out)",
-            settings->train != NULL ? settings->train : "data.train", line_of(from.header_line, line), name);
+            train_name(building->settings), line_of(from.header_line, line), from.name);
     return PH_OK;
 }
 
-static ph_status add_column(
-    const struct ph_data_settings *settings, const char *name, struct ph_encoder *encoder)
+static ph_status add_column(struct building *building, const char *name)
 {
-    return add_file_column(settings, (struct file_column){name, false, 0}, encoder);
+    return add_file_column(building, (struct file_column){name, false, 0});
 }
 
-static ph_status build_criteo(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+static ph_status build_criteo(struct building *building)
 {
     char name[16];
-    PH_TRY(add_column(settings, "label", encoder));
+    PH_TRY(add_column(building, "label"));
     for (int i = 1; i <= CRITEO_COUNTS; i++) {
         snprintf(name, sizeof name, "I%d", i);
-        PH_TRY(add_column(settings, name, encoder));
+        PH_TRY(add_column(building, name));
     }
     for (int i = 1; i <= CRITEO_CATEGORIES; i++) {
         snprintf(name, sizeof name, "C%d", i);
-        PH_TRY(add_column(settings, name, encoder));
+        PH_TRY(add_column(building, name));
     }
     return PH_OK;
 }
 
-static ph_status build_libsvm(
-    const struct ph_data_settings *settings, size_t num_fields, struct ph_encoder *encoder)
+static ph_status build_libsvm(struct building *building, size_t num_fields)
 {
     char name[24];
-    PH_TRY(add_column(settings, "label", encoder));
-    if (settings->format == PH_DATA_LIBSVM)
-        return add_column(settings, "features", encoder);
+    PH_TRY(add_column(building, "label"));
+    if (building->settings->format == PH_DATA_LIBSVM)
+        return add_column(building, "features");
     for (size_t i = 0; i < num_fields; i++) {
         snprintf(name, sizeof name, "%zu", i);
-        PH_TRY(add_column(settings, name, encoder));
+        PH_TRY(add_column(building, name));
     }
     return PH_OK;
 }
 
-static ph_status build_from_names(
-    const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
+static ph_status build_from_names(struct building *building, const struct ph__file_shape *shape)
 {
     for (size_t i = 0; i < shape->num_names; i++) {
         bool is_list = shape->is_list != NULL && shape->is_list[i];
         const struct file_column column = {shape->names[i], is_list, shape->header_line};
-        PH_TRY(add_file_column(settings, column, encoder));
+        PH_TRY(add_file_column(building, column));
     }
     return PH_OK;
 }
 
-static ph_status build_from_fields(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+static ph_status build_from_fields(struct building *building)
 {
-    struct field_list fields = given_fields(settings);
-    for (size_t i = 0; i < fields.count; i++) {
-        const struct ph_field_settings *field = &fields.items[i];
+    const struct entries *entries = &building->given.entries;
+    for (size_t i = 0; i < entries->count; i++) {
+        const struct ph_field_settings *field = &entries->items[i];
         if (ph__field_is_pattern(field))
             return ph_fail(PH_ERROR_CONFIG,
                 "data.fields: '%s': a pattern needs a data.train whose header can be looked at before",
                 field->name);
         const char *from = ph__field_is_derived(field) ? field->from : field->name;
-        PH_TRY(add_field(settings, field, field->name, (struct file_column){from, false, 0}, encoder));
+        PH_TRY(add_field(building, field, field->name, (struct file_column){from, false, 0}));
+        building->given.is_met[i] = true;
     }
     return PH_OK;
-}
-
-/* The entries that some column of the file has met. */
-static void mark_met(struct field_list fields, const struct ph_encoder *encoder, bool *is_met)
-{
-    for (size_t i = 0; i < encoder->num_columns; i++) {
-        const char *from = encoder->columns[i].from;
-        const struct ph_field_settings *field = find_field(fields, from);
-        if (field != NULL)
-            is_met[field - fields.items] = true;
-        for (size_t k = 0; k < fields.count; k++)
-            is_met[k] |= ph__field_is_derived(&fields.items[k]) && strcmp(fields.items[k].from, from) == 0;
-    }
 }
 
 static ph_status fail_unmet(
@@ -268,7 +298,7 @@ static ph_status fail_unmet(
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of such a file", name);
     if (settings->format == PH_DATA_NPY)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
-            settings->train != NULL ? settings->train : "data.train");
+            train_name(settings));
     if (settings->train == NULL)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
     return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s' that data.fields names",
@@ -276,19 +306,13 @@ static ph_status fail_unmet(
 }
 
 /* Every entry must have met a column, or a misspelt name would go unnoticed: all but "*", the rest, which may be nothing. */
-static ph_status check_all_fields_met(
-    const struct ph_data_settings *settings, uint64_t header_line, const struct ph_encoder *encoder)
+static ph_status check_all_fields_met(const struct building *building, uint64_t header_line)
 {
-    struct field_list fields = given_fields(settings);
-    bool *is_met = calloc(fields.count + 1, sizeof *is_met);
-    if (is_met == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "data.fields: no memory for %zu entries", fields.count);
-    mark_met(fields, encoder, is_met);
-    size_t i = 0;
-    while (i < fields.count && (is_met[i] || strcmp(fields.items[i].name, "*") == 0))
-        i++;
-    free(is_met);
-    return i == fields.count ? PH_OK : fail_unmet(settings, header_line, &fields.items[i]);
+    const struct field_list *given = &building->given;
+    for (size_t i = 0; i < given->entries.count; i++)
+        if (!given->is_met[i] && strcmp(given->entries.items[i].name, "*") != 0)
+            return fail_unmet(building->settings, header_line, &given->entries.items[i]);
+    return PH_OK;
 }
 
 static ph_status read_separators(const struct ph_data_settings *settings, struct ph_encoder *encoder)
@@ -339,6 +363,19 @@ bool ph__has_header(const struct ph_data_settings *settings)
     return false;
 }
 
+static ph_status add_columns(struct building *building, const struct ph__file_shape *shape)
+{
+    const int format = building->settings->format;
+    if (format == PH_DATA_CRITEO || (format == PH_DATA_NPY && shape->num_names == 0))
+        return build_criteo(building);
+    if (format == PH_DATA_LIBSVM || format == PH_DATA_LIBFFM)
+        return build_libsvm(building, shape->num_fields);
+    if (building->given.entries.count == 0 && building->built_in.entries.count == 0)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing, for example "
+                                        "[{name: label, kind: label}, {name: \"*\", kind: id}]");
+    return shape->num_names > 0 ? build_from_names(building, shape) : build_from_fields(building);
+}
+
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
 {
@@ -348,18 +385,16 @@ ph_status ph__schema_build(
     const bool is_arrays = settings->format == PH_DATA_NPY || settings->format == PH_DATA_ARROW;
     PH_TRY(read_separators(settings, encoder));
     PH_TRY(ph__schema_check_fields(settings, is_libsvm || is_arrays || shape->is_list != NULL));
-    bool is_criteo =
-        settings->format == PH_DATA_CRITEO || (settings->format == PH_DATA_NPY && shape->num_names == 0);
-    if (is_criteo)
-        PH_TRY(build_criteo(settings, encoder));
-    else if (is_libsvm)
-        PH_TRY(build_libsvm(settings, shape->num_fields, encoder));
-    else if (settings->fields.count == 0 && built_in_fields(settings->format).count == 0)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing, for example "
-                                        "[{name: label, kind: label}, {name: \"*\", kind: id}]");
-    else if (shape->num_names > 0)
-        PH_TRY(build_from_names(settings, shape, encoder));
-    else
-        PH_TRY(build_from_fields(settings, encoder));
-    return check_all_fields_met(settings, shape->header_line, encoder);
+    struct building building = {.settings = settings, .encoder = encoder};
+    const struct entries given = {settings->fields.items, settings->fields.count};
+    ph_status status = field_list_init(&building.given, given);
+    if (status == PH_OK)
+        status = field_list_init(&building.built_in, built_in_entries(settings->format));
+    if (status == PH_OK)
+        status = add_columns(&building, shape);
+    if (status == PH_OK)
+        status = check_all_fields_met(&building, shape->header_line);
+    field_list_fini(&building.given);
+    field_list_fini(&building.built_in);
+    return status;
 }

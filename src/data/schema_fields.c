@@ -1,20 +1,26 @@
 /* Whether the entries of data.fields can be what they say, before they meet columns: what would change nothing is refused. */
-#include <string.h>
-
+#include "base/name_index.h"
 #include "data/schema.h"
+
+static ph_status check_name(const struct ph_field_settings *field, struct ph_name_index *earlier)
+{
+    if (ph__field_is_derived(field) && ph__field_is_pattern(field))
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.fields: '%s': what is made from another column has a name of its own, without '*'",
+            field->name);
+    if (ph__name_index_find(earlier, field->name) != PH_NO_NAME)
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' has two entries", field->name);
+    return ph__name_index_add(earlier, field->name);
+}
 
 static ph_status check_names(const struct ph_field_settings *fields, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (ph__field_is_derived(&fields[i]) && ph__field_is_pattern(&fields[i]))
-            return ph_fail(PH_ERROR_CONFIG,
-                "data.fields: '%s': what is made from another column has a name of its own, without '*'",
-                fields[i].name);
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(fields[k].name, fields[i].name) == 0)
-                return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' has two entries", fields[i].name);
-    }
-    return PH_OK;
+    struct ph_name_index names = {0};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < count && status == PH_OK; i++)
+        status = check_name(&fields[i], &names);
+    ph__name_index_fini(&names);
+    return status;
 }
 
 /* A key, whether the entry says something other than its default, and whether the entry is what it is for. */

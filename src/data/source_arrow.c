@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name_index.h"
 #include "data/dataset.h"
 #include "data/source.h"
 
@@ -23,28 +24,24 @@ struct arrow_batch {
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
 
-/* NULL when there is none; PH_ERROR_DATA when there are several. */
-static ph_status find_column(
-    const struct ph__dataset_batch *batch, const char *name, const struct ph__arrow_column **column_out)
+/* Sets NULL when there is none; PH_ERROR_DATA when there are several. `names` are the batch's columns'. */
+static ph_status find_column(const struct ph__dataset_batch *batch, const struct ph_name_index *names,
+    const char *name, const struct ph__arrow_column **column_out)
 {
-    *column_out = NULL;
-    for (size_t i = 0; i < batch->num_columns; i++) {
-        if (strcmp(batch->columns[i].name, name) != 0)
-            continue;
-        if (*column_out != NULL)
-            return ph_fail(PH_ERROR_DATA, "two columns are called '%s'", name);
-        *column_out = &batch->columns[i];
-    }
+    const size_t found = ph__name_index_find(names, name);
+    if (found != PH_NO_NAME && ph__name_index_next(names, found) != PH_NO_NAME)
+        return ph_fail(PH_ERROR_DATA, "two columns are called '%s'", name);
+    *column_out = found != PH_NO_NAME ? &batch->columns[found] : NULL;
     return PH_OK;
 }
 
-static ph_status match_column(
-    const struct ph__source *source, struct arrow_batch *state, const struct ph__column *column)
+static ph_status match_column(const struct ph__source *source, struct arrow_batch *state,
+    const struct ph_name_index *names, const struct ph__column *column)
 {
     const struct ph__arrow_column *from;
     if (column->kind == PH_FIELD_IGNORE)
         return PH_OK;
-    PH_TRY(find_column(state->batch, column->from, &from));
+    PH_TRY(find_column(state->batch, names, column->from, &from));
     if (from == NULL && ph__column_may_lack(column, source->options.needs_no_labels))
         return PH_OK;
     if (from == NULL)
@@ -59,9 +56,13 @@ static ph_status match_column(
 
 static ph_status match_columns(const struct ph__source *source, struct arrow_batch *state)
 {
+    struct ph_name_index names = {0};
     ph_status status = PH_OK;
+    for (size_t i = 0; i < state->batch->num_columns && status == PH_OK; i++)
+        status = ph__name_index_add(&names, state->batch->columns[i].name);
     for (size_t i = 0; i < source->encoder->num_columns && status == PH_OK; i++)
-        status = match_column(source, state, &source->encoder->columns[i]);
+        status = match_column(source, state, &names, &source->encoder->columns[i]);
+    ph__name_index_fini(&names);
     if (status == PH_OK)
         return PH_OK;
     return ph_fail(status, "%s: batch %zu: %s", source->paths[source->file], source->file, ph_error_text());

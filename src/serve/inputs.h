@@ -2,20 +2,20 @@
 #ifndef PH_SERVE_INPUTS_H
 #define PH_SERVE_INPUTS_H
 
+#include "base/name_index.h"
 #include "data/row_encoder.h"
 
 /* Those columns of the data that features are made of, in the order of the data: no labels, weights and groups. */
-struct ph__inputs { /* zero-initialised is empty */
-    size_t num_columns;
-    const char **names;                 /* (num_columns) the encoder's */
-    size_t *first;                      /* (num_columns + 1) into features */
+struct ph__inputs {                     /* zero-initialised is empty */
+    struct ph_name_index index;         /* of the columns' names, the encoder's */
+    size_t *first;                      /* (columns + 1) into features */
     const struct ph__column **features; /* the encoder's; those of column i are [first[i], first[i + 1]) */
 };
 
 ph_status ph__inputs_init(const struct ph_encoder *encoder, struct ph__inputs *inputs_out);
 void ph__inputs_fini(struct ph__inputs *inputs);
 
-/* Encodes a row of cells (num_columns) behind those in `rows`. PH_ERROR_DATA naming the field. */
+/* Encodes a row of cells (index.count) behind those in `rows`. PH_ERROR_DATA naming the field. */
 ph_status ph__inputs_encode(const struct ph__inputs *inputs, struct ph__row_encoder *row,
     const struct ph_cell *cells, struct ph__rows *rows);
 

@@ -123,24 +123,40 @@ static ph_status add_outputs(struct ph__onnx_walk *walk, double logit_shift)
 
 /* ---- metadata ------------------------------------------------------------------------------------------------ */
 
-/* `name`, on a line of its own behind `names`. */
-static const char *add_line(struct ph__onnx_walk *walk, const char *names, const char *name)
+/* Writes which feature each column of an input is into the metadata, one name a line. */
+static void add_names(
+    struct ph__onnx_walk *walk, const char *input, const char *const *names, size_t num_names)
 {
-    return ph__onnx_model_text(walk->model, "%s%s%s", names, names[0] != '\0' ? "\n" : "", name);
+    size_t size = 1;
+    for (size_t i = 0; i < num_names; i++)
+        size += strlen(names[i]) + 1;
+    char *text = ph__arena_alloc(&walk->model->arena, size), *end = text;
+    if (text == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu names", num_names);
+        return;
+    }
+    for (size_t i = 0; i < num_names; i++) {
+        if (i > 0)
+            *end++ = '\n';
+        end = stpcpy(end, names[i]);
+    }
+    ph__onnx_model_metadata(walk->model, input, text);
 }
 
-/* Which feature each column of "dense" and "ids" is, one name a line. */
 static void add_metadata(struct ph__onnx_walk *walk)
 {
     const struct ph_encoder *encoder = walk->encoder;
-    const char *dense = "", *ids = "";
-    for (size_t i = 0; i < encoder->num_dense; i++)
-        dense = add_line(walk, dense, encoder->dense_names[i]);
+    const char **ids = ph__arena_alloc_array(&walk->model->arena, encoder->num_sparse + 1, sizeof *ids);
+    size_t num_ids = 0;
+    if (ids == NULL) {
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu names", encoder->num_sparse);
+        return;
+    }
     for (size_t i = 0; i < encoder->num_sparse; i++)
         if (!encoder->sparse_columns[i]->is_list)
-            ids = add_line(walk, ids, encoder->sparse[i].name);
-    ph__onnx_model_metadata(walk->model, "dense", dense);
-    ph__onnx_model_metadata(walk->model, "ids", ids);
+            ids[num_ids++] = encoder->sparse[i].name;
+    add_names(walk, "dense", encoder->dense_names, encoder->num_dense);
+    add_names(walk, "ids", ids, num_ids);
 }
 
 static ph_status export_walk(

@@ -82,7 +82,7 @@ struct cell_request {
 static ph_status encode_cells(struct ph__request *base, struct ph__context *context, size_t row)
 {
     const struct cell_request *request = (const struct cell_request *)base;
-    const struct ph_cell *cells = request->cells + row * request->inputs->num_columns;
+    const struct ph_cell *cells = request->cells + row * request->inputs->index.count;
     ph_status status = ph__inputs_encode(request->inputs, &context->row, cells, &context->rows);
     return status == PH_OK ? PH_OK : ph_fail(status, "row %zu: %s", row, ph_error_text());
 }
@@ -220,20 +220,17 @@ void ph_session_close(struct ph_session *session)
 
 size_t ph_session_num_columns(const struct ph_session *session)
 {
-    return session->inputs.num_columns;
+    return session->inputs.index.count;
 }
 
 const char *ph_session_column_name(const struct ph_session *session, size_t column)
 {
-    return session->inputs.names[column];
+    return ph__name_index_text(&session->inputs.index, column);
 }
 
 size_t ph_session_find_column(const struct ph_session *session, const char *name)
 {
-    for (size_t i = 0; i < session->inputs.num_columns; i++)
-        if (strcmp(session->inputs.names[i], name) == 0)
-            return i;
-    return SIZE_MAX;
+    return ph__name_index_find(&session->inputs.index, name);
 }
 
 size_t ph_session_num_tasks(const struct ph_session *session)
