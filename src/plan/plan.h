@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/name_index.h"
 #include "base/stream.h"
 #include "phloem/status.h"
 
@@ -101,8 +102,11 @@ struct ph_plan { /* zero-initialised is none */
     size_t num_tables;
     struct ph_table_shard *shards;
     size_t num_shards;
+    struct ph_name_index names; /* of the tables, in their order */
 };
 
+/* The plan's table of that name; NULL: there is none. */
+const struct ph_plan_table *ph__plan_find(const struct ph_plan *plan, const char *name);
 void ph__plan_fini(struct ph_plan *plan);
 
 /* Reads a plan file for these tables and this topology:

@@ -30,6 +30,10 @@ struct reading {
     struct ph_arena *arena;
     struct entry *entries; /* in the order of the file */
     size_t num_entries;
+    struct ph_name_index entry_names; /* in their order */
+    struct entry **patterns;          /* (num_patterns) the entries whose names are some */
+    size_t num_patterns;
+    struct ph_name_index table_names;
     struct entry *rest; /* "default"; NULL: there is none */
     size_t tables_line; /* 0: there is none */
     bool has_version, has_world_size;
@@ -226,16 +230,32 @@ static ph_status check_entry(const struct reading *reading, const struct entry *
         ph__place_name(entry->place));
 }
 
+static bool is_pattern(const char *name)
+{
+    return strpbrk(name, "*?[") != NULL;
+}
+
+/* The entry for all other tables has no name that a table could have. */
+static ph_status index_entry(struct reading *reading, struct entry *entry)
+{
+    if (entry->name != NULL && is_pattern(entry->name))
+        reading->patterns[reading->num_patterns++] = entry;
+    return ph__name_index_add(&reading->entry_names, entry->name != NULL ? entry->name : "");
+}
+
 static ph_status read_lines(struct reading *reading)
 {
     struct ph_yaml_node *nodes;
     size_t num_nodes;
     PH_TRY(ph__yaml_read(reading->arena, reading->path, &nodes, &num_nodes));
     reading->entries = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->entries);
-    if (reading->entries == NULL)
+    reading->patterns = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->patterns);
+    if (reading->entries == NULL || reading->patterns == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < num_nodes; i++)
         PH_TRY(read_node(reading, &nodes[i]));
+    for (size_t i = 0; i < reading->num_entries; i++)
+        PH_TRY(index_entry(reading, &reading->entries[i]));
     if (!reading->has_version || !reading->has_world_size)
         return ph_fail(PH_ERROR_CONFIG, "%s:1: missing key '%s'", reading->path,
             reading->has_version ? "world_size" : "version");
@@ -246,47 +266,40 @@ static ph_status read_lines(struct reading *reading)
 
 /* ---- the tables -------------------------------------------------------------------------------------------- */
 
-static bool is_pattern(const char *name)
-{
-    return strpbrk(name, "*?[") != NULL;
-}
-
-static bool is_meant(const struct entry *entry, const char *table)
-{
-    return strcmp(entry->name, table) == 0 ||
-           (is_pattern(entry->name) && fnmatch(entry->name, table, 0) == 0);
-}
-
 /* NULL: none, and no default. */
 static const struct entry *find_entry(const struct reading *reading, const char *table)
 {
-    const struct entry *found = NULL;
-    for (size_t i = 0; i < reading->num_entries; i++) {
-        const struct entry *entry = &reading->entries[i];
-        if (entry->name == NULL)
-            continue;
-        if (strcmp(entry->name, table) == 0)
-            return entry;
-        if (found == NULL && is_meant(entry, table))
-            found = entry;
-    }
-    return found != NULL ? found : reading->rest;
+    const size_t exact = ph__name_index_find(&reading->entry_names, table);
+    if (exact != PH_NO_NAME)
+        return &reading->entries[exact];
+    for (size_t i = 0; i < reading->num_patterns; i++)
+        if (fnmatch(reading->patterns[i]->name, table, 0) == 0)
+            return reading->patterns[i];
+    return reading->rest;
+}
+
+static bool fits_any(const struct reading *reading, const struct entry *entry)
+{
+    bool is_any =
+        entry->name == NULL || ph__name_index_find(&reading->table_names, entry->name) != PH_NO_NAME;
+    for (size_t t = 0; !is_any && is_pattern(entry->name) && t < reading->num_tables; t++)
+        is_any = fnmatch(entry->name, reading->tables[t].name, 0) == 0;
+    return is_any;
 }
 
 /* Every name is that of a table, every pattern fits one. */
-static ph_status check_names(const struct reading *reading)
+static ph_status check_names(struct reading *reading)
 {
     const char **names = ph__arena_alloc_array(reading->arena, reading->num_tables, sizeof *names);
     if (names == NULL)
         return PH_ERROR_MEMORY;
-    for (size_t t = 0; t < reading->num_tables; t++)
+    for (size_t t = 0; t < reading->num_tables; t++) {
         names[t] = reading->tables[t].name;
+        PH_TRY(ph__name_index_add(&reading->table_names, names[t]));
+    }
     for (size_t i = 0; i < reading->num_entries; i++) {
         const struct entry *entry = &reading->entries[i];
-        bool is_any = entry->name == NULL;
-        for (size_t t = 0; t < reading->num_tables && !is_any; t++)
-            is_any = is_meant(entry, names[t]);
-        if (!is_any)
+        if (!fits_any(reading, entry))
             return refuse_word(reading, entry->line, "table", entry->name, names, reading->num_tables);
     }
     return PH_OK;
@@ -311,7 +324,7 @@ static ph_status refuse_missing(const struct reading *reading)
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: no line for %s, and no 'default'", reading->path, line, names);
 }
 
-static ph_status choose(const struct reading *reading, struct ph_plan_choice *choices)
+static ph_status choose(struct reading *reading, struct ph_plan_choice *choices)
 {
     PH_TRY(check_names(reading));
     for (size_t t = 0; t < reading->num_tables; t++) {
@@ -344,6 +357,8 @@ ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
     struct reading reading = {
         .path = path, .topology = topology, .tables = tables, .num_tables = num_tables, .arena = &arena};
     ph_status status = read_plan(&reading, plan_out);
+    ph__name_index_fini(&reading.entry_names);
+    ph__name_index_fini(&reading.table_names);
     ph__arena_fini(&arena);
     return status;
 }

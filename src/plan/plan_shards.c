@@ -112,7 +112,7 @@ static ph_status build_table(
         table->bytes = ph__part_bytes(facts, facts->num_rows, facts->dim);
     plan->num_shards += table->num_shards;
     plan->num_tables++;
-    return PH_OK;
+    return ph__name_index_add(&plan->names, name);
 }
 
 static size_t most_shards(const struct ph_topology *topology, const struct ph_plan_choice *choice)
@@ -155,8 +155,15 @@ ph_status ph__plan_replicate(const struct ph_topology *topology, const struct ph
     return status;
 }
 
+const struct ph_plan_table *ph__plan_find(const struct ph_plan *plan, const char *name)
+{
+    const size_t table = ph__name_index_find(&plan->names, name);
+    return table != PH_NO_NAME ? &plan->tables[table] : NULL;
+}
+
 void ph__plan_fini(struct ph_plan *plan)
 {
+    ph__name_index_fini(&plan->names);
     ph__arena_fini(&plan->arena);
     *plan = (struct ph_plan){0};
 }

@@ -13,12 +13,10 @@ void *ph__pass_take(struct ph_lookup_pass *pass, size_t count, size_t size)
 
 const struct ph_plan_table *ph__pass_find_plan(struct ph_lookup_pass *pass, const char *name)
 {
-    const struct ph_plan *plan = pass->sharding->plan;
-    for (size_t i = 0; i < plan->num_tables; i++)
-        if (strcmp(plan->tables[i].name, name) == 0)
-            return &plan->tables[i];
-    ph_builder_fail(pass->builder, PH_ERROR_CONFIG, "the plan does not name table '%s'", name);
-    return NULL;
+    const struct ph_plan_table *table = ph__plan_find(pass->sharding->plan, name);
+    if (table == NULL)
+        ph_builder_fail(pass->builder, PH_ERROR_CONFIG, "the plan does not name table '%s'", name);
+    return table;
 }
 
 const struct ph_table_shard *ph__pass_shard_of(

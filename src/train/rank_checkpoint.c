@@ -22,10 +22,8 @@ static const char *table_of(const char *tensor)
 
 static bool is_sharded(const struct ph_plan *plan, const char *tensor)
 {
-    for (size_t i = 0; i < plan->num_tables; i++)
-        if (strcmp(plan->tables[i].name, table_of(tensor)) == 0)
-            return plan->tables[i].kind != PH_SHARD_DATA_PARALLEL;
-    return false;
+    const struct ph_plan_table *table = ph__plan_find(plan, table_of(tensor));
+    return table != NULL && table->kind != PH_SHARD_DATA_PARALLEL;
 }
 
 static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list)

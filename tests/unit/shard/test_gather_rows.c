@@ -88,15 +88,17 @@ static ph_status run_rank(struct ph_comm *comm, void *context)
     ph_real(*learnt)[ROWS * DIM] = context;
     struct ph_plan_table table = {
         .name = "table", .kind = PH_SHARD_DATA_PARALLEL, .num_rows = ROWS, .dim = DIM};
-    const struct ph_plan plan = {.topology = {WORLD, WORLD}, .tables = &table, .num_tables = 1};
+    struct ph_plan plan = {.topology = {WORLD, WORLD}, .tables = &table, .num_tables = 1};
     struct ph_distribution *distribution;
     struct rank_model model;
+    PH_TRY(ph__name_index_add(&plan.names, table.name));
     PH_TRY(rank_distribution_create(comm, &plan, &distribution));
     ph_status status = rank_model_init(&model, build, NULL, distribution);
     if (status == PH_OK)
         status = learn(&model, ph_comm_rank(comm), learnt[ph_comm_rank(comm)]);
     rank_model_fini(&model);
     ph__distribution_destroy(distribution);
+    ph__plan_fini(&plan);
     return status;
 }
 

@@ -51,7 +51,10 @@ static ph_status write_as_rank(struct ph_comm *comm, void *context)
         .rank = ph_comm_rank(comm),
         .world_size = RANKS,
         .plan = {.tables = &table, .num_tables = 1}};
-    return write_rows(&ranks, writing, ranks.rank + 1 < RANKS ? SHARE : writing->last_rows);
+    PH_TRY(ph__name_index_add(&ranks.plan.names, table.name));
+    const ph_status status = write_rows(&ranks, writing, ranks.rank + 1 < RANKS ? SHARE : writing->last_rows);
+    ph__plan_fini(&ranks.plan);
+    return status;
 }
 
 static void write_by_ranks(const char *path, ph_real number)
@@ -175,7 +178,13 @@ static ph_status pass_table_as_rank(struct ph_comm *comm, void *context)
         .rank = ph_comm_rank(comm),
         .world_size = RANKS,
         .plan = {.tables = tables, .num_tables = RANKS}};
-    return pass_table(&ranks, context);
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < RANKS && status == PH_OK; i++)
+        status = ph__name_index_add(&ranks.plan.names, tables[i].name);
+    if (status == PH_OK)
+        status = pass_table(&ranks, context);
+    ph__plan_fini(&ranks.plan);
+    return status;
 }
 
 static void what_no_rank_wants_is_refused_by_all(void **state)
