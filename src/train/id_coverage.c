@@ -2,7 +2,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/name_index.h"
 
 #define WORD_BITS 64
 
@@ -11,11 +12,18 @@ static size_t num_words(size_t num_rows)
     return (num_rows + WORD_BITS - 1) / WORD_BITS;
 }
 
-static void find_owners(struct ph__id_coverage *coverage)
+static ph_status find_owners(struct ph__id_coverage *coverage)
 {
-    for (size_t f = 0; f < coverage->num_features; f++)
-        while (strcmp(coverage->slices[coverage->owner[f]].name, coverage->slices[f].name) != 0)
-            coverage->owner[f]++;
+    struct ph_name_index names = {0};
+    ph_status status = PH_OK;
+    for (size_t f = 0; f < coverage->num_features && status == PH_OK; f++) {
+        const char *name = coverage->slices[f].name;
+        status = ph__name_index_add(&names, name);
+        if (status == PH_OK)
+            coverage->owner[f] = ph__name_index_find(&names, name);
+    }
+    ph__name_index_fini(&names);
+    return status;
 }
 
 static ph_status follow(struct ph__id_coverage *coverage, size_t max_bytes)
@@ -47,9 +55,7 @@ ph_status ph__id_coverage_init(const struct ph_model_features *features, size_t 
         .ids_left = max_ids};
     bool has_memory = coverage.owner != NULL && coverage.seen != NULL && coverage.num_seen != NULL &&
                       coverage.is_known != NULL;
-    if (has_memory)
-        find_owners(&coverage);
-    if (has_memory && follow(&coverage, max_bytes) == PH_OK) {
+    if (has_memory && find_owners(&coverage) == PH_OK && follow(&coverage, max_bytes) == PH_OK) {
         *coverage_out = coverage;
         return PH_OK;
     }

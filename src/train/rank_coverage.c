@@ -98,7 +98,7 @@ ph_status ph__rank_coverage_mark(struct ph_comm *comm, const struct ph_store *st
     const struct ph_optimizer_settings *settings, struct ph__id_coverage *coverage)
 {
     PH_TRY(ph__rank_coverage_gather(comm, coverage));
-    ph__rows_learnt_mark(store, settings, coverage);
+    PH_TRY(ph__rows_learnt_mark(store, settings, coverage));
     return comm != NULL && coverage->num_features > 0 ? gather_told(comm, coverage) : PH_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/name_index.h"
 #include "store/store.h"
 #include "train/optimizer_groups.h"
 
@@ -20,12 +21,14 @@ static size_t scope_length(const char *name)
     return last != NULL ? (size_t)(last - name) + 1 : 0;
 }
 
-/* Whether the slice has the feature's rows, or some of them. */
-static bool is_of(const struct ph_parameter *parameter, size_t slice, const struct ph_table_slice *feature)
+/* Finds the feature whose rows, or some of them, the slice has; PH_NO_NAME: none. `features` are the features' slices. */
+static size_t feature_of(
+    const struct ph_parameter *parameter, size_t slice, const struct ph_name_index *features)
 {
     const char *name = parameter->slices[slice].name;
     const size_t scope = scope_length(parameter->name);
-    return strncmp(name, parameter->name, scope) == 0 && strcmp(name + scope, feature->name) == 0;
+    const bool is_scoped = strncmp(name, parameter->name, scope) == 0;
+    return is_scoped ? ph__name_index_find(features, name + scope) : PH_NO_NAME;
 }
 
 static bool has_changed(const struct ph_parameter *parameter, size_t row)
@@ -40,30 +43,49 @@ static bool has_changed(const struct ph_parameter *parameter, size_t row)
     return false;
 }
 
-static void mark_feature(
-    const struct ph_parameter *parameter, size_t feature, struct ph__id_coverage *coverage)
+/* Says whether the rows of a feature, the first of its slice, are still to be marked. */
+static bool is_wanted(const struct ph__id_coverage *coverage, size_t feature)
+{
+    return feature != PH_NO_NAME && coverage->seen[feature] != NULL && !coverage->is_known[feature];
+}
+
+static void mark_slices(const struct ph_parameter *parameter, const struct ph_name_index *features,
+    struct ph__id_coverage *coverage)
 {
     size_t first_row = 0;
     for (size_t s = 0; s < parameter->num_slices; s++) {
         const struct ph_table_slice *slice = &parameter->slices[s];
-        const bool is_wanted = is_of(parameter, s, &coverage->slices[feature]);
-        for (size_t row = 0; is_wanted && row < slice->num_rows; row++)
+        const size_t feature = feature_of(parameter, s, features);
+        for (size_t row = 0; is_wanted(coverage, feature) && row < slice->num_rows; row++)
             if (has_changed(parameter, first_row + row))
                 ph__id_coverage_mark(coverage, feature, parameter->parts[s].first_row + row);
-        if (is_wanted)
-            ph__id_coverage_know(coverage, feature);
         first_row += slice->num_rows;
+    }
+    for (size_t s = 0; s < parameter->num_slices;
+         s++) { /* behind all of them: a feature may have several parts */
+        const size_t feature = feature_of(parameter, s, features);
+        if (is_wanted(coverage, feature))
+            ph__id_coverage_know(coverage, feature);
     }
 }
 
-void ph__rows_learnt_mark(const struct ph_store *store, const struct ph_optimizer_settings *settings,
-    struct ph__id_coverage *coverage)
+static ph_status index_features(const struct ph__id_coverage *coverage, struct ph_name_index *features)
 {
     for (size_t f = 0; f < coverage->num_features; f++)
-        for (size_t p = 0; p < ph__store_num_parameters(store); p++) {
-            const struct ph_parameter *parameter = ph__store_parameter(store, p);
-            bool is_wanted = coverage->owner[f] == f && coverage->seen[f] != NULL && !coverage->is_known[f];
-            if (is_wanted && slots_tell(parameter, settings))
-                mark_feature(parameter, f, coverage);
-        }
+        PH_TRY(ph__name_index_add(features, coverage->slices[f].name));
+    return PH_OK;
+}
+
+ph_status ph__rows_learnt_mark(const struct ph_store *store, const struct ph_optimizer_settings *settings,
+    struct ph__id_coverage *coverage)
+{
+    struct ph_name_index features = {0};
+    const ph_status status = index_features(coverage, &features);
+    for (size_t p = 0; p < ph__store_num_parameters(store) && status == PH_OK; p++) {
+        const struct ph_parameter *parameter = ph__store_parameter(store, p);
+        if (slots_tell(parameter, settings))
+            mark_slices(parameter, &features, coverage);
+    }
+    ph__name_index_fini(&features);
+    return status;
 }

@@ -8,8 +8,8 @@
 #include "train/id_coverage.h"
 
 /* Marks the rows of the features whose rows are not known yet, where slots tell, of parts of tables those that they have.
- * Reads slots from end to end. */
-void ph__rows_learnt_mark(const struct ph_store *store, const struct ph_optimizer_settings *settings,
+ * Reads slots from end to end. PH_ERROR_MEMORY. */
+ph_status ph__rows_learnt_mark(const struct ph_store *store, const struct ph_optimizer_settings *settings,
     struct ph__id_coverage *coverage);
 
 #endif

@@ -240,13 +240,13 @@ static void write_page(struct ph_html *html, struct ph__trainer *trainer,
 }
 
 /* A training that has ended early: others cannot be asked any more what they have learnt from. */
-static void mark_rows(struct ph__trainer *trainer)
+static ph_status mark_rows(struct ph__trainer *trainer)
 {
     struct ph__id_coverage *coverage = &trainer->record.coverage;
-    if (trainer->ranks.comm != NULL)
-        ph__id_coverage_miss(coverage);
-    else
-        ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, coverage);
+    if (trainer->ranks.comm == NULL)
+        return ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, coverage);
+    ph__id_coverage_miss(coverage);
+    return PH_OK;
 }
 
 ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why)
@@ -258,9 +258,9 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why)
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));
-    if (why != NULL)
-        mark_rows(trainer);
-    ph_status status = ph__html_open(path, title, &html);
+    ph_status status = why == NULL ? PH_OK : mark_rows(trainer);
+    if (status == PH_OK)
+        status = ph__html_open(path, title, &html);
     if (status == PH_OK) {
         write_page(html, trainer, &metrics, why);
         status = ph__html_finish(html);
