@@ -39,12 +39,14 @@ static ph_status begin_records(
     if (list.items == NULL || target->state->members_given == NULL || target->state->record_where == NULL)
         return PH_ERROR_MEMORY;
     *(struct ph_record_list *)target->member = list;
+    for (size_t i = 0; i < records->num_options && count > 0; i++) {
+        const struct ph_option *inner = &records->options[i];
+        PH_TRY(apply_default(reading, inner, ph__option_member(inner, list.items)));
+    }
     for (size_t r = 0; r < count; r++) {
         target->state->record_where[r] = reading->where;
-        for (size_t i = 0; i < records->num_options; i++) {
-            const struct ph_option *inner = &records->options[i];
-            PH_TRY(apply_default(reading, inner, ph__option_member(inner, ph__config_record(target, r))));
-        }
+        if (r > 0)
+            memcpy(ph__config_record(target, r), list.items, records->settings_size);
     }
     return PH_OK;
 }

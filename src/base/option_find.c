@@ -106,16 +106,19 @@ static ph_status fail_unknown_member(
 
 /* ---- from a key to what it names ---- */
 
-/* What follows the option's full key in `key`: "" or a subscript; NULL when it is another option's key. */
-static const char *match_key(const char *section, const struct ph_option *option, const char *key)
+/* Gives what follows the section and its dot in `key`; NULL when it is another section's key. */
+static const char *match_section(const char *section, const char *key)
 {
-    size_t length = strlen(section);
-    if (length > 0) {
-        if (strncmp(key, section, length) != 0 || key[length] != '.')
-            return NULL;
-        key += length + 1;
-    }
-    length = strlen(option->key);
+    const size_t length = strlen(section);
+    if (length == 0)
+        return key;
+    return strncmp(key, section, length) == 0 && key[length] == '.' ? key + length + 1 : NULL;
+}
+
+/* Gives what follows the option's key in `key`: "" or a subscript; NULL when it is another option's key. */
+static const char *match_key(const struct ph_option *option, const char *key)
+{
+    const size_t length = strlen(option->key);
     bool is_same = strncmp(key, option->key, length) == 0 && (key[length] == '\0' || key[length] == '[');
     return is_same ? key + length : NULL;
 }
@@ -125,9 +128,10 @@ bool ph__config_find_option(
 {
     for (size_t s = 0; s < reading->num_sections; s++) {
         const struct ph_section *section = &reading->sections[s];
-        for (size_t i = 0; i < section->table->num_options; i++) {
+        const char *rest = match_section(section->table->section, key);
+        for (size_t i = 0; rest != NULL && i < section->table->num_options; i++) {
             const struct ph_option *option = &section->table->options[i];
-            const char *subscript = match_key(section->table->section, option, key);
+            const char *subscript = match_key(option, rest);
             if (subscript == NULL)
                 continue;
             *target_out = (struct ph_config_target){.option = option,

@@ -11,7 +11,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-#define FILE_MAX_BYTES ((uint64_t)4 << 20)
+#define FILE_MAX_BYTES \
+    ((uint64_t)128 << 20) /* a run folder's config has every key of each of 65,536 columns */
 
 struct parsing {
     struct ph_arena *arena;
