@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sizes.h"
+#include "base/stop.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"
 #include "store/store.h"
@@ -58,6 +59,39 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
     return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
 }
 
+/* Gives the signal that ends reading before the first step; several ranks stop together, behind a step. */
+static const volatile int *stop_signal_of(const struct ph__trainer *trainer)
+{
+    return trainer->ranks.world_size > 1 ? NULL : trainer->job->stop_signal;
+}
+
+/* Ends the training after a signal; steps of a former part of it are saved already. */
+static ph_status check_signal(const struct ph__trainer *trainer)
+{
+    const volatile int *stop_signal = stop_signal_of(trainer);
+    if (!ph__is_stopped(stop_signal))
+        return PH_OK;
+    return ph_fail(
+        ph__stop_status(stop_signal), "stopped by a signal before the first step: there is nothing to save");
+}
+
+/* Opens the rows and reads their first batch, which is borrowed until they are closed. */
+static ph_status open_first_batch(const struct ph__trainer *trainer, struct ph__job_rows rows,
+    const struct ph_batches_options *options, struct ph_batches **batches_out,
+    const struct ph_batch **batch_out)
+{
+    struct ph_batches *batches = NULL;
+    ph_status status = ph__job_rows_open(rows, trainer->job->encoder, options, &batches);
+    if (status == PH_OK)
+        status = ph_batches_next(batches, batch_out);
+    if (status == PH_OK) {
+        *batches_out = batches;
+        return PH_OK;
+    }
+    ph_batches_close(batches);
+    return status == PH_ERROR_INTERRUPTED ? check_signal(trainer) : status;
+}
+
 static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
 {
     const struct ph_train_job *job = trainer->job;
@@ -70,16 +104,15 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
     struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
         .seed = job->seed,
         .max_bad_rows = job->max_bad_rows,
+        .stop_signal = stop_signal_of(trainer),
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size};
     struct ph_batches *batches;
-    PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
-    const struct ph_batch *batch = NULL;
-    ph_status status = ph_batches_next(batches, &batch);
-    if (status == PH_OK)
-        *size_out = size_by(batch, trainer->features.num_sparse);
+    const struct ph_batch *batch;
+    PH_TRY(open_first_batch(trainer, ph__job_train(job), &options, &batches, &batch));
+    *size_out = size_by(batch, trainer->features.num_sparse);
     ph_batches_close(batches);
-    return status;
+    return PH_OK;
 }
 
 /* Of the largest micro-batch. */
@@ -223,16 +256,16 @@ static ph_status check_settings(const struct ph_train_job *job)
 static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
 {
     const struct ph_train_job *job = trainer->job;
-    const struct ph_batches_options options = {
-        .batch_size = (size_t)job->train->batch_size, .max_bad_rows = job->max_bad_rows};
+    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+        .max_bad_rows = job->max_bad_rows,
+        .stop_signal = stop_signal_of(trainer)};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     if (!ph__job_rows_exist(rows) || ph__job_rows_flow(rows))
         return PH_OK;
-    PH_TRY(ph__job_rows_open(rows, job->encoder, &options, &batches));
-    ph_status status = ph_batches_next(batches, &batch);
+    PH_TRY(open_first_batch(trainer, rows, &options, &batches, &batch));
     ph_batches_close(batches);
-    return status;
+    return PH_OK;
 }
 
 static ph_status look_at_labels(void *context, const struct ph_meanwhile *meanwhile)
@@ -305,6 +338,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
     struct batch_size size;
     PH_TRY(estimate_batch(trainer, &size));
+    PH_TRY(check_signal(trainer));
     size = micro_size(trainer, size);
     PH_TRY(create_learner(trainer, size, available_bytes));
     PH_TRY(create_scorer(trainer, size));
@@ -316,6 +350,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     if (job->train->progressive)
         PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
     PH_TRY(prepare_measurements(trainer));
+    PH_TRY(check_signal(trainer));
     PH_TRY(ph__trainer_open_folder(trainer));
     if (trainer->summary.steps > 0)
         ph__id_coverage_miss(&trainer->record.coverage);
