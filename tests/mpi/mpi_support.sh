@@ -10,6 +10,11 @@ mpich) title='MPICH' family='HYDRA' ;;
 esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Open MPI keeps one folder a user in $TMPDIR, which a job that ends may remove while another begins.
+TMPDIR=$work
+export TMPDIR
+# shellcheck source=tests/support/learned.sh
+. "$(dirname "$0")/../support/learned.sh"
 PHLOEM_PLUGINS=$PH_BINARY_DIR
 PHLOEM_MPI=$mpi # so that one rank alone is no world of itself
 export PHLOEM_PLUGINS PHLOEM_MPI
@@ -61,13 +66,13 @@ launch() {
 # make_job: in $work, data and a job.yaml that trains a DLRM on them with all that there is to carry from step to step.
 make_job() {
     cat >"$work/job.yaml" <<END
-seed: 5
+seed: $seed
 threads: 1
 data: {train: $work/data/train.tsv, valid: $work/data/valid.tsv, test: $work/data/test.tsv, format: criteo}
 model: {kind: dlrm, embedding_dim: 16, bottom_units: [32], top_units: [32], dropout: 0.2, batch_norm: true}
 optimizer: {kind: adam, learning_rate: 0.01, embedding_kind: rowwise_adagrad}
 train: {epochs: 2, batch_size: 200, report_seconds: 0, evaluate_steps: 7, patience: 0, schedule: plateau}
-synth: {train_rows: 4000, valid_rows: 500, test_rows: 500, table_rows: 100, format: criteo}
+synth: {seed: $seed, train_rows: 4000, valid_rows: 500, test_rows: 500, table_rows: 100, format: criteo}
 END
     "$PH_BINARY_DIR/phloem" synth "$work/job.yaml" --out "$work/data" >"$work/stdout" 2>"$work/stderr" ||
         complain 'the data were not made'

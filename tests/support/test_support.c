@@ -46,6 +46,20 @@ void assert_near(double actual, double expected, double absolute, double relativ
     fail_msg("%.17g is not near %.17g (absolute %g, relative %g)", actual, expected, absolute, relative);
 }
 
+void test_learned_at_least(const char *name, double value, double bar)
+{
+    print_message("learned %s %.9g >= %g\n", name, value, bar);
+    if (!(value >= bar))
+        fail_msg("%s is %.9g, which is not >= %g", name, value, bar);
+}
+
+void test_learned_at_most(const char *name, double value, double bar)
+{
+    print_message("learned %s %.9g <= %g\n", name, value, bar);
+    if (!(value <= bar))
+        fail_msg("%s is %.9g, which is not <= %g", name, value, bar);
+}
+
 static char folder[256];
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)

@@ -27,6 +27,10 @@ uint64_t test_seed(void);
 /* |actual - expected| <= absolute + relative * |expected|, else fails naming both. */
 void assert_near(double actual, double expected, double absolute, double relative);
 
+/* Prints "learned NAME VALUE >= BAR" (or <=), which tools/learning_margins.py reads, then fails unless that holds. */
+void test_learned_at_least(const char *name, double value, double bar);
+void test_learned_at_most(const char *name, double value, double bar);
+
 /* A fresh folder under $TMPDIR, removed with all that is in it when the program exits. Static storage. */
 const char *test_folder(void);
 const char *test_path(const char *name); /* in test_folder(), until the program exits */

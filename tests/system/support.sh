@@ -7,6 +7,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
+# shellcheck source=tests/support/learned.sh
+. "$PH_SOURCE_DIR/tests/support/learned.sh"
+
 # phloem ARGUMENTS...: leaves status, and what was printed in ./stdout and ./stderr.
 phloem() {
     status=0
@@ -58,13 +61,13 @@ is_sealed() {
 
 # A small Criteo-like data set in ./data, and ./job.yaml, which trains a DLRM on it in a moment.
 make_small_job() {
-    cat >job.yaml <<'END'
-seed: 1
+    cat >job.yaml <<END
+seed: $seed
 threads: 2
 data: {train: data/train.tsv, valid: data/valid.tsv, test: data/test.tsv, format: criteo}
 model: {kind: dlrm, embedding_dim: 4, bottom_units: [8], top_units: [8], hidden_units: [8], dropout: 0.1}
 train: {epochs: 2, batch_size: 250, report_seconds: 0}
-synth: {train_rows: 4000, valid_rows: 1000, test_rows: 1000, table_rows: 100, format: criteo}
+synth: {seed: $seed, train_rows: 4000, valid_rows: 1000, test_rows: 1000, table_rows: 100, format: criteo}
 END
     succeeds synth job.yaml --out data
 }
