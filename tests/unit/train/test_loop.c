@@ -10,9 +10,9 @@ static void every_model_learns_and_ends_in_the_same_bits_for_any_threads(void **
     for (size_t kind = 0; kind < ph_model_count(); kind++) {
         const char *model = ph_model_name((int)kind);
         struct setup *setup = set_up(model, model);
+        setup->train.epochs = 6;
         struct ph_train_summary one = train(setup);
-        if (one.valid.logloss > 0.99 * log(2))
-            fail_msg("%s has learnt nothing: logloss %g", model, one.valid.logloss);
+        test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.ne", model), one.valid.ne, 0.85);
         for (size_t threads = 2; threads <= 3; threads++) {
             setup->job.num_threads = threads;
             struct ph_train_summary many = train(setup);
@@ -20,10 +20,23 @@ static void every_model_learns_and_ends_in_the_same_bits_for_any_threads(void **
             assert_string_equal(many.checkpoint_sha256, one.checkpoint_sha256);
             assert_true(many.test.auc == one.test.auc);
         }
-        setup->job.seed = 4;
+        setup->job.seed++;
         assert_string_not_equal(train(setup).checkpoint_sha256, one.checkpoint_sha256);
         free(setup);
     }
+}
+
+/* Two trainings that round differently stay near each other: no batch statistics, short steps, and the last model instead of
+ * the best epoch's. */
+static struct setup *set_up_calm(const char *model, const char *folder)
+{
+    struct setup *setup = set_up(model, folder);
+    setup->model.batch_norm = false;
+    setup->optimizer.learning_rate = 0.01;
+    setup->train.epochs = 8;
+    setup->train.schedule = PH_SCHEDULE_CONSTANT;
+    setup->job.valid_path = NULL;
+    return setup;
 }
 
 static void bf16_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
@@ -31,12 +44,16 @@ static void bf16_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
     (void)state;
     static const char *const models[] = {"dlrm", "deepfm"};
     for (size_t i = 0; i < COUNT(models); i++) {
-        struct setup *setup = set_up(models[i], "bf16");
+        struct setup *setup = set_up_calm(models[i], "bf16");
+        setup->optimizer.learning_rate = 0.005;
         const struct ph_train_summary real = train(setup);
+        test_learned_at_most(
+            ph__arena_printf(&fixture.arena, "loop.%s.calm_ne", models[i]), real.test.ne, 0.85);
         setup->train.precision = PH_PRECISION_BF16;
         const struct ph_train_summary one = train(setup);
         assert_string_not_equal(one.checkpoint_sha256, real.checkpoint_sha256);
-        assert_near(one.valid.logloss, real.valid.logloss, 0.005, 0);
+        test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.bf16_layers_distance", models[i]),
+            fabs(one.test.logloss - real.test.logloss), 0.01); /* of .2 that the model has learnt */
         setup->job.num_threads = 2;
         assert_string_equal(train(setup).checkpoint_sha256, one.checkpoint_sha256);
         free(setup);
@@ -65,10 +82,9 @@ static void expect_learnt_as_fp32(
     setup->train.row_format = (int)format;
     setup->job.num_threads = 1;
     struct ph_train_summary one = train(setup);
-    const double distance = fabs(one.test.logloss - wanted->test.logloss);
-    print_message("%s %s: %.2g from fp32's %g\n", ph_model_name(setup->model.kind),
-        ph_row_format_name(format), distance, wanted->test.logloss);
-    assert_true(distance <= 0.01); /* of the .13 and more that the model has learnt */
+    test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.%s_distance",
+                             ph_model_name(setup->model.kind), ph_row_format_name(format)),
+        fabs(one.test.logloss - wanted->test.logloss), 0.01); /* of .1 and more that the model has learnt */
     assert_string_not_equal(one.checkpoint_sha256, wanted->checkpoint_sha256);
     expect_same_bits_otherwise(setup, one.checkpoint_sha256);
     const uint64_t bytes = one.memory.parameter_bytes, of_fp32 = wanted->memory.parameter_bytes;
@@ -82,13 +98,16 @@ static void tables_are_learnt_in_every_format_nearly_as_in_fp32(void **state)
     static const enum ph_row_format formats[] = {PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
     static const char *const models[] = {"lr", "fm", "wide_deep", "dlrm"};
     for (size_t kind = 0; kind < COUNT(models); kind++) {
-        struct setup *setup = set_up(models[kind], "formats");
+        struct setup *setup = set_up_calm(models[kind], "formats");
         if (kind % 2 == 0) { /* Adagrad on touched rows; Adam on whole tables, clipped, elsewhere */
             setup->optimizer.embedding_kind = 1 + PH_ADAGRAD;
             setup->optimizer.embedding_scope = PH_SCOPE_TOUCHED;
+            setup->optimizer.embedding_learning_rate_factor = 10;
             setup->train.max_gradient_norm = 0;
         }
         struct ph_train_summary wanted = train(setup);
+        test_learned_at_most(
+            ph__arena_printf(&fixture.arena, "loop.%s.fp32_ne", models[kind]), wanted.test.ne, 0.9);
         for (size_t i = 0; i < COUNT(formats); i++)
             expect_learnt_as_fp32(setup, formats[i], &wanted);
         free(setup);
@@ -146,8 +165,8 @@ static void saved_model_scores_as_the_trained_one_did(void **state)
     assert_ok(ph_checkpoint_load(summary.checkpoint_path, store, carried));
     struct ph_metrics metrics;
     assert_ok(ph_scorer_evaluate(scorer, fixture.data.test, &metrics));
-    assert_near(metrics.auc, summary.test.auc, 1e-4, 0);
-    assert_near(metrics.logloss, summary.test.logloss, 1e-5, 0);
+    test_learned_at_most("loop.saved.auc_distance", fabs(metrics.auc - summary.test.auc), 1e-4);
+    test_learned_at_most("loop.saved.logloss_distance", fabs(metrics.logloss - summary.test.logloss), 1e-5);
     ph_scorer_destroy(scorer);
     ph_backend_destroy(backend);
     ph_state_destroy(carried);
@@ -236,6 +255,7 @@ static void evaluation_tells_what_is_known_and_nothing_else(void **state)
     const struct ph_train_observer observer = {.context = &told, .on_progress = tell};
     setup->job.observer = &observer;
     setup->train.max_steps = 30;
+    setup->optimizer.learning_rate = 0.1;
     struct ph_train_summary summary = train(setup);
     const struct ph_train_progress *evaluation = &told.evaluation, *report = &told.report;
     assert_int_equal(report->step, 30);
@@ -245,7 +265,8 @@ static void evaluation_tells_what_is_known_and_nothing_else(void **state)
     assert_int_equal(evaluation->epochs, 3);
     assert_true(isnan(evaluation->loss) && isnan(evaluation->samples_per_s));
     assert_true(isnan(evaluation->seconds_left));
-    assert_true(evaluation->auc == report->auc && evaluation->auc > 0.5);
+    assert_true(evaluation->auc == report->auc);
+    test_learned_at_least("loop.lr.auc_at_step_30", evaluation->auc, 0.7);
     assert_true(evaluation->learning_rate == report->learning_rate);
     assert_int_equal(told.valid.num_samples, summary.valid.num_samples);
     free(setup);

@@ -247,6 +247,7 @@ static void ranks_skip_the_same_steps(void **state)
     setup->job.encoder = plain;
     setup->job.train_path = poison(setup->job.train_path);
     setup->train.epochs = 2;
+    setup->optimizer.epsilon = 0.01; /* a gradient that is rounding alone makes no step of full length */
     const struct ph_train_summary alone = train(setup);
     assert_int_equal(alone.skipped_steps, 2);
     remove_folder(setup);
@@ -257,7 +258,8 @@ static void ranks_skip_the_same_steps(void **state)
         assert_string_equal(
             trainings[rank].summary.checkpoint_sha256, trainings[0].summary.checkpoint_sha256);
     }
-    assert_near(trainings[0].summary.valid.logloss, alone.valid.logloss, 0, 1e-4);
+    test_learned_at_most("rank_decisions.skipped.logloss_distance",
+        fabs(trainings[0].summary.valid.logloss / alone.valid.logloss - 1), 1e-4);
     ph_encoder_destroy(plain);
     free(setup);
 }

@@ -11,6 +11,16 @@
 #define MOST_ROWS 400
 #define NEAR 1e-5 /* relative: sums of parts are rounded otherwise */
 
+/* ---- nearness ------------------------------------------------------------------------------------------------ */
+
+static double greatest_share; /* of the tolerance that a comparison has used up */
+
+static void expect_near(double is, double should_be)
+{
+    assert_near(is, should_be, NEAR, NEAR);
+    greatest_share = fmax(greatest_share, fabs(is - should_be) / (NEAR * (1 + fabs(should_be))));
+}
+
 /* ---- rows with all that rows may have ------------------------------------------------------------------------ */
 
 static struct {
@@ -56,6 +66,7 @@ static int make_all_data(void **state)
 
 static int drop_all_data(void **state)
 {
+    test_learned_at_most("ranks_alike.share_of_tolerance", greatest_share, 1);
     ph_encoder_destroy(visits.encoder);
     return drop_data(state);
 }
@@ -100,7 +111,7 @@ static void expect_equal_curves(
     for (size_t c = 0; c < num_columns; c++)
         for (size_t i = 0; i < is->count; i++)
             if (!isnan(should_be->columns[c][i]) || !isnan(is->columns[c][i]))
-                assert_near(is->columns[c][i], should_be->columns[c][i], NEAR, NEAR);
+                expect_near(is->columns[c][i], should_be->columns[c][i]);
 }
 
 static void expect_equal_metrics(const struct ph_metrics *is, const struct ph_metrics *should_be)
@@ -111,7 +122,7 @@ static void expect_equal_metrics(const struct ph_metrics *is, const struct ph_me
     assert_int_equal(is->num_samples, should_be->num_samples);
     for (size_t i = 0; i < COUNT(pairs); i++)
         if (!isnan(pairs[i][0]) || !isnan(pairs[i][1]))
-            assert_near(pairs[i][0], pairs[i][1], NEAR, NEAR);
+            expect_near(pairs[i][0], pairs[i][1]);
 }
 
 static void expect_equal_summaries(

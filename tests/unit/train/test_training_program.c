@@ -60,9 +60,9 @@ static struct ph_encoder *encoder_of(const char *path, const char *yaml)
     return encoder;
 }
 
-/* Ten steps of gradient descent on all rows; the model is measured on them. */
-static struct ph_train_summary train_on(
-    const char *model, const char *path, const char *yaml, enum ph_pooling pooling, double init_std)
+/* Takes ten steps of gradient descent on all rows and measures the model on them. */
+static struct ph_train_summary train_on(const char *model, const char *path, const char *yaml,
+    enum ph_pooling pooling, double init_std, double clipping)
 {
     struct setup *setup = set_up(model, "weighted");
     struct ph_encoder *encoder = encoder_of(path, yaml);
@@ -71,7 +71,7 @@ static struct ph_train_summary train_on(
     setup->model.embedding_init_std = init_std;
     setup->train.epochs = STEPS;
     setup->train.schedule = PH_SCHEDULE_CONSTANT;
-    setup->train.max_gradient_norm = 0;
+    setup->train.max_gradient_norm = clipping;
     setup->optimizer = (struct ph_optimizer_settings){
         .kind = PH_SGD, .learning_rate = 0.5, .embedding_learning_rate_factor = 1};
     setup->job.encoder = encoder;
@@ -123,6 +123,11 @@ static double expected_logloss(bool is_mean)
     return loss;
 }
 
+static struct ph_train_summary train_regression(const char *path, const char *yaml, enum ph_pooling pooling)
+{
+    return train_on("lr", path, yaml, pooling, 0, 0);
+}
+
 static const char libsvm[] = "data: {format: libsvm, encoding: raw, rows: 12}\n";
 static const char weighted_list[] =
     "data: {fields: [{name: label, kind: label}, {name: ids, kind: id, list: true, "
@@ -135,8 +140,8 @@ static void weights_multiply_before_the_sum_or_the_mean(void **state)
 {
     (void)state;
     const char *file = write_rows("weighted.svm", "", ' ', ' ', false);
-    assert_near(train_on("lr", file, libsvm, PH_POOL_SUM, 0).test.logloss, expected_logloss(false), 1e-6, 0);
-    assert_near(train_on("lr", file, libsvm, PH_POOL_MEAN, 0).test.logloss, expected_logloss(true), 1e-6, 0);
+    assert_near(train_regression(file, libsvm, PH_POOL_SUM).test.logloss, expected_logloss(false), 1e-6, 0);
+    assert_near(train_regression(file, libsvm, PH_POOL_MEAN).test.logloss, expected_logloss(true), 1e-6, 0);
     assert_true(fabs(expected_logloss(false) - expected_logloss(true)) > 1e-3);
 }
 
@@ -145,9 +150,12 @@ static void lists_and_libsvm_lines_are_learnt_from_alike(void **state)
     (void)state;
     const char *lines = write_rows("lines.svm", "", ' ', ' ', false);
     const char *cells = write_rows("cells.csv", "label,ids\n", ',', '|', false);
-    assert_near(train_on("lr", lines, libsvm, PH_POOL_SUM, 0).test.logloss,
-        train_on("lr", cells, weighted_list, PH_POOL_SUM, 0).test.logloss, 0, 1e-15);
+    assert_near(train_regression(lines, libsvm, PH_POOL_SUM).test.logloss,
+        train_regression(cells, weighted_list, PH_POOL_SUM).test.logloss, 0, 1e-15);
 }
+
+#define CLIPPING \
+    0.05 /* a row without ids has steep gradients behind DHEN's layer norms: some seeds diverge without it */
 
 static void weights_of_one_change_no_bit(void **state)
 {
@@ -166,9 +174,9 @@ static void weights_of_one_change_no_bit(void **state)
         for (int pooling = PH_POOL_SUM; pooling <= PH_POOL_MEAN; pooling++) {
             const char *model = ph_model_name((int)kind);
             struct ph_train_summary with =
-                train_on(model, weighted, weighted_list, (enum ph_pooling)pooling, 0.1);
+                train_on(model, weighted, weighted_list, (enum ph_pooling)pooling, 0.1, CLIPPING);
             struct ph_train_summary without =
-                train_on(model, plain, plain_list, (enum ph_pooling)pooling, 0.1);
+                train_on(model, plain, plain_list, (enum ph_pooling)pooling, 0.1, CLIPPING);
             assert_string_equal(with.checkpoint_sha256, without.checkpoint_sha256);
             assert_true(with.test.logloss == without.test.logloss);
         }
