@@ -5,9 +5,10 @@
 #     mpi_moves.sh openmpi|mpich PROGRAMS
 . "$(dirname "$0")/mpi_support.sh"
 
-launch 8 "$2/rank_moves" save "$work" 4
+mkdir "$work/saved"
+launch 8 "$2/rank_moves" save "$work/saved" 4
 [ "$status" -eq 0 ] || complain "saving ended with $status; wanted 0"
-launch 3 "$2/rank_moves" load "$work" 1
+launch 3 "$2/rank_moves" load "$work/saved" 1
 [ "$status" -eq 0 ] || complain "loading ended with $status; wanted 0"
 grep 'are the same in 8 files and 3' "$work/stdout"
 
