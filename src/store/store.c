@@ -28,7 +28,7 @@ struct ph_store {
     struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
     size_t num_tensors, tensors_capacity;
     struct ph_name_index tensor_names; /* parts of one logical tensor have one name */
-    const volatile int *stop_signal; /* NULL: none */
+    const volatile int *stop_signal;   /* NULL: none */
 };
 
 ph_status ph_store_create(uint64_t seed, struct ph_store **store_out)

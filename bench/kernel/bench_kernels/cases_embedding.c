@@ -106,8 +106,9 @@ static void measure_formats(struct bench *bench, size_t rows, size_t dim, size_t
 }
 
 struct merge {
-    uint32_t *slots, *order, *unique, *starts; /* each run of the sort writes all but slots, to the same values */
-    uint32_t *bags;                            /* (count), the bag of each sorted slot */
+    uint32_t *slots, *order, *unique,
+        *starts;    /* each run of the sort writes all but slots, to the same values */
+    uint32_t *bags; /* (count), the bag of each sorted slot */
     size_t count, rows, num_unique;
     void *scratch;
     uint64_t *items; /* for the peer */
