@@ -18,6 +18,12 @@ struct bench_gang {
     _Alignas(64) atomic_size_t num_there, num_meetings;
 };
 
+struct member {
+    struct bench_gang *gang;
+    size_t index;
+    pthread_t thread;
+};
+
 size_t bench_processors(int *processors_out, size_t max)
 {
     cpu_set_t set;
@@ -61,13 +67,10 @@ void bench_gang_meet_asleep(struct bench_gang *gang)
     pthread_barrier_wait(&gang->barrier);
 }
 
-/* A task is a member: none ends before all have begun, so no thread gets two. */
-static void join_gang(void *argument, size_t member, size_t worker)
+static void join_gang(struct bench_gang *gang, size_t member)
 {
-    struct bench_gang *gang = argument;
     int processors[PH_MAX_THREADS];
     cpu_set_t former;
-    (void)worker;
     const size_t count = bench_processors(processors, PH_MAX_THREADS);
     const int is_known = pthread_getaffinity_np(pthread_self(), sizeof former, &former) == 0;
     if (is_known && count > 0)
@@ -83,12 +86,27 @@ static void join_gang(void *argument, size_t member, size_t worker)
         pthread_setaffinity_np(pthread_self(), sizeof former, &former);
 }
 
-double bench_gang_run(struct ph_team *team, bench_gang_work *work, void *argument)
+static void *run_member(void *pointer)
 {
-    struct bench_gang gang = {.size = ph__team_num_threads(team), .work = work, .argument = argument};
+    const struct member *member = pointer;
+    join_gang(member->gang, member->index);
+    return NULL;
+}
+
+double bench_gang_run(size_t size, bench_gang_work *work, void *argument)
+{
+    struct bench_gang gang = {.size = size, .work = work, .argument = argument};
+    struct member members[PH_MAX_THREADS];
     if (pthread_barrier_init(&gang.barrier, NULL, (unsigned)gang.size) != 0)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no barrier for %zu threads", gang.size));
-    ph__parallel_for(team, gang.size, join_gang, &gang);
+    for (size_t i = 1; i < size; i++) {
+        members[i] = (struct member){.gang = &gang, .index = i};
+        if (pthread_create(&members[i].thread, NULL, run_member, &members[i]) != 0)
+            bench_check(ph_fail(PH_ERROR_MEMORY, "no thread %zu of %zu", i + 1, size));
+    }
+    join_gang(&gang, 0);
+    for (size_t i = 1; i < size; i++)
+        pthread_join(members[i].thread, NULL);
     pthread_barrier_destroy(&gang.barrier);
     return gang.end - gang.start;
 }

@@ -15,10 +15,10 @@ void bench_stay_on(int processor); /* the calling thread, from now on */
 struct bench_gang;
 typedef void bench_gang_work(struct bench_gang *gang, size_t member, void *argument);
 
-/* Runs `work` once on each thread of the team, and returns the seconds from when all stand ready until the last has ended.
- * Member k stays on the k-th processor meanwhile, round and round where there are fewer. The team's threads must be there at
- * once, as all backends' are but the serial one's. */
-double bench_gang_run(struct ph_team *team, bench_gang_work *work, void *argument);
+/* Runs `work` once on each of `size` threads (at most PH_MAX_THREADS), the caller's and new ones, and returns the seconds from
+ * when all stand ready until the last has ended. Member k stays on the k-th processor meanwhile, round and round where there are
+ * fewer. */
+double bench_gang_run(size_t size, bench_gang_work *work, void *argument);
 
 size_t bench_gang_size(const struct bench_gang *gang);
 /* Returns when every member has called it as often: what they wrote before is then seen. The first spins; in the second the

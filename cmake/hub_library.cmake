@@ -8,8 +8,8 @@ set(PH_HUB_SYMBOLS ph_hub_* ph_status_* ph_dtype_* ph_version ph_fail ph_error_t
 set(PH_HUB_LIBRARIES crypto hwloc jansson microhttpd xxhash z zstd m pthread) # whoever links the static one needs them
 set(PH_HUB_HEADERS hub.h hub_server.h kernel.h status.h tensor.h version.h)
 
-# No team of threads works in it either: what little of the store asks for one gets the serial one.
-add_library(phloem_hub_kernels OBJECT src/kernel/kernel.c src/base/parallel_serial.c)
+# No OpenMP team is in it either.
+add_library(phloem_hub_kernels OBJECT src/kernel/kernel.c src/base/parallel_no_openmp.c)
 target_link_libraries(phloem_hub_kernels PRIVATE phloem_flags)
 target_compile_definitions(phloem_hub_kernels PRIVATE ${isa_definitions} PH_TABLE_KERNEL_LIST=PH_HUB_KERNEL_LIST)
 set(hub_objects

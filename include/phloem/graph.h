@@ -17,6 +17,7 @@
 
 #include "phloem/status.h"
 #include "phloem/store.h"
+#include "phloem/team.h"
 #include "phloem/tensor.h"
 
 #ifdef __cplusplus
@@ -156,14 +157,16 @@ ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
 
 struct ph_backend_options {
     size_t num_threads; /* at most 1024; 0: all that this process may use */
-    bool is_fast;       /* give up bit-equality between thread counts for the library's own threading */
+    bool is_fast; /* give up bit-equality between thread counts for the library's own threading; wants PH_TEAM_OPENMP */
+    enum ph_team_kind team; /* PH_TEAM_PTHREAD unless it is set */
 };
-/* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; PH_ERROR_MEMORY. */
+/* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; is_fast without PH_TEAM_OPENMP, or
+ * PH_TEAM_OPENMP in a build without it; PH_ERROR_MEMORY. */
 ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_backend **backend_out);
 void ph_backend_destroy(struct ph_backend *backend);
 size_t ph_backend_num_threads(const struct ph_backend *backend);
 const char *ph_backend_describe(
-    const struct ph_backend *backend); /* "avx512, oneDNN 2.6.3, 2 threads (openmp)" */
+    const struct ph_backend *backend); /* "avx512, oneDNN 2.6.3, 2 threads (pthread)" */
 
 /* Binds a program to what it learns and carries: parameters, slots and states that are missing are made and
  * initialised. All four are borrowed until the executor is destroyed. PH_ERROR_CONFIG: the store or the state holds one of

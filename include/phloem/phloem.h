@@ -14,6 +14,7 @@
 #include "phloem/serve.h"
 #include "phloem/status.h"
 #include "phloem/store.h"
+#include "phloem/team.h"
 #include "phloem/tensor.h"
 #include "phloem/train.h"
 #include "phloem/version.h"

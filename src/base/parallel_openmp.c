@@ -9,27 +9,20 @@
  * Every region has the team's full size, however few the tasks: libgomp ends and starts threads whenever the size
  * changes. Tasks are claimed one by one from an atomic counter. A pool belongs to the thread that opens regions.
  *
- * Waiting: libgomp's threads spin for some milliseconds after a region, then sleep. It spins only briefly by itself when
- * this process has more threads than processors. Several processes on one machine do not see each other: when
- * ranks x threads exceed the cores, start them with OMP_WAIT_POLICY=passive (or GOMP_SPINCOUNT=0). The runtime reads
- * these variables when it is loaded, so a program cannot set them for itself. */
+ * Waiting: a region ends when each thread of the pool has joined it, so one thread that waits for a busy core delays all.
+ * libgomp's threads spin for some milliseconds after a region, then sleep; GOMP_SPINCOUNT and OMP_WAIT_POLICY in the
+ * environment change that, and the runtime reads them when it is loaded, so a program cannot set them for itself. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/cpu.h"
-#include "base/parallel.h"
-#include "base/parallel_poll.h"
+#include "base/parallel_team.h"
 
 void GOMP_parallel(void (*function)(void *), void *data, unsigned num_threads, unsigned flags);
 int omp_get_thread_num(void);
 int omp_get_max_threads(void);
 void omp_set_num_threads(int num_threads);
-
-struct ph_team {
-    size_t num_threads;
-    struct ph_team_poll poll;
-};
 
 /* One call of ph__parallel_for; on the caller's stack. */
 struct region {
@@ -41,31 +34,19 @@ struct region {
     atomic_size_t next; /* the next task to claim */
 };
 
-ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
+static ph_status create(size_t num_threads, struct ph_team **team_out)
 {
-    if (num_threads > PH_MAX_THREADS)
-        return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_MAX_THREADS);
+    (void)num_threads; /* the first region starts them */
     struct ph_team *team = calloc(1, sizeof *team);
     if (team == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
-    team->num_threads = num_threads > 0 ? num_threads : ph__cpu_count();
     *team_out = team;
     return PH_OK;
 }
 
-void ph__team_destroy(struct ph_team *team)
+static void destroy(struct ph_team *team)
 {
     free(team); /* the threads are the runtime's, which keeps them for the next region */
-}
-
-size_t ph__team_num_threads(const struct ph_team *team)
-{
-    return team->num_threads;
-}
-
-void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
-{
-    team->poll = (struct ph_team_poll){poll, context};
 }
 
 static void run_worker(void *pointer)
@@ -78,27 +59,12 @@ static void run_worker(void *pointer)
         if (task >= region->num_tasks)
             return;
         region->task(region->argument, task, worker);
-        ph__poll_behind_task(&region->team->poll, worker);
+        ph__team_poll(region->team, worker);
     }
 }
 
-/* Few tasks or threads: no region. A library called by a task must still see one thread, as it does in a region. */
-static void run_alone(const struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
+static void run(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
 {
-    size_t former = ph__parallel_set_library_threads(1);
-    for (size_t i = 0; i < num_tasks; i++) {
-        task(argument, i, 0);
-        ph__poll_behind_task(&team->poll, 0);
-    }
-    ph__parallel_set_library_threads(former);
-}
-
-void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
-{
-    if (team->num_threads == 1 || num_tasks <= 1) {
-        run_alone(team, num_tasks, task, argument);
-        return;
-    }
     struct region region = {.team = team,
         .task = task,
         .argument = argument,
@@ -107,15 +73,14 @@ void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void
     GOMP_parallel(run_worker, &region, (unsigned)team->num_threads, 0);
 }
 
+static const struct ph_team_functions functions = {
+    .name = "openmp", .create = create, .destroy = destroy, .run = run};
+const struct ph_team_functions *const ph__team_openmp = &functions;
+
 size_t ph__parallel_set_library_threads(size_t num_threads)
 {
     size_t former = (size_t)omp_get_max_threads();
     if (num_threads != former)
         omp_set_num_threads((int)num_threads);
     return former;
-}
-
-const char *ph__parallel_backend(void)
-{
-    return "openmp";
 }

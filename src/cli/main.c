@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,17 +63,6 @@ static ph_status help(int num_words, char **words)
     return run_verb(num_words + 1, asked);
 }
 
-/* Threads that wait for each other spin for a fraction of a millisecond, then sleep. The OpenMP runtime's own default
- * spins for many milliseconds, which costs most of the speed on a machine that does other work too. It reads its
- * environment before main begins, so the program starts itself once more unless the user has set either variable. */
-static void spin_briefly(char **argv)
-{
-    if (getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL)
-        return;
-    if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0)
-        execv("/proc/self/exe", argv); /* where that fails, the default spinning is only slower */
-}
-
 static ph_status run(int argc, char **argv)
 {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -108,7 +96,6 @@ static void fill_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     fill_standard_descriptors();
-    spin_briefly(argv);
     if (argc < 2) {
         print_usage();
         return ph_status_exit_code(PH_ERROR_USAGE);

@@ -8,7 +8,8 @@
 static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision precision)
 {
     const struct ph_config *config = &scoring->config;
-    struct ph_backend_options backend_options = {(size_t)config->top.threads, !config->train.deterministic};
+    const struct ph_backend_options backend_options = {
+        .num_threads = (size_t)config->top.threads, .team = (enum ph_team_kind)config->top.team};
     PH_TRY(ph_backend_create(&backend_options, &scoring->backend));
     struct ph_scorer_options options = {
         .model = &config->model.settings,

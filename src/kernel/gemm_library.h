@@ -44,8 +44,10 @@ struct ph_prepared {
 
 struct ph_gemm_library;
 
-/* num_workers: how many may run products at once, and the threads of a PH_PRODUCT_THREADED one. */
-ph_status ph__gemm_library_create(size_t num_workers, struct ph_gemm_library **library_out);
+/* num_workers: how many may run products at once. num_threads: those of a PH_PRODUCT_THREADED product and of packing
+ * (ph__team_library_threads). */
+ph_status ph__gemm_library_create(
+    size_t num_workers, size_t num_threads, struct ph_gemm_library **library_out);
 void ph__gemm_library_destroy(struct ph_gemm_library *library);
 uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library);
 

@@ -1,8 +1,8 @@
 /* oneDNN (C API, version 2 and 3) as the matrix library: every product is a matmul primitive.
  *
- * - A primitive is made for one thread, and run in a task, where OpenMP gives it one; only a PH_PRODUCT_THREADED one
- *   is made for, and run with, the team's number. This needs the OpenMP team (base/parallel_openmp.c).
- * - Packing copies, so its bits cannot depend on threads: it uses all of the team's.
+ * - A primitive is made for one thread, and run in a task, where the library asks OpenMP and is told of one thread
+ *   (base/parallel.h); only a PH_PRODUCT_THREADED one is made for, and run with, the threads of an OpenMP team.
+ * - Packing copies, so its bits cannot depend on threads: it uses those of an OpenMP team, else the caller's alone.
  * - A packed B has the layout that oneDNN prefers for NOMINAL_ROWS rows; products of any other number of rows are made
  *   for that same layout. It is plain bytes, padded with zeros.
  * - A memory object carries its pointer, so workers cannot share one: each entry has one set of them a worker. A
@@ -132,6 +132,7 @@ struct packing {
 
 struct ph_gemm_library {
     size_t num_workers;
+    size_t num_threads; /* of packing, and of a PH_PRODUCT_THREADED product */
     dnnl_engine_t engine;
     dnnl_stream_t *streams; /* (num_workers) */
     struct ph_library_entry *buckets[NUM_BUCKETS];
@@ -155,12 +156,14 @@ static ph_status failed(const char *what, size_t rows, size_t inner, size_t colu
         "oneDNN cannot %s (%zu,%zu)(%zu,%zu): status %d", what, rows, inner, inner, columns, (int)status);
 }
 
-ph_status ph__gemm_library_create(size_t num_workers, struct ph_gemm_library **library_out)
+ph_status ph__gemm_library_create(
+    size_t num_workers, size_t num_threads, struct ph_gemm_library **library_out)
 {
     struct ph_gemm_library *library = calloc(1, sizeof *library);
     if (library == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
     library->num_workers = num_workers;
+    library->num_threads = num_threads;
     library->streams = calloc(num_workers, sizeof *library->streams);
     library->scratchpads = calloc(num_workers, sizeof *library->scratchpads);
     dnnl_status_t status =
@@ -370,7 +373,7 @@ static ph_status make_entry(struct ph_gemm_library *library, const struct ph_pro
     }
     *entry = (struct ph_library_entry){.product = *product, .library = library, .workers = workers};
     const size_t threads =
-        ph__parallel_set_library_threads(product->flags & PH_PRODUCT_THREADED ? library->num_workers : 1);
+        ph__parallel_set_library_threads(product->flags & PH_PRODUCT_THREADED ? library->num_threads : 1);
     size_t scratchpad_size = 0;
     const dnnl_status_t made = finish_entry(entry, packed, &scratchpad_size);
     ph__parallel_set_library_threads(threads);
@@ -456,7 +459,7 @@ static ph_status find_packing(
     if (packing == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate a packing");
     packing->key = *key;
-    const size_t threads = ph__parallel_set_library_threads(library->num_workers);
+    const size_t threads = ph__parallel_set_library_threads(library->num_threads);
     const dnnl_status_t status = make_packing(library, packing);
     ph__parallel_set_library_threads(threads);
     if (status != dnnl_success) {
@@ -494,7 +497,7 @@ ph_status ph__gemm_library_pack(
 {
     struct packing *packing;
     PH_TRY(find_packing(library, key, &packing));
-    const size_t threads = ph__parallel_set_library_threads(library->num_workers);
+    const size_t threads = ph__parallel_set_library_threads(library->num_threads);
     const dnnl_status_t status = run_reorder(library, packing, (void *)matrix, packed);
     ph__parallel_set_library_threads(threads);
     return status == dnnl_success ? PH_OK : failed("pack", NOMINAL_ROWS, key->inner, key->columns, status);
@@ -574,7 +577,7 @@ ph_status ph__gemm_library_run(
     struct ph_library_entry *entry = prepared->entry;
     dnnl_status_t status;
     if (entry->product.flags & PH_PRODUCT_THREADED) {
-        const size_t threads = ph__parallel_set_library_threads(entry->library->num_workers);
+        const size_t threads = ph__parallel_set_library_threads(entry->library->num_threads);
         status = run_entry(entry, worker, operands);
         ph__parallel_set_library_threads(threads);
     } else {

@@ -16,8 +16,10 @@ const char *ph__gemm_library(void)
     return "reference";
 }
 
-ph_status ph__gemm_library_create(size_t num_workers, struct ph_gemm_library **library_out)
+ph_status ph__gemm_library_create(
+    size_t num_workers, size_t num_threads, struct ph_gemm_library **library_out)
 {
+    (void)num_threads;
     struct ph_gemm_library *library = malloc(sizeof *library);
     if (library == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");

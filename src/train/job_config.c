@@ -24,6 +24,15 @@ static const struct ph_option top_options[] = {
         .help =
             "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
         .may_change = true},
+    {.key = "team",
+        .type = PH_OPTION_CHOICE,
+        .offset = offsetof(struct ph_top_settings, team),
+        .default_text = "pthread",
+        .choices = "pthread|openmp",
+        .help =
+            "What these threads are. pthread: threads that sleep when they are idle, and of which fewer compute "
+            "while others keep a core busy. openmp: those of libgomp. The result does not depend on it.",
+        .may_change = true},
 };
 
 static const struct ph_option_table top_table = {
@@ -168,6 +177,7 @@ struct ph_train_job ph_config_job(const struct ph_config *config)
         .negative_rate = config->data.negative_rate,
         .max_bad_rows = (uint64_t)config->data.max_bad_rows,
         .num_threads = (size_t)config->top.threads,
+        .team = (enum ph_team_kind)config->top.team,
     };
 }
 
@@ -241,7 +251,7 @@ ph_status ph__job_config_outcome(
 ph_status ph__job_config_common(const struct ph_config *config, struct ph_arena *arena, const char **text_out)
 {
     struct ph_config common = *config;
-    common.top.threads = 0;
+    common.top.threads = common.top.team = 0;
     common.data.num_prefetched = 0;
     common.data.train = common.data.valid = common.data.test = common.data.prepared = NULL;
     common.parallel.plan = common.parallel.hub_secret_file = NULL;

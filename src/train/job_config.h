@@ -18,6 +18,7 @@
 struct ph_top_settings { /* keys without a section */
     int64_t seed;
     int64_t threads;
+    int team; /* enum ph_team_kind */
 };
 
 /* Stays where it is: settings point into it. Read once, then fini. */
@@ -51,7 +52,7 @@ ph_status ph__job_config_compare(const struct ph_config *before, const struct ph
 ph_status ph__job_config_outcome(
     const struct ph_config *config, struct ph_arena *arena, const char **text_out);
 
-/* Every value that the ranks of a job have in common, as lines "train.epochs=3": all but threads, data.prefetch and where
+/* Every value that the ranks of a job have in common, as lines "train.epochs=3": all but threads, team, data.prefetch and where
  * files are. In the arena. */
 ph_status ph__job_config_common(
     const struct ph_config *config, struct ph_arena *arena, const char **text_out);

@@ -236,6 +236,9 @@ static ph_status check_settings(const struct ph_train_job *job)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
             (long long)train->epochs, ph__pipe_name(job->train_path));
     PH_TRY(check_ranks_can_read(job));
+    if (!train->deterministic && job->team != PH_TEAM_OPENMP)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.deterministic is false, which takes the threads of OpenMP: set team: openmp");
     if (!ph__row_format_is_learnt((enum ph_row_format)train->row_format))
         return ph_fail(PH_ERROR_CONFIG,
             "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
@@ -333,7 +336,8 @@ static ph_status create_all(struct ph__trainer *trainer)
     ph__store_learn_rows(trainer->store, (enum ph_row_format)job->train->row_format);
     ph__store_stop_by(trainer->store, job->stop_signal);
     PH_TRY(ph_state_create(&trainer->state));
-    struct ph_backend_options options = {job->num_threads, !job->train->deterministic};
+    const struct ph_backend_options options = {
+        .num_threads = job->num_threads, .is_fast = !job->train->deterministic, .team = job->team};
     PH_TRY(ph_backend_create(&options, &trainer->backend));
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
     struct batch_size size;

@@ -181,7 +181,7 @@ static void run_way(struct bench_gang *gang, size_t member, void *argument)
 double way_seconds(const struct job *job, enum way way)
 {
     struct sample sample = {job, way};
-    return bench_gang_run(job->team, run_way, &sample);
+    return bench_gang_run(ph__team_num_threads(job->team), run_way, &sample);
 }
 
 double way_bytes_a_number(enum way way, size_t num_workers)

@@ -1,7 +1,5 @@
 #include "pinned.h"
 
-#include <string.h>
-
 #include "support/test_support.h"
 
 enum { THREADS = 3, MEETINGS = 500 };
@@ -28,28 +26,17 @@ static void count_up(struct bench_gang *gang, size_t member, void *argument)
         counts->num_seen = num_seen;
 }
 
-static struct ph_team *new_team(void)
-{
-    struct ph_team *team = NULL;
-    if (strcmp(ph__parallel_backend(), "serial") == 0)
-        test_skip("a serial team has no threads that could meet");
-    assert_ok(ph__team_create(THREADS, &team));
-    return team;
-}
-
 static void members_see_what_others_wrote_before_they_met(void **state)
 {
     (void)state;
     void (*const meets[])(struct bench_gang * gang) = {bench_gang_meet, bench_gang_meet_asleep};
-    struct ph_team *team = new_team();
     for (size_t way = 0; way < 2; way++) {
         struct counts counts = {.meet = meets[way]};
-        assert_true(bench_gang_run(team, count_up, &counts) >= 0);
+        assert_true(bench_gang_run(THREADS, count_up, &counts) >= 0);
         assert_int_equal(counts.num_seen, THREADS * MEETINGS);
         for (size_t i = 0; i < THREADS; i++)
             assert_int_equal(counts.num_runs[i], 1);
     }
-    ph__team_destroy(team);
 }
 
 static void note_processors(struct bench_gang *gang, size_t member, void *argument)
@@ -62,14 +49,12 @@ static void note_processors(struct bench_gang *gang, size_t member, void *argume
 static void threads_are_pinned_only_meanwhile(void **state)
 {
     (void)state;
-    struct ph_team *team = new_team();
     int counts[THREADS] = {0}, processors[2];
     const size_t before = bench_processors(processors, 2);
-    bench_gang_run(team, note_processors, counts);
+    bench_gang_run(THREADS, note_processors, counts);
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(counts[i], 1);
     assert_int_equal(bench_processors(processors, 2), before);
-    ph__team_destroy(team);
 }
 
 int main(void)

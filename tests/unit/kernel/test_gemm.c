@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/parallel_team.h"
 #include "kernel/gemm.h"
 
 struct shape {
@@ -222,7 +223,8 @@ struct context {
 static struct context context_create(size_t num_threads, bool is_fast)
 {
     struct context context;
-    assert_ok(ph__team_create(num_threads, &context.team));
+    const enum ph_team_kind kind = is_fast && ph__team_openmp != NULL ? PH_TEAM_OPENMP : PH_TEAM_PTHREAD;
+    assert_ok(ph__team_create_kind(kind, num_threads, &context.team));
     assert_ok(ph__gemm_create(context.team, is_fast, &context.gemm));
     return context;
 }

@@ -1,5 +1,6 @@
-/* One pool of threads: after regions of the team and a product that oneDNN threads itself, the process has exactly
- * the team's threads. Under clang this would fail if oneDNN's libgomp and clang's libomp were both at work. */
+/* One pool of threads: whatever oneDNN is asked to do, the process has exactly the team's threads. A pthread team's would not
+ * be alone if oneDNN were let to use OpenMP's; under clang an OpenMP team's would not be if oneDNN's libgomp and clang's libomp
+ * were both at work. */
 #include "support/test_support.h"
 
 #include <dirent.h>
@@ -50,31 +51,44 @@ static void run_product(struct ph_team *team, bool is_fast)
     ph__gemm_destroy(gemm);
 }
 
-static void team_and_library_share_one_pool_of_threads(void **state)
+static void check_one_pool(enum ph_team_kind kind, bool is_fast)
 {
-    (void)state;
     const size_t before = count_threads();
     struct ph_team *team;
-    assert_ok(ph__team_create(NUM_THREADS, &team));
+    assert_ok(ph__team_create_kind(kind, NUM_THREADS, &team));
     atomic_size_t count = 0;
     ph__parallel_for(team, 100, count_task, &count);
     assert_int_equal(atomic_load(&count), 100);
     assert_int_equal(count_threads(), before + NUM_THREADS - 1);
     run_product(team, false);
     assert_int_equal(count_threads(), before + NUM_THREADS - 1);
-    run_product(team, true);
+    run_product(team, is_fast);
     assert_int_equal(count_threads(), before + NUM_THREADS - 1);
     ph__parallel_for(team, 100, count_task, &count);
     assert_int_equal(count_threads(), before + NUM_THREADS - 1);
     ph__team_destroy(team);
 }
 
+static void beside_a_pthread_team_the_library_starts_no_threads(void **state)
+{
+    (void)state;
+    check_one_pool(PH_TEAM_PTHREAD, false);
+}
+
+/* OpenMP keeps its threads: this is the last one. */
+static void an_openmp_team_and_the_library_share_one_pool_of_threads(void **state)
+{
+    (void)state;
+    check_one_pool(PH_TEAM_OPENMP, true);
+}
+
 int main(void)
 {
     if (strcmp(ph__gemm_library(), "reference") == 0)
         test_skip("the reference GEMM has no threads of its own");
-    if (strcmp(ph__parallel_backend(), "openmp") != 0)
-        test_skip("the team is not OpenMP's");
-    const struct CMUnitTest tests[] = {cmocka_unit_test(team_and_library_share_one_pool_of_threads)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(beside_a_pthread_team_the_library_starts_no_threads),
+        cmocka_unit_test(an_openmp_team_and_the_library_share_one_pool_of_threads),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/* Teams: the threads that compute a node of a graph together. */
+#ifndef PHLOEM_TEAM_H
+#define PHLOEM_TEAM_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Results do not depend on the kind, as they do not depend on the number of threads. */
+enum ph_team_kind {
+    PH_TEAM_PTHREAD, /* threads of this library: idle ones sleep soon, and fewer compute while others keep a core busy */
+    PH_TEAM_OPENMP,  /* the threads of libgomp, which a matrix library can use by itself. GOMP_SPINCOUNT and OMP_WAIT_POLICY
+                        in the environment say how long idle ones spin */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
