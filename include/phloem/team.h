@@ -9,7 +9,7 @@ extern "C" {
 /* Results do not depend on the kind, as they do not depend on the number of threads. */
 enum ph_team_kind {
     PH_TEAM_PTHREAD, /* threads of this library: idle ones sleep soon, and fewer compute while others keep a core busy */
-    PH_TEAM_OPENMP,  /* the threads of libgomp, which a matrix library can use by itself. GOMP_SPINCOUNT and OMP_WAIT_POLICY
+    PH_TEAM_OPENMP, /* the threads of libgomp, which a matrix library can use by itself. GOMP_SPINCOUNT and OMP_WAIT_POLICY
                         in the environment say how long idle ones spin */
 };
 

@@ -181,8 +181,8 @@ struct ph_train_job {
     double
         negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
                               are corrected for it wherever the model scores: docs/ONLINE.md */
-    uint64_t max_bad_rows; /* of each split: left out and counted; one more ends the training */
-    size_t num_threads;    /* at most 1024; 0: all that this process may use */
+    uint64_t max_bad_rows;  /* of each split: left out and counted; one more ends the training */
+    size_t num_threads;     /* at most 1024; 0: all that this process may use */
     enum ph_team_kind team; /* PH_TEAM_OPENMP is what deterministic = false wants */
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/parallel.h"
+#include "base/parallel_width.h"
 
 struct ph_team_functions {
     const char *name;
@@ -25,6 +26,10 @@ struct ph_team {
 
 extern const struct ph_team_functions ph__team_pthread;
 extern const struct ph_team_functions *const ph__team_openmp; /* NULL: the build has none */
+
+/* How many of a pthread team's workers take part, for tests that make it give way; at least two threads. The caller's, between two
+ * regions. */
+struct ph_team_width *ph__team_pthread_width(struct ph_team *team);
 
 /* Runs all tasks on the calling thread. A library called by a task sees one thread. */
 void ph__team_run_alone(const struct ph_team *team, size_t num_tasks, ph_task task, void *argument);

@@ -7,7 +7,8 @@
 static ph_status create_team(const struct ph_backend_options *options, struct ph_team **team_out)
 {
     if (options->is_fast && options->team != PH_TEAM_OPENMP)
-        return ph_fail(PH_ERROR_USAGE, "a backend that is_fast takes the threads of OpenMP: set its team to PH_TEAM_OPENMP");
+        return ph_fail(PH_ERROR_USAGE,
+            "a backend that is_fast takes the threads of OpenMP: set its team to PH_TEAM_OPENMP");
     return ph__team_create_kind(options->team, options->num_threads, team_out);
 }
 
@@ -28,8 +29,8 @@ ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_
     }
     backend->kernels = ph__kernels_for(isa);
     snprintf(backend->description, sizeof backend->description, "%s, %s, %zu threads (%s)%s",
-        ph__isa_name(isa), ph__gemm_library(), ph__team_num_threads(backend->team), ph__team_name(backend->team),
-        options->is_fast ? ", fast" : "");
+        ph__isa_name(isa), ph__gemm_library(), ph__team_num_threads(backend->team),
+        ph__team_name(backend->team), options->is_fast ? ", fast" : "");
     *backend_out = backend;
     return PH_OK;
 }

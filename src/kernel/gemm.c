@@ -36,8 +36,8 @@ ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **g
         .is_fast = is_fast,
         .has_bf16 = isa == PH_ISA_AVX512 && ph__gemm_library_has_bf16(),
         .kernels = ph__kernels_for(isa)};
-    const ph_status status = ph__gemm_library_create(
-        ph__team_num_threads(team), ph__team_library_threads(team), &gemm->library);
+    const ph_status status =
+        ph__gemm_library_create(ph__team_num_threads(team), ph__team_library_threads(team), &gemm->library);
     if (status != PH_OK) {
         free(gemm);
         return status;

@@ -29,9 +29,9 @@ static const struct ph_option top_options[] = {
         .offset = offsetof(struct ph_top_settings, team),
         .default_text = "pthread",
         .choices = "pthread|openmp",
-        .help =
-            "What these threads are. pthread: threads that sleep when they are idle, and of which fewer compute "
-            "while others keep a core busy. openmp: those of libgomp. The result does not depend on it.",
+        .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
+                "compute "
+                "while others keep a core busy. openmp: those of libgomp. The result does not depend on it.",
         .may_change = true},
 };
 

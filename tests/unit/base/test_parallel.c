@@ -156,7 +156,8 @@ static void tasks_run_with_the_callers_float_control(void **state)
         struct ph_team *team = create(kind, 3);
         uint32_t seen[64] = {0};
         fenv_t former;
-        ph__parallel_for(team, 64, note_float_control, seen); /* workers exist before the caller changes its own */
+        ph__parallel_for(
+            team, 64, note_float_control, seen); /* workers exist before the caller changes its own */
         ph__cpu_float_enter(true, &former);
         uint32_t wanted = ph__cpu_float_control();
         ph__parallel_for(team, 64, note_float_control, seen);
@@ -254,7 +255,8 @@ static void destroying_a_team_ends_its_threads(void **state)
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* long enough for them to fall asleep */
         ph__team_destroy(team);
     }
-    for (size_t i = 0; count_threads() != before && i < 1000; i++) /* a joined thread's entry may stay for a moment */
+    for (size_t i = 0; count_threads() != before && i < 1000;
+         i++) /* a joined thread's entry may stay for a moment */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     assert_int_equal(count_threads(), before);
 }
@@ -267,6 +269,36 @@ static void sleepers_run_tasks_again(void **state)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         check_counts(team, 50);
     }
+    ph__team_destroy(team);
+}
+
+/* The width is told of a loss that there was not. */
+static void a_team_that_gives_way_runs_each_task_once(void **state)
+{
+    (void)state;
+    struct ph_team *team = create(PH_TEAM_PTHREAD, 4);
+    struct ph_team_width *width = ph__team_pthread_width(team);
+    for (size_t num_active = 3; num_active > 0; num_active--) {
+        assert_int_equal(width->num_active, num_active);
+        check_counts(team, 100);
+        ph__team_width_after(width, 0, 0, PH_WIDTH_MOST_PAUSE_NS);
+        width->pause_ns = UINT64_MAX;
+    }
+    struct counted *counted = calloc(1, sizeof *counted);
+    assert_non_null(counted);
+    ph__parallel_for(team, MAX_TASKS, count_task, counted);
+    assert_int_equal(atomic_load(&counted->largest_worker), 0);
+    free(counted);
+    check_counts(team, MAX_TASKS);
+    for (size_t num_active = 1; num_active <= 3; num_active++) {
+        width->pause_ns = 0;
+        check_counts(team, 100);
+        assert_int_equal(width->num_active, num_active);
+        width->pause_ns = UINT64_MAX;
+    }
+    ph__team_width_after(
+        width, 0, 0, PH_WIDTH_MOST_PAUSE_NS); /* one that waits at the gate is destroyed, too */
+    check_counts(team, 100);
     ph__team_destroy(team);
 }
 
@@ -315,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_library_sees_one_thread_in_a_task),
         cmocka_unit_test(a_team_without_a_size_has_at_least_one_thread),
         cmocka_unit_test(sleepers_run_tasks_again),
+        cmocka_unit_test(a_team_that_gives_way_runs_each_task_once),
         cmocka_unit_test(the_caller_polls_behind_its_own_tasks),
         cmocka_unit_test(too_many_threads_are_refused),
         cmocka_unit_test(a_build_without_openmp_says_so),
