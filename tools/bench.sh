@@ -9,7 +9,7 @@
 set -eu
 
 built=build/release/bench
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}" # as the phloem program sets it; a peer keeps its own default
+export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}" # of bench_gemm, whose team is OpenMP's; a peer keeps its own default
 results=build/bench
 rooms=$(for source in bench/*/bench_*.c; do basename "$(dirname "$source")"; done | sort -u | xargs)
 

@@ -242,7 +242,8 @@ static void measure_layer(const struct layer *layer, struct ph_team *team, struc
 static void measure_threads(size_t threads, size_t rounds, struct ph_json *results)
 {
     struct ph_team *team;
-    bench_check(ph__team_create(threads, &team));
+    bench_check(
+        ph__team_create_kind(PH_TEAM_OPENMP, threads, &team)); /* the fast mode's, and so both modes' */
     struct bench_limits *limits = bench_limits_create(team);
     printf("%s, %zu thread%s, GFLOP/s: deterministic, fast, ratio, share of %.0f (peak)\n",
         ph__gemm_library(), threads, threads == 1 ? "" : "s", bench_peak_fp32(limits) * 1e-9);

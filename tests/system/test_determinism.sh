@@ -1,5 +1,6 @@
 #!/bin/sh
-# The same seed gives the same bits: twice, and with 1, 2 and 3 threads, for every model and its variants.
+# The same seed gives the same bits: twice, and with 1, 2 and 3 threads, for every model and its variants; test_team.sh tries
+# both kinds of threads.
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
