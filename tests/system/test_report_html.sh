@@ -77,7 +77,7 @@ succeeds train job.yaml --out off --quiet --set train.report=false --set train.t
 begins train job.yaml --out blocked --quiet --set train.epochs=100 --set train.patience=0
 waits_for [ -e blocked/metrics.jsonl ]
 mkdir blocked/report.html
-ends 5
+ends 2
 contains stderr blocked/report.html
 [ ! -e blocked/summary.json ] || complain 'a training without its page counts as finished'
 rmdir blocked/report.html
