@@ -5,7 +5,7 @@
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
 fixtures=$PH_SOURCE_DIR/tests/fixtures/report_html
-kept=$PH_BINARY_DIR/report_html
+kept=$PH_BINARY_DIR/report_html${PHLOEM_ISA:+/$PHLOEM_ISA}
 check() { python3 "$PH_SOURCE_DIR/tests/system/page_check.py" "$@" >stdout 2>stderr || complain "page_check $*"; }
 must_fail() {
     if python3 "$PH_SOURCE_DIR/tests/system/page_check.py" "$@" >stdout 2>stderr; then

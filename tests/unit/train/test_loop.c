@@ -102,7 +102,7 @@ static void tables_are_learnt_in_every_format_nearly_as_in_fp32(void **state)
         if (kind % 2 == 0) { /* Adagrad on touched rows; Adam on whole tables, clipped, elsewhere */
             setup->optimizer.embedding_kind = 1 + PH_ADAGRAD;
             setup->optimizer.embedding_scope = PH_SCOPE_TOUCHED;
-            setup->optimizer.embedding_learning_rate_factor = 10;
+            setup->optimizer.embedding_learning_rate_factor = kind == 0 ? 10 : 1; /* LR has nothing else */
             setup->train.max_gradient_norm = 0;
         }
         struct ph_train_summary wanted = train(setup);
