@@ -90,7 +90,7 @@ check_training() {
     check
     [ -d out/checkpoints ] || return 0
     cp -R out resumed
-    succeeds train job.yaml --out resumed --quiet --resume --set train.max_steps=1
+    succeeds train job.yaml --out resumed --quiet --resume
     rm -rf resumed
 }
 turn=0

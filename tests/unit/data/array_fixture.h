@@ -52,16 +52,12 @@ static inline void bytes_add_npy(
 /* Into the test's folder; the path stays reachable until the program ends. */
 static inline const char *array_file(const char *name, const struct bytes *bytes)
 {
-    static char *paths[128];
-    static size_t num_paths;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    const char *path = test_path(name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes->data, 1, bytes->size, file), bytes->size);
     assert_int_equal(fclose(file), 0);
-    assert_true(num_paths < 128);
-    return paths[num_paths++] = strdup(path);
+    return path;
 }
 
 static inline const char *npy_file(

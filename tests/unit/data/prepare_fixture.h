@@ -12,17 +12,6 @@
 
 #define PREPARE_ROWS 3000
 #define PREPARE_PART_BYTES 8192
-#define PREPARE_MAX_PATHS 4096
-
-/* A path in the test's folder that stays until the program ends. */
-static inline const char *prepare_path(const char *name)
-{
-    char *path = NULL;
-    static char *paths[PREPARE_MAX_PATHS];
-    static size_t num_paths;
-    assert_true(num_paths < PREPARE_MAX_PATHS && asprintf(&path, "%s/%s", test_folder(), name) > 0);
-    return paths[num_paths++] = path;
-}
 
 /* label, a count, a row number that no other row of PREPARE_ROWS has, ids of two lists (the second weighted), a weight, a user. */
 static inline void prepare_write_row(struct ph_writer *writer, struct ph_rng_sequence *rng, size_t row)
@@ -42,7 +31,7 @@ static inline void prepare_write_row(struct ph_writer *writer, struct ph_rng_seq
 /* Rows of a file whose name may end in .gz or .zst. */
 static inline const char *prepare_file(const char *name, size_t num_rows, uint64_t seed)
 {
-    const char *path = prepare_path(name);
+    const char *path = test_path(name);
     struct ph_writer *writer;
     struct ph_rng_sequence rng = {.key.seed = seed};
     assert_ok(ph__writer_open(path, &writer));
@@ -78,7 +67,7 @@ static inline ph_status prepare_into(
 {
     const struct ph_prepare_options options = {
         .num_threads = num_threads, .part_bytes = PREPARE_PART_BYTES, .may_resume = true};
-    return ph_prepare(&fixture->settings, prepare_path(name), &options, summary);
+    return ph_prepare(&fixture->settings, test_path(name), &options, summary);
 }
 
 static inline struct ph_encoder *prepare_encoder(const char *folder_name)

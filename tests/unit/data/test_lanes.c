@@ -22,8 +22,8 @@ static struct rank_data prepare(const char *folder)
     char name[64];
     snprintf(name, sizeof name, "%s/train", folder);
     prepare_fixture_init(&fixture, prepare_file("lanes.csv", PREPARE_ROWS, 1));
-    assert_ok(ph_prepare(&fixture.settings, prepare_path(folder), &options, &summary));
-    return (struct rank_data){.encoder = prepare_encoder(folder), .path = prepare_path(name)};
+    assert_ok(ph_prepare(&fixture.settings, test_path(folder), &options, &summary));
+    return (struct rank_data){.encoder = prepare_encoder(folder), .path = test_path(name)};
 }
 
 static void destroy(const struct rank_data *data)
@@ -116,7 +116,7 @@ static void one_lane_is_none(void **state)
     (void)state;
     static int64_t numbers[PREPARE_ROWS], others[PREPARE_ROWS];
     const struct rank_data data = prepare("one");
-    const struct rank_data text = {.encoder = data.encoder, .path = prepare_path("lanes.csv")};
+    const struct rank_data text = {.encoder = data.encoder, .path = test_path("lanes.csv")};
     struct ph_batches_options options = in_lanes(0, 100, 20000);
     for (int is_text = 0; is_text < 2; is_text++) {
         options.shuffle_lanes = 0;
@@ -360,7 +360,7 @@ static void a_pass_without_rows_fails(void **state)
     struct ph_encoder *encoder = prepare_encoder("negative");
     struct ph_batches_options options = in_lanes(4, 100, 20000);
     options.negative_rate = 1e-6;
-    batches = fixture_open(encoder, prepare_path("negative/train"), &options);
+    batches = fixture_open(encoder, test_path("negative/train"), &options);
     assert_fails(
         ph_batches_next(batches, &batch), PH_ERROR_DATA, "negative/train: none of its 1 rows takes part");
     ph_batches_close(batches);

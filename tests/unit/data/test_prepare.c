@@ -39,7 +39,7 @@ static struct listing *list_folder(const char *name)
 {
     struct listing *listing = calloc(1, sizeof *listing);
     assert_non_null(listing);
-    const char *path = prepare_path(name);
+    const char *path = test_path(name);
     listing_in_the_making = listing;
     listing_root_length = strlen(path);
     assert_int_equal(nftw(path, list_file, 16, FTW_PHYS), 0);
@@ -91,11 +91,11 @@ static void the_rows_are_those_of_the_text(void **state)
     for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
         struct ph_batches_options options = {
             .batch_size = 97, .is_shuffled = is_shuffled, .seed = 5, .epoch = 2, .num_prefetched = 1};
-        assert_passes_equal(fixture_open(encoder, path, &options),
-            fixture_open(encoder, prepare_path("rows/train"), &options));
+        assert_passes_equal(
+            fixture_open(encoder, path, &options), fixture_open(encoder, test_path("rows/train"), &options));
         options.negative_rate = 0.3;
-        assert_passes_equal(fixture_open(encoder, path, &options),
-            fixture_open(encoder, prepare_path("rows/train"), &options));
+        assert_passes_equal(
+            fixture_open(encoder, path, &options), fixture_open(encoder, test_path("rows/train"), &options));
     }
     ph_encoder_destroy(encoder);
 }
@@ -125,17 +125,17 @@ static void blocks_have_the_rows_that_are_asked_for(void **state)
     const char *path = prepare_file("train.csv", PREPARE_ROWS, 1);
     prepare_fixture_init(&fixture, path);
     struct ph_prepare_options options = {.num_threads = 1, .block_rows = 700};
-    assert_ok(ph_prepare(&fixture.settings, prepare_path("blocks"), &options, &summary));
+    assert_ok(ph_prepare(&fixture.settings, test_path("blocks"), &options, &summary));
     struct ph_encoder *encoder = prepare_encoder("blocks");
     struct ph__prepared_set *set;
-    assert_ok(ph__prepared_set_open(prepare_path("blocks/train"), encoder, &set));
+    assert_ok(ph__prepared_set_open(test_path("blocks/train"), encoder, &set));
     assert_int_equal(ph__prepared_set_num_blocks(set), 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(ph__prepared_set_block(set, i)->num_rows, i < 4 ? 700 : 200);
     ph__prepared_set_close(set);
     const struct ph_batches_options batches = {.batch_size = 97};
     assert_passes_equal(
-        fixture_open(encoder, path, &batches), fixture_open(encoder, prepare_path("blocks/train"), &batches));
+        fixture_open(encoder, path, &batches), fixture_open(encoder, test_path("blocks/train"), &batches));
     ph_encoder_destroy(encoder);
 }
 
@@ -147,13 +147,13 @@ static void several_files_and_compressed_ones_are_one_split(void **state)
     prepare_file("day_1.csv", 1000, 1);
     prepare_file("day_2.csv.gz", 1000, 2);
     prepare_file("day_3.csv.zst", 10, 3);
-    prepare_fixture_init(&fixture, prepare_path("day_*"));
+    prepare_fixture_init(&fixture, test_path("day_*"));
     assert_ok(prepare_into(&fixture, "days", 3, &summary));
     assert_int_equal(summary.num_rows, 2010);
     struct ph_encoder *encoder = prepare_encoder("days");
     const struct ph_batches_options options = {.batch_size = 100};
-    assert_passes_equal(fixture_open(encoder, prepare_path("day_*"), &options),
-        fixture_open(encoder, prepare_path("days/train"), &options));
+    assert_passes_equal(fixture_open(encoder, test_path("day_*"), &options),
+        fixture_open(encoder, test_path("days/train"), &options));
     ph_encoder_destroy(encoder);
 }
 
@@ -172,7 +172,7 @@ static void what_an_interruption_has_left_is_kept_and_completed(void **state)
     remove_from("broken", "train/part-00000-00003.phd");
     remove_from("broken", "train/part-00000-00000.phd");
     remove_from("broken", "valid/part-00000-00001.phd");
-    assert_int_equal(truncate(prepare_path("broken/train/part-00000-00005.phd"), 1000), 0);
+    assert_int_equal(truncate(test_path("broken/train/part-00000-00005.phd"), 1000), 0);
     fixture_file("broken/train/part-00000-00003.phd.tmp", "half a block");
     assert_ok(prepare_into(&fixture, "broken", 2, &resumed));
     /* of the compressed file also the part behind the missing one is made anew */
@@ -191,15 +191,15 @@ static void a_signal_stops_and_leaves_what_can_be_resumed(void **state)
     volatile int stop_signal = SIGTERM;
     struct ph_prepare_options options = {
         .num_threads = 2, .part_bytes = PREPARE_PART_BYTES, .stop_signal = &stop_signal};
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("stopped"), &options, &summary),
-        PH_ERROR_TERMINATED, "stopped by a signal");
+    assert_fails(ph_prepare(&fixture.settings, test_path("stopped"), &options, &summary), PH_ERROR_TERMINATED,
+        "stopped by a signal");
     stop_signal = SIGINT;
     options.may_resume = true;
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("stopped"), &options, &summary),
+    assert_fails(ph_prepare(&fixture.settings, test_path("stopped"), &options, &summary),
         PH_ERROR_INTERRUPTED, "stopped by a signal");
-    assert_false(ph__file_exists(prepare_path("stopped/train/manifest.json")));
+    assert_false(ph__file_exists(test_path("stopped/train/manifest.json")));
     stop_signal = 0;
-    assert_ok(ph_prepare(&fixture.settings, prepare_path("stopped"), &options, &summary));
+    assert_ok(ph_prepare(&fixture.settings, test_path("stopped"), &options, &summary));
     assert_ok(prepare_into(&fixture, "unstopped", 1, &summary));
     assert_folders_equal("stopped", "unstopped");
 }
@@ -211,8 +211,8 @@ static void a_folder_that_is_not_empty_is_refused_without_resume(void **state)
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     const struct ph_prepare_options options = {.num_threads = 1};
-    assert_ok(ph_prepare(&fixture.settings, prepare_path("taken"), &options, &summary));
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("taken"), &options, &summary), PH_ERROR_USAGE,
+    assert_ok(ph_prepare(&fixture.settings, test_path("taken"), &options, &summary));
+    assert_fails(ph_prepare(&fixture.settings, test_path("taken"), &options, &summary), PH_ERROR_USAGE,
         "taken: is not empty; --resume goes on");
 }
 
@@ -223,8 +223,8 @@ static void a_folder_has_one_preparation_at_a_time(void **state)
     struct ph_prepare_summary summary;
     int lock;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
-    assert_ok(ph__directory_create(prepare_path("busy")));
-    assert_ok(ph__directory_lock(prepare_path("busy"), &lock));
+    assert_ok(ph__directory_create(test_path("busy")));
+    assert_ok(ph__directory_lock(test_path("busy"), &lock));
     assert_fails(prepare_into(&fixture, "busy", 1, &summary), PH_ERROR_USAGE, "busy: somebody else works");
     ph__directory_unlock(lock);
     assert_ok(prepare_into(&fixture, "busy", 1, &summary));
@@ -249,11 +249,11 @@ static void what_has_changed_since_is_refused(void **state)
     prepare_fixture_init(&fixture, path);
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));
     const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = 4096, .may_resume = true};
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("changed"), &options, &summary), PH_ERROR_CONFIG,
+    assert_fails(ph_prepare(&fixture.settings, test_path("changed"), &options, &summary), PH_ERROR_CONFIG,
         "prepare.part_bytes was 8192 and is now 4096");
     const struct ph_prepare_options smaller = {
         .num_threads = 1, .part_bytes = PREPARE_PART_BYTES, .block_rows = 100, .may_resume = true};
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("changed"), &smaller, &summary), PH_ERROR_CONFIG,
+    assert_fails(ph_prepare(&fixture.settings, test_path("changed"), &smaller, &summary), PH_ERROR_CONFIG,
         "prepare.block_rows was 1024 and is now 100");
     fixture.fields[2].rows = 4000;
     assert_fails(
@@ -284,9 +284,9 @@ static void what_has_changed_since_the_first_pass_is_refused(void **state)
     struct ph_prepare_options options = {
         .num_threads = 1, .part_bytes = PREPARE_PART_BYTES, .may_resume = true, .stop_signal = &stop_signal};
     prepare_fixture_init(&fixture, prepare_file("growing.csv", 1000, 1));
-    const char *folder = prepare_path("learning");
+    const char *folder = test_path("learning");
     assert_fails(ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_TERMINATED, "stopped");
-    assert_false(ph__file_exists(prepare_path("learning/encoder.json")));
+    assert_false(ph__file_exists(test_path("learning/encoder.json")));
     stop_signal = 0;
     options.part_bytes = 4096;
     assert_fails(ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_CONFIG,
@@ -318,7 +318,7 @@ static void progress_is_told_of_both_passes(void **state)
     struct ph_prepare_summary summary;
     struct reports reports = {0};
     uint64_t size;
-    const char *path = prepare_file("told.csv", PREPARE_ROWS, 1), *folder = prepare_path("told");
+    const char *path = prepare_file("told.csv", PREPARE_ROWS, 1), *folder = test_path("told");
     const struct ph_prepare_options options = {.num_threads = 2,
         .part_bytes = PREPARE_PART_BYTES,
         .may_resume = true,
@@ -357,16 +357,16 @@ static void wrong_settings_leave_the_folder_empty(void **state)
     const struct ph_prepare_options options = {.num_threads = 1};
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     fixture.fields[1].name = "cuont";
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary), PH_ERROR_CONFIG,
+    assert_fails(ph_prepare(&fixture.settings, test_path("mended"), &options, &summary), PH_ERROR_CONFIG,
         "column 'count' has no entry");
-    assert_ok(ph__directory_visit(prepare_path("mended"), fail_entry, NULL));
+    assert_ok(ph__directory_visit(test_path("mended"), fail_entry, NULL));
     fixture.fields[1].name = "count";
-    fixture.settings.valid = prepare_path("absent.csv");
-    assert_fails(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary), PH_ERROR_DATA,
+    fixture.settings.valid = test_path("absent.csv");
+    assert_fails(ph_prepare(&fixture.settings, test_path("mended"), &options, &summary), PH_ERROR_DATA,
         "absent.csv: No such file");
-    assert_ok(ph__directory_visit(prepare_path("mended"), fail_entry, NULL));
+    assert_ok(ph__directory_visit(test_path("mended"), fail_entry, NULL));
     fixture.settings.valid = NULL;
-    assert_ok(ph_prepare(&fixture.settings, prepare_path("mended"), &options, &summary));
+    assert_ok(ph_prepare(&fixture.settings, test_path("mended"), &options, &summary));
 }
 
 /* More than a part of them: the part in whose text the header lies has no rows before it. */
@@ -376,7 +376,7 @@ static void empty_lines_before_the_header_are_no_rows(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     struct ph_writer *writer;
-    const char *path = prepare_path("late.csv");
+    const char *path = test_path("late.csv");
     assert_ok(ph__writer_open(path, &writer));
     for (int i = 0; i < PREPARE_PART_BYTES + 100; i++)
         assert_ok(ph__writer_printf(writer, "\n"));
@@ -401,7 +401,7 @@ static void what_cannot_be_prepared_is_named(void **state)
     prepare_fixture_init(&fixture, NULL);
     assert_fails(prepare_into(&fixture, "nothing", 1, &summary), PH_ERROR_CONFIG, "data.train: missing");
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
-    fixture.settings.test = prepare_path("missing.csv");
+    fixture.settings.test = test_path("missing.csv");
     assert_fails(
         prepare_into(&fixture, "without_test", 1, &summary), PH_ERROR_DATA, "missing.csv: No such file");
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
@@ -421,7 +421,7 @@ static void assert_refused_as_raw(
         .batch_size = 10, .max_bad_rows = (uint64_t)fixture->settings.max_bad_rows};
     prepare_file("good.csv", 10, 1);
     struct fixture good = *fixture;
-    good.settings.train = prepare_path("good.csv");
+    good.settings.train = test_path("good.csv");
     good.settings.fields.items = good.fields;
     struct ph_encoder *encoder = fixture_encoder(&good);
     ph_status status = ph_batches_open(encoder, path, &options, &batches);
@@ -432,7 +432,7 @@ static void assert_refused_as_raw(
     ph_encoder_destroy(encoder);
     assert_fails(prepare_into(fixture, folder, 2, &summary), PH_ERROR_DATA, error);
     snprintf(manifest, sizeof manifest, "%s/%s/manifest.json", folder, split);
-    assert_false(ph__file_exists(prepare_path(manifest)));
+    assert_false(ph__file_exists(test_path(manifest)));
 }
 
 static void data_without_rows_is_refused_as_it_is_raw(void **state)
@@ -455,7 +455,7 @@ static void data_without_rows_is_refused_as_it_is_raw(void **state)
     fixture.settings.valid = NULL;
     prepare_file("several_1.csv", 100, 1);
     fixture_file("several_2.csv", "");
-    fixture.settings.train = prepare_path("several_*.csv");
+    fixture.settings.train = test_path("several_*.csv");
     assert_refused_as_raw(&fixture, fixture.settings.train, "several", "train", "several_2.csv: ");
 }
 
@@ -466,10 +466,10 @@ static void prepared_data_is_not_prepared_again(void **state)
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     assert_ok(prepare_into(&fixture, "first", 1, &summary));
-    fixture.settings.prepared = prepare_path("first");
-    fixture.settings.train = prepare_path("first/train");
+    fixture.settings.prepared = test_path("first");
+    fixture.settings.train = test_path("first/train");
     assert_fails(prepare_into(&fixture, "second", 1, &summary), PH_ERROR_CONFIG, "first is prepared already");
-    assert_false(ph__file_exists(prepare_path("second")));
+    assert_false(ph__file_exists(test_path("second")));
 }
 
 static void a_full_disk_is_a_disk_error(void **state)
@@ -482,7 +482,7 @@ static void a_full_disk_is_a_disk_error(void **state)
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
     assert_ok(prepare_into(&fixture, "full", 2, &summary));
     remove_from("full", "train/part-00000-00002.phd");
-    assert_int_equal(symlink("/dev/full", prepare_path("full/train/part-00000-00002.phd.tmp")), 0);
+    assert_int_equal(symlink("/dev/full", test_path("full/train/part-00000-00002.phd.tmp")), 0);
     assert_fails(prepare_into(&fixture, "full", 2, &summary), PH_ERROR_DISK, "No space left");
     assert_ok(prepare_into(&fixture, "full", 2, &summary));
     assert_ok(prepare_into(&fixture, "roomy", 2, &summary));

@@ -6,7 +6,7 @@
 /* A file of good rows among which the given lines (from 1, the header) are bad. */
 static const char *file_with_bad_lines(const char *name, const size_t *lines, size_t num_lines)
 {
-    const char *path = prepare_path(name);
+    const char *path = test_path(name);
     struct ph_writer *writer;
     struct ph_rng_sequence rng = {.key.seed = 1};
     assert_ok(ph__writer_open(path, &writer));

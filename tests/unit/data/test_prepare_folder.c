@@ -6,7 +6,7 @@
 
 static void check(const char *name, bool may_resume, const char *error)
 {
-    const char *path = prepare_path(name);
+    const char *path = test_path(name);
     if (error == NULL)
         assert_ok(ph__prepare_folder_check(path, may_resume));
     else
@@ -16,7 +16,7 @@ static void check(const char *name, bool may_resume, const char *error)
 static void an_empty_folder_may_be_prepared_into(void **state)
 {
     (void)state;
-    assert_ok(ph__directory_create(prepare_path("empty")));
+    assert_ok(ph__directory_create(test_path("empty")));
     check("empty", false, NULL);
     check("empty", true, NULL);
 }
@@ -24,7 +24,7 @@ static void an_empty_folder_may_be_prepared_into(void **state)
 static void a_folder_with_settings_may_be_resumed(void **state)
 {
     (void)state;
-    assert_ok(ph__directory_create(prepare_path("begun")));
+    assert_ok(ph__directory_create(test_path("begun")));
     fixture_file("begun/source.yaml", "data: {}\n");
     fixture_file("begun/plan.json", "{}\n");
     check("begun", false, "begun: is not empty; --resume goes on");
@@ -34,7 +34,7 @@ static void a_folder_with_settings_may_be_resumed(void **state)
 static void what_a_kill_has_left_of_the_settings_may_be_resumed(void **state)
 {
     (void)state;
-    assert_ok(ph__directory_create(prepare_path("killed")));
+    assert_ok(ph__directory_create(test_path("killed")));
     fixture_file("killed/source.yaml.tmp", "data: {tra");
     check("killed", false, "killed: is not empty; --resume goes on");
     check("killed", true, NULL);
@@ -43,7 +43,7 @@ static void what_a_kill_has_left_of_the_settings_may_be_resumed(void **state)
 static void another_folder_is_refused(void **state)
 {
     (void)state;
-    assert_ok(ph__directory_create(prepare_path("run")));
+    assert_ok(ph__directory_create(test_path("run")));
     fixture_file("run/encoder.json", "{}\n");
     check("run", false, "run: is not empty and holds no preparation (no source.yaml)");
     check("run", true, "run: is not empty and holds no preparation (no source.yaml)");
@@ -57,12 +57,12 @@ static void a_folder_with_an_encoder_is_left_as_it_is(void **state)
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    assert_ok(ph__directory_create(prepare_path("trained")));
-    assert_ok(ph_encoder_save(encoder, prepare_path("trained/encoder.json")));
+    assert_ok(ph__directory_create(test_path("trained")));
+    assert_ok(ph_encoder_save(encoder, test_path("trained/encoder.json")));
     ph_encoder_destroy(encoder);
     assert_fails(prepare_into(&fixture, "trained", 1, &summary), PH_ERROR_USAGE, "trained: is not empty");
-    assert_false(ph__file_exists(prepare_path("trained/source.yaml")));
-    assert_false(ph__file_exists(prepare_path("trained/train")));
+    assert_false(ph__file_exists(test_path("trained/source.yaml")));
+    assert_false(ph__file_exists(test_path("trained/train")));
 }
 
 int main(void)

@@ -88,20 +88,20 @@ static void each_array_of_a_set_is_compared(void **state)
     for (size_t i = 0; i < 3; i++)
         npy_file(files[i], "<f4", "(4,)", values, sizeof values);
     for (size_t p = 0; p < 2; p++) {
-        struct ph_json *kept = keep(prepare_path(paths[p]), true, 3);
+        struct ph_json *kept = keep(test_path(paths[p]), true, 3);
         for (size_t i = 0; i < 3; i++) {
             npy_file(files[i], "<f4", "(4,)", others, sizeof others);
-            assert_fails(compare(prepare_path(paths[p]), true, kept), PH_ERROR_DATA, files[i]);
+            assert_fails(compare(test_path(paths[p]), true, kept), PH_ERROR_DATA, files[i]);
             npy_file(files[i], "<f4", "(4,)", values, sizeof values);
-            assert_ok(compare(prepare_path(paths[p]), true, kept));
+            assert_ok(compare(test_path(paths[p]), true, kept));
         }
-        assert_int_equal(unlink(prepare_path("set_sparse.npy")), 0);
-        assert_fails(compare(prepare_path(paths[p]), true, kept), PH_ERROR_DATA,
+        assert_int_equal(unlink(test_path("set_sparse.npy")), 0);
+        assert_fails(compare(test_path(paths[p]), true, kept), PH_ERROR_DATA,
             "set_sparse.npy: was there when the preparation was begun");
         npy_file("set_sparse_multi_hot.npz", "<f4", "(4,)", values, sizeof values);
-        assert_fails(compare(prepare_path(paths[p]), true, kept), PH_ERROR_DATA,
+        assert_fails(compare(test_path(paths[p]), true, kept), PH_ERROR_DATA,
             "set_sparse_multi_hot.npz: was not there when the preparation was begun");
-        assert_int_equal(unlink(prepare_path("set_sparse_multi_hot.npz")), 0);
+        assert_int_equal(unlink(test_path("set_sparse_multi_hot.npz")), 0);
         npy_file("set_sparse.npy", "<f4", "(4,)", values, sizeof values);
         ph__json_destroy(kept);
     }

@@ -7,7 +7,7 @@
 static void the_folder_is_removed_with_its_files(void **state)
 {
     (void)state;
-    const char *folder = prepare_path("learning");
+    const char *folder = test_path("learning");
     assert_ok(ph__directory_create(folder));
     fixture_file("learning/part-00000-00000.fit", "x");
     fixture_file("learning/part-00000-00001.fit.tmp", "x");
@@ -21,10 +21,9 @@ static void what_cannot_be_removed_is_named(void **state)
     (void)state;
     fixture_file("file", "x");
     assert_fails(
-        ph__prepare_learn_clean(prepare_path("file")), PH_ERROR_USAGE, "file: is a file; a folder is wanted");
-    assert_ok(ph__directory_create(prepare_path("full/inner")));
-    assert_fails(
-        ph__prepare_learn_clean(prepare_path("full")), PH_ERROR_DISK, "full/inner: cannot be removed");
+        ph__prepare_learn_clean(test_path("file")), PH_ERROR_USAGE, "file: is a file; a folder is wanted");
+    assert_ok(ph__directory_create(test_path("full/inner")));
+    assert_fails(ph__prepare_learn_clean(test_path("full")), PH_ERROR_DISK, "full/inner: cannot be removed");
 }
 
 int main(void)

@@ -22,9 +22,9 @@ static void options_out_of_range_are_refused(void **state)
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 10, 1));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_fails(ph_prepare(&fixture.settings, prepare_path("none"), &cases[i].options, &summary),
+        assert_fails(ph_prepare(&fixture.settings, test_path("none"), &cases[i].options, &summary),
             PH_ERROR_USAGE, cases[i].error);
-    assert_false(ph__file_exists(prepare_path("none")));
+    assert_false(ph__file_exists(test_path("none")));
 }
 
 static void options_at_the_ends_of_their_ranges_are_taken(void **state)

@@ -14,8 +14,8 @@ static void a_plan_that_was_kept_is_the_same(void **state)
     struct ph__prepare_plan plan;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 1000, 1));
     assert_ok(ph__prepare_plan_init(&plan, &fixture.settings, cut));
-    assert_ok(ph__prepare_plan_save(&plan, prepare_path("plan.json")));
-    assert_ok(ph__prepare_plan_compare(&plan, prepare_path("plan.json")));
+    assert_ok(ph__prepare_plan_save(&plan, test_path("plan.json")));
+    assert_ok(ph__prepare_plan_compare(&plan, test_path("plan.json")));
     ph__prepare_plan_fini(&plan);
 }
 
@@ -30,11 +30,11 @@ static void a_plan_of_another_version_is_refused(void **state)
     ph__json_set_integer(old, "part_bytes", PREPARE_PART_BYTES);
     ph__json_set_integer(old, "block_rows", 1024);
     ph__json_set(old, "files", ph__json_array());
-    assert_ok(ph__sealed_json_write(old, prepare_path("old.json")));
+    assert_ok(ph__sealed_json_write(old, test_path("old.json")));
     ph__json_destroy(old);
     prepare_fixture_init(&fixture, prepare_file("train.csv", 1000, 1));
     assert_ok(ph__prepare_plan_init(&plan, &fixture.settings, cut));
-    assert_fails(ph__prepare_plan_compare(&plan, prepare_path("old.json")), PH_ERROR_DATA,
+    assert_fails(ph__prepare_plan_compare(&plan, test_path("old.json")), PH_ERROR_DATA,
         "old.json: version 1 of the plan is not 2, the one known here; prepare anew");
     ph__prepare_plan_fini(&plan);
 }

@@ -37,9 +37,9 @@ static void the_manifest_tells_what_the_parts_hold(void **state)
     (void)state;
     struct ph_encoder *encoder = prepare("told");
     struct ph__prepared_set *set;
-    assert_true(ph__prepared_set_is(prepare_path("told/train")));
-    assert_false(ph__prepared_set_is(prepare_path("told")));
-    assert_ok(ph__prepared_set_open(prepare_path("told/train"), encoder, &set));
+    assert_true(ph__prepared_set_is(test_path("told/train")));
+    assert_false(ph__prepared_set_is(test_path("told")));
+    assert_ok(ph__prepared_set_open(test_path("told/train"), encoder, &set));
     const struct ph__manifest *manifest = ph__prepared_set_manifest(set);
     assert_int_equal(manifest->num_rows, PREPARE_ROWS);
     assert_int_equal(ph__prepared_set_num_blocks(set), manifest->num_parts); /* small parts are one block */
@@ -59,17 +59,17 @@ static void every_flipped_or_cut_byte_of_the_manifest_is_found(void **state)
     (void)state;
     struct ph_encoder *encoder = prepare("manifest");
     struct ph__prepared_set *set = NULL;
-    const char *path = prepare_path("manifest/train/manifest.json");
+    const char *path = test_path("manifest/train/manifest.json");
     size_t size;
     char *text = read_text(path, &size);
     for (size_t i = 0; i < size; i += 7) {
         text[i] ^= 1;
         write_bytes(path, text, size);
-        assert_fails(ph__prepared_set_open(prepare_path("manifest/train"), encoder, &set), PH_ERROR_DATA,
+        assert_fails(ph__prepared_set_open(test_path("manifest/train"), encoder, &set), PH_ERROR_DATA,
             "manifest/train/manifest.json: ");
         text[i] ^= 1;
         write_bytes(path, text, i);
-        assert_fails(ph__prepared_set_open(prepare_path("manifest/train"), encoder, &set), PH_ERROR_DATA,
+        assert_fails(ph__prepared_set_open(test_path("manifest/train"), encoder, &set), PH_ERROR_DATA,
             "manifest/train/manifest.json: ");
     }
     assert_null(set);
@@ -82,15 +82,15 @@ static void parts_that_are_missing_exchanged_or_of_another_set_are_found(void **
     (void)state;
     struct ph_encoder *encoder = prepare("parts");
     struct ph__prepared_set *set = NULL;
-    const char *first = prepare_path("parts/train/part-00000-00000.phd");
-    const char *second = prepare_path("parts/train/part-00000-00001.phd");
-    const char *aside = prepare_path("parts/aside");
+    const char *first = test_path("parts/train/part-00000-00000.phd");
+    const char *second = test_path("parts/train/part-00000-00001.phd");
+    const char *aside = test_path("parts/aside");
     assert_int_equal(rename(first, aside), 0);
-    assert_fails(ph__prepared_set_open(prepare_path("parts/train"), encoder, &set), PH_ERROR_DATA,
+    assert_fails(ph__prepared_set_open(test_path("parts/train"), encoder, &set), PH_ERROR_DATA,
         "part-00000-00000.phd: cannot open: No such file");
     assert_int_equal(rename(second, first), 0);
     assert_int_equal(rename(aside, second), 0);
-    assert_fails(ph__prepared_set_open(prepare_path("parts/train"), encoder, &set), PH_ERROR_DATA,
+    assert_fails(ph__prepared_set_open(test_path("parts/train"), encoder, &set), PH_ERROR_DATA,
         "is not the part that manifest.json of its folder tells of");
     assert_null(set);
     ph_encoder_destroy(encoder);
@@ -104,12 +104,12 @@ static void another_encoder_is_refused(void **state)
     struct fixture fixture;
     prepare_fixture_init(&fixture, prepare_file("other.csv", 50, 9));
     other = fixture_encoder(&fixture);
-    assert_fails(ph__prepared_set_open(prepare_path("mine/train"), other, &set), PH_ERROR_DATA,
+    assert_fails(ph__prepared_set_open(test_path("mine/train"), other, &set), PH_ERROR_DATA,
         "was prepared with another encoder");
-    prepare_fixture_init(&fixture, prepare_path("train.csv"));
+    prepare_fixture_init(&fixture, test_path("train.csv"));
     ph_encoder_destroy(other);
     other = fixture_encoder(&fixture); /* the same, but not loaded from a file */
-    assert_ok(ph__prepared_set_open(prepare_path("mine/train"), other, &set));
+    assert_ok(ph__prepared_set_open(test_path("mine/train"), other, &set));
     ph__prepared_set_close(set);
     ph_encoder_destroy(other);
     ph_encoder_destroy(encoder);
@@ -119,14 +119,14 @@ static void damage_in_the_rows_arrives_as_an_error_of_the_pass(void **state)
 {
     (void)state;
     struct ph_encoder *encoder = prepare("damaged");
-    const char *path = prepare_path("damaged/train/part-00000-00004.phd");
+    const char *path = test_path("damaged/train/part-00000-00004.phd");
     size_t size;
     char *bytes = read_text(path, &size);
     bytes[size / 2] ^= 1;
     write_bytes(path, bytes, size);
     free(bytes);
     const struct ph_batches_options options = {.batch_size = 100, .num_prefetched = 2};
-    struct ph_batches *batches = fixture_open(encoder, prepare_path("damaged/train"), &options);
+    struct ph_batches *batches = fixture_open(encoder, test_path("damaged/train"), &options);
     const struct ph_batch *batch = NULL;
     size_t num_samples = 0;
     ph_status status;

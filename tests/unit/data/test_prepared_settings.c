@@ -22,7 +22,7 @@ static ph_status finish(
 {
     const struct ph_section section = {&ph__data_options, settings};
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &arena));
-    settings->prepared = prepare_path("made");
+    settings->prepared = test_path("made");
     settings->train = train;
     settings->valid = valid;
     settings->test = test;
@@ -31,9 +31,9 @@ static ph_status finish(
 
 static void assert_made(const struct ph_data_settings *settings)
 {
-    assert_string_equal(settings->train, prepare_path("made/train"));
-    assert_string_equal(settings->valid, prepare_path("made/valid"));
-    assert_string_equal(settings->test, prepare_path("made/test"));
+    assert_string_equal(settings->train, test_path("made/train"));
+    assert_string_equal(settings->valid, test_path("made/valid"));
+    assert_string_equal(settings->test, test_path("made/test"));
 }
 
 static void splits_that_are_not_given_are_those_of_the_folder(void **state)
@@ -54,8 +54,7 @@ static void the_files_that_it_was_made_of_are_its_splits(void **state)
     (void)state;
     struct ph_data_settings settings;
     prepare_all();
-    assert_ok(
-        finish(prepare_path("train.csv"), prepare_path("valid.csv"), prepare_path("test.csv"), &settings));
+    assert_ok(finish(test_path("train.csv"), test_path("valid.csv"), test_path("test.csv"), &settings));
     assert_made(&settings);
 }
 
@@ -69,11 +68,11 @@ static void another_file_to_measure_with_is_read_by_the_encoder(void **state)
     prepare_all();
     const char *other = prepare_file("other.csv", 200, 4), *later = prepare_file("later.csv.gz", 200, 5);
     assert_ok(finish(NULL, other, later, &settings));
-    assert_string_equal(settings.train, prepare_path("made/train"));
+    assert_string_equal(settings.train, test_path("made/train"));
     assert_string_equal(settings.valid, other);
     assert_string_equal(settings.test, later);
     assert_ok(ph_encoder_create(&settings, &encoder));
-    prepare_fixture_init(&fixture, prepare_path("train.csv"));
+    prepare_fixture_init(&fixture, test_path("train.csv"));
     struct ph_encoder *of_text = fixture_encoder(&fixture);
     assert_passes_equal(fixture_open(encoder, other, &options), fixture_open(of_text, other, &options));
     ph_encoder_destroy(of_text);

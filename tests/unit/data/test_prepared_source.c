@@ -17,7 +17,7 @@ static const char *train_of(const char *folder)
 {
     char name[256];
     snprintf(name, sizeof name, "%s/train", folder);
-    return prepare_path(name);
+    return test_path(name);
 }
 
 /* The number of each row, in the order of the pass; returns how many. */
@@ -171,7 +171,7 @@ static void what_just_fits_in_the_window_has_the_order_of_the_text(void **state)
             .is_shuffled = true,
             .shuffle_bytes = all_but_one + (size_t)more,
             .seed = test_seed()};
-        row_numbers(encoder, prepare_path("train.csv"), &options, text);
+        row_numbers(encoder, test_path("train.csv"), &options, text);
         row_numbers(encoder, train_of("fits"), &options, prepared);
         if (more > 0)
             assert_memory_equal(prepared, text, sizeof text);

@@ -75,7 +75,7 @@ static const char *sparse_rows(const char *name, const char *pair)
 {
     struct ph_writer *writer;
     struct ph_rng_sequence rng = {.key.seed = test_seed()};
-    const char *path = prepare_path(name);
+    const char *path = test_path(name);
     assert_ok(ph__writer_open(path, &writer));
     for (int row = 0; row < NUM_ROWS; row++) {
         assert_ok(ph__writer_printf(writer, "%s%d", row % 5 == 3 ? "\n# a comment\n" : "", row % 2));
@@ -190,7 +190,7 @@ static struct rank_data prepare(const char *folder)
     snprintf(name, sizeof name, "%s/train", folder);
     prepare_fixture_init(&fixture, prepare_file("prepared.csv", PREPARE_ROWS, 1));
     assert_ok(prepare_into(&fixture, folder, 2, &summary));
-    return (struct rank_data){.encoder = prepare_encoder(folder), .path = prepare_path(name)};
+    return (struct rank_data){.encoder = prepare_encoder(folder), .path = test_path(name)};
 }
 
 static void ranks_share_prepared_data(void **state)
@@ -216,7 +216,7 @@ static void ranks_share_prepared_data(void **state)
 static const char *rows_with_bad_ones(const char *name)
 {
     struct ph_writer *writer;
-    const char *path = prepare_path(name);
+    const char *path = test_path(name);
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,d\n"));
     for (int row = 0; row < NUM_ROWS; row++)
@@ -257,7 +257,7 @@ static void ranks_leave_out_the_same_negatives(void **state)
 {
     (void)state;
     const struct rank_data data = prepare("negatives");
-    const struct rank_data text = {.encoder = data.encoder, .path = prepare_path("prepared.csv")};
+    const struct rank_data text = {.encoder = data.encoder, .path = test_path("prepared.csv")};
     for (int number = 0; number < 3; number++)
         for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
             struct ph_batches_options options = order(number, 100);
@@ -335,7 +335,7 @@ static void ranks_go_on_where_others_have_left(void **state)
     prepare_file("day_1.csv", 130, 1);
     prepare_file("day_2.csv.zst", 61, 2);
     prepare_file("day_3.csv", 0, 3);
-    const char *pattern = prepare_path("day_*");
+    const char *pattern = test_path("day_*");
     struct ph_encoder *encoder = csv_encoder(pattern);
     const struct rank_data text = {.encoder = encoder, .path = pattern}, prepared = prepare("left");
     for (int number = 0; number < 3; number++)
@@ -452,7 +452,7 @@ static void ranks_that_are_none_and_pipes_are_refused(void **state)
     (void)state;
     struct ph_encoder *encoder = number_encoder();
     struct ph_batches *batches = NULL;
-    const char *path = rows_with_bad_ones("refused.csv"), *pipe = prepare_path("pipe");
+    const char *path = rows_with_bad_ones("refused.csv"), *pipe = test_path("pipe");
     struct ph_batches_options options = {.batch_size = 8, .rank = 3, .world_size = 3};
     assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE, "rank 3 of 3");
     options.world_size = 0;
