@@ -172,6 +172,17 @@ size_t test_count_descriptors(void)
     return count;
 }
 
+size_t test_count_threads(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    size_t count = 0;
+    assert_non_null(threads);
+    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(threads);
+    return count;
+}
+
 void test_skip(const char *reason)
 {
     fprintf(stderr, "skipped: %s\n", reason);

@@ -46,6 +46,7 @@ const char *test_build(void);
 
 /* Descriptors of this process, and one more while they are counted. */
 size_t test_count_descriptors(void);
+size_t test_count_threads(void); /* of this process */
 
 /* Ends the whole program as skipped (exit 77), saying why. */
 _Noreturn void test_skip(const char *reason);

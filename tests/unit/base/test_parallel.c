@@ -1,5 +1,4 @@
 /* What teams of each kind must do. Those of a kind that the build lacks are left out. */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -229,36 +228,25 @@ static void destroying_no_team_is_fine(void **state)
     ph__team_destroy(NULL);
 }
 
-static size_t count_threads(void)
-{
-    DIR *folder = opendir("/proc/self/task");
-    assert_non_null(folder);
-    size_t count = 0;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count;
-}
-
 /* Workers never woken, asleep, and busy until a moment before. */
 static void destroying_a_team_ends_its_threads(void **state)
 {
     (void)state;
-    const size_t before = count_threads();
+    const size_t before = test_count_threads();
     for (int i = 0; i < 3; i++) {
         struct ph_team *team = create(PH_TEAM_PTHREAD, 4);
         atomic_size_t sum = 0;
-        assert_int_equal(count_threads(), before + 3);
+        assert_int_equal(test_count_threads(), before + 3);
         if (i > 0)
             ph__parallel_for(team, 100, add_task, &sum);
         if (i > 1)
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* long enough for them to fall asleep */
         ph__team_destroy(team);
     }
-    for (size_t i = 0; count_threads() != before && i < 1000;
+    for (size_t i = 0; test_count_threads() != before && i < 1000;
          i++) /* a joined thread's entry may stay for a moment */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    assert_int_equal(count_threads(), before);
+    assert_int_equal(test_count_threads(), before);
 }
 
 static void sleepers_run_tasks_again(void **state)

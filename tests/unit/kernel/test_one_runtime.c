@@ -3,7 +3,6 @@
  * were both at work. */
 #include "support/test_support.h"
 
-#include <dirent.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +11,6 @@
 #include "kernel/gemm.h"
 
 #define NUM_THREADS 3
-
-static size_t count_threads(void)
-{
-    DIR *folder = opendir("/proc/self/task");
-    assert_non_null(folder);
-    size_t count = 0;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count;
-}
 
 static void count_task(void *argument, size_t task, size_t worker)
 {
@@ -53,19 +41,19 @@ static void run_product(struct ph_team *team, bool is_fast)
 
 static void check_one_pool(enum ph_team_kind kind, bool is_fast)
 {
-    const size_t before = count_threads();
+    const size_t before = test_count_threads();
     struct ph_team *team;
     assert_ok(ph__team_create_kind(kind, NUM_THREADS, &team));
     atomic_size_t count = 0;
     ph__parallel_for(team, 100, count_task, &count);
     assert_int_equal(atomic_load(&count), 100);
-    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    assert_int_equal(test_count_threads(), before + NUM_THREADS - 1);
     run_product(team, false);
-    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    assert_int_equal(test_count_threads(), before + NUM_THREADS - 1);
     run_product(team, is_fast);
-    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    assert_int_equal(test_count_threads(), before + NUM_THREADS - 1);
     ph__parallel_for(team, 100, count_task, &count);
-    assert_int_equal(count_threads(), before + NUM_THREADS - 1);
+    assert_int_equal(test_count_threads(), before + NUM_THREADS - 1);
     ph__team_destroy(team);
 }
 
