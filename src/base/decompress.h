@@ -11,7 +11,7 @@
 
 struct ph_decompressor;
 
-/* What accompanies the reading of a file; what is pointed at is borrowed while it lasts. Zero-initialised: nothing. */
+/* Options of reading a file, all borrowed until it has been read. Zero-initialised: none. */
 struct ph_read_options {
     const volatile int *stop_signal; /* once it is not 0, reading and waiting for what shall be read end with
                                         PH_ERROR_INTERRUPTED; NULL: never */

@@ -67,7 +67,7 @@ enum {
     MOST_PATIENCE_NS = 1000000,
 };
 
-/* What is known of regions with this task and this number of tasks. */
+/* The team's knowledge of regions with this task and this number of tasks. */
 struct kind {
     ph_task task;
     size_t num_tasks;
@@ -455,7 +455,7 @@ static bool start_workers(struct pthread_team *team, size_t num_threads)
     return true;
 }
 
-/* What OpenMP allocates for a thread is allocated before the first region. */
+/* OpenMP allocates something for each thread: this has happened before the first region. */
 static void wait_until_ready(struct pthread_team *team)
 {
     for (unsigned ready; (ready = atomic_load(&team->num_ready)) < team->num_started;)

@@ -119,7 +119,7 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-/* Where rows come from: a path and its record, or a dataset, whose name the path is. */
+/* The source of rows: a path and its record, or a dataset, whose name the path is. */
 struct origin {
     const char *path;
     struct ph__read_record *record;

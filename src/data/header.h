@@ -23,8 +23,8 @@ ph_status ph__header_read(
     struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);
 void ph__header_fini(struct ph__header *header);
 
-/* Of a file in Avazu's format: what is wrong where its first line is a row, which no header was written above, in place of what
- * `status` and its error say of that line; `status` where it is a header. */
+/* Fails with a text about headerless Avazu files where the file's first line is a row, in place of what `status` and its error say
+ * of that line. Returns `status` where the line is a header. */
 ph_status ph__header_blame_avazu(const struct ph__header *header, const char *path, ph_status status);
 
 bool ph__header_has(const struct ph__header *header, const char *name);

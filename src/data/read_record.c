@@ -181,7 +181,7 @@ static ph_status compare_file(struct ph__read_file *file, const struct ph_json *
     return PH_OK;
 }
 
-/* Where the reading had come to: the last path of which something was read. */
+/* Finds the front: the last path of which something was read. */
 static void find_front(struct ph__read_record *record)
 {
     for (size_t path = 0; path < record->num_paths; path++)

@@ -1,4 +1,4 @@
-/* What the files of a split were when a training began, and how far they have been read: what a resumed one compares.
+/* A record of a split's files as a training found them, and of how far it has read them: a resumed training compares it.
  *
  * A file is known by its size and its ends (input_file.h) and by a checksum of its first bytes, as far as they have been read: as
  * they lie in the file, before decompression. Files are read one path after the other, so only those of one path, the front, have
