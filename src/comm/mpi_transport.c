@@ -164,15 +164,30 @@ static void prepare_tcp(void)
     setenv(most, "8388608", 0);
 }
 
-/* What Open MPI reads from the environment when it is initialised; what somebody has set stays, and MPICH knows none of
- * these. An idle rank offers its processor to others, since waiting is polling. And where a container forbids ranks to read
- * each other's memory, Open MPI 4 finds out in the middle of a message. */
+/* As Hydra tells it. */
+static bool is_one_host(void)
+{
+    const char *ranks = getenv("PMI_SIZE"), *neighbours = getenv("MPI_LOCALNRANKS");
+    return ranks != NULL && neighbours != NULL && strcmp(ranks, neighbours) == 0;
+}
+
+/* A container may forbid ranks to read each other's memory. Open MPI 4 finds out in the middle of a message. UCX, below MPICH, goes
+ * by TCP then, also between ranks of one host, and may hang when it closes that (openucx/ucx, issue 8738). */
+static void prepare_container(void)
+{
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+    if (is_one_host())
+        setenv("UCX_TLS", "self,sm", 0);
+}
+
+/* What the libraries read from the environment when they are initialised; what somebody has set stays. An idle rank of Open MPI
+ * offers its processor to others, since waiting is polling. */
 static void prepare_environment(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     prepare_tcp();
     if (!may_read_across())
-        setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+        prepare_container();
 }
 
 /* "Open MPI 4.1.4", "MPICH 4.0.2"; of others the first line of what they say. */
