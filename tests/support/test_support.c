@@ -28,6 +28,11 @@ void test__assert_fails(
     _fail(file, line);
 }
 
+bool test_is_brief(void)
+{
+    return getenv("PH_TEST_BRIEF") != NULL;
+}
+
 uint64_t test_seed(void)
 {
     static uint64_t seed;

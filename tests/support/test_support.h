@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,9 @@
 void test__assert_ok(ph_status status, const char *call, const char *file, int line);
 void test__assert_fails(
     ph_status status, ph_status wanted, const char *part, const char *call, const char *file, int line);
+
+/* Is $PH_TEST_BRIEF set? Then a test whose first turns show what a sanitizer can find takes few of many like them. */
+bool test_is_brief(void);
 
 /* The seed of this run: $PH_TEST_SEED or a fixed default; printed once. */
 uint64_t test_seed(void);

@@ -4,8 +4,8 @@
 # shellcheck source=tests/system/support.sh
 . "$PH_SOURCE_DIR/tests/system/support.sh"
 
-columns=30000
-ulimit -t 20
+columns=12000
+ulimit -t 10
 
 # make_columns KIND: data.csv, a label and $columns columns, and job.yaml for them.
 make_columns() {
@@ -48,7 +48,6 @@ done
 contains run/report.html "of $columns"
 
 # The run folder keeps every key of each entry.
-columns=16000
 make_columns dense
 {
     sed '/fields/d; /^model/,$d' job.yaml

@@ -63,7 +63,7 @@ threads: 2
 data: {train: data/train.tsv, valid: data/valid.tsv, test: data/test.tsv, format: criteo}
 model: {kind: dlrm, embedding_dim: 16, bottom_units: [256, 64], top_units: [256, 128]}
 train: {epochs: 2, batch_size: 1024, report_seconds: 1, checkpoint_steps: 20}
-synth: {train_rows: 60000, valid_rows: 20000, test_rows: 20000, table_rows: 20000, format: criteo}
+synth: {train_rows: 30000, valid_rows: 20000, test_rows: 20000, table_rows: 20000, format: criteo}
 END
 succeeds synth job.yaml --out data
 succeeds train job.yaml --out run --quiet --set train.max_steps=10
@@ -77,13 +77,13 @@ data:
   train: ids.csv
   format: csv
   encoding: hash
-  rows: 2000000
+  rows: 1000000
   fields: [{name: label, kind: label}, {name: user, kind: id}]
 model: {kind: dnn, embedding_dim: 64, hidden_units: [8]}
 train: {epochs: 1000, batch_size: 100, report_seconds: 1}
 END
 awk 'BEGIN { print "label,user"; for (i = 0; i < 1000; i++) printf "%d,%d\n", i % 3 == 0, i }' >ids.csv
-both 2000 train wide.yaml --out out
+both 1000 train wide.yaml --out out
 
 # What a training has left, if anything, can be gone on with.
 check_training() {
@@ -94,15 +94,15 @@ check_training() {
     rm -rf resumed
 }
 turn=0
-while [ "$turn" -lt $((4 * signals)) ]; do
+while [ "$turn" -lt $((2 * signals)) ]; do
     reset
-    hears TERM 143 1500 train job.yaml --out out
+    hears TERM 143 800 train job.yaml --out out
     check_training
     turn=$((turn + 1))
 done
 
-both 700 eval run data/train.tsv
-both 700 inspect data job.yaml
+both 400 eval run data/train.tsv
+both 400 inspect data job.yaml
 both 200 inspect run/model.safetensors
 check_predictions() {
     check
@@ -111,7 +111,7 @@ check_predictions() {
 turn=0
 while [ "$turn" -lt "$signals" ]; do
     rm -f out.csv
-    hears TERM 143 700 predict run data/train.tsv --out out.csv
+    hears TERM 143 400 predict run data/train.tsv --out out.csv
     check_predictions
     turn=$((turn + 1))
 done
@@ -119,7 +119,7 @@ both 300 export run --onnx out.onnx
 
 # What goes on later may be killed at a bad moment, and cleans up then.
 check() { :; }
-both 1000 prepare job.yaml --out out --quiet
+both 600 prepare job.yaml --out out --quiet
 both 2500 compare job.yaml --out out --seeds 5 --set train.max_steps=15
 rm -rf out
 hears TERM 143 700 prepare job.yaml --out out --quiet

@@ -271,7 +271,7 @@ static void ranks_share_lanes(void **state)
     (void)state;
     const struct rank_data data = prepare("ranks");
     for (size_t l = 0; l < NUM_LANE_COUNTS; l++)
-        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++)
+        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += test_is_brief() ? 4 : 1)
             for (int has_negatives = 0; has_negatives < 2; has_negatives++) {
                 struct ph_batches_options options =
                     in_lanes(lane_counts[l], 217, windows[world_size % NUM_WINDOWS]);

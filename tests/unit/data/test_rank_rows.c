@@ -25,11 +25,17 @@ static struct ph_batches_options order(int number, size_t batch_size)
         .epoch = 2};
 }
 
+/* From one number of ranks to the next. */
+static size_t ranks_step(void)
+{
+    return test_is_brief() ? 4 : 1;
+}
+
 static void assert_all_share(const struct rank_data *data, size_t num_rows)
 {
     for (int number = 0; number < 3; number++)
         for (size_t size = 0; size < sizeof batch_sizes / sizeof *batch_sizes; size++)
-            for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
+            for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
                 const struct ph_batches_options options = order(number, batch_sizes[size]);
                 assert_int_equal(assert_ranks_share(data, &options, world_size),
                     (num_rows + options.batch_size - 1) / options.batch_size);
@@ -198,7 +204,7 @@ static void ranks_share_prepared_data(void **state)
     (void)state;
     const struct rank_data data = prepare("shared");
     for (int number = 0; number < 3; number++)
-        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
+        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
             struct ph_batches_options options = order(number, 370);
             options.shuffle_bytes *= 16;
             assert_int_equal(assert_ranks_share(&data, &options, world_size), 9);
@@ -243,7 +249,7 @@ static void ranks_leave_out_the_same_rows(void **state)
     const struct rank_data data = {.encoder = encoder, .path = path};
     for (int number = 0; number < 3; number++)
         for (int has_negatives = 0; has_negatives < 2; has_negatives++)
-            for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
+            for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
                 struct ph_batches_options options = order(number, 32);
                 options.max_bad_rows = NUM_ROWS / BAD_EVERY + 1;
                 options.negative_rate = has_negatives ? 0.3 : 0;
@@ -259,7 +265,7 @@ static void ranks_leave_out_the_same_negatives(void **state)
     const struct rank_data data = prepare("negatives");
     const struct rank_data text = {.encoder = data.encoder, .path = test_path("prepared.csv")};
     for (int number = 0; number < 3; number++)
-        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
+        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
             struct ph_batches_options options = order(number, 100);
             options.shuffle_bytes *= 16;
             options.negative_rate = 0.02;
@@ -339,7 +345,7 @@ static void ranks_go_on_where_others_have_left(void **state)
     struct ph_encoder *encoder = csv_encoder(pattern);
     const struct rank_data text = {.encoder = encoder, .path = pattern}, prepared = prepare("left");
     for (int number = 0; number < 3; number++)
-        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size++) {
+        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
             struct ph_batches_options options = order(number, 20);
             assert_ranks_share(&text, &options, world_size);
             assert_ranks_go_on(&text, &options, world_size);
