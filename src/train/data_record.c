@@ -10,7 +10,8 @@ static ph_status look(
 {
     if (rows.path == NULL || rows.dataset != NULL)
         return PH_OK;
-    return ph__read_record_look(record, rows.path, ph__job_rows_are_arrays(rows, job->encoder));
+    const bool is_arrays = job->encoder->format == PH_DATA_NPY && !ph__job_rows_are_prepared(rows);
+    return ph__read_record_look(record, rows.path, is_arrays);
 }
 
 ph_status ph__data_record_begin(struct ph__data_record *record, const struct ph_train_job *job)

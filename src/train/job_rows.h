@@ -45,11 +45,6 @@ static inline bool ph__job_rows_are_prepared(struct ph__job_rows rows)
     return rows.dataset == NULL && ph__prepared_set_is(rows.path);
 }
 
-static inline bool ph__job_rows_are_arrays(struct ph__job_rows rows, const struct ph_encoder *encoder)
-{
-    return rows.dataset == NULL && encoder->format == PH_DATA_NPY && !ph__prepared_set_is(rows.path);
-}
-
 static inline ph_status ph__job_rows_open(struct ph__job_rows rows, const struct ph_encoder *encoder,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {

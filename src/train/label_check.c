@@ -57,8 +57,7 @@ ph_status ph__label_check_end(
     const char *place = rows.dataset != NULL ? PH_DATASET_NAME : rows.path;
     return ph_fail(PH_ERROR_DATA,
         "%s: label '%s' (column '%s') is blank in every row: there is nothing to learn; fill the column in, "
-        "or name "
-        "another one in data.fields (kind: label)",
+        "or name another one in data.fields (kind: label)",
         ph__file_is_pipe(place) ? ph__pipe_name(place) : place, column->name, column->from);
 }
 
