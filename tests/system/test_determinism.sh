@@ -33,7 +33,7 @@ make_small_job
 models=$(sed -n 's/^MODEL(\([a-z0-9_]*\)).*/\1/p' "$PH_SOURCE_DIR/src/model/models.def")
 [ -n "$models" ] || complain 'no models found'
 for kind in $models; do
-    same_bits job.yaml model.kind="$kind"
+    same_bits job.yaml train.epochs=1 model.kind="$kind"
     others='1 3'
 done
 

@@ -120,7 +120,7 @@ both 300 export run --onnx out.onnx
 # What goes on later may be killed at a bad moment, and cleans up then.
 check() { :; }
 both 600 prepare job.yaml --out out --quiet
-both 2500 compare job.yaml --out out --seeds 5 --set train.max_steps=15
+both 1200 compare job.yaml --out out --seeds 3 --set train.max_steps=15
 rm -rf out
 hears TERM 143 700 prepare job.yaml --out out --quiet
 succeeds prepare job.yaml --out out --resume --quiet

@@ -277,6 +277,8 @@ static void labels_are_drawn_with_the_stated_probability(void **state)
 static void parts_of_all_orders_have_the_stated_scale(void **state)
 {
     (void)state;
+    if (test_is_brief())
+        skip(); /* thousands of draws, of which a sanitizer has seen enough */
     for (int64_t order = 1; order <= 3; order++) {
         double squares = 0, sum = 0;
         int count = 0;
@@ -336,6 +338,8 @@ static void a_drifting_model_turns_from_one_to_another(void **state)
 static void a_drifting_model_keeps_its_scale_and_forgets(void **state)
 {
     (void)state;
+    if (test_is_brief())
+        skip(); /* thousands of draws, of which a sanitizer has seen enough */
     enum { TEACHERS = 48, ROWS = 60, COUNT = TEACHERS * ROWS };
     double at_start = 0, halfway = 0, between = 0;
     for (int trial = 0; trial < TEACHERS; trial++) {
