@@ -180,8 +180,8 @@ static void prepare_container(void)
         setenv("UCX_TLS", "self,sm", 0);
 }
 
-/* What the libraries read from the environment when they are initialised; what somebody has set stays. An idle rank of Open MPI
- * offers its processor to others, since waiting is polling. */
+/* The libraries read the environment when they are initialised; what somebody has set stays. An idle rank of Open MPI offers its
+ * processor to others, since waiting is polling. */
 static void prepare_environment(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);

@@ -30,8 +30,8 @@ static const struct ph_option top_options[] = {
         .default_text = "pthread",
         .choices = "pthread|openmp",
         .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
-                "compute "
-                "while others keep a core busy. openmp: those of libgomp. The result does not depend on it.",
+                "compute while others keep a core busy. openmp: those of libgomp. The result does not "
+                "depend on it.",
         .may_change = true},
 };
 
