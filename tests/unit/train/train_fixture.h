@@ -83,7 +83,7 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .report_seconds = 1000,
         .checkpoints_kept = 2};
     setup->optimizer = (struct ph_optimizer_settings){.kind = PH_ADAM,
-        .learning_rate = 0.02,
+        .learning_rate = strcmp(model, "lr") == 0 ? 0.1 : 0.02, /* its weights go far */
         .beta1 = 0.9,
         .beta2 = 0.999,
         .epsilon = 1e-8,
