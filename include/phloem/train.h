@@ -58,12 +58,12 @@ struct ph_train_settings {
     int64_t max_steps;          /* 0: no limit */
     int precision;              /* enum ph_precision */
     int row_format;             /* enum ph_row_format of all tables: one that is learnt */
-    bool deterministic;
-    int64_t evaluate_steps; /* also evaluate every so many steps; 0: after epochs only */
-    int selection;          /* enum ph_selection */
-    int64_t
-        patience; /* evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not
-                         defined (AUC of one class) there is nothing to compare, and nothing is counted */
+    bool deterministic;         /* the same bits for any number of threads; false wants PH_TEAM_OPENMP */
+    int64_t evaluate_steps;     /* also evaluate every so many steps; 0: after epochs only */
+    int selection;              /* enum ph_selection */
+    /* Evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not defined (AUC of one
+     * class) there is nothing to compare, and nothing is counted. */
+    int64_t patience;
     int schedule; /* enum ph_schedule_kind */
     int64_t warmup_steps;
     int64_t schedule_steps;    /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
@@ -263,8 +263,8 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
  * losses, weights or scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or
  * it is of another job; PH_ERROR_CONFIG for settings that contradict one another, that the checkpoint rules out, or that
  * are not the same on all ranks;
- * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal, once a checkpoint is saved. The last
- * good checkpoint survives them all. */
+ * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal: once a checkpoint is saved or, before the first
+ * step, at once. The last good checkpoint survives them all. */
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus

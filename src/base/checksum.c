@@ -1,11 +1,18 @@
 /* XXH3 over libxxhash. */
 #include "base/checksum.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <xxhash.h>
 
 uint64_t ph__checksum(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
+}
+
+void ph__checksum_text(uint64_t checksum, char text_out[17])
+{
+    snprintf(text_out, 17, "%016" PRIx64, checksum);
 }
 
 ph_status ph__running_checksum_init(struct ph__running_checksum *checksum)

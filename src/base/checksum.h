@@ -9,6 +9,8 @@
 #include "phloem/status.h"
 
 uint64_t ph__checksum(const void *bytes, size_t size);
+/* Writes it as 16 hexadecimal digits. */
+void ph__checksum_text(uint64_t checksum, char text_out[17]);
 
 /* The checksum of a file's first bytes, which grows while they are read in pieces: ph__checksum of them all at once. One
  * thread at a time. */

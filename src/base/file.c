@@ -117,6 +117,19 @@ ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char *
     return PH_OK;
 }
 
+const char *ph__path_protect(struct ph_arena *arena, const char *path)
+{
+    const size_t length = path != NULL ? strlen(path) : 0;
+    char *text = ph__arena_alloc_array(arena, length + 1, 2); /* zeroed */
+    char *end = text;
+    for (size_t i = 0; text != NULL && i < length; i++) {
+        *end++ = path[i];
+        if (path[i] == '$')
+            *end++ = '$';
+    }
+    return text;
+}
+
 /* ---- a whole file ---- */
 
 /* Reads until the end rather than the size that stat says: a pipe has none. */

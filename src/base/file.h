@@ -16,6 +16,8 @@ ph_status ph__file_size(const char *path, uint64_t *size_out);
 
 /* $NAME and ${NAME} replaced, $$ is one $; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
 ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
+/* Doubles each $, so that ph__path_expand gives the path back; of NULL "". Owned by the arena; NULL: out of memory. */
+const char *ph__path_protect(struct ph_arena *arena, const char *path);
 const char *ph__path_join(
     struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
 bool ph__path_ends_in(const char *path, const char *ending);

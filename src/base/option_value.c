@@ -350,22 +350,6 @@ static const char *texts_text(const struct ph_text_list *list, struct ph_arena *
     return text;
 }
 
-/* A '$' is doubled, so that reading it back expands nothing. */
-static const char *path_text(const char *path, struct ph_arena *arena)
-{
-    size_t length = path != NULL ? strlen(path) : 0;
-    char *text = ph__arena_alloc_array(arena, length + 1, 2);
-    if (text == NULL)
-        return NULL;
-    char *end = text;
-    for (size_t i = 0; i < length; i++) {
-        *end++ = path[i];
-        if (path[i] == '$')
-            *end++ = '$';
-    }
-    return text;
-}
-
 const char *ph__option_text(const struct ph_option *option, const void *member, struct ph_arena *arena)
 {
     char number[PH_NUMBER_TEXT_BYTES];
@@ -381,7 +365,7 @@ const char *ph__option_text(const struct ph_option *option, const void *member, 
         return text != NULL ? text : "";
     }
     case PH_OPTION_PATH:
-        return path_text(*(const char *const *)member, arena);
+        return ph__path_protect(arena, *(const char *const *)member);
     case PH_OPTION_CHOICE: {
         const char *const *words = NULL;
         size_t count = 0;

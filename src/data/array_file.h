@@ -34,7 +34,8 @@ ph_status ph__array_file_open_member(
     struct ph__array_file *array, const char *path, const char *name, const struct ph__npz_member *member);
 void ph__array_file_close(struct ph__array_file *array);
 
-/* From now on, and of the header that has been read, `checksum`, which is borrowed, takes in a .npy file's bytes. PH_ERROR_DATA. */
+/* Lets `checksum`, which is borrowed, take in a .npy file's bytes from its first one on: of the header, which has been read, at once.
+ * PH_ERROR_DATA. */
 ph_status ph__array_file_sum(struct ph__array_file *array, struct ph__running_checksum *checksum);
 
 /* Goes to row `row` <= npy.num_rows, before the first row is read; what is deflated is read up to there. */

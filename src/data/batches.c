@@ -119,7 +119,7 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-/* The source of rows: a path and its record, or a dataset, whose name the path is. */
+/* Names where rows come from: files with their record or, where dataset is not NULL, a dataset that errors call `path`. */
 struct origin {
     const char *path;
     struct ph__read_record *record;

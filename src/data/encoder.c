@@ -204,7 +204,7 @@ static ph_status list_features(struct ph_encoder *encoder)
     return PH_OK;
 }
 
-/* Adds the columns' names, each of which is there once. */
+/* Indexes the columns' names; fails where two columns have the same one. */
 static ph_status index_names(
     const struct ph_encoder *encoder, const char *where, ph_status status, struct ph_name_index *names)
 {

@@ -98,7 +98,7 @@ static bool is_read_once(const char *path)
     return path != NULL && ph__file_is_pipe(path);
 }
 
-/* The built-in schemas of files with and without a header are fixed. */
+/* Refuses data.has_header: false for format avazu. */
 static ph_status check_header(const struct ph_data_settings *settings)
 {
     if (settings->format != PH_DATA_AVAZU || settings->has_header)

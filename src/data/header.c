@@ -95,6 +95,7 @@ ph_status ph__header_read(
             (void **)&header->names, &header->names_capacity, header->num_names + 1, sizeof *header->names));
         header->names[header->num_names++] = name;
     }
+    header->is_whole = true;
     return sort_names(header, path);
 }
 
@@ -108,7 +109,8 @@ static bool is_named(const struct ph__header *header, const char *name)
 
 ph_status ph__header_blame_avazu(const struct ph__header *header, const char *path, ph_status status)
 {
-    if (header->num_names == 0 || is_named(header, "click") || is_named(header, "hour"))
+    const bool may_be_other = status != PH_OK && status != PH_ERROR_DATA;
+    if (may_be_other || !header->is_whole || is_named(header, "click") || is_named(header, "hour"))
         return status;
     return ph_fail(PH_ERROR_DATA,
         "%s:%" PRIu64 ": this is no header of Avazu's, for it names neither 'click' nor 'hour': put the line "

@@ -11,6 +11,7 @@
 struct ph__header {       /* zero-initialised is empty */
     char *line;           /* the names lie in it */
     uint64_t line_number; /* where it stands in the file, from 1 */
+    bool is_whole;        /* all names have been read */
     char **names;
     size_t num_names, names_capacity;
     char **sorted; /* (num_names) the names, in the order of their bytes */

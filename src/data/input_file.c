@@ -7,7 +7,6 @@
 
 #include "base/checksum.h"
 #include "base/file.h"
-#include "data/prepared_manifest.h"
 
 #define END_BYTES ((size_t)64 << 10)
 
@@ -38,7 +37,7 @@ ph_status ph__input_file_look(const char *path, struct ph__input_file *file_out)
         close(descriptor);
     }
     if (status == PH_OK) {
-        ph__part_checksum_text(ph__checksum(buffer, size), file.checksum);
+        ph__checksum_text(ph__checksum(buffer, size), file.checksum);
         *file_out = file;
     }
     free(buffer);

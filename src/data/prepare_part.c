@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/part_reader.h"
@@ -54,7 +55,7 @@ static ph_status add_part(struct making *making, const char *path, const char *n
     struct ph__manifest_part *part = &result->parts[result->num_parts];
     *part = (struct ph__manifest_part){.num_rows = footer->num_rows, .num_words = footer->num_words};
     snprintf(part->name, sizeof part->name, "%s", name);
-    ph__part_checksum_text(footer->checksum, part->checksum);
+    ph__checksum_text(footer->checksum, part->checksum);
     PH_TRY(ph__file_size(path, &part->num_bytes));
     result->num_parts++;
     result->num_kept += is_kept;

@@ -47,11 +47,6 @@ void ph__part_name(size_t file, size_t part, char name_out[PH_PART_NAME_BYTES])
     snprintf(name_out, PH_PART_NAME_BYTES, "part-%05zu-%05zu.phd", file % 10000000, part % 10000000);
 }
 
-void ph__part_checksum_text(uint64_t checksum, char text_out[17])
-{
-    snprintf(text_out, 17, "%016" PRIx64, checksum);
-}
-
 ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *path)
 {
     struct ph_json *json = ph__sealed_json_object(), *parts = ph__json_array();

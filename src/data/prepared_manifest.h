@@ -27,7 +27,6 @@ struct ph__manifest {
 
 /* "part-00002-00013.phd": part 13 of the third file. */
 void ph__part_name(size_t file, size_t part, char name_out[PH_PART_NAME_BYTES]);
-void ph__part_checksum_text(uint64_t checksum, char text_out[17]);
 
 ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *path);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/file.h"
 
 struct ph__prepared_set {
@@ -37,7 +38,7 @@ static ph_status open_part(struct ph__prepared_set *set, struct ph_arena *arena,
     PH_TRY(ph__part_reader_open(path, &set->layout, digest, &set->parts[number]));
     const struct ph__part_footer *footer = ph__part_reader_footer(set->parts[number]);
     char checksum[17];
-    ph__part_checksum_text(footer->checksum, checksum);
+    ph__checksum_text(footer->checksum, checksum);
     if (footer->num_rows != part->num_rows || footer->num_words != part->num_words ||
         ph__part_reader_num_bytes(set->parts[number]) != part->num_bytes ||
         strcmp(checksum, part->checksum) != 0)

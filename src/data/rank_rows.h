@@ -30,8 +30,7 @@ struct ph__rank_batch {
 };
 
 /* With a dataset (else NULL) its rows are taken, and the path is its name in errors; a record of the path's files (else NULL) is
- * carried on. Errors are ph_batches_open's. To be closed
- * also on failure. */
+ * carried on. Errors are ph_batches_open's. To be closed also on failure. */
 ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder *encoder, const char *path,
     const struct ph_dataset *dataset, struct ph__read_record *record,
     const struct ph_batches_options *options);

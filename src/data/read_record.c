@@ -140,7 +140,7 @@ static struct ph_json *file_json(const struct ph__read_file *file, struct ph__re
 {
     struct saved_file saved = {.bytes = file->file.num_bytes, .read_bytes = read.num_bytes};
     memcpy(saved.checksum, file->file.checksum, sizeof saved.checksum);
-    ph__part_checksum_text(read.checksum, saved.read_checksum);
+    ph__checksum_text(read.checksum, saved.read_checksum);
     struct ph_json *json = ph__json_object();
     ph__json_set_fields(json, saved_fields, NUM_SAVED_FIELDS, &saved);
     return json;
@@ -168,6 +168,8 @@ static ph_status compare_file(struct ph__read_file *file, const struct ph_json *
     struct saved_file saved;
     struct ph__input_file before = {.path = file->file.path};
     const char *key = ph__json_get_fields(json, saved_fields, NUM_SAVED_FIELDS, &saved);
+    if (key == NULL && strspn(saved.read_checksum, "0123456789abcdef") != sizeof saved.read_checksum - 1)
+        key = "read_checksum";
     if (key != NULL)
         return ph_fail(PH_ERROR_CHECKPOINT,
             "%s: the checkpoint's record of it lacks '%s', or it is no such value", before.path, key);
@@ -196,13 +198,18 @@ ph_status ph__read_record_compare(
     struct ph__read_record *record, const struct ph_json *saved, const char *path)
 {
     const size_t num_saved = ph__json_size(saved);
-    for (size_t i = 0; i < record->num_files && i < num_saved; i++)
-        PH_TRY(compare_file(&record->files[i], ph__json_at(saved, i)));
-    if (num_saved < record->num_files)
-        return ph_fail(PH_ERROR_DATA, "%s: was not there when " SINCE, record->files[num_saved].file.path);
-    if (num_saved > record->num_files)
-        return ph_fail(PH_ERROR_DATA, "%s: %zu files were there when " SINCE ", and %zu are left", path,
-            num_saved, record->num_files);
+    size_t same = 0;
+    ph_status status = PH_OK;
+    while (status == PH_OK && same < record->num_files && same < num_saved) {
+        status = compare_file(&record->files[same], ph__json_at(saved, same));
+        same += status == PH_OK;
+    }
+    if (num_saved != record->num_files && (status == PH_OK || status == PH_ERROR_DATA))
+        return ph_fail(PH_ERROR_DATA, "%s: %zu files when " SINCE ", and %zu now%s%s", path, num_saved,
+            record->num_files,
+            same < record->num_files ? ", of which this is the first new or changed one: " : "",
+            same < record->num_files ? record->files[same].file.path : "");
+    PH_TRY(status);
     find_front(record);
     return PH_OK;
 }

@@ -3,7 +3,7 @@
  * A file is known by its size and its ends (input_file.h) and by a checksum of its first bytes, as far as they have been read: as
  * they lie in the file, before decompression. Files are read one path after the other, so only those of one path, the front, have
  * checksums that still grow; a later pass over the same bytes adds nothing. Prepared data is known by its manifest, whose seal
- * stands for all parts; arrays in an .npz carry sums of their own.
+ * stands for all parts; an .npz by its ends, since its directory, with a CRC of each array, is the last part.
  *
  * The thread that reads changes the record. Another one may look at what lies behind a place that it has been told. */
 #ifndef PH_DATA_READ_RECORD_H
@@ -55,7 +55,7 @@ void ph__read_record_fini(struct ph__read_record *record);
 /* Moves the front on to the path, unless it is there or behind it. A path that lies further on, which a reader begins with when no
  * record tells of those before, is not recorded. PH_ERROR_MEMORY. */
 ph_status ph__read_record_begin(struct ph__read_record *record, size_t path);
-/* What takes in the bytes of one of the path's files, by the file's name; NULL: nothing does. */
+/* Gives the checksum that takes in the bytes of one of the path's files, by the file's name; NULL: none does. */
 struct ph__running_checksum *ph__read_record_checksum(
     struct ph__read_record *record, size_t path, const char *name);
 void ph__read_record_tell(struct ph__read_record *record, struct ph__read_place *place_out);

@@ -67,8 +67,8 @@ static struct entries built_in_entries(int format)
 struct field_list {
     struct entries entries;
     struct ph_name_index names;   /* of all entries */
-    struct ph_name_index sources; /* of the derived ones, */
-    size_t *derived;              /* which are these, ascending */
+    struct ph_name_index sources; /* columns that derived entries are made of */
+    size_t *derived;              /* numbers of the derived entries, ascending */
     size_t *patterns, num_patterns;
     bool *is_met; /* (entries) some column of the file has met it */
 };

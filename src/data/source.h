@@ -89,7 +89,7 @@ ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *n
 ph_status ph__source_return(struct ph__source *source, const struct ph__source_position *position);
 void ph__source_tell(const struct ph__source *source, struct ph__source_position *position_out);
 
-/* What takes in the bytes of a file of the open path, by its name; NULL: nothing does. */
+/* Gives the checksum that takes in the bytes of a file of the open path, by its name; NULL: none does. */
 struct ph__running_checksum *ph__source_checksum(const struct ph__source *source, const char *name);
 
 /* The file being read, or the last one. */

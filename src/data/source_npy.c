@@ -69,7 +69,7 @@ static ph_status seek(struct npy_files *state, const char *path, uint64_t row)
     return PH_OK;
 }
 
-/* Members of an archive are not called as its file is: their CRCs tell what has become of them. */
+/* Sums what lies in files of their own. An archive is known by its ends: its directory, with a CRC of each array, is the last part. */
 static ph_status sum_arrays(const struct ph__source *source, struct npy_files *state)
 {
     for (size_t i = 0; i < state->set.num_arrays; i++) {

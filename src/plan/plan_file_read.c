@@ -31,7 +31,7 @@ struct reading {
     struct entry *entries; /* in the order of the file */
     size_t num_entries;
     struct ph_name_index entry_names; /* in their order */
-    struct entry **patterns;          /* (num_patterns) the entries whose names are some */
+    struct entry **patterns;          /* (num_patterns) entries that name tables by a pattern */
     size_t num_patterns;
     struct ph_name_index table_names;
     struct entry *rest; /* "default"; NULL: there is none */

@@ -1,6 +1,5 @@
 /* The machine that a plan is made for, by nominal figures. They stand in one table, so that the same command makes the same plan
- * whatever else the machine does, and whichever of its processors a rank gets. A description of a real cluster will fill the
- * same struct ph_plan_machine in the table's place. */
+ * whatever else the machine does, and whichever of its processors a rank gets. */
 #ifndef PH_PLAN_PLAN_MACHINE_H
 #define PH_PLAN_PLAN_MACHINE_H
 

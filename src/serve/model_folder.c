@@ -13,7 +13,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/store.h"
 
-/* It is not there; what the folder does not let be seen may be. */
+/* Tells whether the file is missing; one that cannot be looked up may exist. */
 static bool is_missing(const char *path)
 {
     return !ph__file_exists(path) && (errno == ENOENT || errno == ENOTDIR);

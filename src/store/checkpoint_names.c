@@ -149,20 +149,6 @@ ph_status ph__checkpoint_remove(const char *path)
 
 /* ---- seals ------------------------------------------------------------------------------------------------------ */
 
-static ph_status seal_of_file(const char *path, char seal_out[65])
-{
-    struct ph_safetensors *file;
-    PH_TRY(ph__safetensors_open(path, &file));
-    const char *seal = ph__safetensors_metadata(file, PH_SEAL_KEY);
-    ph_status status = PH_OK;
-    if (seal != NULL && strlen(seal) == PH_SEAL_DIGITS)
-        memcpy(seal_out, seal, PH_SEAL_DIGITS + 1);
-    else
-        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
-    ph__safetensors_close(file);
-    return status;
-}
-
 static ph_status seal_of_folder(const char *path, char seal_out[65])
 {
     struct ph_folder *folder;
@@ -175,7 +161,7 @@ static ph_status seal_of_folder(const char *path, char seal_out[65])
 
 ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65])
 {
-    return (ph__checkpoint_is_folder(path) ? seal_of_folder : seal_of_file)(path, seal_out);
+    return (ph__checkpoint_is_folder(path) ? seal_of_folder : ph__safetensors_read_seal)(path, seal_out);
 }
 
 ph_status ph__checkpoint_check_seals(

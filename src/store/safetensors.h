@@ -27,6 +27,10 @@ bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out);
 ph_status ph__safetensors_write(
     const char *path, size_t num_tensors, const struct ph_tensor *tensors, const char *const *metadata);
 
+/* The seal that a file carries, its digits and a NUL, whatever else it holds: nothing of that is checked. PH_ERROR_CHECKPOINT where there
+ * is none. */
+ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1]);
+
 /* Opens and validates the whole header against the format and the file's size; reads no tensor. */
 ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out);
 /* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one without a seal

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -316,6 +317,26 @@ ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const st
             file->path);
     return ph__seal_check_file(file->descriptor, PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START), file->path,
         PH_ERROR_CHECKPOINT, meanwhile);
+}
+
+ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1])
+{
+    struct ph_safetensors file = {.path = path, .descriptor = -1};
+    char start[sizeof PH_SAFETENSORS_SEAL_START - 1 + PH_SEAL_DIGITS + 2];
+    uint64_t file_bytes = 0, length = 0;
+    ph_status status = open_file(&file, &file_bytes);
+    if (status == PH_OK)
+        status = read_prefix(&file, file_bytes, &length);
+    if (status == PH_OK && length >= sizeof start)
+        status = read_at(&file, PREFIX_BYTES, start, sizeof start);
+    if (status == PH_OK && !(length >= sizeof start && begins_with_seal(start, sizeof start)))
+        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
+    if (status == PH_OK)
+        snprintf(
+            seal_out, PH_SEAL_DIGITS + 1, "%.*s", PH_SEAL_DIGITS, start + strlen(PH_SAFETENSORS_SEAL_START));
+    if (file.descriptor >= 0)
+        close(file.descriptor);
+    return status;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */

@@ -192,21 +192,22 @@ static enum ph_dtype dtype_of(enum ph_row_format format)
     return format == PH_ROWS_FP16 ? PH_F16 : format == PH_ROWS_BF16 ? PH_BF16 : PH_REAL;
 }
 
-static ph_status list_tensor(struct ph_store *store, const struct ph_tensor *tensor)
+static void list_tensor(struct ph_store *store, const struct ph_tensor *tensor)
 {
-    PH_TRY(ph__name_index_add(&store->tensor_names, tensor->name));
+    (void)ph__name_index_add(&store->tensor_names, tensor->name); /* has room */
     store->tensors[store->num_tensors++] = *tensor;
-    return PH_OK;
 }
 
 /* Lists the logical tensors of a parameter; room for them has been reserved. */
-static ph_status list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
+static void list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
 {
-    if (!parameter->is_table)
-        return list_tensor(store, &(struct ph_tensor){.name = parameter->name,
-                                      .dtype = PH_REAL,
-                                      .shape = parameter->shape,
-                                      .data = parameter->memory});
+    if (!parameter->is_table) {
+        list_tensor(store, &(struct ph_tensor){.name = parameter->name,
+                               .dtype = PH_REAL,
+                               .shape = parameter->shape,
+                               .data = parameter->memory});
+        return;
+    }
     const size_t dim = parameter->shape.dims[1], row_bytes = ph__row_bytes(parameter->row_format, dim);
     char *data = parameter->memory;
     uint16_t *low = parameter->low;
@@ -216,11 +217,10 @@ static ph_status list_tensors(struct ph_store *store, const struct ph_parameter 
         tensor.data = data;
         tensor.row_format = parameter->row_format;
         tensor.low = low;
-        PH_TRY(list_tensor(store, &tensor));
+        list_tensor(store, &tensor);
         data += parameter->slices[i].num_rows * row_bytes;
         low += low != NULL ? parameter->slices[i].num_rows * dim : 0;
     }
-    return PH_OK;
 }
 
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
@@ -271,12 +271,12 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
 
     const size_t first_tensor = store->num_tensors;
     store->parameters[store->num_parameters++] = parameter;
-    PH_TRY(ph__name_index_add(&store->parameter_names, parameter->name));
-    PH_TRY(list_tensors(store, parameter));
+    (void)ph__name_index_add(&store->parameter_names, parameter->name); /* has room */
+    list_tensors(store, parameter);
     initialise(store, parameter, first_tensor, team);
     if (ph__is_stopped(store->stop_signal))
-        return ph_fail(ph__stop_status(store->stop_signal),
-            "stopped by a signal before the first step: there is nothing to save");
+        return ph_fail(
+            ph__stop_status(store->stop_signal), "stopped by a signal while parameters were filled");
     *parameter_out = parameter;
     return PH_OK;
 }

@@ -128,11 +128,11 @@ static ph_status prune_steps(
     return PH_OK;
 }
 
-/* One that cannot be read may need any of them. */
+/* By another one than the newest, which is the first. One that cannot be read may need any of them. */
 static bool is_needed(const char *folder, const struct ph__checkpoint_list *kept, uint64_t best_step)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
-    for (size_t i = 0; i < kept->count; i++) {
+    for (size_t i = 1; i < kept->count; i++) {
         uint64_t needed;
         ph__checkpoint_path(folder, kept->steps[i], path);
         if (ph__resume_file_best_step(path, &needed) != PH_OK || needed == best_step)
@@ -141,17 +141,17 @@ static bool is_needed(const char *folder, const struct ph__checkpoint_list *kept
     return false;
 }
 
-static ph_status prune_bests(
-    const char *folder, const struct ph__checkpoint_list *kept, const struct ph__checkpoint_list *bests)
+static ph_status prune_bests(const char *folder, uint64_t newest_best, const struct ph__checkpoint_list *kept,
+    const struct ph__checkpoint_list *bests)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
     for (size_t i = 0; i < bests->count; i++)
-        if (!is_needed(folder, kept, bests->steps[i]))
+        if (bests->steps[i] != newest_best && !is_needed(folder, kept, bests->steps[i]))
             PH_TRY(ph__checkpoint_remove(ph__checkpoint_best_path(folder, bests->steps[i], path)));
     return PH_OK;
 }
 
-ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, size_t num_kept)
+ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, uint64_t newest_best, size_t num_kept)
 {
     struct ph__checkpoint_list steps = {0}, bests = {0};
     ph_status status = list_files(folder, "step-", &steps);
@@ -160,7 +160,7 @@ ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, size_t num_
     if (status == PH_OK)
         status = prune_steps(folder, newest, num_kept, &steps);
     if (status == PH_OK)
-        status = prune_bests(folder, &steps, &bests);
+        status = prune_bests(folder, newest_best, &steps, &bests);
     ph__checkpoint_list_fini(&steps);
     ph__checkpoint_list_fini(&bests);
     return status;

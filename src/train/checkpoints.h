@@ -26,9 +26,10 @@ struct ph__checkpoint_list { /* zero-initialised is empty */
 ph_status ph__checkpoints_list(const char *folder, struct ph__checkpoint_list *list_out);
 void ph__checkpoint_list_fini(struct ph__checkpoint_list *list);
 
-/* Once the checkpoint of step `newest` is durable: removes those of later steps, which were abandoned, all but the
- * `num_kept` newest of the others, and the best models that none of the kept ones belongs with. */
-ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, size_t num_kept);
+/* Once the checkpoint of step `newest` is durable, with which the best model of step `newest_best` (0: none) belongs: removes those of
+ * later steps, which were abandoned, all but the `num_kept` newest of the others, and the best models that none of the kept ones
+ * belongs with. */
+ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, uint64_t newest_best, size_t num_kept);
 
 /* Removes what a process that was killed left half written in DIR and DIR/checkpoints. */
 ph_status ph__checkpoints_clean(const char *folder);

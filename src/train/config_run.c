@@ -33,8 +33,8 @@ static bool is_alone(const struct ph__config_run *run)
     return run->comm == NULL || ph_comm_world_size(run->comm) == 1;
 }
 
-/* Tells whether the process may end at once before it has learnt anything: one of several ranks would leave the others, and a service
- * at a hub. */
+/* Tells whether the process may end at once as long as it has learnt nothing. One of several ranks would leave the others waiting, and
+ * one with a hub would leave a service there. */
 static bool may_end_at_once(const struct ph__config_run *run)
 {
     return is_alone(run) && run->reducer == NULL;

@@ -1,4 +1,4 @@
-/* What a training knows of its data, so that --resume goes on with the same: kept in each checkpoint, compared before the first
+/* Records what data a training began with, so that --resume goes on with the same: kept in each checkpoint, compared before the first
  * step behind it. Training rows and validation rows alone decide what is learnt and kept; test rows are read at the end. */
 #ifndef PH_TRAIN_DATA_RECORD_H
 #define PH_TRAIN_DATA_RECORD_H
@@ -21,7 +21,7 @@ void ph__data_record_fini(struct ph__data_record *record);
 struct ph__job_rows ph__data_record_train(struct ph__data_record *record, const struct ph_train_job *job);
 struct ph__job_rows ph__data_record_valid(struct ph__data_record *record, const struct ph_train_job *job);
 
-/* As text, malloc'ed, while nothing reads validation rows. */
+/* Writes the record as text, malloc'ed. Nothing may read validation rows meanwhile. */
 ph_status ph__data_record_text(
     struct ph__data_record *record, const struct ph_train_job *job, char **text_out);
 

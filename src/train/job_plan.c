@@ -41,7 +41,16 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
     uint64_t rank_bytes;
     PH_TRY(settle_rank_bytes(ranks, job, &rank_bytes));
     const struct ph_plan_machine machine = ph__plan_machine_nominal(rank_bytes);
-    return ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
+    const ph_status status =
+        ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
+    if (status != PH_ERROR_MEMORY || rank_bytes_of(job) > 0)
+        return status;
+    char why[1024];
+    snprintf(why, sizeof why, "%s", ph_error_text());
+    return ph_fail(status,
+        "%s; that is a rank's share of its machine's memory: take more ranks or machines, or set "
+        "parallel.memory_bytes",
+        why);
 }
 
 /* What is wrong with the plan that was kept is the last error. */

@@ -5,18 +5,19 @@
 #include "base/stop.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
+#include "train/resume.h"
 
 ph_status ph__label_check_init(struct ph__label_check *check, size_t num_tasks)
 {
     *check = (struct ph__label_check){
-        .is_known = calloc(num_tasks + 1, sizeof *check->is_known), .num_unknown = num_tasks};
+        .is_on = true, .is_known = calloc(num_tasks + 1, sizeof *check->is_known), .num_unknown = num_tasks};
     return check->is_known != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for %zu labels", num_tasks);
 }
 
 void ph__label_check_fini(struct ph__label_check *check)
 {
     free(check->is_known);
-    *check = (struct ph__label_check){.is_known = NULL};
+    *check = (struct ph__label_check){.is_on = false};
 }
 
 static bool is_known(const struct ph_batch *batch, size_t task)
@@ -36,7 +37,7 @@ void ph__label_check_add(struct ph__label_check *check, const struct ph_batch *b
         }
 }
 
-/* The column of a label. */
+/* Finds the column of a label. */
 static const struct ph__column *label_column(const struct ph_encoder *encoder, size_t task)
 {
     for (size_t i = 0; i < encoder->num_columns; i++)
@@ -66,11 +67,11 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph_trai
 {
     while (check->num_unknown > 0) {
         const struct ph_batch *batch;
-        if (ph__is_stopped(job->stop_signal))
-            return ph_fail(ph__stop_status(job->stop_signal),
-                "stopped by a signal before the first step: there is nothing to save");
         PH_TRY(ph__meanwhile(meanwhile));
-        PH_TRY(ph_batches_next(batches, &batch));
+        const ph_status status = ph_batches_next(batches, &batch);
+        if (status == PH_ERROR_INTERRUPTED || ph__is_stopped(job->stop_signal))
+            return ph__fail_stopped_early(ph__stop_status(job->stop_signal));
+        PH_TRY(status);
         if (batch == NULL)
             return PH_OK;
         ph__label_check_add(check, batch);
@@ -80,8 +81,9 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph_trai
 
 ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph_meanwhile *meanwhile)
 {
-    const struct ph_batches_options options = {
-        .batch_size = (size_t)job->train->batch_size, .max_bad_rows = job->max_bad_rows};
+    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+        .max_bad_rows = job->max_bad_rows,
+        .stop_signal = job->stop_signal};
     const struct ph__job_rows rows = ph__job_train(job);
     struct ph__label_check check = {0};
     struct ph_batches *batches;

@@ -1,11 +1,12 @@
-/* Whether each label has a value in some training row: a label that is blank in every row teaches nothing, and its loss is 0. */
+/* Checks that each label has a value in some training row: one that is blank in every row teaches nothing, and its loss is 0. */
 #ifndef PH_TRAIN_LABEL_CHECK_H
 #define PH_TRAIN_LABEL_CHECK_H
 
 #include "train/job_rows.h"
 
-struct ph__label_check { /* zero-initialised may be fini'ed */
-    bool *is_known;      /* (T) */
+struct ph__label_check { /* zero-initialised is off, and may be fini'ed */
+    bool is_on;
+    bool *is_known; /* (T) */
     size_t num_unknown;
 };
 

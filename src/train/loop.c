@@ -85,7 +85,7 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
 static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
-    if (trainer->labels.is_known != NULL)
+    if (trainer->labels.is_on)
         ph__label_check_add(&trainer->labels, batch);
     PH_TRY(ph__trainer_score_ahead(trainer, batch));
     ph__rank_figures_begin_step(&trainer->figures);
@@ -172,7 +172,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
     ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
     ph__batches_read_place(batches, &trainer->data.train_place);
     ph_batches_close(batches);
-    if (status == PH_OK && trainer->labels.is_known != NULL)
+    if (status == PH_OK && !*is_stop && trainer->labels.is_on)
         status = ph__label_check_end(&trainer->labels, job->encoder, ph__job_train(job));
     return status;
 }

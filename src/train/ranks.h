@@ -14,7 +14,7 @@ struct ph__ranks {
     struct ph_plan plan;
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
-    double *numbers;                            /* (world_size) of all ranks, while they are summed */
+    double *numbers; /* (world_size) scratch: one of each rank, while they are gathered */
 };
 
 /* Reads or makes the plan of the job's tables, after all ranks have agreed that their jobs are one; alone, there is none, but

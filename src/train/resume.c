@@ -66,6 +66,13 @@ static ph_status prepare_checkpoint(struct ph__trainer *trainer)
     return ph__report_sync(&trainer->report, &trainer->report_bytes);
 }
 
+ph_status ph__trainer_prune(const struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    return ph__checkpoints_prune(
+        job->folder, trainer->summary.steps, trainer->best_step, (size_t)job->train->checkpoints_kept);
+}
+
 static ph_status write_checkpoint(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
@@ -73,9 +80,7 @@ static ph_status write_checkpoint(struct ph__trainer *trainer)
     const bool is_first = ph__ranks_is_first(&trainer->ranks);
     PH_TRY(ph__ranks_all(&trainer->ranks, is_first ? prepare_checkpoint(trainer) : PH_OK));
     PH_TRY(ph__resume_file_write(ph__checkpoint_path(folder, trainer->summary.steps, path), trainer));
-    return is_first ? ph__checkpoints_prune(
-                          folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept)
-                    : PH_OK;
+    return is_first ? ph__trainer_prune(trainer) : PH_OK;
 }
 
 ph_status ph__trainer_save(struct ph__trainer *trainer)
@@ -114,11 +119,15 @@ int ph__trainer_signal(const struct ph__trainer *trainer)
     return stop_signal != NULL ? *stop_signal : 0;
 }
 
+ph_status ph__fail_stopped_early(ph_status status)
+{
+    return ph_fail(status, "stopped by a signal before the first step: there is nothing to save");
+}
+
 ph_status ph__trainer_stop(struct ph__trainer *trainer, int signal)
 {
     if (trainer->summary.steps == 0)
-        return ph_fail(
-            ph__stop_status(&signal), "stopped by a signal before the first step: there is nothing to save");
+        return ph__fail_stopped_early(ph__stop_status(&signal));
     PH_TRY(ph__trainer_save(trainer));
     return ph__trainer_stop_saved(trainer, signal);
 }

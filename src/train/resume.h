@@ -15,12 +15,18 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer);
 /* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */
 ph_status ph__trainer_save(struct ph__trainer *trainer);
 
+/* By the first rank: removes what the checkpoint of the step at hand leaves over. PH_ERROR_DISK. */
+ph_status ph__trainer_prune(const struct ph__trainer *trainer);
+
 /* Whether time or steps say that it is to be saved. */
 bool ph__trainer_is_save_due(const struct ph__trainer *trainer);
 
 /* Saves where an epoch ends, unless checkpoints are off, and where the training does: it can be told to go on, and be
  * stopped while its best model is tested. */
 ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
+
+/* Records that a signal has ended a training without a step, and returns its status. */
+ph_status ph__fail_stopped_early(ph_status status);
 
 /* The signal that has come to this process; 0: none. */
 int ph__trainer_signal(const struct ph__trainer *trainer);

@@ -3,8 +3,8 @@
  * Tensors: parameters and state by name, as in model.safetensors; optimizer slots, "slot.m:embedding.user"; the latest
  * samples' scores and labels, "recent:scores" and "recent:labels"; those of the window of progressive validation,
  * "stream:scores" and "stream:labels". Metadata: "format", "version", "row_format", and JSON objects:
- * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_record.h; older files lack it). What a training is to carry beside
- * is a line in the table of resume_file.c, or a tensor in its list. */
+ * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_record.h; older files lack it). What a
+ * training is to carry beside is a line in the table of resume_file.c, or a tensor in its list. */
 #ifndef PH_TRAIN_RESUME_FILE_H
 #define PH_TRAIN_RESUME_FILE_H
 

@@ -43,7 +43,7 @@ static bool has_changed(const struct ph_parameter *parameter, size_t row)
     return false;
 }
 
-/* Says whether the rows of a feature, the first of its slice, are still to be marked. */
+/* Says whether the rows of this feature are still to be marked; of features that share a slice it is the first. */
 static bool is_wanted(const struct ph__id_coverage *coverage, size_t feature)
 {
     return feature != PH_NO_NAME && coverage->seen[feature] != NULL && !coverage->is_known[feature];
@@ -61,8 +61,8 @@ static void mark_slices(const struct ph_parameter *parameter, const struct ph_na
                 ph__id_coverage_mark(coverage, feature, parameter->parts[s].first_row + row);
         first_row += slice->num_rows;
     }
-    for (size_t s = 0; s < parameter->num_slices;
-         s++) { /* behind all of them: a feature may have several parts */
+    /* A feature may have several parts: it is known behind all of them. */
+    for (size_t s = 0; s < parameter->num_slices; s++) {
         const size_t feature = feature_of(parameter, s, features);
         if (is_wanted(coverage, feature))
             ph__id_coverage_know(coverage, feature);

@@ -9,8 +9,8 @@
 
 #include "train/trainer.h"
 
-/* why: what the training was stopped by, a line; NULL: it is finished, and the summary complete. PH_ERROR_DISK, PH_ERROR_MEMORY; PH_ERROR_DATA for a metrics.jsonl that cannot be
- * read. */
+/* why: what the training was stopped by, a line; NULL: it is finished, and the summary complete. PH_ERROR_DISK, PH_ERROR_MEMORY;
+ * PH_ERROR_DATA for a metrics.jsonl that cannot be read. */
 ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why);
 
 #endif

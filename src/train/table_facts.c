@@ -173,20 +173,6 @@ void ph__table_list_fini(struct ph__table_list *list)
     *list = (struct ph__table_list){0};
 }
 
-size_t ph__table_list_busiest_dim(const struct ph__table_list *list)
-{
-    size_t dim = 1;
-    double most = 0;
-    for (size_t i = 0; i < list->num_tables; i++) {
-        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
-        if (reals > most) {
-            most = reals;
-            dim = list->tables[i].dim;
-        }
-    }
-    return dim;
-}
-
 /* ---- of a job ----------------------------------------------------------------------------------------------- */
 
 static ph_status list_by_batch(

@@ -19,9 +19,6 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
     const struct ph_batch *batch, struct ph__table_list *list);
 void ph__table_list_fini(struct ph__table_list *list);
 
-/* The columns of the table that most bytes are read of. */
-size_t ph__table_list_busiest_dim(const struct ph__table_list *list);
-
 /* The same of a job: builds its program, and reads its first batch. */
 ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
 

@@ -106,7 +106,7 @@ static ph_status begin(struct ph__trainer *trainer)
         job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->report);
 }
 
-/* By each rank, for each may have files of its own. */
+/* Compares this rank's data with the checkpoint's record: each rank may have files of its own. */
 static ph_status compare_data(void *context, const struct ph_meanwhile *meanwhile)
 {
     struct ph__trainer *trainer = context;
@@ -154,8 +154,7 @@ static ph_status put_back(struct ph__trainer *trainer)
     PH_TRY(ph__checkpoints_clean(folder));
     PH_TRY(tell_start(trainer));
     PH_TRY(keep_plan(trainer));
-    PH_TRY(
-        ph__checkpoints_prune(folder, trainer->summary.steps, (size_t)trainer->job->train->checkpoints_kept));
+    PH_TRY(ph__trainer_prune(trainer));
     path_in(folder, "summary.json", path);
     if (unlink(path) != 0 && errno != ENOENT)
         return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));

@@ -68,7 +68,7 @@ static const struct ph_option train_options[] = {
         .default_text = "true",
         .help =
             "The same bits for any number of threads. false leaves the threading of matrix products to their "
-            "library, which takes team: openmp."},
+            "library, which requires team: openmp."},
     {.key = "evaluate_steps",
         .type = PH_OPTION_INTEGER,
         .offset = TRAIN(evaluate_steps),

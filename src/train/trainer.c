@@ -19,6 +19,7 @@
 #include "train/memory_check.h"
 #include "train/online.h"
 #include "train/rank_work.h"
+#include "train/resume.h"
 #include "train/train_folder.h"
 
 #define TRACE_EVENTS 100000
@@ -59,20 +60,11 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
     return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
 }
 
-/* Gives the signal that ends reading before the first step; several ranks stop together, behind a step. */
-static const volatile int *stop_signal_of(const struct ph__trainer *trainer)
-{
-    return trainer->ranks.world_size > 1 ? NULL : trainer->job->stop_signal;
-}
-
 /* Ends the training after a signal; steps of a former part of it are saved already. */
 static ph_status check_signal(const struct ph__trainer *trainer)
 {
-    const volatile int *stop_signal = stop_signal_of(trainer);
-    if (!ph__is_stopped(stop_signal))
-        return PH_OK;
-    return ph_fail(
-        ph__stop_status(stop_signal), "stopped by a signal before the first step: there is nothing to save");
+    const volatile int *stop_signal = trainer->job->stop_signal;
+    return ph__is_stopped(stop_signal) ? ph__fail_stopped_early(ph__stop_status(stop_signal)) : PH_OK;
 }
 
 /* Opens the rows and reads their first batch, which is borrowed until they are closed. */
@@ -89,7 +81,8 @@ static ph_status open_first_batch(const struct ph__trainer *trainer, struct ph__
         return PH_OK;
     }
     ph_batches_close(batches);
-    return status == PH_ERROR_INTERRUPTED ? check_signal(trainer) : status;
+    return status == PH_ERROR_INTERRUPTED ? ph__fail_stopped_early(ph__stop_status(options->stop_signal))
+                                          : status;
 }
 
 static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
@@ -104,7 +97,7 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
     struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
         .seed = job->seed,
         .max_bad_rows = job->max_bad_rows,
-        .stop_signal = stop_signal_of(trainer),
+        .stop_signal = job->stop_signal,
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size};
     struct ph_batches *batches;
@@ -237,8 +230,8 @@ static ph_status check_settings(const struct ph_train_job *job)
             (long long)train->epochs, ph__pipe_name(job->train_path));
     PH_TRY(check_ranks_can_read(job));
     if (!train->deterministic && job->team != PH_TEAM_OPENMP)
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.deterministic is false, which takes the threads of OpenMP: set team: openmp");
+        return ph_fail(
+            PH_ERROR_CONFIG, "train.deterministic=false requires team=openmp, but team is pthread");
     if (!ph__row_format_is_learnt((enum ph_row_format)train->row_format))
         return ph_fail(PH_ERROR_CONFIG,
             "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
@@ -261,7 +254,7 @@ static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_ro
     const struct ph_train_job *job = trainer->job;
     const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
         .max_bad_rows = job->max_bad_rows,
-        .stop_signal = stop_signal_of(trainer)};
+        .stop_signal = job->stop_signal};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     if (!ph__job_rows_exist(rows) || ph__job_rows_flow(rows))
@@ -276,7 +269,8 @@ static ph_status look_at_labels(void *context, const struct ph_meanwhile *meanwh
     return ph__label_check_look(context, meanwhile);
 }
 
-/* A training that resumes has learnt from its labels. What is read once is looked at as it is learnt from. */
+/* Looks for labels before the first step, but where rows are read once: those are looked at as they are learnt from. A training that
+ * resumes is taken to have met its labels. */
 static ph_status check_labels(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -344,7 +338,9 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(estimate_batch(trainer, &size));
     PH_TRY(check_signal(trainer));
     size = micro_size(trainer, size);
-    PH_TRY(create_learner(trainer, size, available_bytes));
+    const ph_status created = create_learner(trainer, size, available_bytes);
+    if (created != PH_OK)
+        return ph__is_stop_status(created) ? ph__fail_stopped_early(created) : created;
     PH_TRY(create_scorer(trainer, size));
     ph__trainer_observe_plans(trainer);
     PH_TRY(check_memory(trainer, available_bytes));

@@ -64,12 +64,11 @@ struct ph__trainer {
     struct ph__protocol protocol;
     struct ph__tally tally;
     uint64_t epoch;
-    bool is_in_epoch;            /* false: the next step begins epoch + 1 */
-    struct ph_position position; /* in the epoch, behind the latest step */
-    struct ph__data_record data; /* kept by the first rank */
-    struct ph__label_check
-        labels;           /* of rows that are read once, in the pass of a training that begins with them */
-    bool has_noted_valid; /* that evaluations compare nothing */
+    bool is_in_epoch;                /* false: the next step begins epoch + 1 */
+    struct ph_position position;     /* in the epoch, behind the latest step */
+    struct ph__data_record data;     /* kept by the first rank */
+    struct ph__label_check labels;   /* on while rows that can be read only once are learnt from */
+    bool has_noted_incomparable;     /* that evaluations compare nothing */
     uint64_t epoch_first_step;       /* steps before the epoch */
     uint64_t steps_per_epoch;        /* 0 in the first epoch */
     uint64_t num_updates;            /* steps less those that were skipped */

@@ -78,13 +78,13 @@ ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char
         trainer->epoch, trainer->summary.steps, what);
 }
 
-/* Once. */
+/* Notes, once, that evaluations cannot be compared. */
 static void note_incomparable(struct ph__trainer *trainer)
 {
     char note[256];
-    if (trainer->has_noted_valid)
+    if (trainer->has_noted_incomparable)
         return;
-    trainer->has_noted_valid = true;
+    trainer->has_noted_incomparable = true;
     snprintf(note, sizeof note,
         "the labels of data.valid %s: there is no %s that train.selection could compare, train.patience does "
         "not count, "

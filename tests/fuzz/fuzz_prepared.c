@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "data/part_layout.h"
 #include "data/prepared_manifest.h"
 #include "support/fuzz_parts.h"
@@ -103,7 +104,7 @@ static bool agree(struct prepared *prepared, size_t number, const uint8_t *bytes
     part->num_rows = footer.num_rows;
     part->num_words = footer.num_words;
     part->num_bytes = size;
-    ph__part_checksum_text(footer.checksum, part->checksum);
+    ph__checksum_text(footer.checksum, part->checksum);
     fuzz_require(ph__manifest_write(&manifest, prepared->files[0].path) == PH_OK);
     return true;
 }

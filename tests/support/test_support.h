@@ -22,7 +22,7 @@ void test__assert_ok(ph_status status, const char *call, const char *file, int l
 void test__assert_fails(
     ph_status status, ph_status wanted, const char *part, const char *call, const char *file, int line);
 
-/* Is $PH_TEST_BRIEF set? Then a test whose first turns show what a sanitizer can find takes few of many like them. */
+/* Tells whether $PH_TEST_BRIEF is set: a test whose first turns show what a sanitizer can find then leaves out others like them. */
 bool test_is_brief(void);
 
 /* The seed of this run: $PH_TEST_SEED or a fixed default; printed once. */

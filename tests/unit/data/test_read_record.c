@@ -10,17 +10,10 @@
 #define NUM_ROWS 900
 #define BATCH 100
 
-static struct ph_arena arena;
-
-static const char *path_of(const char *name)
-{
-    return ph__path_join(&arena, test_folder(), name);
-}
-
 /* Rows of a label and two ids: as text, compressed where the name's ending says so. */
 static const char *write_rows(const char *name, int num_rows)
 {
-    const char *path = path_of(name);
+    const char *path = test_path(name);
     struct ph_writer *writer;
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,user,item\n"));
@@ -49,7 +42,7 @@ static const char *write_arrays(void)
     npy_file("set_labels.npy", "<f4", "(900,)", labels, sizeof labels);
     npy_file("set_dense.npy", "<f4", "(900, 1)", dense, sizeof dense);
     npy_file("set_sparse.npy", "<i4", "(900, 1)", sparse, sizeof sparse);
-    return path_of("set");
+    return test_path("set");
 }
 
 static struct ph_encoder *encoder_of(const char *path, bool is_arrays)
@@ -75,11 +68,13 @@ static struct ph_batches *open_recorded(const struct ph_encoder *encoder, const 
 /* The whole file has been read. */
 static void expect_whole(const struct ph__read_part *part, const char *path)
 {
+    struct ph_arena arena = {0};
     char *text;
     size_t size;
     assert_ok(ph__file_read(&arena, path, 1 << 24, &text, &size));
     assert_int_equal(part->num_bytes, size);
     assert_int_equal(part->checksum, ph__checksum(text, size));
+    ph__arena_fini(&arena);
 }
 
 static void files_are_known_by_their_bytes_as_they_lie(void **state)
@@ -119,7 +114,7 @@ static void arrays_are_known_file_by_file(void **state)
         ;
     ph__batches_read_place(batches, &place);
     for (size_t i = 0; i < 3; i++)
-        expect_whole(&place.parts[i], path_of(files[i]));
+        expect_whole(&place.parts[i], test_path(files[i]));
     ph_batches_close(batches);
     ph__read_record_fini(&record);
     ph_encoder_destroy(encoder);
@@ -165,7 +160,7 @@ static void a_saved_record_is_carried_on(void **state)
     expect_carried_on(write_arrays(), true);
     write_text("part_1.csv");
     write_text("part_2.csv");
-    expect_carried_on(path_of("part_*.csv"), false);
+    expect_carried_on(test_path("part_*.csv"), false);
 }
 
 /* Nothing tells of what lay between the file's beginning, which opening reads, and the place. */
@@ -229,13 +224,6 @@ static void pipes_are_not_recorded(void **state)
     ph__read_record_fini(&record);
 }
 
-static int free_paths(void **state)
-{
-    (void)state;
-    ph__arena_fini(&arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,5 +234,5 @@ int main(void)
         cmocka_unit_test(what_is_no_record_is_refused),
         cmocka_unit_test(pipes_are_not_recorded),
     };
-    return cmocka_run_group_tests(tests, NULL, free_paths);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* An open session takes no memory to score, of ours or of a library's, for any number of rows, and wakes nobody. */
 #include "run_folder.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -74,17 +73,6 @@ static void warm_session_allocates_nothing(void **state)
     ph_session_close(session);
 }
 
-static size_t threads_of_this_process(void)
-{
-    size_t count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    for (const struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
-        count += entry->d_name[0] != '.';
-    closedir(tasks);
-    return count;
-}
-
 /* Times that the calling thread has given up its processor to wait for something. */
 static long waits_of_this_thread(void)
 {
@@ -99,7 +87,7 @@ static void session_scores_on_its_callers_thread_alone(void **state)
     (void)state;
     static struct ph_cell cells[MAX_ROWS * NUM_COLUMNS];
     const int64_t ids[5] = {1, 2, 3, 4, 5};
-    const size_t num_threads = threads_of_this_process();
+    const size_t num_threads = test_count_threads();
     float scores[MAX_ROWS];
     struct ph_session *session = NULL;
     assert_ok(ph_session_open(make_run_folder("dlrm"), NULL, &session));
@@ -108,7 +96,7 @@ static void session_scores_on_its_callers_thread_alone(void **state)
     for (size_t num_rows = 0; num_rows <= MAX_ROWS; num_rows++)
         assert_ok(ph_session_score(session, num_rows, cells, scores));
     assert_int_equal(waits_of_this_thread(), num_waits);
-    assert_int_equal(threads_of_this_process(), num_threads);
+    assert_int_equal(test_count_threads(), num_threads);
     ph_session_close(session);
 }
 

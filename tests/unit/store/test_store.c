@@ -228,8 +228,7 @@ static void a_signal_ends_the_initialisation(void **state)
     ph__store_stop_by(store, &stop_signal);
     assert_ok(ph__store_add(store, &first, NULL, &parameter));
     stop_signal = SIGTERM;
-    assert_fails(
-        ph__store_add(store, &second, NULL, &parameter), PH_ERROR_TERMINATED, "before the first step");
+    assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_TERMINATED, "stopped by a signal");
     ph_store_destroy(store);
 }
 

@@ -100,11 +100,11 @@ static void pruning_keeps_the_newest_and_drops_what_was_abandoned(void **state)
     const char *folder = make_folder("pruned");
     for (uint64_t step = 10; step <= 60; step += 10)
         put_checkpoint(folder, step, 0);
-    assert_ok(ph__checkpoints_prune(folder, 40, 2)); /* 50 and 60 are of a life that is over */
+    assert_ok(ph__checkpoints_prune(folder, 40, 0, 2)); /* 50 and 60 are of a life that is over */
     expect_steps(folder, 2, (uint64_t[]){40, 30});
-    assert_ok(ph__checkpoints_prune(folder, 40, 1));
+    assert_ok(ph__checkpoints_prune(folder, 40, 0, 1));
     expect_steps(folder, 1, (uint64_t[]){40});
-    assert_ok(ph__checkpoints_prune(folder, 40, 0));
+    assert_ok(ph__checkpoints_prune(folder, 40, 0, 0));
     expect_steps(folder, 1, (uint64_t[]){40});
 }
 
@@ -116,15 +116,15 @@ static void best_models_stay_as_long_as_a_kept_checkpoint_names_them(void **stat
     put_checkpoint(folder, 10, 5);
     put_checkpoint(folder, 20, 5);
     put_checkpoint(folder, 30, 25);
-    assert_ok(ph__checkpoints_prune(folder, 30, 2));
+    assert_ok(ph__checkpoints_prune(folder, 30, 25, 2));
     assert_true(ph__file_exists(ph__checkpoint_best_path(folder, 5, path)));
-    assert_ok(ph__checkpoints_prune(folder, 30, 1));
+    assert_ok(ph__checkpoints_prune(folder, 30, 25, 1));
     assert_false(ph__file_exists(ph__checkpoint_best_path(folder, 5, path)));
     assert_true(ph__file_exists(ph__checkpoint_best_path(folder, 25, path)));
     /* One that cannot be read may need any of them. */
     put(folder, "checkpoints/step-000000000028.safetensors");
     put(folder, "checkpoints/best-000000000027.safetensors");
-    assert_ok(ph__checkpoints_prune(folder, 30, 2));
+    assert_ok(ph__checkpoints_prune(folder, 30, 25, 2));
     assert_true(ph__file_exists(ph__checkpoint_best_path(folder, 27, path)));
 }
 

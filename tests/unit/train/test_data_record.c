@@ -45,11 +45,6 @@ static void shell(const char *command)
     assert_int_equal(system(text), 0);
 }
 
-static const char *path_of(const char *name)
-{
-    return ph__path_join(&fixture.arena, test_folder(), name);
-}
-
 /* NAME.tsv, the rows of the fixture's training data, again and again. */
 static const char *write_rows(const char *name)
 {
@@ -59,7 +54,7 @@ static const char *write_rows(const char *name)
         COPIES, name);
     snprintf(file, sizeof file, "%s.tsv", name);
     shell(command);
-    return path_of(file);
+    return test_path(file);
 }
 
 /* A compressed copy, by its name's ending. */
@@ -218,7 +213,7 @@ static void compressed_data_is_compared_as_it_lies(void **state)
     static const char *const names[] = {"packed.tsv.gz", "packed.tsv.zst"};
     const char *rows = write_rows("unpacked");
     for (size_t i = 0; i < COUNT(names); i++) {
-        const char *path = path_of(names[i]);
+        const char *path = test_path(names[i]);
         pack(rows, path);
         struct setup *setup = set_up_watched("packed", path);
         setup->job.is_shuffled = false;
@@ -239,17 +234,18 @@ static void each_file_of_a_pattern_is_compared(void **state)
     (void)state;
     write_rows("whole");
     shell("for i in 1 2 3; do cp whole.tsv day_$i.tsv; done");
-    struct setup *setup = set_up_watched("pattern", path_of("day_*.tsv"));
+    struct setup *setup = set_up_watched("pattern", test_path("day_*.tsv"));
     setup->job.is_shuffled = false;
     train_until(setup, 2 * STEPS_AN_EPOCH - 5);
-    change_label(path_of("day_2.tsv"), 0.3);
+    change_label(test_path("day_2.tsv"), 0.3);
     expect_refused(setup, "day_2.tsv: its first ");
-    change_label(path_of("day_2.tsv"), 0.3);
-    change_label(path_of("day_3.tsv"), 0.5); /* not read yet */
+    change_label(test_path("day_2.tsv"), 0.3);
+    change_label(test_path("day_3.tsv"), 0.5); /* not read yet */
     shell("cp whole.tsv day_4.tsv");
-    expect_refused(setup, "day_4.tsv: was not there when the training was begun");
+    expect_refused(setup,
+        "3 files when the training was begun, and 4 now, of which this is the first new or changed one: ");
     shell("rm day_4.tsv && mv day_3.tsv night_3.tsv");
-    expect_refused(setup, "3 files were there when the training was begun, and 2 are left");
+    expect_refused(setup, "3 files when the training was begun, and 2 now");
     shell("mv night_3.tsv day_3.tsv");
     setup->train.epochs = 1;
     expect_resumed(setup);
@@ -293,21 +289,21 @@ static void prepared_data_is_known_by_its_manifest(void **state)
     const char *rows = write_rows("raw");
     settings.train = rows;
     settings.valid = settings.test = NULL;
-    assert_ok(ph_prepare(&settings, path_of("prepared"), &options, &prepared));
-    struct setup *setup = set_up_watched("of_prepared", path_of("prepared/train"));
+    assert_ok(ph_prepare(&settings, test_path("prepared"), &options, &prepared));
+    struct setup *setup = set_up_watched("of_prepared", test_path("prepared/train"));
     train_until(setup, 4);
     change_label(rows, 0.5);
-    assert_ok(ph_prepare(&settings, path_of("others"), &options, &prepared));
+    assert_ok(ph_prepare(&settings, test_path("others"), &options, &prepared));
     shell("mv prepared kept && mv others prepared");
     expect_refused(setup, "prepared/train/manifest.json: ");
-    setup->job.train_path = path_of("kept/train");
+    setup->job.train_path = test_path("kept/train");
     expect_resumed(setup);
     free(setup);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------------------- */
 
-/* What a library before this one has left. */
+/* Removes the data record from the newest checkpoint, as an older version would have left it. */
 static void forget_data(struct setup *setup)
 {
     struct ph__trainer *trainer;

@@ -20,7 +20,7 @@ static ph_status check(
     return status;
 }
 
-/* Of a label "click" and a label "buy" that is made of the column "bought". */
+/* Makes an encoder with a label "click" and a label "buy" that is made of the column "bought". */
 static struct ph_encoder *two_labels(void)
 {
     static struct ph_field_settings fields[] = {

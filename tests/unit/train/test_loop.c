@@ -272,7 +272,6 @@ static void evaluation_tells_what_is_known_and_nothing_else(void **state)
     assert_true(isnan(evaluation->loss) && isnan(evaluation->samples_per_s));
     assert_true(isnan(evaluation->seconds_left));
     assert_true(evaluation->auc == report->auc);
-    assert_true(evaluation->auc == report->auc);
     test_learned_at_least("loop.dnn.auc_at_step_30", evaluation->auc, 0.7);
     assert_true(evaluation->learning_rate == report->learning_rate);
     assert_int_equal(told.valid.num_samples, summary.valid.num_samples);
@@ -397,7 +396,7 @@ static void without_a_metric_to_compare_the_last_model_is_kept_with_a_note(void 
     free(setup);
 }
 
-/* Which labels of every row become blank: awk's condition on the row's number. */
+/* Copies the training rows with blank labels in those that `rows` names, awk's condition on a row's number. */
 static const char *blank_labels(const struct setup *setup, const char *rows)
 {
     char command[2000];
