@@ -25,7 +25,8 @@ struct ph_comm_options {
     size_t
         ranks_per_host; /* 0: ranks are on the hosts that they run on; else rank r counts as on host r / ranks_per_host */
     bool has_failed; /* before it could say what it wants: it comes to end the job by ph_comm_fail */
-    /* Names this rank's work, as "phloem train", in up to 47 bytes: ranks with different tasks are refused. NULL: "". */
+    /* Names this rank's work, as "phloem train": ranks whose tasks differ in the first 47 bytes are refused with PH_ERROR_CONFIG.
+     * NULL: "". Borrowed for the call. */
     const char *task;
 };
 

@@ -157,8 +157,8 @@ ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
 
 struct ph_backend_options {
     size_t num_threads; /* at most 1024; 0: all that this process may use */
-    bool
-        is_fast; /* give up bit-equality between thread counts for the library's own threading; wants PH_TEAM_OPENMP */
+    /* Gives up bit-equality between numbers of threads for the matrix library's own threading; wants PH_TEAM_OPENMP. */
+    bool is_fast;
     enum ph_team_kind team; /* PH_TEAM_PTHREAD unless it is set */
 };
 /* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; is_fast without PH_TEAM_OPENMP, or

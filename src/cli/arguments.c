@@ -65,17 +65,12 @@ static ph_status add_text(struct cli_texts *texts, const char *flag, const char 
     return PH_OK;
 }
 
-ph_status cli_sets_add_text(struct cli_texts *sets, const char *text)
-{
-    return add_text(sets, "--set", text);
-}
-
 ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const char *key, const char *value)
 {
     if (value == NULL)
         return PH_OK;
     const char *text = ph__arena_printf(arena, "%s=%s", key, value);
-    return text != NULL ? cli_sets_add_text(sets, text) : PH_ERROR_MEMORY;
+    return text != NULL ? add_text(sets, "--set", text) : PH_ERROR_MEMORY;
 }
 
 /* Takes argv[*at] and, where it needs one, the value behind it. */

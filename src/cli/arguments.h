@@ -50,9 +50,6 @@ struct cli_arguments {
 ph_status cli_parse(
     const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
 
-/* One more --set KEY=VALUE, as it is; the text is borrowed. */
-ph_status cli_sets_add_text(struct cli_texts *sets, const char *text);
-
 /* One more --set KEY=VALUE, for a flag that is short for it; nothing when value is NULL. Lives as long as the arena. */
 ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const char *key, const char *value);
 

@@ -14,13 +14,11 @@ struct cli_bench_service {
     uint32_t num_workers;
 };
 
-/* A service that options->stop_signal, not NULL, ends: what is measured fails once it is not 0. PH_ERROR_PEER, and what
- * ph_hub_create_service says. */
+/* Creates a service. Its measurement fails once *options->stop_signal (not NULL) is set. Errors: ph_hub_create_service's. */
 ph_status cli_bench_service_create(
     const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out);
 
-/* Ends the service, and returns what its measurement has ended with, or else what ending it has. The error says so where the
- * service may be left. */
+/* Ends the service. Returns `measured` or, where that is PH_OK, the error of ending it. The text says where the service may be left. */
 ph_status cli_bench_service_end(const struct cli_bench_service *service, ph_status measured);
 
 struct cli_bench_result {

@@ -17,16 +17,10 @@
 
 /* ---- the service ---- */
 
-/* The first of several hubs have created what a later one has not. */
-static ph_status undo_creation(const struct cli_bench_service *service, ph_status status)
+/* Tells whether a hub may have created the service all the same: one that had no time to say so, or the first of several. */
+static bool may_exist(const struct ph_hub_options *options, ph_status creation)
 {
-    struct ph_hub_options options = service->options;
-    char reason[1024];
-    snprintf(reason, sizeof reason, "%s", ph_error_text());
-    options.timeout_ms = FAREWELL_MS;
-    if (strchr(options.address, ',') != NULL)
-        (void)ph_hub_destroy_service(&options, service->name, service->nonce);
-    return ph_fail(status, "%s", reason);
+    return ph__is_stop_status(creation) || strchr(options->address, ',') != NULL;
 }
 
 ph_status cli_bench_service_create(
@@ -44,21 +38,20 @@ ph_status cli_bench_service_create(
         .optimizers = &momentum,
         .num_optimizers = 1};
     const ph_status status = ph_hub_create_service(options, &service);
-    if (ph__is_stop_status(status)) /* the hub may have heard */
-        return cli_bench_service_end(&bench, status);
     if (status != PH_OK)
-        return undo_creation(&bench, status);
+        return may_exist(options, status) ? cli_bench_service_end(&bench, status) : status;
     *service_out = bench;
     return PH_OK;
 }
 
-static ph_status tell_left(const struct cli_bench_service *service, ph_status status, const char *reason)
+static ph_status tell_may_be_left(
+    const struct cli_bench_service *service, ph_status status, const char *reason)
 {
     const struct ph_hub_options *options = &service->options;
     const bool has_secret = options->secret_file != NULL;
     return ph_fail(status,
-        "%s; service '%s' is left, for the hub does not answer: phloem hub destroy %s %s%s%s ends it", reason,
-        service->name, options->address, service->name, has_secret ? " --secret-file " : "",
+        "%s; service '%s' may be left, for the hub does not answer: phloem hub destroy %s %s%s%s ends it",
+        reason, service->name, options->address, service->name, has_secret ? " --secret-file " : "",
         has_secret ? options->secret_file : "");
 }
 
@@ -74,7 +67,7 @@ ph_status cli_bench_service_end(const struct cli_bench_service *service, ph_stat
         snprintf(reason, sizeof reason, "%s", ph_error_text());
     const ph_status status = measured != PH_OK ? measured : ended;
     if (ended == PH_ERROR_PEER || ph__is_stop_status(ended))
-        return tell_left(service, status, reason);
+        return tell_may_be_left(service, status, reason);
     return status != PH_OK ? ph_fail(status, "%s", reason) : PH_OK;
 }
 

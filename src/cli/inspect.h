@@ -10,12 +10,14 @@
 /* Tells whether the path is a folder that phloem prepare made. */
 bool cli_is_prepared(const char *path);
 
-/* A config with its encoder: from a folder that phloem train or phloem prepare left, or from a config and its training data. */
+/* A config with its encoder: from a folder that phloem train left, or from a config and its training data. */
 struct cli_source { /* zero-initialised is closed */
     struct ph_config config;
     struct ph_encoder *encoder;
 };
 ph_status cli_source_open(struct cli_source *source, const char *path, const struct cli_texts *sets);
+/* The same for who wants the data alone, which may lie in a folder that phloem prepare left. */
+ph_status cli_source_open_data(struct cli_source *source, const char *path, const struct cli_texts *sets);
 void cli_source_close(struct cli_source *source); /* also after a failure */
 
 /* Features with their tables, and statistics of every file that the config names. */

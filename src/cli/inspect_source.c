@@ -30,40 +30,32 @@ bool cli_is_prepared(const char *path)
     return is_prepared;
 }
 
-/* "data.prepared=PATH", where a '$' of the path stands for itself. */
-static const char *name_prepared(struct ph_arena *arena, const char *path)
-{
-    char *text = ph__arena_alloc(arena, sizeof "data.prepared=" + 2 * strlen(path));
-    if (text == NULL)
-        return NULL;
-    char *end = stpcpy(text, "data.prepared=");
-    for (; *path != '\0'; path++) {
-        if (*path == '$')
-            *end++ = '$';
-        *end++ = *path;
-    }
-    *end = '\0';
-    return text;
-}
-
 /* Prepared data lies where it is, whatever place prepared.yaml names. */
 static ph_status open_prepared(struct cli_source *source, const char *folder, const struct cli_texts *sets)
 {
     struct ph_arena arena = {0};
     struct cli_texts all = *sets;
-    const char *set = name_prepared(&arena, folder);
-    ph_status status = set != NULL ? cli_sets_add_text(&all, set) : PH_ERROR_MEMORY;
+    const char *path = ph__path_protect(&arena, folder);
+    ph_status status =
+        path != NULL ? cli_sets_add(&all, &arena, "data.prepared", path) : (ph_status)PH_ERROR_MEMORY;
     if (status == PH_OK)
         status = ph__job_config_read(&source->config, NULL, all.items, all.count);
     ph__arena_fini(&arena);
     return status == PH_OK ? ph_encoder_create(&source->config.data, &source->encoder) : status;
 }
 
+ph_status cli_source_open_data(struct cli_source *source, const char *path, const struct cli_texts *sets)
+{
+    *source = (struct cli_source){0};
+    return cli_is_prepared(path) ? open_prepared(source, path, sets) : cli_source_open(source, path, sets);
+}
+
 ph_status cli_source_open(struct cli_source *source, const char *path, const struct cli_texts *sets)
 {
     *source = (struct cli_source){0};
     if (cli_is_prepared(path))
-        return open_prepared(source, path, sets);
+        return ph_fail(PH_ERROR_USAGE,
+            "%s is prepared data, which names no model: give a config whose data.prepared is %s", path, path);
     if (is_folder(path))
         return open_folder(source, path, sets);
     PH_TRY(ph__job_config_read(&source->config, path, sets->items, sets->count));

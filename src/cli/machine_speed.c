@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/sizes.h"
+#include "base/statistics.h"
 #include "comm/comm.h"
 #include "kernel/kernel.h"
 
@@ -126,13 +127,7 @@ ph_status cli_memory_speed_measure(
 
 /* ---- links ---------------------------------------------------------------------------------------------------- */
 
-enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20, CHANNEL = 1 };
-
-static int compare_seconds(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
+enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20, CHANNEL = 1 /* nothing else is under way then */ };
 
 /* Sends to the next rank of the group and receives from the one before, which may be the same. */
 static ph_status pass_on(struct ph_comm *comm, const struct ph_group *group, char *bytes)
@@ -162,8 +157,9 @@ static ph_status measure_link(
         PH_TRY(pass_on(comm, group, bytes));
         seconds[i] = ph__clock_seconds() - begin;
     }
-    qsort(seconds, ROUNDS, sizeof *seconds, compare_seconds);
-    *bytes_per_s_out = MESSAGE_BYTES / seconds[ROUNDS / 2];
+    double median;
+    PH_TRY(ph__median(seconds, ROUNDS, &median));
+    *bytes_per_s_out = MESSAGE_BYTES / median;
     return PH_OK;
 }
 

@@ -52,12 +52,13 @@ static ph_status help(int num_words, char **words)
 {
     static char flag[] = "--help";
     char *asked[] = {NULL, NULL, NULL, NULL};
-    if (num_words == 0) {
+    if (num_words == 0 || strcmp(words[0], "help") == 0) {
         print_usage();
         return PH_OK;
     }
     if (num_words > 2)
-        return ph_fail(PH_ERROR_USAGE, "one argument too many: '%s'; usage: phloem help [VERB]", words[2]);
+        return ph_fail(
+            PH_ERROR_USAGE, "one argument too many: '%s'; usage: phloem help [VERB [PART]]", words[2]);
     memcpy(asked, words, (size_t)num_words * sizeof *asked);
     asked[num_words] = flag;
     return run_verb(num_words + 1, asked);

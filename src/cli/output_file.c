@@ -59,6 +59,8 @@ static ph_status spare_inputs(struct ph_arena *arena, const char *path, const ch
 ph_status cli_output_spare_input(const char *path, const char *input)
 {
     struct ph_arena arena = {0};
+    if (strcmp(path, "-") == 0)
+        return PH_OK;
     ph_status status = spare_inputs(&arena, path, input);
     ph__arena_fini(&arena);
     return status;
@@ -93,6 +95,8 @@ static ph_status spare_weights(struct sparing *sparing)
 ph_status cli_output_spare_model(const char *path, const char *folder)
 {
     struct sparing sparing = {.path = path, .folder = folder};
+    if (strcmp(path, "-") == 0)
+        return PH_OK;
     ph_status status = spare_entry(&sparing, "config.yaml");
     if (status == PH_OK)
         status = spare_entry(&sparing, "encoder.json");

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define STACK_BYTES (64 << 10) /* some times what a frame takes with all registers of the processor */
+#define STACK_BYTES (64 << 10) /* several times a signal frame with all vector registers */
 
 static volatile int stop_signal; /* set by the handler alone */
 static unsigned grace_seconds;   /* 0: the work ends by itself */

@@ -34,9 +34,10 @@ static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kin
 static ph_status inspect_source(enum kind kind, const char *path, const struct cli_texts *sets, bool is_dot)
 {
     struct cli_source source;
-    ph_status status = cli_source_open(&source, path, sets);
+    const bool is_data = kind == KIND_DATA;
+    ph_status status = (is_data ? cli_source_open_data : cli_source_open)(&source, path, sets);
     if (status == PH_OK)
-        status = kind == KIND_DATA ? cli_inspect_data(&source) : cli_inspect_model(&source, is_dot);
+        status = is_data ? cli_inspect_data(&source) : cli_inspect_model(&source, is_dot);
     cli_source_close(&source);
     return status;
 }

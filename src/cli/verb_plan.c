@@ -74,7 +74,7 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     const int64_t world_size = is_of_ranks ? (int64_t)ph_comm_world_size(comm) : request->world_size;
     int64_t num_local = planning->source.config.parallel.ranks_per_host;
     if (world_size == 0)
-        return ph_fail(PH_ERROR_USAGE, "--world N is missing: over how many ranks?");
+        return ph_fail(PH_ERROR_USAGE, "plan requires --world N, the number of ranks");
     if (world_size > MAX_WORLD)
         return ph_fail(
             PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks", world_size, MAX_WORLD);
@@ -106,6 +106,21 @@ static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_byt
     return PH_OK;
 }
 
+/* Finds the columns of the table that most bytes are read of. */
+static size_t busiest_dim(const struct ph__table_list *list)
+{
+    size_t dim = 1;
+    double most = 0;
+    for (size_t i = 0; i < list->num_tables; i++) {
+        const double reals = list->tables[i].ids_per_sample * (double)list->tables[i].dim;
+        if (reals > most) {
+            most = reals;
+            dim = list->tables[i].dim;
+        }
+    }
+    return dim;
+}
+
 /* Measures on all ranks; the first rank's figures count. */
 static ph_status measure_machine(
     const struct ph_train_job *job, struct ph_comm *comm, struct planning *planning)
@@ -113,8 +128,8 @@ static ph_status measure_machine(
     struct ph_plan_machine *measured = &planning->measured;
     struct ph_team *team;
     PH_TRY(ph__team_create(job->num_threads, &team));
-    const ph_status status = cli_memory_speed_measure(ph__table_list_busiest_dim(&planning->list),
-        ph__comm_num_neighbours(comm), team, &measured->memory_bytes_per_s);
+    const ph_status status = cli_memory_speed_measure(
+        busiest_dim(&planning->list), ph__comm_num_neighbours(comm), team, &measured->memory_bytes_per_s);
     ph__team_destroy(team);
     PH_TRY(status);
     PH_TRY(cli_link_speeds_measure(comm, measured));
@@ -230,7 +245,8 @@ static ph_status print_plan(const void *what, struct ph_writer *writer)
             ph__bytes_text(planning->machine.rank_bytes, rank_bytes)));
     PH_TRY(ph__writer_printf(writer, "\n\n"));
     PH_TRY(print_figures(planning, writer));
-    return planning->request->is_measured ? ph__writer_printf(writer, "\n%s\n", by_measured) : PH_OK;
+    const bool is_by_measured = planning->request->is_measured && planning->request->plan == NULL;
+    return is_by_measured ? ph__writer_printf(writer, "\n%s\n", by_measured) : PH_OK;
 }
 
 static ph_status write_plan(const void *what, struct ph_writer *writer)
@@ -336,7 +352,7 @@ ph_status verb_plan(int argc, char **argv)
         .parallel = &planning.source.config.parallel,
         .work = plan,
         .context = &planning,
-        .is_done = "the plan is made"};
+        .done_text = "the plan is made"};
     bool is_done = false;
     if (!is_measured)
         PH_TRY(cli_check_one_process("plan"));

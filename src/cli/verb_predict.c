@@ -82,8 +82,7 @@ static ph_status predict_file(
 
 static ph_status predict(struct cli_scoring *scoring, const char *path, const char *out)
 {
-    if (strcmp(out, "-") != 0)
-        PH_TRY(cli_output_spare_input(out, path));
+    PH_TRY(cli_output_spare_input(out, path));
     const volatile int *stop_signal = cli_stop_signal();
     ph_status status = predict_file(scoring, path, out, stop_signal);
     if (status != PH_ERROR_INTERRUPTED)
@@ -115,7 +114,7 @@ ph_status verb_predict(int argc, char **argv)
     struct cli_scoring scoring;
     ph_status status = cli_scoring_open(&scoring, arguments.positional[0], &sets, &formats);
     if (status == PH_OK)
-        status = strcmp(out, "-") == 0 ? PH_OK : cli_output_spare_model(out, arguments.positional[0]);
+        status = cli_output_spare_model(out, arguments.positional[0]);
     if (status == PH_OK)
         status = predict(&scoring, arguments.positional[1], out);
     cli_scoring_close(&scoring);

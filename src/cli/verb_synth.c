@@ -56,7 +56,7 @@ ph_status verb_synth(int argc, char **argv)
     if (arguments.has_printed_help)
         return PH_OK;
     if (folder == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the data go?");
+        return ph_fail(PH_ERROR_USAGE, "synth requires --out DIR, for the data");
     struct ph_config config = {0};
     ph_status status = synthesise(&config, arguments.positional[0], &sets, folder);
     ph__job_config_fini(&config);

@@ -47,7 +47,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     if (*is_done)
         return PH_OK;
     if (request->folder == NULL)
-        return ph_fail(PH_ERROR_USAGE, "--out DIR is missing: where shall the model go?");
+        return ph_fail(PH_ERROR_USAGE, "train requires --out DIR, for the model and the reports");
     request->config = arguments.positional[0];
     return PH_OK;
 }
@@ -57,8 +57,7 @@ static ph_status read_config(struct request *request, struct ph_config *config)
     PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
     if (config->data.train == NULL)
-        return ph_fail(
-            PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", request->config);
+        return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: name the training data", request->config);
     return PH_OK;
 }
 
@@ -223,7 +222,7 @@ ph_status verb_train(int argc, char **argv)
         .parallel = &config.parallel,
         .work = train_over_ranks,
         .context = &training,
-        .is_done = "the training is done and written"};
+        .done_text = "the training is done and written"};
     status = cli_with_ranks(&ranks, status);
     ph__job_config_fini(&config);
     ph__arena_fini(&request.arena);

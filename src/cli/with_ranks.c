@@ -13,7 +13,7 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
         snprintf(line, sizeof line,
             "phloem: error: %s, but MPI has not ended within parallel.timeout_seconds: a rank has ended "
             "meanwhile, or hangs\n",
-            ranks->is_done);
+            ranks->done_text);
     else if (speaks)
         snprintf(line, sizeof line, "phloem: error: %s\n", ph_error_text());
     fflush(stdout); /* whose failure the end of the program tells */

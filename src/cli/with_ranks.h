@@ -11,7 +11,7 @@ struct cli_ranks {
     /* Works with the other ranks, which are told of a failure when it returns. */
     ph_status (*work)(void *context, struct ph_comm *comm);
     void *context;
-    const char *is_done; /* "the training is done and written": said where MPI does not end behind it */
+    const char *done_text; /* "the training is done and written": said where MPI does not end behind it */
 };
 
 /* Meets the other ranks, works, and leaves with them. A rank that `status` says has failed already comes as well, for what one

@@ -40,7 +40,7 @@ static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph_
     return ph_fail(PH_ERROR_PEER,
         "key %zu, iteration %llu: %u of %u chunks were not answered within %u ms: a worker has not pushed "
         "it, or "
-        "the hub stands still",
+        "the hub has stalled",
         key, (unsigned long long)oldest->iteration, oldest->num_missing, client->layout->keys[key].num_chunks,
         client->timeout.ms);
 }

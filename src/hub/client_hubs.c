@@ -138,7 +138,7 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame a
     if (answer == PH_FRAME_ANSWER)
         return ph_fail(PH_ERROR_PEER, "the hub does not answer");
     return ph_fail(PH_ERROR_PEER,
-        "not all %u workers have initialised their keys within %u ms, or the hub stands still",
+        "not all %u workers have initialised their keys within %u ms, or the hub has stalled",
         client->joined.num_workers, client->timeout.ms);
 }
 

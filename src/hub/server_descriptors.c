@@ -11,7 +11,7 @@
 
 #define OF_STRANGER 2     /* its connection; over the local socket its process besides */
 #define OF_JOB 3          /* its results; a checkpoint and the folder that this is in */
-#define OF_LOCAL_WORKER 3 /* its connection, process and region; and a link to each core thread */
+#define OF_LOCAL_WORKER 3 /* its connection, process and region; its links to core threads come on top */
 #define OF_HUB 10         /* its loops, bells and sockets, its folder, its trace */
 #define OF_CORE 3         /* a core thread's loop and bell */
 #define FILES 8           /* services that are created, the trace, what a program opens beside its hub */

@@ -216,10 +216,11 @@ static int connect_to_any(
         const uint64_t now_ns = ph__clock_ns(), deadline_ns = patience->wait.deadline_ns;
         const bool has_share =
             places->ai_next != NULL && now_ns < deadline_ns && deadline_ns - now_ns > share_ns;
-        struct patience share = *patience;
         if (has_share)
-            share.wait.deadline_ns = now_ns + share_ns;
-        connected = connect_to(place, &share, &error);
+            patience->wait.deadline_ns = now_ns + share_ns;
+        connected = connect_to(place, patience, &error);
+        if (!patience->wait.is_stopped)
+            patience->wait.deadline_ns = deadline_ns;
         if (connected < 0 && prospect_of(error) > prospect_of(*error_out))
             *error_out = error;
     }
@@ -233,7 +234,9 @@ ph_status ph__socket_connect_while(
     struct addrinfo *found;
     int connected, error;
     uint64_t share_ns = FIRST_SHARE_NS;
-    PH_TRY(look_up(address, false, &patience, &found));
+    const ph_status looked_up = look_up(address, false, &patience, &found);
+    if (looked_up != PH_OK)
+        return patience.wait.is_stopped ? ph__wait_stopped(&patience.wait) : looked_up;
     do {
         connected = connect_to_any(found, share_ns, &patience, &error);
         if (share_ns < patience.wait.deadline_ns) /* the way may be a long one */
