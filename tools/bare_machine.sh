@@ -53,10 +53,11 @@ copy_sources() {
     rm -rf "${root:?}/$1"
     mkdir -p "$root/$1"
     if git ls-files -z >"$work/files" 2>/dev/null && [ -s "$work/files" ]; then
-        tar --create --null --files-from="$work/files"
+        tar --create --file="$work/sources.tar" --null --files-from="$work/files"
     else
-        tar --create --exclude=./build --exclude=./runs --exclude=./.git .
-    fi | tar --extract --directory="$root/$1" --no-same-owner
+        tar --create --file="$work/sources.tar" --exclude=./build --exclude=./runs --exclude=./.git .
+    fi
+    tar --extract --file="$work/sources.tar" --directory="$root/$1" --no-same-owner
     chroot "$root" chown -R "$2" "/$1"
 }
 

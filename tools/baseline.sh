@@ -92,9 +92,9 @@ targets() {
 build() {
     echo "baseline: building $1"
     if has sums ranks compat keys flags exits members symbols bench benches; then
-        configure "$1" release release -DPH_TESTS=OFF
+        configure "$1" release release -DPH_TESTS=OFF -DPH_BENCH=ON
         wanted="phloem_cli libphloem.so phloem_hub $(targets "$1/source/build/release" 'phloem_openmpi\|phloem_mpich')"
-        ! has bench benches || wanted="$wanted $(targets "$1/source/build/release" 'bench_.*' | grep -v '^bench_support$')"
+        ! has bench benches || wanted="$wanted $(targets "$1/source/build/release" 'bench_.*' | sed '/^bench_support$/d')"
         # shellcheck disable=SC2086 # a list of words
         logged "$1/release.log" cmake --build "$1/source/build/release" -j "$jobs" --target $wanted
     fi

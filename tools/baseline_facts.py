@@ -63,8 +63,16 @@ class Build:
         self.environment.pop("PHLOEM_ISA", None)
 
     def run(self, *command, folder=None, **environment):
-        return subprocess.run([str(word) for word in command], cwd=folder or self.work, env=self.environment | environment,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=LIMIT_SECONDS)
+        words = [str(word) for word in command]
+        with subprocess.Popen(words, cwd=folder or self.work, env=self.environment | environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                              start_new_session=True) as process:
+            try:
+                out, err = process.communicate(timeout=LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise Failed(f"{' '.join(words)} has not ended within {LIMIT_SECONDS} seconds") from None
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def output(self, *command, **options):
         done = self.run(*command, **options)
@@ -194,12 +202,15 @@ def ranks(build):
     return facts
 
 
+SECOND_EPOCH = '"event":"train","epoch":2'
+
+
 def stop_midway(build, out):
     """Trains until some step of the second epoch, ends the training by SIGTERM, and returns its exit code."""
     process = subprocess.Popen(["phloem", "train", "job.yaml", "--out", out, "--quiet", *setting("train.checkpoint_steps=3")],
                                cwd=build.work, env=build.environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     metrics = build.work / out / "metrics.jsonl"
-    while process.poll() is None and not (metrics.exists() and '"step":2' in metrics.read_text()):
+    while process.poll() is None and not (metrics.exists() and SECOND_EPOCH in metrics.read_text()):
         time.sleep(0.002)
     process.send_signal(signal.SIGTERM)
     return process.wait()
@@ -422,8 +433,9 @@ def gather(part, folders, jobs, keep):
         answers = [{"skipped": str(why)}] * len(paths)
     except Failed as why:
         sys.exit(f"baseline: {part} of {folders[-1].name}: {why}")
-    if not keep:
-        shutil.rmtree(work)
+    finally:
+        if not keep:
+            shutil.rmtree(work)
     for path, answer in zip(paths, answers):
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(answer, indent=1))

@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -81,11 +82,16 @@ def find_tests(build, parts):
 # ---- runs ----
 
 
-def run(command, environment, isa, folder, **options):
-    """A command with a temporary folder of its own; its output holds both streams."""
+def run(command, environment, isa, folder, timeout=None):
+    """Runs a command with a temporary folder of its own; returns both streams in one text, and the status."""
     settings = {**os.environ, **environment, "PHLOEM_ISA": isa, "TMPDIR": folder}
-    return subprocess.run(command, cwd=folder, env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False, **options)
+    with subprocess.Popen(command, cwd=folder, env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
+        try:
+            return process.communicate(timeout=timeout)[0], process.wait()
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return f"timed out after {timeout} seconds", 124
 
 
 def why_isa_is_absent(isa, build):
@@ -94,17 +100,13 @@ def why_isa_is_absent(isa, build):
         (pathlib.Path(folder) / "rows.csv").write_text("label,user\n0,a\n1,b\n")
         (pathlib.Path(folder) / "job.yaml").write_text(
             "data: {train: rows.csv, fields: [{name: label, kind: label}, {name: user, kind: id}]}\nmodel: {kind: lr}\n")
-        done = run([build / "phloem", "train", "job.yaml", "--out", "run", "--quiet"], {}, isa, folder)
-    return None if done.returncode == 0 else done.stdout.strip().replace("phloem: error: ", "")
+        output, status = run([build / "phloem", "train", "job.yaml", "--out", "run", "--quiet"], {}, isa, folder)
+    return None if status == 0 else output.strip().replace("phloem: error: ", "")
 
 
 def run_test(name, command, environment, isa, seed, timeout):
     with tempfile.TemporaryDirectory(prefix="phloem-margin-") as folder:
-        try:
-            done = run(command, {**environment, "PH_TEST_SEED": str(seed)}, isa, folder, timeout=timeout)
-            status, output = done.returncode, done.stdout
-        except subprocess.TimeoutExpired:
-            status, output = 124, f"timed out after {timeout} seconds"
+        output, status = run(command, {**environment, "PH_TEST_SEED": str(seed)}, isa, folder, timeout)
     learned = [(what, float(value), relation, float(bar)) for what, value, relation, bar in LINE.findall(output)]
     return {"test": name, "isa": isa, "seed": seed, "status": status, "learned": learned,
             "output": output[-2000:] if status not in (0, SKIPPED) else ""}

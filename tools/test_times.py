@@ -3,8 +3,9 @@
 
 usage: test_times.py [BUILD_FOLDER]
 
-Reads what the last run left in build/: each preset's .ninja_log, and CTest's costs of build/all. Times are wall-clock
-seconds of single steps, which ran beside others: they tell shares, not processor time.
+Reads each preset's .ninja_log in build/, for the newest step that made each output, and CTest's costs of build/all: of a build that
+began from nothing, all steps are of one run. Times are wall-clock seconds of single steps, which ran beside others: they tell shares,
+not processor time.
 """
 import collections
 import pathlib
@@ -57,7 +58,7 @@ def main():
     for line in costs.read_text().split("---")[0].splitlines():
         name, runs, cost = line.split()
         parts = name.split(".")
-        room = ".".join(parts[:2]) if parts[0] in ("asan", "clang", "tsan") else parts[0]
+        room = ".".join(parts[:2]) if parts[0] in ("asan", "clang", "tsan", "ref", "avx2") else parts[0]
         seconds[room] += float(cost)
         counts[room] += 1
         slowest.append((float(cost), name))

@@ -4,6 +4,7 @@
 #
 #     mpi_same_bits.sh openmpi|mpich
 . "$(dirname "$0")/mpi_support.sh"
+tests=$(cd "$(dirname "$0")/.." && pwd)
 cd "$work" || exit 1
 
 # Figures of the machine decide which of the small tables are worth a copy on every rank.
@@ -19,7 +20,7 @@ synth: {train_rows: 600, valid_rows: 100, test_rows: 100, format: criteo,
 END
 "$PH_BINARY_DIR/phloem" synth job.yaml --out data >stdout 2>stderr || complain 'no data'
 
-sh -c 'while :; do :; done' &
+sh "$tests/support/busy_loop.sh" $$ &
 busy=$!
 trap 'kill "$busy"; rm -rf "$work"' EXIT
 

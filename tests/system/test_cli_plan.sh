@@ -26,7 +26,7 @@ succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan plan.yaml --out -
 cmp -s plan.yaml stdout || complain 'a plan on standard output is written otherwise'
 
 # The same command prints and writes the same, beside other load and with other threads, too.
-sh -c 'while :; do :; done' &
+sh "$PH_SOURCE_DIR/tests/support/busy_loop.sh" $$ &
 busy=$!
 trap 'kill "$busy"; rm -rf "$work"' EXIT
 for threads in 1 2 3; do
@@ -42,7 +42,7 @@ grep -q '| two hosts[^|]* | *[0-9.]* GB/s | *– |' stdout || complain 'one proc
 contains stdout 'A training with parallel.plan: auto goes by nominal ones'
 succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan measured.yaml --out -
 cmp -s measured.yaml stdout || complain 'a measured plan is read otherwise'
-fails 2 '--world N is missing' plan job.yaml --measure
+fails 2 'plan requires --world N' plan job.yaml --measure
 
 # What a person writes, and its mistakes.
 cat >own.yaml <<'END'
@@ -71,7 +71,7 @@ succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --ranks-per-hos
 contains stdout 'ranks_per_host: 1'
 fails 2 '--world 4 is no multiple of parallel.ranks_per_host 3' plan job.yaml --world 4 --set parallel.ranks_per_host=3
 
-fails 2 '--world N is missing' plan job.yaml
+fails 2 'plan requires --world N' plan job.yaml
 fails 2 "--world must be a whole number above 0, not '0'" plan job.yaml --world 0
 fails 2 '--world 4 is no multiple of --ranks-per-host 3' plan job.yaml --world 4 --ranks-per-host 3
 fails 2 'up to 4096 ranks' plan job.yaml --world 5000

@@ -8,20 +8,21 @@ succeeds train job.yaml --out pthread --quiet --threads 2
 succeeds train job.yaml --out again --quiet --threads 3 --set team=pthread
 [ "$(value pthread/summary.json checkpoint_sha256)" = "$(value again/summary.json checkpoint_sha256)" ] ||
     complain 'three threads have changed the model'
-fails 2 'set team: openmp' train job.yaml --out fast --quiet --set train.deterministic=false
+fails 2 'train.deterministic=false requires team=openmp' train job.yaml --out fast --quiet --set train.deterministic=false
 fails 2 "team: must be one of pthread, openmp" train job.yaml --out wrong --quiet --set team=threads
 
 # ps and top show the program by its name.
 begins train job.yaml --out named --quiet --set train.epochs=1000000 --set data.valid=
-while [ ! -e named/config.yaml ] && [ -d "/proc/$process" ]; do sleep 0.05; done
-name=$(cat "/proc/$process/comm")
+waits_for test -e named/config.yaml
+called=$(cat "/proc/$process/comm")
 kill "$process"
 ends 143
-[ "$name" = phloem ] || complain "the process is called '$name'"
+[ "$called" = phloem ] || complain "the process is called '$called'"
 
 phloem train job.yaml --out openmp --quiet --threads 2 --set team=openmp
 if [ "$status" -eq 2 ] && grep -q 'not part of this build' stderr; then
-    exit 0
+    echo "$name: skipped the rest: this build has no OpenMP"
+    exit 77
 fi
 [ "$status" -eq 0 ] || complain "a training by OpenMP's threads ended with $status"
 [ "$(value pthread/summary.json checkpoint_sha256)" = "$(value openmp/summary.json checkpoint_sha256)" ] ||
