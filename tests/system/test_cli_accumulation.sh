@@ -16,7 +16,7 @@ close() {
 succeeds train job.yaml --out whole --quiet
 succeeds train job.yaml --out cut --quiet --set train.accumulation_steps=8
 close logloss cut/summary.json whole/summary.json 1e-6
-close auc cut/summary.json whole/summary.json 1e-4 # two rows that change places make 3e-6
+close auc cut/summary.json whole/summary.json 2e-5 # two rows that change places make 3e-6
 contains cut/config.yaml 'accumulation_steps: 8'
 for key in steps samples; do
     [ "$(value cut/summary.json $key)" = "$(value whole/summary.json $key)" ] || complain "$key differ"
