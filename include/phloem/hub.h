@@ -145,7 +145,8 @@ struct ph_hub_options {      /* zero-initialised but for address: the defaults *
     bool has_no_thread; /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
     bool has_own_parameters; /* shared memory: a writable copy, instead of the one that all workers share */
     /* NULL, or set by a signal handler: SIGINT or SIGTERM. From then on no wait of a call, of which it may have one for each hub,
-     * lasts for more than .4 s; one in vain is PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED. Tests do not look. Borrowed for as long as the client lives. */
+     * lasts for more than .4 s; one in vain is PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED. Tests do not look. Borrowed for as long as
+     * the client lives. */
     const volatile int *stop_signal;
 };
 

@@ -128,7 +128,7 @@ static ph_status prune_steps(
     return PH_OK;
 }
 
-/* By another one than the newest, which is the first. One that cannot be read may need any of them. */
+/* Tells whether a kept checkpoint behind the newest, which is the first, needs that model. One that cannot be read may need any. */
 static bool is_needed(const char *folder, const struct ph__checkpoint_list *kept, uint64_t best_step)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];

@@ -15,7 +15,7 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer);
 /* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */
 ph_status ph__trainer_save(struct ph__trainer *trainer);
 
-/* By the first rank: removes what the checkpoint of the step at hand leaves over. PH_ERROR_DISK. */
+/* Removes what the checkpoint of the step at hand leaves over. For the first rank alone. PH_ERROR_DISK. */
 ph_status ph__trainer_prune(const struct ph__trainer *trainer);
 
 /* Whether time or steps say that it is to be saved. */

@@ -109,11 +109,6 @@ waits_for() {
     done
 }
 
-# catches_interrupts: the process has a handler for SIGINT, signal 2.
-catches_interrupts() {
-    grep -q '^SigCgt:.*[2367abef]$' "/proc/$process/status"
-}
-
 # same_run A B: two run folders agree in all but times, memory, their own names and what ranks cost each other.
 same_run() {
     measured='"\(train_seconds\|samples_per_s\|reader_wait_share\|[a-z_]*_bytes\|growths\|threads\|backend\|checkpoint\)":'
