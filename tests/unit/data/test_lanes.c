@@ -288,7 +288,7 @@ static void ranks_go_on_where_others_have_left(void **state)
     (void)state;
     const struct rank_data data = prepare("left");
     for (size_t l = 0; l < NUM_LANE_COUNTS; l++)
-        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += 4) {
+        for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += test_is_brief() ? 7 : 4) {
             struct ph_batches_options options = in_lanes(lane_counts[l], 97, 20000);
             assert_ranks_go_on(&data, &options, world_size);
             options.negative_rate = 0.2;

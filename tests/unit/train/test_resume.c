@@ -145,7 +145,7 @@ static void training_stopped_at_a_step_ends_as_one_that_was_not(void **state)
     struct ph_train_summary wanted = train(whole);
     assert_int_equal(wanted.steps, 3 * STEPS_AN_EPOCH);
     assert_true(wanted.best_epoch > 0);
-    for (uint64_t step = 1; step < wanted.steps; step += step < 14 ? 2 : 7) {
+    for (uint64_t step = 1; step < wanted.steps; step += step < 14 && !test_is_brief() ? 2 : 7) {
         remove_folder(stopped);
         stopped->job.num_prefetched = step % 3;
         stopped->job.num_threads = step % 3 == 0 ? 2 : 1;
@@ -189,7 +189,7 @@ static void training_stopped_while_it_is_tested_is_tested_when_it_resumes(void *
 static void training_stopped_again_and_again_ends_as_one_that_was_not(void **state)
 {
     (void)state;
-    for (size_t kind = 0; kind < ph_model_count(); kind += test_is_brief() ? 5 : 1) {
+    for (size_t kind = 0; kind < ph_model_count(); kind += test_is_brief() ? 8 : 1) {
         struct setup *whole = set_up_all(ph_model_name((int)kind), "whole");
         struct setup *stopped = set_up_all(ph_model_name((int)kind), "stopped");
         stopped->train.checkpoints_kept = 1;
