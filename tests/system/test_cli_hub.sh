@@ -124,8 +124,8 @@ contains bench.err "service '$service' may be left, for the hub does not answer:
 [ "$(wc -l <bench.err)" -eq 1 ] || complain 'wanted one line'
 env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "$address" --sizes 64K >bench.out 2>bench.err </dev/null &
 process=$!
-catches_interrupts() { # has a handler for SIGINT, signal 2
-    grep -q '^SigCgt:.*[2367abef]$' "/proc/$process/status"
+catches_interrupts() { # is no shell any more, and has a handler for SIGINT, signal 2
+    grep -q '^Name:.*phloem' "/proc/$process/status" && grep -q '^SigCgt:.*[2367abef]$' "/proc/$process/status"
 }
 waits_for catches_interrupts
 kill -s INT "$process"
