@@ -146,24 +146,24 @@ static void print_break(const struct printer *printer, size_t depth)
         fprintf(printer->file, "\n%*s", (int)depth * printer->indent, "");
 }
 
-static void print_text(const struct printer *printer, const char *text, size_t length)
+void ph__json_print_text(FILE *file, const char *text, size_t length)
 {
     static const char hex[] = "0123456789abcdef";
-    putc_unlocked('"', printer->file);
+    putc_unlocked('"', file);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\')
-            fprintf(printer->file, "\\%c", c);
+            fprintf(file, "\\%c", c);
         else if (c == '\n')
-            fputs("\\n", printer->file);
+            fputs("\\n", file);
         else if (c == '\t')
-            fputs("\\t", printer->file);
+            fputs("\\t", file);
         else if (c < 0x20 || c == 0x7f)
-            fprintf(printer->file, "\\u00%c%c", hex[c >> 4], hex[c & 15]);
+            fprintf(file, "\\u00%c%c", hex[c >> 4], hex[c & 15]);
         else
-            putc_unlocked(c, printer->file);
+            putc_unlocked(c, file);
     }
-    putc_unlocked('"', printer->file);
+    putc_unlocked('"', file);
 }
 
 /* A real stays one when it is read back: 1.0, not 1. */
@@ -220,7 +220,7 @@ static void print_object(const struct printer *printer, const json_t *json, size
         if (!is_first)
             putc_unlocked(',', printer->file);
         print_break(printer, depth + 1);
-        print_text(printer, key, strlen(key));
+        ph__json_print_text(printer->file, key, strlen(key));
         fputs(printer->indent > 0 ? ": " : ":", printer->file);
         print_node(printer, json_object_iter_value(member), depth + 1);
         is_first = false;
@@ -240,7 +240,7 @@ static void print_node(const struct printer *printer, const json_t *json, size_t
         print_array(printer, json, depth);
         break;
     case JSON_STRING:
-        print_text(printer, json_string_value(json), json_string_length(json));
+        ph__json_print_text(printer->file, json_string_value(json), json_string_length(json));
         break;
     case JSON_INTEGER:
         fprintf(printer->file, "%" JSON_INTEGER_FORMAT, json_integer_value(json));
@@ -304,16 +304,16 @@ done:
 
 /* ---- reading ---- */
 
-ph_status ph__json_parse(
-    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+static ph_status parse(const char *text, size_t size, size_t flags, const char *where, ph_status error_status,
+    struct ph_json **json_out)
 {
     json_error_t error;
-    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES | flags, &error);
     bool is_out_of_memory = false;
     if (json == NULL) /* jansson mostly says nothing when memory is lacking */
         is_out_of_memory = json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0';
-    else
-        is_out_of_memory = !ph__json_is_text(checked(json), text, size);
+    else /* it has read as far as `position` */
+        is_out_of_memory = !ph__json_is_text(checked(json), text, (size_t)error.position);
     if (is_out_of_memory) {
         json_decref(json);
         return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
@@ -322,6 +322,18 @@ ph_status ph__json_parse(
         return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
     *json_out = checked(json);
     return PH_OK;
+}
+
+ph_status ph__json_parse(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+{
+    return parse(text, size, 0, where, error_status, json_out);
+}
+
+ph_status ph__json_parse_start(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+{
+    return parse(text, size, JSON_DISABLE_EOF_CHECK, where, error_status, json_out);
 }
 
 static const struct ph_json *as_ph(const json_t *json)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "phloem/status.h"
 
@@ -29,12 +30,17 @@ void ph__json_append_number(struct ph_json *array, double number);
 ph_status ph__json_text(const struct ph_json *json, int indent, char **text_out);
 ph_status ph__json_write(const struct ph_json *json, const char *path); /* atomic, indented */
 void ph__json_destroy(struct ph_json *json);
+/* Prints this text as a JSON string, quoted and escaped, for documents too large to be built. */
+void ph__json_print_text(FILE *file, const char *text, size_t length);
 
 /* Reading. `where` names the source in errors; `error_status` is what a malformed text gives. Duplicate keys
  * are refused. A document that there was no memory for is never taken for another one: it gives PH_ERROR_MEMORY, or
  * error_status where the parser tells no more. Looking up a missing key gives NULL; asking for a value of another type gives
  * the fallback. */
 ph_status ph__json_parse(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
+/* The document that the text begins with, whatever stands behind it. */
+ph_status ph__json_parse_start(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
 const struct ph_json *ph__json_get(const struct ph_json *object, const char *key);
 const struct ph_json *ph__json_at(const struct ph_json *array, size_t index);

@@ -188,7 +188,7 @@ static ph_status read_parts(struct ph_folder *folder)
 
 /* ---- opening ----------------------------------------------------------------------------------------------- */
 
-static ph_status open_index(struct ph_folder *folder)
+static ph_status read_index(struct ph_folder *folder)
 {
     folder->index_path = ph__path_join(&folder->arena, folder->path, PH_FOLDER_INDEX);
     if (folder->index_path == NULL)
@@ -196,20 +196,33 @@ static ph_status open_index(struct ph_folder *folder)
     if (!ph__file_exists(folder->index_path))
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s: no checkpoint: " PH_FOLDER_INDEX " is missing", folder->path);
-    PH_TRY(ph__sealed_json_read(folder->index_path, PH_ERROR_CHECKPOINT, MAX_INDEX_BYTES, &folder->index));
+    return ph__sealed_json_read(folder->index_path, PH_ERROR_CHECKPOINT, MAX_INDEX_BYTES, &folder->index);
+}
+
+static ph_status open_index(struct ph_folder *folder)
+{
+    PH_TRY(read_index(folder));
     PH_TRY(open_files(folder));
     PH_TRY(read_weight_map(folder));
     return read_parts(folder);
 }
 
-static ph_status open_single(struct ph_folder *folder)
+/* `open` is one of the two ways to open a safetensors file. */
+static ph_status open_only_file(
+    struct ph_folder *folder, ph_status (*open)(const char *path, struct ph_safetensors **file_out))
 {
     folder->files = calloc(1, sizeof *folder->files);
     if (folder->files == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
     folder->files[0] = (struct ph_folder_file){.name = folder->path, .path = folder->path};
-    PH_TRY(ph__safetensors_open(folder->path, &folder->files[0].tensors));
+    PH_TRY(open(folder->path, &folder->files[0].tensors));
     folder->num_files = 1;
+    return PH_OK;
+}
+
+static ph_status open_single(struct ph_folder *folder)
+{
+    PH_TRY(open_only_file(folder, ph__safetensors_open));
     for (size_t i = 0; i < ph__safetensors_num_tensors(folder->files[0].tensors); i++) {
         const struct ph_layout_piece piece = whole_piece(folder, 0, i);
         PH_TRY(ph__layout_add(&folder->layout, &piece));
@@ -223,21 +236,41 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-ph_status ph__folder_open(const char *path, struct ph_folder **folder_out)
+static ph_status open_whole(struct ph_folder *folder)
+{
+    return is_directory(folder->path) ? open_index(folder) : open_single(folder);
+}
+
+static ph_status open_metadata(struct ph_folder *folder)
+{
+    return is_directory(folder->path) ? read_index(folder)
+                                      : open_only_file(folder, ph__safetensors_open_metadata);
+}
+
+static ph_status open_path(
+    const char *path, ph_status (*open)(struct ph_folder *folder), struct ph_folder **folder_out)
 {
     struct ph_folder *folder = calloc(1, sizeof *folder);
     if (folder == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
     folder->path = ph__arena_strdup(&folder->arena, path);
-    ph_status status = PH_ERROR_MEMORY;
-    if (folder->path != NULL)
-        status = is_directory(path) ? open_index(folder) : open_single(folder);
+    const ph_status status = folder->path != NULL ? open(folder) : (ph_status)PH_ERROR_MEMORY;
     if (status != PH_OK) {
         ph__folder_close(folder);
         return status;
     }
     *folder_out = folder;
     return PH_OK;
+}
+
+ph_status ph__folder_open(const char *path, struct ph_folder **folder_out)
+{
+    return open_path(path, open_whole, folder_out);
+}
+
+ph_status ph__folder_open_metadata(const char *path, struct ph_folder **folder_out)
+{
+    return open_path(path, open_metadata, folder_out);
 }
 
 void ph__folder_close(struct ph_folder *folder)

@@ -114,6 +114,8 @@ static int compare_with_name(const void *name, const void *tensor)
 
 size_t ph__layout_find(const struct ph_layout *layout, const char *name)
 {
+    if (layout->num_tensors == 0)
+        return 0;
     const struct ph_layout_tensor *tensor =
         bsearch(name, layout->tensors, layout->num_tensors, sizeof *layout->tensors, compare_with_name);
     return tensor != NULL ? (size_t)(tensor - layout->tensors) : layout->num_tensors;

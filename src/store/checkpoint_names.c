@@ -152,7 +152,7 @@ ph_status ph__checkpoint_remove(const char *path)
 static ph_status seal_of_folder(const char *path, char seal_out[65])
 {
     struct ph_folder *folder;
-    PH_TRY(ph__folder_open(path, &folder));
+    PH_TRY(ph__folder_open_metadata(path, &folder));
     snprintf(
         seal_out, PH_SEAL_DIGITS + 1, "%s", ph__json_as_text(ph__json_get(folder->index, PH_SEAL_KEY), ""));
     ph__folder_close(folder);

@@ -14,7 +14,8 @@
 #include "phloem/store.h"
 
 /* What a sealed header begins with, up to the digits. */
-#define PH_SAFETENSORS_SEAL_START "{\"__metadata__\":{\"" PH_SEAL_KEY "\":\""
+#define PH_SAFETENSORS_METADATA_START "{\"__metadata__\":"
+#define PH_SAFETENSORS_SEAL_START PH_SAFETENSORS_METADATA_START "{\"" PH_SEAL_KEY "\":\""
 
 struct ph_safetensors;
 
@@ -33,6 +34,8 @@ ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGI
 
 /* Opens and validates the whole header against the format and the file's size; reads no tensor. */
 ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out);
+/* Opens a sealed file for its metadata alone, as if it had no tensor: none is looked at. */
+ph_status ph__safetensors_open_metadata(const char *path, struct ph_safetensors **file_out);
 /* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one without a seal
  * fails. Before this, any byte that the file gives may be a damaged one. */
 ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const struct ph_meanwhile *meanwhile);

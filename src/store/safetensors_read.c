@@ -31,7 +31,7 @@ struct ph_safetensors {
     int descriptor;
     uint64_t data_begin, data_bytes; /* in the file */
     bool is_sealed;                  /* the header begins as a sealed one does */
-    struct ph_json *header;          /* owns the names */
+    struct ph_json *header;          /* owns the names; of one opened for its metadata, they alone */
     const struct ph_json *metadata;  /* NULL: none */
     struct entry *entries;           /* by name */
     size_t num_entries;
@@ -97,15 +97,26 @@ static bool begins_with_seal(const char *header, size_t length)
            header[start + PH_SEAL_DIGITS] == '"';
 }
 
-static ph_status read_header(struct ph_safetensors *file, uint64_t length)
+static ph_status parse_text(struct ph_safetensors *file, const char *text, size_t length, bool is_whole)
+{
+    const size_t metadata = strlen(PH_SAFETENSORS_METADATA_START);
+    file->is_sealed = begins_with_seal(text, length);
+    if (is_whole)
+        return ph__json_parse(text, length, file->path, PH_ERROR_CHECKPOINT, &file->header);
+    if (!file->is_sealed)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", file->path);
+    return ph__json_parse_start(
+        text + metadata, length - metadata, file->path, PH_ERROR_CHECKPOINT, &file->header);
+}
+
+static ph_status read_header(struct ph_safetensors *file, uint64_t length, bool is_whole)
 {
     char *text = malloc((size_t)length + 1);
     if (text == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
     ph_status status = read_at(file, PREFIX_BYTES, text, (size_t)length);
     if (status == PH_OK)
-        status = ph__json_parse(text, (size_t)length, file->path, PH_ERROR_CHECKPOINT, &file->header);
-    file->is_sealed = status == PH_OK && begins_with_seal(text, (size_t)length);
+        status = parse_text(file, text, (size_t)length, is_whole);
     free(text);
     if (status == PH_OK && !ph__json_is_object(file->header))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: the header is not a JSON object", file->path);
@@ -258,29 +269,42 @@ static ph_status parse_header(struct ph_safetensors *file)
     return PH_OK;
 }
 
-static ph_status open_and_check(struct ph_safetensors *file)
+static ph_status open_and_check(struct ph_safetensors *file, bool is_whole)
 {
     uint64_t file_bytes = 0, length = 0;
     PH_TRY(open_file(file, &file_bytes));
     PH_TRY(read_prefix(file, file_bytes, &length));
-    PH_TRY(read_header(file, length));
-    return parse_header(file);
+    PH_TRY(read_header(file, length, is_whole));
+    if (is_whole)
+        return parse_header(file);
+    file->metadata = file->header;
+    return check_metadata(file);
 }
 
-ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out)
+static ph_status open_path(const char *path, bool is_whole, struct ph_safetensors **file_out)
 {
     struct ph_safetensors *file = calloc(1, sizeof *file);
     if (file == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
     file->descriptor = -1;
     file->path = ph__arena_strdup(&file->arena, path);
-    const ph_status status = file->path == NULL ? PH_ERROR_MEMORY : open_and_check(file);
+    const ph_status status = file->path == NULL ? PH_ERROR_MEMORY : open_and_check(file, is_whole);
     if (status != PH_OK) {
         ph__safetensors_close(file);
         return status;
     }
     *file_out = file;
     return PH_OK;
+}
+
+ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out)
+{
+    return open_path(path, true, file_out);
+}
+
+ph_status ph__safetensors_open_metadata(const char *path, struct ph_safetensors **file_out)
+{
+    return open_path(path, false, file_out);
 }
 
 void ph__safetensors_close(struct ph_safetensors *file)
@@ -355,6 +379,8 @@ struct ph_tensor ph__safetensors_tensor(const struct ph_safetensors *file, size_
 size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name)
 {
     const struct entry key = {.name = name};
+    if (file->num_entries == 0)
+        return 0;
     const struct entry *entry =
         bsearch(&key, file->entries, file->num_entries, sizeof *file->entries, compare_name);
     return entry != NULL ? (size_t)(entry - file->entries) : file->num_entries;

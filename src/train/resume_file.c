@@ -325,7 +325,7 @@ static ph_status read_tensors(const char *path, struct ph__trainer *read)
 static ph_status open_and_read_header(const char *path, struct ph__trainer *read)
 {
     struct ph_folder *file;
-    PH_TRY(ph__folder_open(path, &file));
+    PH_TRY(ph__folder_open_metadata(path, &file));
     const ph_status status = read_header(path, file, read);
     ph__folder_close(file);
     return status;
@@ -346,7 +346,7 @@ ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
 {
     static const struct ph_json_field field = {"best_step", PH_JSON_COUNT, 0, 0};
     struct ph_folder *file;
-    PH_TRY(ph__folder_open(path, &file));
+    PH_TRY(ph__folder_open_metadata(path, &file));
     ph_status status = read_fields(path, file, "carried", &field, 1, step_out);
     ph__folder_close(file);
     return status;
@@ -355,7 +355,7 @@ ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
 ph_status ph__resume_file_data(const char *path, struct ph_arena *arena, const char **text_out)
 {
     struct ph_folder *file;
-    PH_TRY(ph__folder_open(path, &file));
+    PH_TRY(ph__folder_open_metadata(path, &file));
     const char *text = ph__folder_metadata(file, DATA_KEY);
     *text_out = text != NULL ? ph__arena_strdup(arena, text) : NULL;
     const ph_status status = text == NULL || *text_out != NULL ? PH_OK : (ph_status)PH_ERROR_MEMORY;

@@ -111,6 +111,23 @@ static void malformed_text_is_refused_with_its_line(void **state)
     }
 }
 
+static void a_document_is_read_whatever_stands_behind_it(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"a\": \"}\xc3\xa9\"}", "{\"a\": \"}\xc3\xa9\"},\"b\":{", "{\"a\":\"}\\u00e9\"} x"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct ph_json *json;
+        assert_ok(ph__json_parse_start(texts[i], strlen(texts[i]), "a.json", PH_ERROR_CHECKPOINT, &json));
+        assert_string_equal(ph__json_as_text(ph__json_get(json, "a"), NULL), "}\xc3\xa9");
+        ph__json_destroy(json);
+    }
+    struct ph_json *json = NULL;
+    assert_fails(ph__json_parse_start("{\"a\": 1", 7, "a.json", PH_ERROR_CHECKPOINT, &json),
+        PH_ERROR_CHECKPOINT, "a.json:1");
+    assert_null(json);
+}
+
 static void text_that_is_not_utf8_is_made_readable(void **state)
 {
     (void)state;
@@ -143,6 +160,7 @@ int main(void)
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(values_are_looked_up_by_type),
         cmocka_unit_test(malformed_text_is_refused_with_its_line),
+        cmocka_unit_test(a_document_is_read_whatever_stands_behind_it),
         cmocka_unit_test(text_that_is_not_utf8_is_made_readable),
         cmocka_unit_test(a_document_that_could_not_be_built_is_reported),
     };

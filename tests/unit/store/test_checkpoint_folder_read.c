@@ -94,6 +94,26 @@ static const char *in_folder(const char *path, const char *name)
     return joined;
 }
 
+static void the_metadata_are_read_without_the_files(void **state)
+{
+    (void)state;
+    const char *path = test_path("metadata"), *metadata[] = {"model", "LR", NULL};
+    char *descriptions[3];
+    struct ph_folder *folder = NULL;
+    assert_ok(ph__folder_begin(path));
+    write_parts(path, 1, 3, descriptions);
+    assert_fails(ph__folder_open_metadata(path, &folder), PH_ERROR_CHECKPOINT, "no checkpoint");
+    assert_ok(ph__folder_commit(path, 3, (const char *const *)(uintptr_t)descriptions, metadata));
+    free_all(3, descriptions);
+    assert_int_equal(unlink(in_folder(path, "part-00001-of-00003.safetensors")), 0);
+    assert_ok(ph__folder_open_metadata(path, &folder));
+    assert_string_equal(ph__folder_metadata(folder, "model"), "LR");
+    assert_int_equal(ph__folder_num_tensors(folder), 0);
+    assert_int_equal(ph__folder_find(folder, "t"), 0);
+    assert_int_equal(ph__folder_num_files(folder), 0);
+    ph__folder_close(folder);
+}
+
 /* ---- writers that end -------------------------------------------------------------------------------------- */
 
 static void there_is_no_checkpoint_until_the_index_is_written(void **state)
@@ -277,6 +297,7 @@ static void an_index_that_does_not_fit_its_files_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_metadata_are_read_without_the_files),
         cmocka_unit_test(there_is_no_checkpoint_until_the_index_is_written),
         cmocka_unit_test(beginning_anew_leaves_nothing_of_what_was_there),
         cmocka_unit_test(files_of_an_attempt_with_more_writers_are_not_looked_at),

@@ -203,6 +203,42 @@ static void a_file_that_shrinks_after_it_was_opened_is_an_error(void **state)
     ph__safetensors_close(file);
 }
 
+#define SEALED "{\"__metadata__\":{\"sha256\":\"" PH_SEAL_BLANK "\""
+
+static void the_metadata_of_a_sealed_file_are_read_without_its_tensors(void **state)
+{
+    (void)state;
+    const char *header = SEALED ",\"model\":\"L}\\u00e4\"},\"a\":{\"dtype\":\"U8\",\"shape\":[9";
+    const char *path = write_raw(strlen(header), header, 4);
+    struct ph_safetensors *file;
+    assert_fails(ph__safetensors_open(path, &file), PH_ERROR_CHECKPOINT, "not valid JSON");
+    assert_ok(ph__safetensors_open_metadata(path, &file));
+    assert_string_equal(ph__safetensors_metadata(file, "model"), "L}\xc3\xa4");
+    assert_null(ph__safetensors_metadata(file, "a"));
+    assert_true(ph__safetensors_is_sealed(file));
+    assert_int_equal(ph__safetensors_num_tensors(file), 0);
+    assert_int_equal(ph__safetensors_find(file, "a"), 0);
+    ph__safetensors_close(file);
+}
+
+static void metadata_without_a_seal_or_an_end_are_not_read_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *part;
+    } cases[] = {
+        {"{\"__metadata__\":{\"model\":\"LR\"}}", "carries no seal"},
+        {SEALED ",\"model\":\"LR", "not valid JSON"},
+        {SEALED ",\"model\":3}}", "'model' is not text"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ph_safetensors *file = NULL;
+        const char *path = write_raw(strlen(cases[i].header), cases[i].header, 0);
+        assert_fails(ph__safetensors_open_metadata(path, &file), PH_ERROR_CHECKPOINT, cases[i].part);
+        assert_null(file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +251,8 @@ int main(void)
         cmocka_unit_test(a_tensor_that_contradicts_itself_is_refused),
         cmocka_unit_test(holes_overlap_and_rests_are_refused),
         cmocka_unit_test(a_file_that_shrinks_after_it_was_opened_is_an_error),
+        cmocka_unit_test(the_metadata_of_a_sealed_file_are_read_without_its_tensors),
+        cmocka_unit_test(metadata_without_a_seal_or_an_end_are_not_read_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
