@@ -17,18 +17,17 @@ trap 'rm -rf "$work"' EXIT
 make() {
     awk -v columns="$1" -v rows="$rows" -v kind="$2" 'BEGIN {
         srand(1)
-        header = "label"
+        printf "label"
         for (i = 1; i <= columns; i++)
-            header = header ",c" i
-        print header
+            printf ",c%d", i
+        print ""
         for (r = 1; r <= rows; r++) {
-            line = int(2 * rand())
-            for (i = 1; i <= columns; i++) {
-                if (i <= 64)
-                    cell[i] = kind == "id" ? "i" int(20 * rand()) : int(1000 * rand()) / 1000
-                line = line "," cell[(i - 1) % 64 + 1]
-            }
-            print line
+            for (i = 1; i <= 64; i++)
+                cell[i] = kind == "id" ? "i" int(20 * rand()) : int(1000 * rand()) / 1000
+            printf "%d", int(2 * rand())
+            for (i = 1; i <= columns; i++)
+                printf ",%s", cell[(i - 1) % 64 + 1]
+            print ""
         }
     }' >"$work/data.csv"
     cat >"$work/job.yaml" <<END
