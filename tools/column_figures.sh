@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints how long each verb takes for files of many columns, beside what reading their cells takes (docs/PERFORMANCE.md). Seconds are
-# of the wall; they grow with the cells, and with nothing faster.
+# Prints how long each verb takes for files of many columns (docs/SPEED.md). Seconds are of the wall; they grow with the
+# number of columns, not with its square.
 #
 #     tools/column_figures.sh [PROGRAM] [ROWS] [COLUMNS...]     build/release/phloem 1000 2000 16000 100000
 set -eu
