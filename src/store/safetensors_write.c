@@ -61,14 +61,14 @@ static ph_status make_metadata(const char *const *metadata, char **text_out)
     return status;
 }
 
-static void print_tensor(FILE *text, const struct ph_tensor *tensor, uint64_t begin)
+static void print_tensor(FILE *file, const struct ph_tensor *tensor, uint64_t begin)
 {
-    putc_unlocked(',', text);
-    ph__json_print_text(text, tensor->name, strlen(tensor->name));
-    fprintf(text, ":{\"dtype\":\"%s\",\"shape\":[", ph_dtype_name(tensor->dtype));
+    putc_unlocked(',', file);
+    ph__json_print_text(file, tensor->name, strlen(tensor->name));
+    fprintf(file, ":{\"dtype\":\"%s\",\"shape\":[", ph_dtype_name(tensor->dtype));
     for (size_t i = 0; i < tensor->shape.rank; i++)
-        fprintf(text, i == 0 ? "%zu" : ",%zu", tensor->shape.dims[i]);
-    fprintf(text, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", begin, begin + tensor_bytes(tensor));
+        fprintf(file, i == 0 ? "%zu" : ",%zu", tensor->shape.dims[i]);
+    fprintf(file, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", begin, begin + tensor_bytes(tensor));
 }
 
 /* All that stands before the tensors: length, JSON text, padding. */
