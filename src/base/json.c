@@ -312,8 +312,9 @@ static ph_status parse(const char *text, size_t size, size_t flags, const char *
     bool is_out_of_memory = false;
     if (json == NULL) /* jansson mostly says nothing when memory is lacking */
         is_out_of_memory = json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0';
-    else /* it has read as far as `position` */
-        is_out_of_memory = !ph__json_is_text(checked(json), text, (size_t)error.position);
+    else /* position, an int, is where the document ends in a longer text */
+        is_out_of_memory = !ph__json_is_text(
+            checked(json), text, (flags & JSON_DISABLE_EOF_CHECK) != 0 ? (size_t)error.position : size);
     if (is_out_of_memory) {
         json_decref(json);
         return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
