@@ -50,8 +50,8 @@ runs_over_link() {
     command -v tc >/dev/null || skips_namespaces "there is no program 'tc'"
     makes_far_namespace
     trap 'kill "$far" 2>/dev/null || true' EXIT
-    echo near >/proc/sys/kernel/hostname
-    in_far sh -c 'echo far >/proc/sys/kernel/hostname'
+    hostname near # /proc/sys belongs to the root of the machine
+    in_far hostname far
     joins_namespaces 0 "$near/24" "$far_side/24"
     interface=near0
     limits_link env || skips_namespaces 'no token bucket can be had here (tc-tbf)'
