@@ -47,11 +47,11 @@ part=$(find whole/checkpoints/step-000000000014.safetensors -name 'part-00002*' 
 # Room for none of rank 1's parts, for some of them, and for all but the last.
 for room in $((part / 2)) $((part * 3 / 2)) $((part * 2)) $((part * 5 / 2)); do
     rm -rf disk/run
-    mount -o "remount,size=${room}k" disk
+    mount -t tmpfs -o "remount,size=${room}k" tmpfs disk
     trains --out disk/run
     [ "$status" -eq 5 ] || complain "with ${room} KiB of room it ended with $status; wanted 5"
     [ "$(grep -c '^phloem: error: .*disk/run' stderr)" -eq 1 ] || complain "with ${room} KiB: wanted one line"
-    mount -o remount,size=64m disk
+    mount -t tmpfs -o remount,size=64m tmpfs disk
     trains --out disk/run --resume
     [ "$status" -eq 0 ] || complain "behind ${room} KiB of room it cannot go on: it ended with $status"
     [ "$(sum_of disk/run)" = "$(sum_of whole)" ] || complain "behind ${room} KiB of room it has ended elsewhere"

@@ -17,8 +17,9 @@ mount -t tmpfs -o size=1m tmpfs disk 2>stderr || {
     exit 77
 }
 trap 'umount disk; rm -rf "$work"' EXIT
+# Type and source are named so that mount(8) adds no options of its own: a user's name space refuses their uid.
 resize() {
-    mount -o "remount,size=$1" disk
+    mount -t tmpfs -o "remount,size=$1" tmpfs disk
 }
 
 make_resume_job
@@ -50,9 +51,9 @@ done
 
 # ---- a disk that may not be written ----
 rm -rf disk/run
-mount -o remount,ro disk
+mount -t tmpfs -o remount,ro tmpfs disk
 fails 5 'disk/run' train job.yaml --out disk/run --quiet
-mount -o remount,rw disk
+mount -t tmpfs -o remount,rw tmpfs disk
 succeeds train job.yaml --out disk/run --quiet --set train.max_steps=20
-mount -o remount,ro disk
+mount -t tmpfs -o remount,ro tmpfs disk
 fails 5 'disk/run' train job.yaml --out disk/run --quiet --resume
