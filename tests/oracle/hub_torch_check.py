@@ -102,13 +102,16 @@ def check_death(example_folder):
     other = """if True:
         import sys, phloem_hub
         sizes = [int(size) for size in sys.argv[2:]]
-        phloem_hub.Client(sys.argv[1], "ddp", 1, 1).init(phloem_hub.Key((size,)) for size in sizes)"""
+        client = phloem_hub.Client(sys.argv[1], "ddp", 1, 1)
+        client.init(phloem_hub.Key((size,)) for size in sizes)
+        sys.stdin.read()"""  # until this one has joined as well
     with phloem_hub.Server() as server:
         phloem_hub.create_service(server.address, "ddp", 1, 2, is_mean=True)
         sizes = [str(parameter.numel()) for parameter in model.parameters()]
-        process = subprocess.Popen([sys.executable, "-c", other, server.address, *sizes])
+        process = subprocess.Popen([sys.executable, "-c", other, server.address, *sizes], stdin=subprocess.PIPE)
         client = phloem_hub.Client(server.address, "ddp", 1, 0)
         gradients = torch_ddp_hook.HubGradients(client, model.parameters())
+        process.stdin.close()
         ddp.register_comm_hook(None, gradients.hook)
         try:
             torch_ddp_hook.train(0, ddp)
