@@ -219,7 +219,8 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
         tensor.low = low;
         list_tensor(store, &tensor);
         data += parameter->slices[i].num_rows * row_bytes;
-        low += low != NULL ? parameter->slices[i].num_rows * dim : 0;
+        if (low != NULL)
+            low += parameter->slices[i].num_rows * dim;
     }
 }
 
