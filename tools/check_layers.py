@@ -4,53 +4,13 @@
 usage: check_layers.py [ROOT]
 
 Prints one line a violation, "file:line: what is wrong", and ends with 1 when there is any.
-The table below is the room table of docs/ARCHITECTURE.md; a new room or public header is added here.
+The rooms and their order stand in rooms.py.
 """
 import pathlib
 import re
 import sys
 
-GROUND = {"base", "tensor"}
-GRAPH_AND_BELOW = GROUND | {"kernel", "store", "graph"}
-ALLOWED = {  # room: the rooms it may include, besides itself
-    "base": set(),
-    "tensor": {"base"},
-    "kernel": GROUND,
-    "store": GROUND | {"kernel"},
-    "graph": GROUND | {"kernel", "store"},
-    "op": GRAPH_AND_BELOW,
-    "model": GROUND | {"graph", "op"},
-    "data": GROUND,
-    "net": GROUND,
-    "comm": GROUND | {"kernel", "net"},  # net: the sockets of the watch
-    "hub": GROUND | {"kernel", "store", "net"},  # store: the checkpoint format
-    "plan": {"base", "kernel"},
-    "shard": GRAPH_AND_BELOW | {"op", "net", "comm", "plan"},
-    "sim": GROUND | {"graph", "comm", "plan"},
-    "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net"},
-    "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard"},
-}
-ALLOWED["cli"] = set(ALLOWED)
-
-PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
-    "comm.h": "comm",
-    "status.h": "base",
-    "team.h": "base",
-    "version.h": "base",
-    "tensor.h": "tensor",
-    "kernel.h": "kernel",
-    "store.h": "store",
-    "graph.h": "graph",
-    "op.h": "op",
-    "model.h": "model",
-    "data.h": "data",
-    "serve.h": "serve",
-    "train.h": "train",
-    "hub.h": "hub",
-    "hub_server.h": "hub",
-    "config.h": "train",  # a job's config: the keys of all rooms below
-    "phloem.h": "cli",  # the umbrella: for programs, not for rooms
-}
+from rooms import ALLOWED, INCLUDE, PUBLIC_ROOM, SUB_ROOMS
 
 WRAPPED = [  # library, its headers, the files that may include them
     ("OpenMP", r"omp\.h", r"src/base/parallel_openmp\.c"),
@@ -70,8 +30,6 @@ WRAPPED = [  # library, its headers, the files that may include them
 ]
 WRAPPED_BY_SEVERAL = {"CUDA", "OpenSSL", "zlib", "zstd"}  # a folder, or a file for each direction or algorithm
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
-
 
 def sources(root):
     for folder in ("include", "src", "tests", "bench", "examples"):
@@ -90,13 +48,21 @@ def room_of(relative):
     return None
 
 
+def sub_room_violation(room, parts, name):
+    """Why a file of `room`, whose folders are `parts`, may not include that room's "name", or None."""
+    own, other = parts[2:3], name.split("/")[1:-1]
+    if own and other and other[0] not in SUB_ROOMS[room][: SUB_ROOMS[room].index(own[0]) + 1]:
+        return f'{room}/{own[0]} may not include {room}/{other[0]}: "{name}"'
+    return None
+
+
 def room_violation(room, relative, name):
     """Why `room` may not include "name", or None."""
     first = name.split("/")[0]
     if first == "phloem":
         target = PUBLIC_ROOM.get(name.split("/", 1)[1])
         if target is None:
-            return f'"{name}" belongs to no room: add it to tools/check_layers.py'
+            return f'"{name}" belongs to no room: add it to tools/rooms.py'
         if name == "phloem/phloem.h":
             return '"phloem/phloem.h" is for programs; a room names the headers that it uses'
     elif relative.parts[0] == "include":
@@ -109,6 +75,8 @@ def room_violation(room, relative, name):
             return f'"{name}" is in no room that exists'
     if target != room and target not in ALLOWED[room]:
         return f'{room} may not include {target}: "{name}"'
+    if target == room and first == room:
+        return sub_room_violation(room, relative.parts[:-1], name)
     return None
 
 
@@ -119,7 +87,10 @@ def main():
     for path, relative in sources(root):
         room = room_of(relative)
         if room is not None and room not in ALLOWED:
-            problems.append(f"{relative}:1: belongs to no room: add it to tools/check_layers.py")
+            problems.append(f"{relative}:1: belongs to no room: add it to tools/rooms.py")
+            continue
+        if relative.parts[0] == "src" and relative.parts[2:-1] not in [(), *((sub,) for sub in SUB_ROOMS.get(room, []))]:
+            problems.append(f"{relative}:1: belongs to no sub-room: add it to tools/rooms.py")
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)
