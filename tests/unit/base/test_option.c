@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "option_fixture.h"
 #include "support/test_support.h"
+#include "unit/base/option_fixture.h"
 
 #define CONFIG                           \
     "seed: 7\n"                          \

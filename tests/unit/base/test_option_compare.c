@@ -1,7 +1,7 @@
 #include <stdio.h>
 
-#include "option_fixture.h"
 #include "support/test_support.h"
+#include "unit/base/option_fixture.h"
 
 static const char *const common[] = {
     "train.epochs=3", "data.train=here", "train.steps=1,2", "train.learning_rate=0.1"};

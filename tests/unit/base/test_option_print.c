@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "option_fixture.h"
 #include "support/test_support.h"
+#include "unit/base/option_fixture.h"
 
 static const char *write_settings(struct settings *settings, const char *name)
 {

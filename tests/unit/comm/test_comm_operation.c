@@ -3,7 +3,7 @@
 
 #include "comm/comm_inside.h"
 #include "support/thread_ranks.h"
-#include "wire_oracle.h"
+#include "unit/comm/wire_oracle.h"
 
 /* ---- beside each other --------------------------------------------------------------------------------------- */
 

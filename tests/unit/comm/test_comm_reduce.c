@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "support/thread_ranks.h"
-#include "wire_oracle.h"
+#include "unit/comm/wire_oracle.h"
 
 enum { MOST_NUMBERS = 1200 };
 

@@ -5,7 +5,7 @@
 
 #include "base/cpu.h"
 #include "support/test_support.h"
-#include "wire_oracle.h"
+#include "unit/comm/wire_oracle.h"
 
 enum { MOST_NUMBERS = 4096 };
 

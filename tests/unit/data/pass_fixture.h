@@ -2,7 +2,7 @@
 #ifndef PH_TEST_PASS_FIXTURE_H
 #define PH_TEST_PASS_FIXTURE_H
 
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static inline void assert_same_numbers(const void *actual, const void *expected, size_t size)
 {

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/stream.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 #define PREPARE_ROWS 3000
 #define PREPARE_PART_BYTES 8192

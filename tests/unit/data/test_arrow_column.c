@@ -1,6 +1,6 @@
 #include "data/arrow_column.h"
 
-#include "arrow_fixture.h"
+#include "unit/data/arrow_fixture.h"
 
 /* Column 0 of a batch of that column alone, whose rows [offset, offset + length) are taken. */
 static ph_status init(struct arrow_pair column, int64_t length, int64_t offset, struct arrow_pair *batch_out,

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/stream.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static const struct ph_batches_options whole_file = {.batch_size = 1000};
 

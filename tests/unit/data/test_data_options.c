@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/option.h"
 #include "data/synth_options.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static ph_status read_config(const char *text, const char *const *sets, size_t num_sets,
     struct ph_data_settings *settings, struct ph_arena *arena)

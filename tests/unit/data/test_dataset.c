@@ -1,7 +1,7 @@
 /* Batches that a program hands over: who releases what, and that they are encoded as text is. */
-#include "arrow_fixture.h"
 #include "data/encoder.h"
-#include "pass_fixture.h"
+#include "unit/data/arrow_fixture.h"
+#include "unit/data/pass_fixture.h"
 
 #define NUM_ROWS 900
 #define BATCH_ROWS 300

@@ -1,7 +1,7 @@
 /* Cells by their position: what is a cell, and which rows have labels. */
 #include "data/delimited.h"
 
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static void files_without_a_header_go_by_position(void **state)
 {

@@ -6,8 +6,8 @@
 #include "base/digest.h"
 #include "base/seal.h"
 #include "data/encoder.h"
-#include "data_fixture.h"
 #include "support/count_allocations.h"
+#include "unit/data/data_fixture.h"
 
 static const char rows[] = "label,w,user,tags,h,r,d,g,skip\n"
                            "1,1,u1,a|b,x,3,2.5,g1,?\n"

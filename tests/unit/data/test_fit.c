@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "data/row_encoder.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 #define NUM_ROWS 3000
 

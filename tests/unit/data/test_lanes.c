@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "data/rank_rows.h"
-#include "prepare_fixture.h"
-#include "ranks_fixture.h"
+#include "unit/data/prepare_fixture.h"
+#include "unit/data/ranks_fixture.h"
 
 #define ROW_FEATURE 0 /* the sparse feature whose id is the row's number */
 #define MAX_LANES 32

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 #define NUM_ROWS 20000
 #define MAX_TEXT 2000000

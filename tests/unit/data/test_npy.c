@@ -1,8 +1,8 @@
 #include <math.h>
 
-#include "array_fixture.h"
 #include "data/npy.h"
 #include "tensor/float16.h"
+#include "unit/data/array_fixture.h"
 
 /* Parses an array's header of version 1.0 with this dictionary. */
 static ph_status parse(const char *dictionary, struct ph__npy *npy)

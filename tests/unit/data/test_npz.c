@@ -1,5 +1,5 @@
-#include "array_fixture.h"
 #include "data/array_file.h"
+#include "unit/data/array_fixture.h"
 
 static const int32_t ids[] = {1, 2, 3, 4, 5, 6};
 

@@ -1,4 +1,4 @@
-#include "part_fixture.h"
+#include "unit/data/part_fixture.h"
 
 /* An encoded block in memory of exactly its size, so that a sanitizer sees one byte more. */
 static struct ph__block encode(const struct ph__row_layout *layout, const struct ph__rows *rows)

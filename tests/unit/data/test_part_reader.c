@@ -1,6 +1,6 @@
 #include "base/checksum.h"
 #include "data/part_reader.h"
-#include "part_fixture.h"
+#include "unit/data/part_fixture.h"
 
 #define NUM_BLOCKS 3
 #define NUM_ROWS 300 /* of a block */

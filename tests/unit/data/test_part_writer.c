@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "part_fixture.h"
+#include "unit/data/part_fixture.h"
 
 static const char *path_of(const char *name)
 {

@@ -6,7 +6,7 @@
 #include "base/digest.h"
 #include "base/directory.h"
 #include "data/prepared_set.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 /* ---- folders --------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* Bad rows of a preparation: counted over a split, the first one named. */
 #include <unistd.h>
 
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 /* A file of good rows among which the given lines (from 1, the header) are bad. */
 static const char *file_with_bad_lines(const char *name, const size_t *lines, size_t num_lines)

@@ -2,7 +2,7 @@
 #include "data/prepare_folder.h"
 
 #include "base/directory.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static void check(const char *name, bool may_resume, const char *error)
 {

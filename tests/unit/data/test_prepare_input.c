@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "array_fixture.h"
-#include "prepare_fixture.h"
+#include "unit/data/array_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static struct ph_arena arena;
 

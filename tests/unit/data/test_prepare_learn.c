@@ -2,7 +2,7 @@
 #include "data/prepare_learn.h"
 
 #include "base/directory.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static void the_folder_is_removed_with_its_files(void **state)
 {

@@ -1,7 +1,7 @@
 /* What a program may ask of a preparation: the ranges are those of the config. */
 #include "data/prepare_options.h"
 
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static void options_out_of_range_are_refused(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/seal.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static const struct ph__prepare_cut cut = {.part_bytes = PREPARE_PART_BYTES, .block_rows = 1024};
 

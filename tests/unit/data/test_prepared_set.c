@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "data/prepared_set.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static struct ph_encoder *prepare(const char *folder)
 {

@@ -1,7 +1,7 @@
 /* What data.prepared stands for, and what may be given beside it. */
 #include "base/arena.h"
 #include "base/option.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 static struct ph_arena arena;
 

@@ -1,5 +1,5 @@
 #include "data/prepared_source.h"
-#include "prepare_fixture.h"
+#include "unit/data/prepare_fixture.h"
 
 #define ROW_FEATURE 0 /* the sparse feature whose id is the row's number */
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "array_fixture.h"
-#include "arrow_fixture.h"
-#include "prepare_fixture.h"
-#include "ranks_fixture.h"
+#include "unit/data/array_fixture.h"
+#include "unit/data/arrow_fixture.h"
+#include "unit/data/prepare_fixture.h"
+#include "unit/data/ranks_fixture.h"
 
 #define NUM_ROWS 430
 #define ROW_FEATURE 0 /* of the prepared rows: the sparse feature whose id is the row's number */

@@ -1,11 +1,11 @@
 /* What is remembered of files while rows are read from them. */
 #include "data/read_record.h"
 
-#include "array_fixture.h"
 #include "base/file.h"
 #include "base/stream.h"
 #include "data/batches.h"
-#include "data_fixture.h"
+#include "unit/data/array_fixture.h"
+#include "unit/data/data_fixture.h"
 
 #define NUM_ROWS 900
 #define BATCH 100

@@ -1,7 +1,7 @@
 /* The reader on real files, where they are: Frappe and the head of Criteo's training set. */
 #include <stdlib.h>
 
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static void assert_rows(
     const struct ph_encoder *encoder, const char *path, size_t num_rows, size_t num_positives)

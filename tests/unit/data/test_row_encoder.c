@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 /* label, price, then ids: word (vocabulary), number (raw), mark (hash), range (bucket), when (hour), two lists. */
 static struct ph_encoder *make_encoder(void)

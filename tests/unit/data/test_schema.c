@@ -1,6 +1,6 @@
 /* The schema as users meet it: ph_encoder_create with fields that fit the file, or do not. */
 #include "data/encoder.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static void a_star_is_every_column_without_an_entry_of_its_own(void **state)
 {

@@ -2,7 +2,7 @@
 #include "data/schema.h"
 
 #include "data/encoder.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static void assert_refused(struct fixture *fixture, const char *part)
 {

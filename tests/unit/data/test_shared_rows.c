@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static const char rows[] = "label,history,item,user\n"
                            "1,a|b,c,a\n"

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/stream.h"
 #include "data/encoder.h"
-#include "pass_fixture.h"
+#include "unit/data/pass_fixture.h"
 
 #define NUM_FILES 3
 #define FILE_ROWS 200

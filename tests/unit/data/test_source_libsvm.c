@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "data/encoder.h"
-#include "pass_fixture.h"
+#include "unit/data/pass_fixture.h"
 
 static struct ph_encoder *make_encoder(const char *train, enum ph_data_format format)
 {

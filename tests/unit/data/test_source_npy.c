@@ -2,9 +2,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "array_fixture.h"
 #include "data/encoder.h"
-#include "pass_fixture.h"
+#include "unit/data/array_fixture.h"
+#include "unit/data/pass_fixture.h"
 
 #define NUM_ROWS 700
 

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "data/synth_teacher.h"
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 static struct ph_synth_settings small_settings(void)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "data_fixture.h"
+#include "unit/data/data_fixture.h"
 
 #define NUM_ROWS 4000
 

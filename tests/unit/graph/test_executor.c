@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "graph/distribution.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 enum { NUM_NODES = 5 };
 

@@ -1,5 +1,5 @@
 #include "support/test_support.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 #include <stdlib.h>
 #include <string.h>

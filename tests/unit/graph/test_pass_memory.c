@@ -2,7 +2,7 @@
  * and compared with an evaluation that keeps every value apart; and plans are compared with a brute-force count of
  * what is alive. */
 #include "support/test_support.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 #include <stdlib.h>
 #include <string.h>

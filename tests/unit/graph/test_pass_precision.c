@@ -1,6 +1,6 @@
 /* Doubling is exact in bf16, so that a graph gives the same numbers in either precision, wherever conversions stand. */
 #include "support/test_support.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 #include "base/rng.h"
 #include "tensor/float16.h"

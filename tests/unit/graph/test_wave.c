@@ -2,7 +2,7 @@
 #include "support/test_support.h"
 
 #include "support/count_allocations.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 #include <sched.h>
 #include <stdatomic.h>

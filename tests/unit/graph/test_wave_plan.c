@@ -1,6 +1,6 @@
 /* Which nodes may run side by side: each test has two neighbours that are alike but for the one thing that orders them. */
 #include "support/test_support.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 #include "graph/wave.h"
 

@@ -1,7 +1,7 @@
 #include "support/test_support.h"
 
 #include "support/count_allocations.h"
-#include "toy_ops.h"
+#include "unit/graph/toy_ops.h"
 
 #include <fenv.h>
 #include <stdlib.h>

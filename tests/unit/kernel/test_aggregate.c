@@ -1,7 +1,7 @@
 /* Sums of copies with the optimizer's step: on every ISA the bits of a serial loop, then of that ISA's optimizer_update, then of
  * tensor/float16.h. */
-#include "kernel_test.h"
 #include "support/dtype_numbers.h"
+#include "unit/kernel/kernel_test.h"
 
 enum { MAX_COPIES = 9, MAX_RESULTS = 3, MARK = 0x5a };
 

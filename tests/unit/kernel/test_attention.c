@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 struct shape {
     size_t queries, keys, heads, key_dim, value_dim;

@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 struct statistics {
     float *mean, *inv_std, *gamma, *beta, *mean_dy, *mean_dy_xhat;

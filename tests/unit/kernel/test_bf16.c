@@ -1,5 +1,5 @@
-#include "kernel_test.h"
 #include "tensor/float16.h"
+#include "unit/kernel/kernel_test.h"
 
 /* Every upper half, with lower halves below, at and above the middle. */
 static void check_every_word(const struct ph_kernels *kernels)

@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static const struct ph_rng_key key = {.seed = 3, .step = 14, .stream = 159};
 

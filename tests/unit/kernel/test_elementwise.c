@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static void check_lengths(const struct ph_kernels *kernels)
 {

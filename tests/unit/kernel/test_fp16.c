@@ -1,5 +1,5 @@
-#include "kernel_test.h"
 #include "tensor/float16.h"
+#include "unit/kernel/kernel_test.h"
 
 enum { WORDS = 1 << 16, BLOCK = 61 };
 

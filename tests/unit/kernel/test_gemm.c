@@ -1,6 +1,6 @@
 /* Both libraries of matrix products against sums in double, and the same bits whatever the number of threads. */
-#include "strided_sum.h"
 #include "support/test_support.h"
+#include "unit/kernel/strided_sum.h"
 
 #include <math.h>
 #include <stdlib.h>

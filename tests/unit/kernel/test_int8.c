@@ -1,6 +1,6 @@
 #include <float.h>
 
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 enum { MOST = 70, LEVELS = 127 };
 

@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static const double epsilon = 1e-5;
 

@@ -1,5 +1,5 @@
 /* Products of rows: each with its own, one with all, and all into one. */
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 enum { ROWS = 5, MAX_N = 40, GAP = 2, STRIDE = MAX_N + GAP };
 

@@ -1,5 +1,5 @@
 /* Products of few outputs against sums in double; a row's bits do not follow the rows beside it. */
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 enum { ROWS = 5, MAX_OUTPUTS = 4 };
 

@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static struct ph_optimizer_step some_step(enum ph_optimizer_kind kind, int is_nesterov)
 {

@@ -1,5 +1,5 @@
 /* Numbers in another order: every one arrives where it belongs, and nothing is written beyond. */
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static void check_transpose(const struct ph_kernels *kernels, size_t count, size_t rows, size_t columns)
 {

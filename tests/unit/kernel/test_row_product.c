@@ -1,5 +1,5 @@
-#include "kernel_test.h"
 #include "tensor/float16.h"
+#include "unit/kernel/kernel_test.h"
 
 enum { MAX_ROWS = 43 };
 

@@ -1,7 +1,7 @@
 /* Products of bf16 against sums in double of the rounded numbers: widened, and by the library's own products of bf16, which
  * it also has (slow ones) where the processor has no instructions for them. */
-#include "strided_sum.h"
 #include "support/test_support.h"
+#include "unit/kernel/strided_sum.h"
 
 #include <math.h>
 #include <stdlib.h>

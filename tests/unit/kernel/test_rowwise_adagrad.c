@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static const struct ph_optimizer_step step = {.kind = PH_ROWWISE_ADAGRAD,
     .learning_rate = 0.05f,

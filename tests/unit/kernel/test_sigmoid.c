@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 /* Distance in units of the last place of a float near `exact`. */
 static double ulps(float value, double exact)

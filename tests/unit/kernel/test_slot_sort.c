@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 struct sorted {
     uint32_t *order, *unique, *starts;

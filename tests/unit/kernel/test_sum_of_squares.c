@@ -1,4 +1,4 @@
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 static double summed(size_t n, const float *x, const float *w, double l2)
 {

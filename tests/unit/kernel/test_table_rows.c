@@ -1,6 +1,6 @@
 /* Rows that are learnt: every ISA has ref's bits, which are what the definition says; and rounding by chance is right on
  * average. */
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 #include "tensor/float16.h"
 #include "tensor/row_format.h"

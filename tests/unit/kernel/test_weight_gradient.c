@@ -1,5 +1,5 @@
 /* Weight gradients have the bits of one block over all samples, however samples and C are cut, and stay in their scratch. */
-#include "kernel_test.h"
+#include "unit/kernel/kernel_test.h"
 
 #include "base/cpu.h"
 #include "kernel/gemm.h"

@@ -1,5 +1,5 @@
 #include "graph/executor.h"
-#include "product_trial.h"
+#include "unit/op/product_trial.h"
 
 /* The shape on trial: op(a) (P,R) times op(b) (R,Q). */
 static size_t p, r, q;

@@ -1,4 +1,4 @@
-#include "product_trial.h"
+#include "unit/op/product_trial.h"
 
 /* The shape on trial: x (B, heads * k), y (B, heads * m), weight (tasks, heads, k, m). */
 static size_t tasks, heads, k, m;

@@ -1,4 +1,4 @@
-#include "product_trial.h"
+#include "unit/op/product_trial.h"
 
 /* The shape on trial: x (B,h,d), first (B,m,d), weight (k,h*m). */
 static size_t h, m, k, d;

@@ -1,4 +1,4 @@
-#include "product_trial.h"
+#include "unit/op/product_trial.h"
 
 /* The shape on trial: x (B,c,n,d), weight (k,c,r,s). */
 static size_t c, n, d, k, r, s;

@@ -1,4 +1,4 @@
-#include "product_trial.h"
+#include "unit/op/product_trial.h"
 
 static size_t f, d; /* the shape on trial: x (B,F,F*D) */
 

@@ -1,4 +1,4 @@
-#include "product_trial.h"
+#include "unit/op/product_trial.h"
 
 /* The shape on trial: x (B,n,d), weight (m,n). */
 static size_t n, m, d;

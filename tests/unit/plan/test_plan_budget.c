@@ -1,5 +1,5 @@
 /* Plans against what a rank may spend, counted element by element. */
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 enum { NUM_DRAWINGS = 100 };
 

@@ -1,4 +1,4 @@
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Plan files: what is read, what is refused with its line, and that what is written is read back as it was. */
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 #include <string.h>
 

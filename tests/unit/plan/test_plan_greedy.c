@@ -1,5 +1,5 @@
 /* The greedy planner against all ways to lay whole tables out, and at its limits. */
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 #include <math.h>
 #include <string.h>

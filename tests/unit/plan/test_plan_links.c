@@ -1,5 +1,5 @@
 /* Links against the matrix of all messages, and sums of dense gradients walked number by number. */
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 static struct ph_table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
 {

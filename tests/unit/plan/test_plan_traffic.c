@@ -1,5 +1,5 @@
 /* Traffic against batches that are walked sample by sample and id by id, each message sent for itself. */
-#include "plan_fixture.h"
+#include "unit/plan/plan_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Folders without config.yaml: the weights say themselves which model they are of, and are believed as far as they can
  * be. */
-#include "run_folder.h"
+#include "unit/serve/run_folder.h"
 
 #include <string.h>
 #include <unistd.h>

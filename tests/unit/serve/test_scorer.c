@@ -1,5 +1,5 @@
 /* A row's logits have the same bits in every batch, at every place in it, with every number of threads. */
-#include "run_folder.h"
+#include "unit/serve/run_folder.h"
 
 #include <string.h>
 

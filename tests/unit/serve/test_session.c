@@ -1,5 +1,5 @@
 /* Sessions against scorers over files: the same bits, whatever way the rows come. */
-#include "run_folder.h"
+#include "unit/serve/run_folder.h"
 
 #include <fenv.h>
 #include <math.h>

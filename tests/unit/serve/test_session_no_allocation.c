@@ -1,5 +1,5 @@
 /* An open session takes no memory to score, of ours or of a library's, for any number of rows, and wakes nobody. */
-#include "run_folder.h"
+#include "unit/serve/run_folder.h"
 
 #include <string.h>
 #include <sys/resource.h>

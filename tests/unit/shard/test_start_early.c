@@ -4,7 +4,7 @@
 
 #include "phloem/model.h"
 #include "plan/plan_choice.h"
-#include "rank_fixture.h"
+#include "unit/shard/rank_fixture.h"
 
 enum { TABLES = 2, ROWS = 40, DIM = 8, DENSE = 3, BATCH = 11, STEPS = 4, WORLD = 2, MOST_LEARNT = 32 };
 

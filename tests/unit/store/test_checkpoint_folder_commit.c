@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "parts_fixture.h"
+#include "unit/store/parts_fixture.h"
 
 enum { ROWS = 10, COLUMNS = 12 };
 

@@ -2,8 +2,8 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 
-#include "parts_fixture.h"
 #include "store/safetensors.h"
+#include "unit/store/parts_fixture.h"
 
 static const struct ph_init normal = {PH_INIT_NORMAL, 1};
 static const enum ph_row_format formats[] = {PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};

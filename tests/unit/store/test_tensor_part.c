@@ -1,8 +1,8 @@
 /* Stores that hold parts of tables: the same values as the whole table's, wherever the cuts are. */
 #include "store/tensor_part.h"
 
-#include "parts_fixture.h"
 #include "store/tensor_list.h"
+#include "unit/store/parts_fixture.h"
 
 static const struct ph_init normal = {PH_INIT_NORMAL, 1};
 

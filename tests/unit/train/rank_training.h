@@ -5,7 +5,7 @@
 #include "support/thread_ranks.h"
 #include "train/parallel_options.h"
 
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 struct rank_training {
     const struct setup *setup;

@@ -3,7 +3,7 @@
 #define PH_TEST_RANK_TRAININGS_H
 
 #include "support/thread_ranks.h"
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 enum { TRAINING_RANKS = 3 };
 

@@ -4,9 +4,9 @@
 #include <signal.h>
 
 #include "base/stream.h"
-#include "rank_training.h"
 #include "train/checkpoints.h"
 #include "train/resume.h"
+#include "unit/train/rank_training.h"
 
 #define COPIES 6 /* of the fixture's rows in the data that is changed: more than both of its ends */
 #define BATCH 1500

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "rank_training.h"
+#include "unit/train/rank_training.h"
 
 /* A copy of a file with a line that is none behind its first `line` lines. */
 static const char *spoiled(const char *path, const char *name, int line)

@@ -1,7 +1,7 @@
 /* Jobs of ranks that differ in one thing, each of which is named with the ranks that differ in it. */
 #include "train/job_agreement.h"
 
-#include "rank_trainings.h"
+#include "unit/train/rank_trainings.h"
 
 static struct rank_training trainings[TRAINING_RANKS];
 

@@ -6,7 +6,7 @@
 #include "train/parallel_options.h"
 #include "train/table_facts.h"
 
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 struct planned {
     struct ph_train_job job;

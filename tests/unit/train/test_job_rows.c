@@ -3,7 +3,7 @@
 
 #include "../data/arrow_fixture.h"
 #include "base/stream.h"
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 #define NUM_ROWS 700
 #define NUM_BATCHES 3 /* of the dataset */

@@ -1,7 +1,7 @@
 /* Labels that are blank in some rows, and in all. */
 #include "train/label_check.h"
 
-#include "rank_training.h"
+#include "unit/train/rank_training.h"
 
 #define NUM_TASKS 2
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <signal.h>
 
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 static void every_model_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
 {

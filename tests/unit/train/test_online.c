@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 #define MAX_WINDOWS 64
 

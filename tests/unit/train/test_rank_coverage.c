@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "rank_training.h"
+#include "unit/train/rank_training.h"
 
 static char *page; /* that page_of has read last; the arena's */
 

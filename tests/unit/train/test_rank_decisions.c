@@ -4,7 +4,7 @@
 #include <math.h>
 #include <signal.h>
 
-#include "rank_trainings.h"
+#include "unit/train/rank_trainings.h"
 
 static struct rank_training trainings[TRAINING_RANKS];
 

@@ -6,7 +6,7 @@
 
 #include "train/metrics_file.h"
 
-#include "rank_training.h"
+#include "unit/train/rank_training.h"
 
 #define MOST_ROWS 400
 #define NEAR 1e-5     /* relative: sums of parts are rounded otherwise */

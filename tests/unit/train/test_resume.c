@@ -6,7 +6,7 @@
 #include "base/directory.h"
 #include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 #define STEPS_AN_EPOCH 12
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "store/tensor_list.h"
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 /* A trainer before its first step, in a folder of its own. */
 static struct ph__trainer *make_trainer(const char *folder, struct setup **setup_out)

@@ -1,7 +1,7 @@
 /* Rows that slots show to have been learnt from, against rows marked batch by batch in the same training. */
 #include "train/rows_learnt.h"
 
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 static char *page; /* report.html of a training, where its rows are told; the arena's */
 

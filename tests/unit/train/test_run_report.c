@@ -5,7 +5,7 @@
 
 #include "train/run_report_parts.h"
 
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 static char *page; /* that page_of has read last; the arena's */
 

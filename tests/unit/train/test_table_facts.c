@@ -3,7 +3,7 @@
 
 #include "model/model_options.h"
 #include "train/training_program.h"
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 static const struct ph_table_facts *fact_of(const struct ph__table_list *list, const char *name)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train_fixture.h"
+#include "unit/train/train_fixture.h"
 
 enum { ROWS = 16, IDS = 12, STEPS = 10 };
 
