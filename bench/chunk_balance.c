@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "hub/layout.h"
 
 /* ---- the wrong one ----------------------------------------------------------------------------------------------- */

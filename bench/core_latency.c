@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "limits.h"
 #include "pinned.h"
 

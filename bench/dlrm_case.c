@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/directory.h"
-#include "base/memory.h"
+#include "base/file/directory.h"
+#include "base/file/stream.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
-#include "base/stream.h"
 #include "figures.h"
 #include "graph/distribution.h"
 #include "ids.h"

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "phloem/status.h"
 
 #define BENCH_MAX_ROUNDS 201

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "figures.h"
 #include "kernel/gemm.h"
 #include "kernel/kernel.h"

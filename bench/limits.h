@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 
 /* Teams' measuring gear: operands that are made once. The team is borrowed. */
 struct bench_limits;

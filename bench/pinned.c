@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "figures.h"
 
 enum { SPINS = 20000 /* before the processor is left to others, who may be those that are waited for */ };

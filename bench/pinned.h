@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 
 /* The first processors that the calling thread may run on, at most max; returns how many. */
 size_t bench_processors(int *processors_out, size_t max);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "dlrm_case.h"
 #include "figures.h"
 #include "floor.h"

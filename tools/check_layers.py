@@ -13,13 +13,13 @@ import sys
 from rooms import ALLOWED, INCLUDE, PUBLIC_ROOM, SUB_ROOMS
 
 WRAPPED = [  # library, its headers, the files that may include them
-    ("OpenMP", r"omp\.h", r"src/base/parallel_openmp\.c"),
-    ("libyaml", r"yaml\.h", r"src/base/\w+\.c"),
-    ("jansson", r"jansson\w*\.h", r"src/base/json\.c"),
-    ("zlib", r"zlib\.h", r"src/base/(de)?compress\.c|tests/unit/base/test_stream\w*\.c"),
-    ("zstd", r"zstd\w*\.h", r"src/base/(de)?compress\.c|tests/unit/base/test_stream\w*\.c"),
-    ("OpenSSL", r"openssl/.*", r"src/base/(digest|hmac|gmac)\.c"),
-    ("xxHash", r"xxh\w*\.h", r"src/base/checksum\.c"),
+    ("OpenMP", r"omp\.h", r"src/base/thread/parallel_openmp\.c"),
+    ("libyaml", r"yaml\.h", r"src/base/format/yaml\w*\.c"),
+    ("jansson", r"jansson\w*\.h", r"src/base/format/json\.c"),
+    ("zlib", r"zlib\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
+    ("zstd", r"zstd\w*\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
+    ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|hmac|gmac)\.c"),
+    ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/openmpi_allreduce\.c"),

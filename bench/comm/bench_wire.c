@@ -10,10 +10,10 @@
  * --quick: one round of the small array, to see that all of it runs. */
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "comm/wire_format.h"
 #include "figures.h"
 #include "flags.h"

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/file/stream.h"
+#include "base/format/json.h"
 #include "base/rng.h"
-#include "base/stream.h"
 #include "data/data_options.h"
 #include "figures.h"
 #include "flags.h"

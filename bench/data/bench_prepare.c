@@ -4,9 +4,9 @@
  * a virtual machine may be halves of one core, or have a busy neighbour.
  *
  * bench_prepare [--rounds N] [--rows N] [--json FILE] */
-#include "base/checksum.h"
-#include "base/clock.h"
-#include "base/parallel.h"
+#include "base/sum/checksum.h"
+#include "base/thread/clock.h"
+#include "base/thread/parallel.h"
 #include "bench_data.h"
 
 /* MB a second of one core for reading and finding lines. */

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "bench_aggregate/ways.h"
 #include "figures.h"
 #include "flags.h"

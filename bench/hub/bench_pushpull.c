@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "bench_pushpull/own_network.h"
 #include "bench_pushpull/pushpull_rows.h"
 #include "flags.h"

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
+#include "base/thread/clock.h"
 #include "figures.h"
 #include "flags.h"
 #include "kernel/gemm.h"

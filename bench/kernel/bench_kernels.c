@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
 #include "bench_kernels/cases.h"
 #include "figures.h"

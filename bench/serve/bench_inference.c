@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "bench_inference/forward.h"
 #include "dlrm_case.h"
 #include "figures.h"

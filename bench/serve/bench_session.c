@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
-#include "base/stream.h"
+#include "base/thread/clock.h"
 #include "figures.h"
 #include "flags.h"
 #include "peer.h"

@@ -8,7 +8,7 @@
  * bench_reader [--rounds N] [--rows N] [--json FILE] */
 #include "data/bench_data.h"
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "phloem/config.h"
 
 enum { BATCH = 2048, TABLE_ROWS = 10000, NUM_SOURCES = 2 };

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/date.h"
-#include "base/number.h"
-#include "base/utf8.h"
+#include "base/text/date.h"
+#include "base/text/number.h"
+#include "base/text/utf8.h"
+#include "base/thread/clock.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 #define END_BYTES (sizeof "\",\"cut\":true}\n")

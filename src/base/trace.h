@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "phloem/status.h"
 
 struct ph_trace;

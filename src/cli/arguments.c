@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/comm.h"
 
 #define MAX_FLAGS 16

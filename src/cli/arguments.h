@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "phloem/status.h"
 
 #define PH_CLI_MAX_SETS 256

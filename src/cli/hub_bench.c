@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/number.h"
-#include "base/text_table.h"
+#include "base/format/json.h"
+#include "base/format/text_table.h"
+#include "base/text/number.h"
 #include "cli/arguments.h"
 #include "cli/hub_bench.h"
 #include "cli/hub_parts.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/random_bytes.h"
-#include "base/stop.h"
+#include "base/sum/random_bytes.h"
+#include "base/thread/clock.h"
+#include "base/thread/stop.h"
 #include "cli/hub_bench.h"
 
 #define WARM_UP_ROUNDS 3

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/random_bytes.h"
 #include "base/sizes.h"
+#include "base/sum/random_bytes.h"
+#include "base/thread/clock.h"
 #include "cli/stop_signal.h"
 
 /* For a hub that was started with the ranks; less than what others wait for this one. */

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "cli/arguments.h"
 #include "cli/hub_parts.h"
 #include "cli/output_file.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/number.h"
-#include "base/text_table.h"
+#include "base/format/text_table.h"
+#include "base/text/number.h"
 #include "cli/arguments.h"
 #include "cli/hub_parts.h"
 #include "cli/printing.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/number.h"
 #include "base/sizes.h"
+#include "base/text/number.h"
 #include "cli/inspect.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_folder_read.h"

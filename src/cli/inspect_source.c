@@ -1,7 +1,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/folder_config.h"
 #include "cli/inspect.h"
 #include "data/data_options.h"

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
 #include "base/sizes.h"
 #include "base/statistics.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "comm/comm.h"
 #include "kernel/kernel.h"
 

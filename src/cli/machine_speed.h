@@ -3,7 +3,7 @@
 #ifndef PH_CLI_MACHINE_SPEED_H
 #define PH_CLI_MACHINE_SPEED_H
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "phloem/comm.h"
 #include "plan/plan.h"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define NPY_HEADER_BYTES 128 /* of version 1.0, padded: room for any number of rows */
 

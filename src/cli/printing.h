@@ -2,7 +2,7 @@
 #ifndef PH_CLI_PRINTING_H
 #define PH_CLI_PRINTING_H
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 
 typedef ph_status cli_write_function(const void *what, struct ph_writer *writer);
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/number.h"
-#include "base/text_table.h"
+#include "base/file/file.h"
+#include "base/format/text_table.h"
+#include "base/text/number.h"
 #include "cli/printing.h"
 
 /* What a person reads; all of it is in summary.json. */

@@ -2,8 +2,8 @@
 #ifndef PH_CLI_RANK_TABLE_H
 #define PH_CLI_RANK_TABLE_H
 
-#include "base/json.h"
-#include "base/stream.h"
+#include "base/file/stream.h"
+#include "base/format/json.h"
 
 /* ranks: the member "ranks". A line, a table of ranks, and one of what they exchanged. Of more than 64 ranks those that compute
  * longest, and of more than 12 exchanges the first ones, with how many more there are. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #define MAX_SEED 9007199254740992 /* of the key "seed" */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "cli/arguments.h"
 #include "cli/printing.h"
 #include "cli/seed_list.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/scoring.h"
 #include "cli/verb.h"
 #include "train/evaluate.h"

@@ -1,7 +1,7 @@
 /* phloem inspect [data|checkpoint|config|model] PATH */
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/config_text.h"
 #include "cli/inspect.h"
 #include "cli/verb.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/number.h"
-#include "base/text_table.h"
+#include "base/format/text_table.h"
+#include "base/memory/memory.h"
+#include "base/text/number.h"
 #include "cli/inspect.h"
 #include "cli/machine_speed.h"
 #include "cli/one_process.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "cli/output_file.h"
 #include "cli/prediction_file.h"
 #include "cli/scoring.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "cli/arguments.h"
 #include "cli/printing.h"
 #include "cli/stop_signal.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "comm/comm_create.h"
 #include "comm/comm_inside.h"
 

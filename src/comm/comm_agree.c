@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/sizes.h"
+#include "base/sum/digest.h"
 #include "comm/comm_inside.h"
 
 /* ---- gathering ------------------------------------------------------------------------------------------------- */

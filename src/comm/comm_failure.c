@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/comm_inside.h"
 #include "comm/transport_choice.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/cpu.h"
 #include "base/sizes.h"
+#include "base/thread/cpu.h"
 
 /* Times since something came last. Where the processors are enough, a message that takes longer than the first is not missed
  * for a few microseconds more; where they are not, whoever sends it needs this core. */

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/comm_inside.h"
 

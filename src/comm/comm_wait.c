@@ -1,7 +1,7 @@
 /* Progress, which is polling, and waiting, which is progress until an operation is done. */
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/comm_inside.h"
 
 /* How often the watch is looked at, by a rank that computes and by one that waits. */

@@ -3,7 +3,7 @@
 #ifndef PH_COMM_PLUGIN_FILE_H
 #define PH_COMM_PLUGIN_FILE_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "phloem/status.h"
 
 /* The path of the first that is there; *path_out NULL: there is none, and *folders_out names those that were looked

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* In this order, since one launcher may run inside of another, or speak several languages. PMI is spoken by Hydra, which numbers
  * the processes of a host itself, and by srun. */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/random_bytes.h"
-#include "base/utf8.h"
+#include "base/sum/random_bytes.h"
+#include "base/text/utf8.h"
 
 static const char from_a_rank[] = "a message of the watch";
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/random_bytes.h"
+#include "base/sum/random_bytes.h"
+#include "base/thread/clock.h"
 #include "comm/watch_state.h"
 #include "net/socket.h"
 

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/random_bytes.h"
+#include "base/sum/random_bytes.h"
+#include "base/thread/clock.h"
 #include "comm/watch_state.h"
 #include "net/socket.h"
 

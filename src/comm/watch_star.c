@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/watch_state.h"
 
 #define LAST_WORD_MS 1000 /* to say it, and to hear what rank 0 has heard first */

@@ -8,7 +8,7 @@
  *
  * Packing reads rows that lie `stride` numbers apart and writes them without gaps; unpacking is the way back, and adding the
  * same onto what stands there. Every ISA gives the same bits, but for those of a NaN that adding makes. Counts may be zero;
- * bytes are aligned as the numbers in them are; the caller rounds to nearest (base/cpu.h). */
+ * bytes are aligned as the numbers in them are; the caller rounds to nearest (base/thread/cpu.h). */
 #ifndef PH_COMM_WIRE_FORMAT_H
 #define PH_COMM_WIRE_FORMAT_H
 

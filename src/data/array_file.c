@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define BUFFER_BYTES ((size_t)128 << 10) /* at least a row */
 

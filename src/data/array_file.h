@@ -5,7 +5,7 @@
 #ifndef PH_DATA_ARRAY_FILE_H
 #define PH_DATA_ARRAY_FILE_H
 
-#include "base/decompress.h"
+#include "base/file/decompress.h"
 #include "data/npy.h"
 #include "data/npz.h"
 

@@ -7,7 +7,7 @@
 #ifndef PH_DATA_ARRAY_SET_H
 #define PH_DATA_ARRAY_SET_H
 
-#include "base/name_index.h"
+#include "base/text/name_index.h"
 #include "data/array_file.h"
 
 /* The files of MLPerf's layout; of the last two one is read, the first that is there. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/date.h"
+#include "base/text/date.h"
 
 #define SECONDS_A_DAY 86400
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define ROWS_AT_ONCE 16
 #define CACHE_LINE_WORDS 16

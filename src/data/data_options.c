@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define FIELD(member) offsetof(struct ph_field_settings, member)
 #define DATA(member) offsetof(struct ph_data_settings, member)

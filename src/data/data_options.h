@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/option.h"
+#include "base/option/option.h"
 
 enum ph_data_format {
     PH_DATA_CSV,

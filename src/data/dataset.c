@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 ph_status ph_dataset_create(struct ph_dataset **dataset_out)
 {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/name_index.h"
-#include "base/utf8.h"
+#include "base/memory/memory.h"
+#include "base/text/name_index.h"
+#include "base/text/utf8.h"
 
 ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
 {

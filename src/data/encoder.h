@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "data/data_options.h"
 #include "data/vocabulary.h"
 #include "phloem/data.h"
@@ -120,7 +120,7 @@ const struct ph__column *const *ph__encoder_made_from(
 /* An encoder whose columns are known and that has learnt nothing yet: not for encoding. Errors as ph_encoder_create. */
 ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
 
-/* The seal of the encoder's file (base/seal.h): of the file that it was loaded from, else of the one that
+/* The seal of the encoder's file (base/format/seal.h): of the file that it was loaded from, else of the one that
  * ph_encoder_save would write. Two encoders that encode alike have the same. */
 ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65]);
 

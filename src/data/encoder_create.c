@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "data/array_set.h"
 #include "data/dataset.h"
 #include "data/encoder.h"

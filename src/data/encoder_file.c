@@ -1,10 +1,10 @@
-/* The encoder as a sealed JSON file (base/seal.h): saved with a model, loaded by whoever feeds that model. */
+/* The encoder as a sealed JSON file (base/format/seal.h): saved with a model, loaded by whoever feeds that model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/seal.h"
+#include "base/format/seal.h"
 #include "data/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"

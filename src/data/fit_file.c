@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "data/fit_layout.h"
 
 /* The words of a column in the order of the file. */

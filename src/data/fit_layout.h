@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "data/fit.h"
 
 #define PH_FIT_MAGIC "phloem fit 1"

@@ -1,8 +1,8 @@
 /* Reading fit files, and merging them word by word. */
 #include <stdlib.h>
 
-#include "base/mapped_file.h"
-#include "base/memory.h"
+#include "base/file/mapped_file.h"
+#include "base/memory/memory.h"
 #include "data/fit_file.h"
 #include "data/fit_layout.h"
 

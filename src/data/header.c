@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/utf8.h"
+#include "base/memory/memory.h"
+#include "base/text/utf8.h"
 #include "data/cell.h"
 #include "data/encoder.h"
 

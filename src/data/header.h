@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 
 struct ph__header {       /* zero-initialised is empty */
     char *line;           /* the names lie in it */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/sum/checksum.h"
 
 #define END_BYTES ((size_t)64 << 10)
 

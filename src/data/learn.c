@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define ROWS_BETWEEN_LOOKS 256 /* at the memory that the fit takes */
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "data/decimal.h"
 
 #define MAX_FIELDS 4096 /* a larger number is no field */

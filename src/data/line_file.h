@@ -2,7 +2,7 @@
 #ifndef PH_DATA_LINE_FILE_H
 #define PH_DATA_LINE_FILE_H
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "data/source.h"
 
 struct ph__line_file {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define END_BYTES 22 /* of the end record, without its comment */
 #define MAX_COMMENT_BYTES 65535

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define RUN 64 /* rows that are decoded at once: their words stay in the first cache */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 
 static unsigned nibble(char digit)
 {

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
-#include "base/mapped_file.h"
+#include "base/file/mapped_file.h"
+#include "base/sum/checksum.h"
 
 #define PREPARE_ANEW "make it anew: phloem prepare CONFIG --out FOLDER"
 

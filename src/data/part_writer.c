@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
-#include "base/file.h"
-#include "base/memory.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
+#include "base/sum/checksum.h"
 
 struct ph__part_writer {
     struct ph_atomic_file file;

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/utf8.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/text/utf8.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "data/fit.h"
 #include "data/prepare_bad_rows.h"
 #include "data/prepare_folder.h"

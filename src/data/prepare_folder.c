@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "data/data_options.h"
 
 /* What lies in a folder. */

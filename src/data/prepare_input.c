@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json_fields.h"
+#include "base/file/file.h"
+#include "base/format/json_fields.h"
 
 static const struct ph_json_field fields[] = {
     {"bytes", PH_JSON_COUNT, offsetof(struct ph__input_file, num_bytes), 0},

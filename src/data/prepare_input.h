@@ -2,8 +2,8 @@
 #ifndef PH_DATA_PREPARE_INPUT_H
 #define PH_DATA_PREPARE_INPUT_H
 
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
 #include "data/array_set.h"
 #include "data/input_file.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
-#include "base/directory.h"
-#include "base/file.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/thread/cpu.h"
 #include "data/learn.h"
 #include "data/prepare_report.h"
 #include "data/prepare_tasks.h"

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "base/number.h"
-#include "base/parallel.h"
+#include "base/text/number.h"
+#include "base/thread/parallel.h"
 #include "data/part_block.h"
 
 enum { PART_BYTES, BLOCK_ROWS, VOCABULARY_BYTES };

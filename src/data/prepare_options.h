@@ -2,7 +2,7 @@
 #ifndef PH_DATA_PREPARE_OPTIONS_H
 #define PH_DATA_PREPARE_OPTIONS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/data.h"
 
 struct ph_prepare_settings {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/seal.h"
-#include "base/stream.h"
+#include "base/file/stream.h"
+#include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "data/source.h"
 
 #define FORMAT "phloem-prepare-plan"

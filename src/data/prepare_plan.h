@@ -4,7 +4,7 @@
 #ifndef PH_DATA_PREPARE_PLAN_H
 #define PH_DATA_PREPARE_PLAN_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "data/prepare_input.h"
 #include "data/split.h"
 #include "phloem/data.h"

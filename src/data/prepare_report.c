@@ -1,6 +1,6 @@
 #include "data/prepare_report.h"
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 
 struct ph__prepare_reporter ph__prepare_reporter_of(
     const struct ph_prepare_options *options, bool is_learning)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 
 struct worker {
     struct ph__tasks *tasks;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json_fields.h"
-#include "base/seal.h"
+#include "base/file/file.h"
+#include "base/format/json_fields.h"
+#include "base/format/seal.h"
 
 #define FORMAT "phloem-prepared"
 #define VERSION 1

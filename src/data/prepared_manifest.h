@@ -1,12 +1,12 @@
 /* The manifest of a split of a prepared data set: which parts it has and what is in them. A sealed JSON file
- * (base/seal.h), written when all parts are there: a folder without one is not finished. */
+ * (base/format/seal.h), written when all parts are there: a folder without one is not finished. */
 #ifndef PH_DATA_PREPARED_MANIFEST_H
 #define PH_DATA_PREPARED_MANIFEST_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/digest.h"
+#include "base/sum/digest.h"
 #include "phloem/status.h"
 
 #define PH_MANIFEST_NAME "manifest.json"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/sum/checksum.h"
 
 struct ph__prepared_set {
     struct ph__row_layout layout;

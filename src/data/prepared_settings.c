@@ -1,7 +1,7 @@
 /* Settings that name a prepared data set: which of its splits are read, and which files beside them. */
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "data/data_options.h"
 #include "data/prepared_set.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/sizes.h"
 
 #define GIVEN_WORD (PH_POSITION_WORDS - 1) /* of a position; the others are the window's */

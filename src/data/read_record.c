@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json_fields.h"
+#include "base/file/file.h"
+#include "base/format/json_fields.h"
 #include "data/prepared_set.h"
 #include "data/source.h"
 

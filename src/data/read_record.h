@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/checksum.h"
-#include "base/json.h"
-#include "base/meanwhile.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
+#include "base/sum/checksum.h"
+#include "base/thread/meanwhile.h"
 #include "data/array_set.h"
 #include "data/input_file.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "data/decimal.h"
 #include "data/fit.h"
 #include "data/text_hash.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name_index.h"
+#include "base/text/name_index.h"
 #include "data/encoder.h"
 #include "data/schema.h"
 

@@ -1,5 +1,5 @@
 /* Whether the entries of data.fields can be what they say, before they meet columns: what would change nothing is refused. */
-#include "base/name_index.h"
+#include "base/text/name_index.h"
 #include "data/schema.h"
 
 static ph_status check_name(const struct ph_field_settings *field, struct ph_name_index *earlier)

@@ -1,7 +1,7 @@
 /* From the settings of an id field to its column: how its ids become rows of a table. */
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "data/decimal.h"
 #include "data/encoder.h"
 #include "data/schema.h"

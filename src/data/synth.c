@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/memory.h"
-#include "base/stream.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/memory.h"
 #include "data/split.h"
 #include "data/synth_options.h"
 #include "data/synth_orders.h"

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/option.h"
+#include "base/option/option.h"
 
 enum ph_synth_format { PH_SYNTH_TSV, PH_SYNTH_CRITEO };
 enum ph_synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
 
 #define MAX_TRIES 10000 /* for one round: arrangements drawn until one has no term of another round */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define MAX_WORDS ((size_t)UINT32_MAX - 1)
 

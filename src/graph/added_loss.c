@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight)
 {

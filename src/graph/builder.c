@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
 {

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "graph/graph.h"
 
 /* Returns false after failure, which sticks. */

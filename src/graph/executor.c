@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "graph/distribution.h"
 
 /* Between two polls within a node: a poll takes a microsecond or so, and a message longer. */

@@ -3,7 +3,7 @@
 #ifndef PH_GRAPH_GRAPH_H
 #define PH_GRAPH_GRAPH_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "graph/node_names.h"
 #include "graph/op.h"
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "base/arena.h"
-#include "base/name_index.h"
+#include "base/memory/arena.h"
+#include "base/text/name_index.h"
 
 struct ph_node_names { /* zero-initialised: none is taken */
     struct ph_name_index index;

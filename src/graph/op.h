@@ -3,7 +3,7 @@
 #ifndef PH_GRAPH_OP_H
 #define PH_GRAPH_OP_H
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "kernel/gemm.h"
 #include "kernel/kernel.h"
 #include "phloem/graph.h"

@@ -3,7 +3,7 @@
  * decided here, how it is done by the reader's fuse rule. */
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "graph/graph.h"
 
 /* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by nobody

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "graph/executor.h"
 
 /* A dimension that the operator has just decided counts with its new value. */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/thread/cpu.h"
 #include "graph/distribution.h"
 #include "graph/wave.h"
 

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "hub/job_memory.h"
 #include "hub/shard_state.h"
 #include "net/doorbell.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "hub/job_parts.h"
 #include "net/doorbell.h"
 

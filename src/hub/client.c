@@ -1,7 +1,7 @@
 /* A worker's side of the hub: what is started, what has come, and the wait for it. See phloem/hub.h. */
 #include <math.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "hub/client_engine.h"
 
 #define TURNS_A_LOOK 4096       /* at the control connection, while spinning */

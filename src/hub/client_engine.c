@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "net/doorbell.h"
 
 #define MESSAGES_A_TURN 1024

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/random_bytes.h"
+#include "base/sum/random_bytes.h"
 #include "hub/handshake.h"
 #include "net/socket.h"
 

@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-#include "base/wait.h"
+#include "base/thread/wait.h"
 #include "hub/protocol.h"
 #include "net/control_stream.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "hub/client_greet.h"
 #include "hub/client_state.h"
 #include "hub/spread.h"

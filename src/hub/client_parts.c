@@ -3,7 +3,7 @@
  * the hubs talk to, the lowest rank that is there. Nothing here waits but the choice before a run. */
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "hub/client_greet.h"
 #include "hub/client_state.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "base/wait.h"
+#include "base/thread/wait.h"
 #include "hub/hub_list.h"
 #include "hub/job_memory.h"
 #include "hub/part_list.h"

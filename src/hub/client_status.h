@@ -2,7 +2,7 @@
 #ifndef PH_HUB_CLIENT_STATUS_H
 #define PH_HUB_CLIENT_STATUS_H
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "phloem/hub.h"
 
 /* service: NULL for all of them, each with its first workers and keys. The document (server_status.c) is the caller's.

@@ -8,9 +8,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
 #include "base/sizes.h"
-#include "base/thread.h"
+#include "base/thread/cpu.h"
+#include "base/thread/thread.h"
 #include "hub/core.h"
 #include "hub/placement.h"
 #include "net/doorbell.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/random_bytes.h"
+#include "base/sum/random_bytes.h"
 
 static ph_status make_challenge(const void *hello, size_t hello_size,
     const unsigned char server_nonce[PH_NONCE_BYTES], struct ph_challenge *challenge)

@@ -2,7 +2,7 @@
 #ifndef PH_HUB_HUB_OPTIONS_H
 #define PH_HUB_HUB_OPTIONS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/hub_server.h"
 
 enum ph_hub_log { PH_HUB_LOG_TEXT, PH_HUB_LOG_JSON, PH_HUB_LOG_NONE };

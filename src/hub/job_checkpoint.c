@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/sum/checksum.h"
 #include "hub/optimizer_slots.h"
 #include "store/tensor_list.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/sum/checksum.h"
 #include "hub/job_checkpoint.h"
 
 #define MAX_NAME_BYTES 200 /* before the ending: file systems have 255 in all */

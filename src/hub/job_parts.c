@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/number.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/text/number.h"
 #include "hub/job_checkpoint.h"
 #include "hub/part_list.h"
 

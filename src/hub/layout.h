@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "phloem/hub.h"
 #include "phloem/tensor.h"
 

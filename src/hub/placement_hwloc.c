@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 static ph_status hwloc_failed(const char *what)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "hub/job_memory.h"
 #include "hub/layout.h"
 #include "hub/part_list.h"

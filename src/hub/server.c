@@ -6,11 +6,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "base/directory.h"
-#include "base/memory.h"
-#include "base/stop.h"
+#include "base/file/directory.h"
+#include "base/memory/memory.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
+#include "base/thread/stop.h"
 #include "hub/server_state.h"
 #include "net/doorbell.h"
 

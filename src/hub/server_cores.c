@@ -1,6 +1,6 @@
 /* A hub's core threads: how many, where they run, and how they wait. */
-#include "base/cpu.h"
 #include "base/sizes.h"
+#include "base/thread/cpu.h"
 #include "hub/server_state.h"
 #include "hub/wait_policy.h"
 

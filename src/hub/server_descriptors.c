@@ -5,7 +5,7 @@
  * links take when its job begins. A worker for whose links there would be none is refused when it joins. */
 #include <sys/resource.h>
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "base/sizes.h"
 #include "hub/server_state.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 
 /* ---- in a core thread ---- */
 

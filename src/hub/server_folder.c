@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
 #include "hub/job_parts.h"
 #include "hub/server_state.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/random_bytes.h"
 #include "base/sizes.h"
+#include "base/sum/random_bytes.h"
 #include "hub/server_state.h"
 
 /* ---- joining ---- */

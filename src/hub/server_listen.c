@@ -9,8 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/random_bytes.h"
+#include "base/sum/random_bytes.h"
+#include "base/thread/clock.h"
 #include "hub/server_state.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:0"

@@ -1,5 +1,5 @@
 /* What a hub writes into its log, and counts beside it: connections, services, workers and jobs, and why they end. */
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "hub/server_state.h"
 
 #define TEXT(key, text) ph__log_text((key), (text))

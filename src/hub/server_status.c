@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_fields.h"
+#include "base/format/json.h"
+#include "base/format/json_fields.h"
 #include "base/sizes.h"
 #include "hub/server_figures.h"
 

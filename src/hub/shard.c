@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "hub/shard_state.h"
 #include "hub/shard_trace.h"

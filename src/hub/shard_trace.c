@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "hub/shard_state.h"
 
 ph_status ph__job_trace_create(struct ph_trace *events, const char *job, size_t num_chunks,

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/checksum.h"
 #include "base/sizes.h"
+#include "base/sum/checksum.h"
 #include "hub/shard_trace.h"
 #include "hub/shard_wide.h"
 #include "hub/spread.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "kernel/cut.h"
 #include "kernel/gemm_context.h"

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "phloem/kernel.h"
 #include "phloem/status.h"
 #include "phloem/tensor.h"

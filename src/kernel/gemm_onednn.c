@@ -1,7 +1,7 @@
 /* oneDNN (C API, version 2 and 3) as the matrix library: every product is a matmul primitive.
  *
  * - A primitive is made for one thread, and run in a task, where the library asks OpenMP and is told of one thread
- *   (base/parallel.h); only a PH_PRODUCT_THREADED one is made for, and run with, the threads of an OpenMP team.
+ *   (base/thread/parallel.h); only a PH_PRODUCT_THREADED one is made for, and run with, the threads of an OpenMP team.
  * - Packing copies, so its bits cannot depend on threads: it uses those of an OpenMP team, else the caller's alone.
  * - A packed B has the layout that oneDNN prefers for NOMINAL_ROWS rows; products of any other number of rows are made
  *   for that same layout. It is plain bytes, padded with zeros.
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
-#include "base/memory.h"
-#include "base/parallel.h"
+#include "base/memory/memory.h"
+#include "base/thread/cpu.h"
+#include "base/thread/parallel.h"
 #include "kernel/gemm.h"
 #include "kernel/gemm_library.h"
 

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cpu.h"
 #include "base/rng.h"
+#include "base/thread/cpu.h"
 #include "phloem/kernel.h"
 #include "phloem/tensor.h"
 

@@ -3,7 +3,7 @@
 #ifndef PH_MODEL_FEATURE_LAYERS_H
 #define PH_MODEL_FEATURE_LAYERS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
 

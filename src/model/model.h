@@ -2,7 +2,7 @@
 #ifndef PH_MODEL_MODEL_H
 #define PH_MODEL_MODEL_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/model.h"
 
 struct ph_model {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "model/model.h"
 
 #define FIELD(member) offsetof(struct ph_model_section, member)

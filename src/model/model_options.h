@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "model/model.h"
 
 /* Stays where it is: the settings point into it. */

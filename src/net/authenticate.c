@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/hmac.h"
+#include "base/sum/digest.h"
+#include "base/sum/hmac.h"
 #include "net/wire.h"
 
 #define LABEL_BYTES 32

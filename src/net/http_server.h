@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
+#include "base/file/stream.h"
 #include "base/log.h"
-#include "base/stream.h"
 #include "phloem/status.h"
 
 #define PH_HTTP_MAX_PAGE_BYTES ((size_t)4 << 20)

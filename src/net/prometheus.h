@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "phloem/status.h"
 
 #define PH_PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"

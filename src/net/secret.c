@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/sizes.h"
 
 #define NOT_OWNER (S_IRWXG | S_IRWXO)

@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/number.h"
-#include "base/wait.h"
+#include "base/text/number.h"
+#include "base/thread/clock.h"
+#include "base/thread/wait.h"
 
 #define BACKLOG 256
 #define KEEPALIVE_IDLE_S 1

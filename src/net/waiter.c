@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 
 #define SPIN_NS 100000u        /* some times what waking costs */
 #define CROWDED_SPIN_NS 20000u /* about what it costs */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 #define BITS_A_BYTE 8
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* Inputs: as update_table's, with the lookup's in place of the gradient. */
 #define LOOKUP PH_UPDATE_GRADIENT

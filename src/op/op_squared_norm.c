@@ -6,7 +6,7 @@
  * is materialised; blocks are fixed by shape and their sums, in double, added in order. */
 #include "op/op_clip.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "tensor/row_format.h"
 
 static ph_status squared_norm_infer(struct ph_infer *infer)

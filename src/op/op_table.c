@@ -1,7 +1,7 @@
 /* Helpers of the table operators: checks, the kernel's view of a lookup, walks over rows. */
 #include "op/op_table.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "store/init.h"
 #include "tensor/row_format.h"
 

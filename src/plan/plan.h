@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/name_index.h"
-#include "base/stream.h"
+#include "base/file/stream.h"
+#include "base/memory/arena.h"
+#include "base/text/name_index.h"
 #include "phloem/status.h"
 
 #define PH_PLAN_MAX_NAME \

@@ -1,7 +1,7 @@
 /* Whether a plan that somebody else has made keeps to what a rank may spend. */
 #include <stdlib.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "plan/plan_choice.h"
 
 /* What a rank has of a table: of one that is cut, its shard. */

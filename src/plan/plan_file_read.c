@@ -2,9 +2,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "base/option.h"
-#include "base/yaml.h"
+#include "base/format/yaml.h"
+#include "base/option/option.h"
+#include "base/text/number.h"
 #include "plan/plan_choice.h"
 
 #define FORMAT_VERSION 1

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base/number.h"
-#include "base/option.h"
+#include "base/option/option.h"
+#include "base/text/number.h"
 #include "plan/plan_choice.h"
 #include "plan/plan_text.h"
 

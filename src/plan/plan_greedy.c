@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/sizes.h"
+#include "base/text/number.h"
 #include "plan/plan_trial.h"
 
 struct policy {

@@ -1,8 +1,8 @@
 #include "plan/plan_links.h"
 
-#include "base/number.h"
+#include "base/format/text_table.h"
 #include "base/sizes.h"
-#include "base/text_table.h"
+#include "base/text/number.h"
 #include "plan/plan_cost.h"
 
 struct adding {

@@ -1,5 +1,5 @@
-#include "base/number.h"
-#include "base/text_table.h"
+#include "base/format/text_table.h"
+#include "base/text/number.h"
 #include "plan/plan_text.h"
 
 static ph_status print_tables(const struct ph_plan *plan, struct ph_writer *writer)

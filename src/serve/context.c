@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "serve/probability.h"
 
 #define LINE_BYTES 65536 /* of text; longer lines make it grow */

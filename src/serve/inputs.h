@@ -2,7 +2,7 @@
 #ifndef PH_SERVE_INPUTS_H
 #define PH_SERVE_INPUTS_H
 
-#include "base/name_index.h"
+#include "base/text/name_index.h"
 #include "data/row_encoder.h"
 
 /* Those columns of the data that features are made of, in the order of the data: no labels, weights and groups. */

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/sum/digest.h"
 #include "serve/features.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"

@@ -2,7 +2,7 @@
 #ifndef PH_SERVE_MODEL_FOLDER_H
 #define PH_SERVE_MODEL_FOLDER_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "data/data_options.h"
 #include "model/model_options.h"
 #include "phloem/serve.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "data/data_options.h"
 #include "model/model_options.h"
 

@@ -4,7 +4,7 @@
 #ifndef PH_SERVE_MODEL_IDENTITY_H
 #define PH_SERVE_MODEL_IDENTITY_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "phloem/model.h"
 
 #define PH_IDENTITY_KEY "settings" /* of the metadata */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/memory.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "phloem/version.h"
 
 #define IR_VERSION 8 /* of the ONNX releases that have operator set 17 */

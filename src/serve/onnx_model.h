@@ -6,8 +6,8 @@
 #ifndef PH_SERVE_ONNX_MODEL_H
 #define PH_SERVE_ONNX_MODEL_H
 
-#include "base/arena.h"
-#include "base/protobuf.h"
+#include "base/format/protobuf.h"
+#include "base/memory/arena.h"
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 

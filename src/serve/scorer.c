@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/thread/cpu.h"
 #include "graph/distribution.h"
 #include "serve/features.h"
 #include "serve/scorer.h"

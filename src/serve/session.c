@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/thread/cpu.h"
+#include "base/thread/parallel.h"
 
 #define DEFAULT_MAX_BATCH 64
 #define DEFAULT_LIST_LENGTH 32

@@ -1,7 +1,7 @@
 /* Rows that come as lines of text: the same cells as in the files that the model learnt from. */
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "serve/session.h"
 
 struct text_request {

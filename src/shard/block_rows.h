@@ -5,7 +5,7 @@
 #ifndef PH_SHARD_BLOCK_ROWS_H
 #define PH_SHARD_BLOCK_ROWS_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "graph/op.h"
 #include "shard/sharding.h"
 

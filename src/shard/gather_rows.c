@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "shard/channels.h"
 
 /* Channels, which all tables share: each exchange is waited for before the next begins. */

@@ -1,6 +1,6 @@
 #include "shard/gradient_push.h"
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/comm_record.h"
 
 enum { NUM_BETWEEN = 1 }; /* the ticket, which orders the two nodes: when the bucket was let go */

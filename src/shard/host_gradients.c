@@ -2,7 +2,7 @@
  * goes to all owners of this one. */
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "shard/block_rows.h"
 #include "shard/exchange_nodes.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "shard/block_rows.h"
 
 /* Items of a task: what is unpacked of a block stays in a cache. */

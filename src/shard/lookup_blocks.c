@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "plan/plan_traffic.h"
 #include "shard/block_rows.h"
 #include "shard/channels.h"

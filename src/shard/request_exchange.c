@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "shard/channels.h"
 
 /* Words before the lengths that go to a rank: what all ranks are told of this one's samples. */

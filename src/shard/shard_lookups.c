@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "shard/item_exchange.h"
 #include "shard/lookup_pass.h"
 #include "store/declaration.h"

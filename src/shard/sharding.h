@@ -9,7 +9,7 @@
 #ifndef PH_SHARD_SHARDING_H
 #define PH_SHARD_SHARDING_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "comm/comm.h"
 #include "graph/distribution.h"
 #include "graph/graph.h"

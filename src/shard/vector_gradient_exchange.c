@@ -3,7 +3,7 @@
  * received where it is read. */
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "shard/block_rows.h"
 #include "shard/exchange_nodes.h"
 #include "shard/item_exchange.h"

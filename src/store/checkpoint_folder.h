@@ -2,7 +2,7 @@
  * others that want other parts.
  *
  *   part-00001-of-00004.safetensors   what one writer has; a part under a name that says which, "embedding.user[0:500,0:32]"
- *   model.safetensors.index.json      a sealed JSON document (base/seal.h), written last:
+ *   model.safetensors.index.json      a sealed JSON document (base/format/seal.h), written last:
  *     "metadata"    texts, and "total_size": the tensors' bytes
  *     "weight_map"  for each name in the files, its file
  *     "parts"       for each tensor that is cut: {"dtype", "shape", "pieces": [{"file", "name", "first_row", "num_rows",
@@ -17,8 +17,8 @@
 #ifndef PH_STORE_CHECKPOINT_FOLDER_H
 #define PH_STORE_CHECKPOINT_FOLDER_H
 
-#include "base/json.h"
-#include "base/meanwhile.h"
+#include "base/format/json.h"
+#include "base/thread/meanwhile.h"
 #include "phloem/store.h"
 
 /* ---- writing ----------------------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/seal.h"
+#include "base/file/file.h"
+#include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 #include "store/safetensors.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/seal.h"
+#include "base/file/file.h"
+#include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 
 #define MAX_INDEX_BYTES ((uint64_t)1 << 30)

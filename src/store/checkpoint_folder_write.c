@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/seal.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 #include "store/safetensors.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_fields.h"
-#include "base/memory.h"
+#include "base/format/json_fields.h"
+#include "base/memory/memory.h"
 
 /* ---- pieces ------------------------------------------------------------------------------------------------ */
 

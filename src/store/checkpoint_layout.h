@@ -2,7 +2,7 @@
 #ifndef PH_STORE_CHECKPOINT_LAYOUT_H
 #define PH_STORE_CHECKPOINT_LAYOUT_H
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "store/tensor_part.h"
 
 #define PH_FOLDER_INDEX "model.safetensors.index.json"

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_folder_read.h"
 

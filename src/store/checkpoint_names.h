@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/meanwhile.h"
+#include "base/memory/arena.h"
+#include "base/thread/meanwhile.h"
 #include "phloem/status.h"
 
 bool ph__checkpoint_is_folder(const char *path);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/name_index.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
+#include "base/text/name_index.h"
 #include "store/tensor_part.h"
 
 /* Which part the slice is; of a whole one all of it. */

@@ -2,7 +2,7 @@
 #ifndef PH_STORE_DECLARATION_H
 #define PH_STORE_DECLARATION_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "store/store.h"
 
 /* PH_ERROR_CONFIG unless the parameter, which has the declaration's name, is what it declares. */

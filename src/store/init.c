@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "tensor/row_format.h"
 
 enum { BLOCK_ELEMENTS = 1 << 16 /* of one task */, PART_COLUMNS = 256 };

@@ -2,7 +2,7 @@
 #ifndef PH_STORE_INIT_H
 #define PH_STORE_INIT_H
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "phloem/store.h"
 
 /* One logical tensor, a dense parameter seen as a matrix or one slice of a table; or a part of it. */

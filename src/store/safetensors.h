@@ -2,15 +2,15 @@
  *
  * The header maps each name to {"dtype", "shape", "data_offsets": [begin, end)}, offsets counting from the
  * end of the header; "__metadata__" maps text to text. Tensors lie without holes or overlap; the header is
- * padded with spaces so that they start on a multiple of 8 bytes. What is written here is sealed (base/seal.h):
+ * padded with spaces so that they start on a multiple of 8 bytes. What is written here is sealed (base/format/seal.h):
  * "sha256" is the first key of the metadata, which are the first of the header. Files of others are read, too, but
  * have no seal. Errors are PH_ERROR_CHECKPOINT (reading) or PH_ERROR_DISK (writing), naming the file and the
  * tensor. A reader is used by one thread at a time. */
 #ifndef PH_STORE_SAFETENSORS_H
 #define PH_STORE_SAFETENSORS_H
 
-#include "base/json.h"
-#include "base/seal.h"
+#include "base/format/json.h"
+#include "base/format/seal.h"
 #include "phloem/store.h"
 
 /* What a sealed header begins with, up to the digits. */

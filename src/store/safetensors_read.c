@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/memory.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/memory.h"
 #include "store/safetensors.h"
 
 #define MAX_HEADER_BYTES ((uint64_t)100 << 20)

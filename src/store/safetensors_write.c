@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/sum/digest.h"
 #include "store/safetensors.h"
 #include "store/tensor_bytes.h"
 

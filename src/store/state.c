@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/memory.h"
+#include "base/memory/arena.h"
+#include "base/memory/memory.h"
 #include "store/store.h"
 
 struct ph_state {

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/memory.h"
-#include "base/name_index.h"
-#include "base/stop.h"
+#include "base/memory/arena.h"
+#include "base/memory/memory.h"
+#include "base/text/name_index.h"
+#include "base/thread/stop.h"
 #include "store/declaration.h"
 #include "store/init.h"
 #include "store/tensor_part.h"

@@ -2,7 +2,7 @@
 #ifndef PH_STORE_STORE_H
 #define PH_STORE_STORE_H
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "kernel/kernel.h"
 #include "phloem/store.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 #include "store/tensor_bytes.h"
 #include "store/tensor_part.h"

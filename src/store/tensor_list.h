@@ -3,8 +3,8 @@
 #ifndef PH_STORE_TENSOR_LIST_H
 #define PH_STORE_TENSOR_LIST_H
 
-#include "base/arena.h"
-#include "base/digest.h"
+#include "base/memory/arena.h"
+#include "base/sum/digest.h"
 #include "store/safetensors.h"
 #include "store/store.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "store/store.h"
 
 bool ph__shape_equal(const struct ph_shape *a, const struct ph_shape *b);

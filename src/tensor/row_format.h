@@ -32,7 +32,7 @@ bool ph__row_format_is_learnt(enum ph_row_format format);
 enum ph_row_format ph__row_format_fitting(enum ph_row_format format, size_t dim);
 
 /* (rows, dim) into rows * ph__row_bytes(format, dim) bytes, each number the nearest. The caller rounds to nearest
- * (base/cpu.h). low: the low words, (rows, dim), of bf16_split; NULL: they are not wanted, or there are none. */
+ * (base/thread/cpu.h). low: the low words, (rows, dim), of bf16_split; NULL: they are not wanted, or there are none. */
 void ph__rows_encode(
     enum ph_row_format format, size_t rows, size_t dim, const ph_real *numbers, void *encoded, uint16_t *low);
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define MANTISSA_BITS 16          /* kept of a float's 23 */
 #define LEAST_EXPONENT (127 - 14) /* as a float writes it */

@@ -6,7 +6,7 @@
 #ifndef PH_TRAIN_CALIBRATION_H
 #define PH_TRAIN_CALIBRATION_H
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "phloem/tensor.h"
 
 #define PH_CALIBRATION_BINS 130

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/rng.h"
+#include "base/text/number.h"
 
 static const struct ph_range_settings *range_at(const struct ph_tune_settings *settings, size_t index)
 {

@@ -4,7 +4,7 @@
 #ifndef PH_TRAIN_CANDIDATE_H
 #define PH_TRAIN_CANDIDATE_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "train/tune_options.h"
 
 /* PH_ERROR_CONFIG for a range that contradicts itself, for a key that is given twice and for one that no search may

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/memory.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_names.h"
 #include "train/resume_file.h"
 

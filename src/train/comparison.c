@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/stop.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
+#include "base/thread/stop.h"
 #include "train/summary.h"
 
 /* ---- the rows --------------------------------------------------------------------------------------------- */

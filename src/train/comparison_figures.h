@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_COMPARISON_FIGURES_H
 #define PH_TRAIN_COMPARISON_FIGURES_H
 
-#include "base/json_fields.h"
+#include "base/format/json_fields.h"
 #include "train/comparison.h"
 
 #define PH_COMPARISON_CONFIDENCE 0.95

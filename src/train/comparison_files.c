@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/csv.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/format/csv.h"
 #include "train/summary.h"
 
 /* ---- CSV: one line a config---------------------------------------------------------------------------------- */

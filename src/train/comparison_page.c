@@ -1,9 +1,9 @@
 /* compare.html */
 #include <math.h>
 
-#include "base/html.h"
-#include "base/svg_plot.h"
-#include "base/svg_rows.h"
+#include "base/format/html.h"
+#include "base/format/svg_plot.h"
+#include "base/format/svg_rows.h"
 #include "train/comparison_files.h"
 
 #define PLOT_WIDTH 980

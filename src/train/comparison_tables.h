@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_COMPARISON_TABLES_H
 #define PH_TRAIN_COMPARISON_TABLES_H
 
-#include "base/text_table.h"
+#include "base/format/text_table.h"
 #include "train/comparison_figures.h"
 
 enum ph__comparison_table_kind {

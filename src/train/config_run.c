@@ -1,7 +1,7 @@
 #include "train/config_run.h"
 
-#include "base/file.h"
-#include "base/stop.h"
+#include "base/file/file.h"
+#include "base/thread/stop.h"
 #include "train/job_agreement.h"
 #include "train/kept_config.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 
 static ph_status look(
     struct ph__read_record *record, const struct ph_train_job *job, struct ph__job_rows rows)

@@ -3,7 +3,7 @@
 #ifndef PH_TRAIN_DATA_RECORD_H
 #define PH_TRAIN_DATA_RECORD_H
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "data/read_record.h"
 #include "train/job_rows.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "comm/comm.h"
 #include "serve/scorer.h"
 #include "train/gathered_scores.h"

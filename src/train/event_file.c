@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
-#include "base/directory.h"
-#include "base/mapped_file.h"
+#include "base/file/directory.h"
+#include "base/file/mapped_file.h"
+#include "base/sum/crc32c.h"
 
 #define NAME_BEGIN "events.out.tfevents."
 #define NAME_OURS ".phloem."

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/protobuf.h"
+#include "base/format/protobuf.h"
 #include "phloem/status.h"
 
 struct ph__event_file { /* zero-initialised is none: writing does nothing */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 
 enum { LOGITS, LABELS, MASK, NUM_ARRAYS };

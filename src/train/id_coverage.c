@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/name_index.h"
+#include "base/text/name_index.h"
 
 #define WORD_BITS 64
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
-#include "base/cpu.h"
-#include "base/digest.h"
+#include "base/file/stream.h"
 #include "base/sizes.h"
-#include "base/stream.h"
+#include "base/sum/checksum.h"
+#include "base/sum/digest.h"
+#include "base/thread/cpu.h"
 #include "comm/comm.h"
 #include "data/encoder.h"
 #include "serve/model_identity.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 
 #define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
 

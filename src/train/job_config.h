@@ -3,8 +3,8 @@
 #ifndef PH_TRAIN_JOB_CONFIG_H
 #define PH_TRAIN_JOB_CONFIG_H
 
-#include "base/arena.h"
-#include "base/option.h"
+#include "base/memory/arena.h"
+#include "base/option/option.h"
 #include "data/data_options.h"
 #include "data/prepare_options.h"
 #include "data/synth_options.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/comm.h"
 #include "plan/plan_machine.h"

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_JOB_ROWS_H
 #define PH_TRAIN_JOB_ROWS_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "data/batches.h"
 #include "data/prepared_set.h"
 #include "phloem/train.h"

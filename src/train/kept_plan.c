@@ -1,6 +1,6 @@
 #include "train/kept_plan.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 static const char *plan_path(struct ph_arena *arena, const char *folder)
 {

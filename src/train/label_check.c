@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "train/resume.h"

@@ -1,8 +1,8 @@
 /* The loop: epochs of steps, and what follows each step and each epoch. */
 #include <math.h>
 
-#include "base/clock.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/thread/clock.h"
 #include "graph/executor.h"
 #include "train/evaluate.h"
 #include "train/online.h"

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_MEMORY_CHECK_H
 #define PH_TRAIN_MEMORY_CHECK_H
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "phloem/train.h"
 
 /* PH_ERROR_MEMORY with the sum when parameters, slots, plan and allowance exceed `available_bytes`. */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/stream.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
+#include "base/memory/memory.h"
 
 static ph_status append(struct ph__curve *curve, const struct ph_json *line, const char *loss_key)
 {

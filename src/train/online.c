@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 ph_status ph__online_check(const struct ph_train_job *job)
 {

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_PARALLEL_OPTIONS_H
 #define PH_TRAIN_PARALLEL_OPTIONS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/train.h"
 
 extern const struct ph_option_table ph__parallel_options; /* struct ph_parallel_settings */

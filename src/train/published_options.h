@@ -3,7 +3,7 @@
 #ifndef PH_TRAIN_PUBLISHED_OPTIONS_H
 #define PH_TRAIN_PUBLISHED_OPTIONS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 
 struct ph_published_settings {
     const char *source;

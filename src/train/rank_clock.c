@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/comm.h"
 
 enum { NUM_QUESTIONS = 8 };

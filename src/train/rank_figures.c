@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/json_fields.h"
+#include "base/format/json_fields.h"
+#include "base/thread/clock.h"
 #include "train/rank_texts.h"
 
 /* Of a larger world summary.json has what each rank sends and receives, but not each link. */

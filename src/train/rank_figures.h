@@ -7,7 +7,7 @@
 #ifndef PH_TRAIN_RANK_FIGURES_H
 #define PH_TRAIN_RANK_FIGURES_H
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "comm/comm_record.h"
 #include "train/ranks.h"
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 
 #define TELL_NS 50000000u
 

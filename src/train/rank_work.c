@@ -1,6 +1,6 @@
 #include "train/rank_work.h"
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 
 #define TELL_NS 50000000u
 

@@ -3,7 +3,7 @@
 #ifndef PH_TRAIN_RANK_WORK_H
 #define PH_TRAIN_RANK_WORK_H
 
-#include "base/meanwhile.h"
+#include "base/thread/meanwhile.h"
 #include "comm/comm.h"
 
 /* Calls ph__meanwhile several times within parallel.timeout_seconds, which is cheap; that fails when there is nobody to work for

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "phloem/train.h"
 #include "train/calibration.h"
 #include "train/event_file.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 
 void ph__trainer_restart_tally(struct ph__trainer *trainer)
 {

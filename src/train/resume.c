@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/stop.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
+#include "base/thread/clock.h"
+#include "base/thread/stop.h"
 #include "comm/comm.h"
 #include "phloem/version.h"
 #include "store/checkpoint_names.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_fields.h"
+#include "base/format/json_fields.h"
 #include "phloem/version.h"
 #include "serve/model_identity.h"
 #include "store/checkpoint_folder.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/name_index.h"
+#include "base/text/name_index.h"
 #include "store/store.h"
 #include "train/optimizer_groups.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/digest.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/sum/digest.h"
 #include "data/array_set.h"
 #include "data/prepared_set.h"
 #include "data/source.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/ticks.h"
+#include "base/file/file.h"
+#include "base/format/ticks.h"
 #include "phloem/version.h"
 #include "train/checkpoints.h"
 #include "train/job_rows.h"

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
-#include "base/svg_plot.h"
+#include "base/format/svg_plot.h"
+#include "base/memory/memory.h"
 #include "train/run_report_parts.h"
 
 #define PLOT_WIDTH 500

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/svg_graph.h"
+#include "base/format/svg_graph.h"
 #include "graph/graph.h"
 #include "train/run_report_parts.h"
 

@@ -3,7 +3,7 @@
 #ifndef PH_TRAIN_RUN_REPORT_PARTS_H
 #define PH_TRAIN_RUN_REPORT_PARTS_H
 
-#include "base/html.h"
+#include "base/format/html.h"
 #include "train/metrics_file.h"
 #include "train/trainer.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/ticks.h"
+#include "base/format/ticks.h"
 #include "data/encoder.h"
 #include "store/store.h"
 #include "tensor/row_format.h"

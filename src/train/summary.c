@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json_fields.h"
+#include "base/file/file.h"
+#include "base/format/json_fields.h"
+#include "base/memory/arena.h"
 #include "train/memory_check.h"
 
 #define METRIC(member) offsetof(struct ph_metrics, member)

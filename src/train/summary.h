@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_SUMMARY_H
 #define PH_TRAIN_SUMMARY_H
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "phloem/train.h"
 
 /* ranks: of a training on ranks, what they cost each other (train/rank_figures.h), which is taken; else NULL. */

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/directory.h"
-#include "base/file.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/sum/digest.h"
 #include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
 #include "train/kept_plan.h"

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_TRAIN_OPTIONS_H
 #define PH_TRAIN_TRAIN_OPTIONS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "phloem/train.h"
 
 struct ph_optimizer_section {

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/memory.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "base/stop.h"
+#include "base/thread/stop.h"
 #include "serve/model_identity.h"
 #include "serve/probability.h"
 #include "store/store.h"

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_TRAINER_H
 #define PH_TRAIN_TRAINER_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "phloem/train.h"
 #include "serve/features.h"
 #include "train/data_record.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json_fields.h"
-#include "base/memory.h"
+#include "base/file/file.h"
+#include "base/format/json_fields.h"
+#include "base/memory/memory.h"
 
 #define MAX_BYTES ((uint64_t)64 << 20)
 #define STEP(member) offsetof(struct ph__tune_step, member)

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_TUNE_JOURNAL_H
 #define PH_TRAIN_TUNE_JOURNAL_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "phloem/train.h"
 
 struct ph__tune_step {

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_TUNE_OPTIONS_H
 #define PH_TRAIN_TUNE_OPTIONS_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 
 enum ph_tune_search { PH_TUNE_RANDOM, PH_TUNE_HALVING };
 enum ph_tune_metric { PH_TUNE_SELECTION, PH_TUNE_AUC, PH_TUNE_LOGLOSS };

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/memory.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/statistics.h"
+#include "base/thread/clock.h"
 #include "train/candidate.h"
 #include "train/tuning_ranking.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/csv.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/format/csv.h"
 #include "train/tuning_ranking.h"
 
 /* What a candidate has for the range; "" for the config as it is. */

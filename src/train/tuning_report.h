@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_TUNING_REPORT_H
 #define PH_TRAIN_TUNING_REPORT_H
 
-#include "base/text_table.h"
+#include "base/format/text_table.h"
 #include "train/tuning.h"
 
 /* DIR/trials.csv, a line a trial, the best first; and, once a trial has finished a rung, DIR/best.yaml: the config with the best

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crc32c.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/sum/crc32c.h"
 #include "support/fuzz_support.h"
 #include "train/event_file.h"
 

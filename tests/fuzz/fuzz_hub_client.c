@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "hub/client_status.h"
 #include "hub/handshake.h"
 #include "hub/job_memory.h"

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/directory.h"
-#include "base/file.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
 #include "hub/handshake.h"
 #include "hub/server_state.h"
 #include "support/fuzz_frames.h"

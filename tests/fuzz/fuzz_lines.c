@@ -2,7 +2,7 @@
  * mark. */
 #include <string.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "support/fuzz_support.h"
 
 /* The line that begins at `at`, without LF or CR-LF; *next_out is what follows. */

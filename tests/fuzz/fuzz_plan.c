@@ -1,7 +1,7 @@
 /* Plan files: what is accepted covers every number of every table once, and is written as a plan that reads back the same. */
 #include <string.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "plan/plan.h"
 #include "support/fuzz_support.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "data/part_layout.h"
 #include "data/prepared_manifest.h"
 #include "support/fuzz_parts.h"

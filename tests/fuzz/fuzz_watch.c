@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "support/fuzz_frames.h"
 #include "support/watch_visitor.h"
 

@@ -1,7 +1,7 @@
 /* YAML, as far as configs need it: nodes whose texts, keys and lines are what the header promises. */
 #include <string.h>
 
-#include "base/yaml.h"
+#include "base/format/yaml.h"
 #include "support/fuzz_support.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/number.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
 #include "base/rng.h"
+#include "base/text/number.h"
+#include "base/thread/clock.h"
 #include "hub/job_checkpoint.h"
 #include "hub/job_parts.h"
 #include "hub/part_list.h"

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "support/test_support.h"
 
 enum { START_LIMIT_MS = 10000, MAX_ARGUMENTS = 32 };

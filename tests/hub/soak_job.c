@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
 #include "base/rng.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "support/shard_oracle.h"
 
 enum { MAX_WORKERS = 4, MAX_KEYS = 5, MAX_ITERATIONS = 12, PATIENCE_S = 120 };

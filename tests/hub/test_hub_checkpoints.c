@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/kept_job.h"
 #include "kernel/kernel.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "hub/hub_processes.h"
 #include "hub/two_hosts.h"
 #include "support/test_support.h"

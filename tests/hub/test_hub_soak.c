@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "base/rng.h"
+#include "base/thread/clock.h"
 #include "hub/hub_processes.h"
 #include "hub/process_usage.h"
 #include "hub/soak_job.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "phloem/hub.h"
 #include "support/dtype_numbers.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text_table.h"
+#include "base/format/text_table.h"
 #include "comm/comm.h"
 #include "comm/transport.h"
 #include "rank_job.h"

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "support/test_support.h"
 
 /* ---- the job ---- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 
 static struct ph_program *build_program(const struct op_trial *trial)
 {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "support/test_support.h"
 
 enum { LIMIT_MS = 60000, PAUSE_US = 1000, SOME_LOOKS = 5 };

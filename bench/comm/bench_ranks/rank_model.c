@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "dlrm_case.h"
 #include "figures.h"
 #include "plan/plan_choice.h"

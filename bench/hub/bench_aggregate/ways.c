@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "base/checksum.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
+#include "base/sum/checksum.h"
 #include "figures.h"
 #include "pinned.h"
 

@@ -2,7 +2,7 @@
 #ifndef PH_BENCH_WAYS_H
 #define PH_BENCH_WAYS_H
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "kernel/kernel.h"
 #include "model_keys.h"
 

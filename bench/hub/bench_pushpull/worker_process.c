@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/sum/checksum.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "figures.h"
 #include "hub/client_state.h"
 #include "kernel/kernel.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "figures.h"
 #include "floor.h"
 #include "graph/executor.h"

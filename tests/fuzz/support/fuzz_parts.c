@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
+#include "base/sum/checksum.h"
 
 #define MAX_LENGTH 4
 #define MAX_ROW_WORDS (5 + 3 * MAX_LENGTH)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/option/option.h"
 
 #define MAX_SAMPLES 4096 /* that are looked at: a few deflated bytes may stand for very many */
 

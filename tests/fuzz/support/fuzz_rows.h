@@ -2,7 +2,7 @@
 #ifndef PH_FUZZ_ROWS_H
 #define PH_FUZZ_ROWS_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "data/data_options.h"
 #include "phloem/data.h"
 #include "support/fuzz_support.h"

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/seal.h"
+#include "base/format/seal.h"
+#include "base/sum/digest.h"
 #include "store/safetensors.h"
 
 _Noreturn void fuzz__broken(const char *condition, const char *file, int line)

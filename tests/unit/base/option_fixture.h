@@ -2,7 +2,7 @@
 #ifndef PH_TEST_OPTION_FIXTURE_H
 #define PH_TEST_OPTION_FIXTURE_H
 
-#include "base/option.h"
+#include "base/option/option.h"
 
 struct top_settings {
     int64_t seed;

@@ -1,4 +1,4 @@
-/* Reads protobuf messages back, written apart from src/base/protobuf.c: fields are looked up by number. */
+/* Reads protobuf messages back, written apart from src/base/format/protobuf.c: fields are looked up by number. */
 #ifndef PH_TESTS_PROTOBUF_READER_H
 #define PH_TESTS_PROTOBUF_READER_H
 

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/utf8.h"
+#include "base/format/json.h"
+#include "base/text/utf8.h"
+#include "base/thread/clock.h"
 #include "support/count_allocations.h"
 #include "support/test_support.h"
 

@@ -1,10 +1,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/parallel.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
+#include "base/thread/parallel.h"
 #include "base/trace.h"
 #include "support/test_support.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "comm/comm_inside.h"
 #include "support/thread_ranks.h"
 

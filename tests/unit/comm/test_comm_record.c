@@ -1,5 +1,5 @@
 /* What is recorded of operations between ranks, and when. */
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/comm_inside.h"
 #include "support/thread_ranks.h"
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/watch_state.h"
 #include "net/socket.h"
 #include "support/is_sanitized.h"

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "support/test_support.h"
 #include "unit/comm/wire_oracle.h"
 

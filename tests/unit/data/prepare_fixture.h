@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
 #include "base/rng.h"
-#include "base/stream.h"
 #include "unit/data/data_fixture.h"
 
 #define PREPARE_ROWS 3000

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file/stream.h"
 #include "base/rng.h"
-#include "base/stream.h"
 #include "unit/data/data_fixture.h"
 
 static const struct ph_batches_options whole_file = {.batch_size = 1000};

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/option.h"
+#include "base/memory/arena.h"
+#include "base/option/option.h"
 #include "data/synth_options.h"
 #include "unit/data/data_fixture.h"
 

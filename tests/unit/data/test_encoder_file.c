@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/seal.h"
+#include "base/format/seal.h"
+#include "base/sum/digest.h"
 #include "data/encoder.h"
 #include "support/count_allocations.h"
 #include "unit/data/data_fixture.h"

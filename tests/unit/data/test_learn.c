@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "unit/data/data_fixture.h"
 
 #define NUM_ROWS 20000

@@ -1,4 +1,4 @@
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "data/part_reader.h"
 #include "unit/data/part_fixture.h"
 

@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/directory.h"
+#include "base/file/directory.h"
+#include "base/sum/digest.h"
 #include "data/prepared_set.h"
 #include "unit/data/prepare_fixture.h"
 

@@ -1,7 +1,7 @@
 /* Which folders a preparation may be made in. */
 #include "data/prepare_folder.h"
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "unit/data/prepare_fixture.h"
 
 static void check(const char *name, bool may_resume, const char *error)

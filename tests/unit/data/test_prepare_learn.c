@@ -1,7 +1,7 @@
 /* The folder of the first pass; what is learnt in it is tested by test_prepare.c. */
 #include "data/prepare_learn.h"
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "unit/data/prepare_fixture.h"
 
 static void the_folder_is_removed_with_its_files(void **state)

@@ -1,8 +1,8 @@
 /* The plan of a preparation: what is kept of it is that of the one that is resumed. */
 #include "data/prepare_plan.h"
 
-#include "base/json.h"
-#include "base/seal.h"
+#include "base/format/json.h"
+#include "base/format/seal.h"
 #include "unit/data/prepare_fixture.h"
 
 static const struct ph__prepare_cut cut = {.part_bytes = PREPARE_PART_BYTES, .block_rows = 1024};

@@ -1,6 +1,6 @@
 /* What data.prepared stands for, and what may be given beside it. */
-#include "base/arena.h"
-#include "base/option.h"
+#include "base/memory/arena.h"
+#include "base/option/option.h"
 #include "unit/data/prepare_fixture.h"
 
 static struct ph_arena arena;

@@ -1,8 +1,8 @@
 /* What is remembered of files while rows are read from them. */
 #include "data/read_record.h"
 
-#include "base/file.h"
-#include "base/stream.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
 #include "data/batches.h"
 #include "unit/data/array_fixture.h"
 #include "unit/data/data_fixture.h"

@@ -1,7 +1,7 @@
 /* Fields that share the rows of another: one id is one row, whichever of them it stands in. */
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "unit/data/data_fixture.h"
 
 static const char rows[] = "label,history,item,user\n"

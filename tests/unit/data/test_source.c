@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/stream.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
 #include "data/encoder.h"
 #include "unit/data/pass_fixture.h"
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
 #include "data/synth_teacher.h"
 #include "unit/data/data_fixture.h"

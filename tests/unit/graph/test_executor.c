@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "graph/distribution.h"
 #include "unit/graph/toy_ops.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
+#include "base/thread/clock.h"
 #include "graph/wave.h"
 
 #define NODES 40

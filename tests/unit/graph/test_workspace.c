@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 
 static const struct ph_init zeros = {PH_INIT_CONSTANT, 0};
 static const ph_real dense[] = {1, -2, 3, 4, -5, 6, 7, 8};

@@ -1,7 +1,7 @@
 /* What allocates nothing once it runs: a shard's work on what has come, whatever the mode, and sealing and checking frames. */
 #include "support/count_allocations.h"
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/shard.h"
 #include "net/frame_key.h"
 #include "support/shard_walk.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/rng.h"
+#include "base/thread/cpu.h"
 #include "phloem/hub_server.h"
 #include "support/hub_thread.h"
 #include "support/test_support.h"

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/autotune_measure.h"
 #include "support/test_support.h"
 

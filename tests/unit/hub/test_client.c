@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "kernel/kernel.h"
 #include "phloem/hub_server.h"
 #include "support/hub_thread.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/sum/checksum.h"
 #include "hub/protocol.h"
 #include "net/control_stream.h"
 #include "support/test_support.h"

@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/cpu.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
 #include "hub/client_state.h"
 #include "hub/core.h"
 #include "hub/server_state.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/rng.h"
 #include "hub/job_checkpoint.h"
 #include "store/safetensors.h"

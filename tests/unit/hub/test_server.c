@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "hub/client_greet.h"
 #include "hub/client_status.h"
 #include "net/socket.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "support/hub_turns.h"
 
 static char log_text[65536];

@@ -2,7 +2,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/client_status.h"
 #include "hub/core.h"
 #include "hub/placement.h"

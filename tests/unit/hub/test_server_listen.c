@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/sizes.h"
+#include "base/thread/clock.h"
 #include "support/hub_turns.h"
 
 enum { FEW_DESCRIPTORS = 96, NUM_SILENT = 110, TURN_MS = 20, MAX_TURNS = 1000 };

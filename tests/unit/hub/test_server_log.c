@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
 #include "support/hub_thread.h"
 
 static const struct ph_hub_key a_key = {.num_elements = 1000, .dtype = PH_F32};

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "support/hub_worker_by_hand.h"
 
 struct trial {

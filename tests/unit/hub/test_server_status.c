@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/client_greet.h"
 #include "hub/client_status.h"
 #include "support/hub_thread.h"

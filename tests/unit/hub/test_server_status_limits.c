@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "support/hub_turns.h"
 
 enum { MANY_KEYS = 60000, MANY_SERVICES = 5000, TOO_MANY_SERVICES = 40000, MAX_TURNS = 100000 };

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
 #include "support/hub_thread.h"
 
 #define NUM_ITERATIONS 4

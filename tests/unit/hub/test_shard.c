@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 

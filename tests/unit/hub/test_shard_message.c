@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 

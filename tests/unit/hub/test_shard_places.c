@@ -1,6 +1,6 @@
 /* Where gradients are received to: the place that was freed last is used next, no two gradients share one, and all that can be
  * under way have one. What is summed from there is held against the serial loop by the trial itself. */
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/shard_state.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"

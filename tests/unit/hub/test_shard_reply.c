@@ -1,7 +1,7 @@
 /* What goes back to workers, and when: pulls, parameters of one's own, staleness, and replies that leave slowly. */
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "support/payload_link.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "net/doorbell.h"
 #include "net/shared_link.h"
 #include "support/shard_walk.h"

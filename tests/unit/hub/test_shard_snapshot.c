@@ -1,7 +1,7 @@
 /* Snapshots of a shard's chunks: of one version, whoever comes to it when, and of now; and the way back. */
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/snapshot.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/shard.h"
 #include "support/test_support.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 
 static struct ph_rng_sequence draws;
 

@@ -1,7 +1,7 @@
 /* Wide aggregation against the tall one, bit by bit, and what it does not do. */
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "hub/shard_wide.h"
 #include "support/hub_thread.h"
 #include "support/shard_walk.h"

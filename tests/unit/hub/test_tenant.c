@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "support/hub_thread.h"
 
 #define NUM_ELEMENTS 20000u /* several chunks */

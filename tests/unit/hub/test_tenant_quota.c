@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/thread/cpu.h"
 #include "hub/tenant.h"
 #include "support/hub_thread.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/parallel_team.h"
+#include "base/memory/memory.h"
+#include "base/thread/parallel_team.h"
 #include "kernel/gemm.h"
 
 struct shape {

@@ -1,7 +1,7 @@
 /* Weight gradients have the bits of one block over all samples, however samples and C are cut, and stay in their scratch. */
 #include "unit/kernel/kernel_test.h"
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "kernel/gemm.h"
 
 enum { MAX_SAMPLES = 385, MAX_OUT = 400, MAX_IN = 448, GUARD = 64, GUARD_BYTE = 0x5a };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/random_bytes.h"
+#include "base/sum/random_bytes.h"
 #include "support/test_support.h"
 
 static const struct ph_secret shared = {.size = 22, .bytes = "a secret of some bytes"};

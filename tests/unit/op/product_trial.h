@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "graph/op.h"
 #include "op/registry.h"
 #include "support/op_trial.h"

@@ -3,7 +3,7 @@
  * be looked up by itself. */
 #include <stdio.h>
 
-#include "base/cpu.h"
+#include "base/thread/cpu.h"
 #include "unit/op/table_fixture.h"
 
 enum { ROWS = 43, SAMPLES = 8, MAX_IDS = 6, MAX_RUNS = 3, MAX_COLUMN_CUTS = 4, STEPS = 3 };

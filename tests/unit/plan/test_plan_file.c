@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/stream.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

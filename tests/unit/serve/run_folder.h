@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/digest.h"
-#include "base/directory.h"
-#include "base/file.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/sum/digest.h"
 #include "serve/features.h"
 #include "serve/model_folder.h"
 #include "serve/model_identity.h"

@@ -1,7 +1,7 @@
 /* Weights say what they were trained with, and folders whose config says otherwise are not opened. */
 #include "serve/model_identity.h"
 
-#include "base/option.h"
+#include "base/option/option.h"
 #include "model/model_options.h"
 #include "support/test_support.h"
 

@@ -1,7 +1,7 @@
 /* What the walk makes of a program; that the numbers come out right is shown by tests/oracle/onnx_check.py. */
 #include "serve/onnx_export.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "data/encoder.h"
 #include "phloem/op.h"
 #include "unit/base/protobuf_reader.h"

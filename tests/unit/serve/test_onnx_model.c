@@ -1,7 +1,7 @@
 /* The file, field by field as onnx.proto3 numbers them, by a reader of its own. */
 #include "serve/onnx_model.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "unit/base/protobuf_reader.h"
 
 static struct message read_model(struct ph_arena *arena, const char *path)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/parallel_team.h"
+#include "base/thread/parallel_team.h"
 #include "serve/scorer.h"
 
 /* How rows are scored; the rows themselves are always the same. */

@@ -1,7 +1,7 @@
 /* The gradient of a table that every rank has: the same bits on all of them, in memory for as many rows as there can be. */
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
 #include "graph/executor.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
 /* What a distribution adds to a program's run, of ranks that are threads. */
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "comm/comm_inside.h"
 #include "unit/shard/rank_fixture.h"
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
+#include "base/memory/arena.h"
 #include "unit/store/parts_fixture.h"
 
 enum { ROWS = 10, COLUMNS = 12 };

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/digest.h"
-#include "base/directory.h"
-#include "base/file.h"
-#include "base/seal.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/format/seal.h"
+#include "base/memory/arena.h"
+#include "base/sum/digest.h"
 #include "store/tensor_list.h"
 #include "support/test_support.h"
 

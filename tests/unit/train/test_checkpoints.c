@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/format/json.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 #include "store/safetensors.h"

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "train/checkpoints.h"
 #include "train/resume.h"
 #include "unit/train/rank_training.h"

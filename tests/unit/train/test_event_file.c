@@ -6,10 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/crc32c.h"
-#include "base/directory.h"
-#include "base/file.h"
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/memory/arena.h"
+#include "base/sum/crc32c.h"
 #include "unit/base/protobuf_reader.h"
 
 #define MAX_EVENTS 32

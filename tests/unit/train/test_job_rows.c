@@ -2,7 +2,7 @@
 #include "train/job_rows.h"
 
 #include "../data/arrow_fixture.h"
-#include "base/stream.h"
+#include "base/file/stream.h"
 #include "unit/train/train_fixture.h"
 
 #define NUM_ROWS 700

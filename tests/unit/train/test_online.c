@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "unit/train/train_fixture.h"
 
 #define MAX_WINDOWS 64

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 #include "support/staged_messages.h"

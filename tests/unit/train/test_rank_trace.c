@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/memory/arena.h"
 #include "support/thread_ranks.h"
 
 enum { WORLD = 2, OFFSET_NS = 1000 };

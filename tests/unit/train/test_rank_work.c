@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/thread/clock.h"
 #include "support/thread_ranks.h"
 
 struct long_work {

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/directory.h"
+#include "base/file/directory.h"
 #include "store/checkpoint_names.h"
 #include "train/checkpoints.h"
 #include "unit/train/train_fixture.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "data/data_options.h"
 #include "data/synth_options.h"
 #include "phloem/train.h"

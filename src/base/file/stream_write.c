@@ -1,0 +1,215 @@
+/* Writing: small pieces are gathered in a buffer, what is behind it – a compressor, or memory – sees large ones. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file/compress.h"
+#include "base/file/file.h"
+#include "base/file/stream.h"
+#include "base/memory/memory.h"
+
+#ifndef PH_WRITE_BUFFER_BYTES /* the build for fuzzing has it small */
+#define PH_WRITE_BUFFER_BYTES ((size_t)256 << 10)
+#endif
+
+struct ph_writer {
+    char *path;
+    int descriptor;                   /* -1 once closed */
+    struct ph_atomic_file atomic;     /* when it is open, the descriptor is its */
+    struct ph_compressor *compressor; /* NULL: into memory */
+    char *bytes;                      /* (num_bytes): what is in memory */
+    size_t num_bytes, capacity, max_bytes;
+    size_t used; /* bytes waiting in the buffer */
+    char buffer[PH_WRITE_BUFFER_BYTES];
+};
+
+static ph_status fail_at_path(const struct ph_writer *writer, ph_status status)
+{
+    return ph_fail(status, "%s: %s", writer->path, ph_error_text());
+}
+
+static ph_status open_descriptor(struct ph_writer *writer, const char *path, bool is_atomic)
+{
+    if (is_atomic) {
+        PH_TRY(ph__atomic_file_open(path, &writer->atomic));
+        writer->descriptor = writer->atomic.descriptor;
+        return PH_OK;
+    }
+    bool is_standard = strcmp(path, "-") == 0;
+    writer->descriptor =
+        is_standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (writer->descriptor < 0)
+        return ph__file_cannot_write(path);
+    return PH_OK;
+}
+
+static ph_status open_writer(struct ph_writer *writer, const char *path, bool is_atomic)
+{
+    writer->path = strdup(strcmp(path, "-") == 0 && !is_atomic ? "standard output" : path);
+    if (writer->path == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+    PH_TRY(open_descriptor(writer, path, is_atomic));
+    ph_status status = ph__compressor_create(writer->descriptor, path, &writer->compressor);
+    return status == PH_OK ? PH_OK : fail_at_path(writer, status);
+}
+
+/* One that is not open. */
+static struct ph_writer *allocate_writer(void)
+{
+    struct ph_writer *writer = malloc(sizeof *writer);
+    if (writer == NULL)
+        return NULL;
+    memset(writer, 0, offsetof(struct ph_writer, buffer));
+    writer->descriptor = writer->atomic.descriptor = -1;
+    return writer;
+}
+
+static ph_status create_writer(const char *path, bool is_atomic, struct ph_writer **writer_out)
+{
+    struct ph_writer *writer = allocate_writer();
+    if (writer == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+    ph_status status = open_writer(writer, path, is_atomic);
+    if (status == PH_OK)
+        *writer_out = writer;
+    else
+        ph__writer_close(writer);
+    return status;
+}
+
+ph_status ph__writer_open(const char *path, struct ph_writer **writer_out)
+{
+    return create_writer(path, false, writer_out);
+}
+
+ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out)
+{
+    return create_writer(path, true, writer_out);
+}
+
+ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph_writer **writer_out)
+{
+    struct ph_writer *writer = allocate_writer();
+    if (writer == NULL || (writer->path = strdup(name)) == NULL) {
+        free(writer);
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", name);
+    }
+    writer->max_bytes = max_bytes;
+    *writer_out = writer;
+    return PH_OK;
+}
+
+static ph_status append(struct ph_writer *writer, const void *bytes, size_t size)
+{
+    if (size > writer->max_bytes - writer->num_bytes)
+        return ph_fail(PH_ERROR_MEMORY, "more than %zu bytes", writer->max_bytes);
+    if (size == 0)
+        return PH_OK;
+    void *grown = writer->bytes;
+    const ph_status status = ph__array_reserve(&grown, &writer->capacity, writer->num_bytes + size, 1);
+    writer->bytes = grown;
+    PH_TRY(status);
+    memcpy(writer->bytes + writer->num_bytes, bytes, size);
+    writer->num_bytes += size;
+    return PH_OK;
+}
+
+static ph_status push(struct ph_writer *writer, const void *bytes, size_t size, bool is_last)
+{
+    if (writer->compressor == NULL)
+        return append(writer, bytes, size);
+    return ph__compressor_write(writer->compressor, bytes, size, is_last);
+}
+
+/* What waits in the buffer, then `bytes`. */
+static ph_status flush_with(struct ph_writer *writer, const void *bytes, size_t size, bool is_last)
+{
+    ph_status status = PH_OK;
+    if (writer->used > 0)
+        status = push(writer, writer->buffer, writer->used, false);
+    writer->used = 0;
+    if (status == PH_OK && (size > 0 || is_last))
+        status = push(writer, bytes, size, is_last);
+    return status == PH_OK ? PH_OK : fail_at_path(writer, status);
+}
+
+ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size)
+{
+    if (size > PH_WRITE_BUFFER_BYTES - writer->used)
+        return flush_with(writer, bytes, size, false);
+    if (size > 0)
+        memcpy(writer->buffer + writer->used, bytes, size);
+    writer->used += size;
+    return PH_OK;
+}
+
+/* Formats straight into the buffer; what does not fit there goes through memory of its own. */
+ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
+{
+    size_t room = PH_WRITE_BUFFER_BYTES - writer->used;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(writer->buffer + writer->used, room, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return ph_fail(PH_ERROR_BUG, "%s: a text that cannot be formatted: \"%s\"", writer->path, format);
+    if ((size_t)length < room) {
+        writer->used += (size_t)length;
+        return PH_OK;
+    }
+    char *text = NULL;
+    va_start(arguments, format);
+    length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a long line", writer->path);
+    ph_status status = ph__writer_write(writer, text, (size_t)length);
+    free(text);
+    return status;
+}
+
+static ph_status close_descriptor(struct ph_writer *writer)
+{
+    int descriptor = writer->descriptor;
+    writer->descriptor = -1;
+    if (writer->atomic.descriptor >= 0)
+        return ph__atomic_file_commit(&writer->atomic);
+    if (descriptor > STDERR_FILENO && close(descriptor) != 0)
+        return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", writer->path, strerror(errno));
+    return PH_OK;
+}
+
+ph_status ph__writer_finish(struct ph_writer *writer)
+{
+    ph_status status = flush_with(writer, "", 0, true);
+    if (status != PH_OK)
+        return status;
+    return close_descriptor(writer);
+}
+
+char *ph__writer_take(struct ph_writer *writer, size_t *size_out)
+{
+    char *bytes = writer->bytes;
+    *size_out = writer->num_bytes;
+    writer->bytes = NULL;
+    writer->num_bytes = writer->capacity = 0;
+    return bytes;
+}
+
+void ph__writer_close(struct ph_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    ph__compressor_destroy(writer->compressor);
+    if (writer->atomic.descriptor >= 0)
+        ph__atomic_file_abandon(&writer->atomic);
+    else if (writer->descriptor > STDERR_FILENO)
+        close(writer->descriptor);
+    free(writer->bytes);
+    free(writer->path);
+    free(writer);
+}

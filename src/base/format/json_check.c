@@ -1,0 +1,150 @@
+/* Reads a text of JSON along its document, and compares.
+ *
+ * jansson gathers the bytes of a string or number in a buffer; where there is no memory for that to grow, it drops
+ * bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one. The
+ * text is known to be JSON, an object or array: its grammar is not looked at again. */
+#include "base/format/json_check.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    const char *at, *end;
+};
+
+/* ---- strings ---- */
+
+/* Four hexadecimal digits. */
+static uint32_t read_code(struct reader *reader)
+{
+    uint32_t code = 0;
+    for (size_t i = 0; i < 4 && reader->at < reader->end; i++, reader->at++) {
+        const char digit = *reader->at;
+        code = code * 16 + (uint32_t)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+    }
+    return code;
+}
+
+static size_t write_utf8(uint32_t code, unsigned char bytes[4])
+{
+    if (code < 0x80) {
+        bytes[0] = (unsigned char)code;
+        return 1;
+    }
+    const size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--, code >>= 6)
+        bytes[i] = (unsigned char)(0x80 | (code & 0x3f));
+    bytes[0] = (unsigned char)((0xf00u >> size) | code);
+    return size;
+}
+
+/* What the escape stands for whose backslash has been read; a code above U+FFFF is two escapes. */
+static size_t read_escape(struct reader *reader, unsigned char bytes[4])
+{
+    static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
+    const char letter = *reader->at++;
+    const char *found = strchr(letters, letter);
+    if (letter != 'u') {
+        bytes[0] = (unsigned char)(found != NULL ? meanings[found - letters] : letter);
+        return 1;
+    }
+    uint32_t code = read_code(reader);
+    if (code >= 0xd800 && code < 0xdc00) {
+        reader->at += 2; /* the other's \u */
+        code = 0x10000 + ((code - 0xd800) << 10) + (read_code(reader) - 0xdc00);
+    }
+    return write_utf8(code, bytes);
+}
+
+static bool is_string(struct reader *reader, const char *value)
+{
+    const char *end = value + strlen(value);
+    reader->at++; /* the quotation mark */
+    while (reader->at < reader->end && *reader->at != '"') {
+        unsigned char bytes[4] = {(unsigned char)*reader->at};
+        size_t size = 1;
+        if (*reader->at++ == '\\')
+            size = read_escape(reader, bytes);
+        if ((size_t)(end - value) < size || memcmp(value, bytes, size) != 0)
+            return false;
+        value += size;
+    }
+    reader->at++;
+    return value == end;
+}
+
+/* ---- numbers and words ---- */
+
+/* Whatever the locale's decimal point is. */
+static double real_at(const char *text)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const double number = strtod_l(text, NULL, plain);
+    freelocale(plain);
+    return number;
+}
+
+/* A number ends where a bracket, comma or blank stands. The words, true, false and null, are told by their kind. */
+static bool is_scalar(struct reader *reader, const struct ph_json *json)
+{
+    const char *text = reader->at;
+    while (reader->at < reader->end && strchr(",]} \t\r\n", *reader->at) == NULL)
+        reader->at++;
+    if (ph__json_is_integer(json))
+        return ph__json_as_integer(json, 0) == strtoll(text, NULL, 10);
+    const double number = ph__json_as_number(json, (double)NAN);
+    return isnan(number) || number == real_at(text);
+}
+
+/* ---- documents ---- */
+
+static bool is_value(struct reader *reader, const struct ph_json *json);
+
+/* Past what stands between values: blanks, commas, colons, and the brackets that end a list. */
+static void skip_to_value(struct reader *reader)
+{
+    while (reader->at < reader->end && strchr(" \t\r\n,:]}", *reader->at) != NULL)
+        reader->at++;
+}
+
+static bool is_array(struct reader *reader, const struct ph_json *json)
+{
+    bool is_same = true;
+    reader->at++;
+    for (size_t i = 0; i < ph__json_size(json) && is_same; i++)
+        is_same = is_value(reader, ph__json_at(json, i));
+    return is_same;
+}
+
+/* Members come in the order of the text. */
+static bool is_object(struct reader *reader, const struct ph_json *json)
+{
+    struct ph_json_member member = {0};
+    bool is_same = true;
+    reader->at++;
+    while (is_same && ph__json_next_member(json, &member)) {
+        skip_to_value(reader);
+        is_same = is_string(reader, member.key) && is_value(reader, member.value);
+    }
+    return is_same;
+}
+
+static bool is_value(struct reader *reader, const struct ph_json *json)
+{
+    skip_to_value(reader);
+    if (ph__json_is_object(json))
+        return is_object(reader, json);
+    if (ph__json_is_array(json))
+        return is_array(reader, json);
+    const char *text = ph__json_as_text(json, NULL);
+    return text != NULL ? is_string(reader, text) : is_scalar(reader, json);
+}
+
+bool ph__json_is_text(const struct ph_json *json, const char *text, size_t size)
+{
+    struct reader reader = {text, text + size};
+    return is_value(&reader, json);
+}

@@ -1,0 +1,41 @@
+/* A table of texts that reads well both as Markdown and on a terminal: cells are padded to the width of their column. */
+#ifndef PH_BASE_TEXT_TABLE_H
+#define PH_BASE_TEXT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/file/stream.h"
+#include "base/memory/arena.h"
+
+struct ph_text_column {
+    const char *name;
+    bool is_number; /* set to the right */
+};
+
+/* Filled row by row, each from its first column to its last. A cell that there was no memory for is remembered and
+ * reported by ph__text_table_write, so that filling needs no checks. */
+struct ph_text_table {
+    const struct ph_text_column *columns; /* borrowed */
+    size_t num_columns;
+    const char **cells; /* (num_cells) */
+    size_t num_cells, capacity;
+    struct ph_arena arena;
+    ph_status status;
+};
+
+void ph__text_table_init(
+    struct ph_text_table *table, const struct ph_text_column *columns, size_t num_columns);
+void ph__text_table_fini(struct ph_text_table *table);
+
+void ph__text_table_cell(struct ph_text_table *table, const char *format, ...) PH_PRINTF(2, 3);
+/* "–" where the number is not finite, else as `format` of one double says. */
+void ph__text_table_number(struct ph_text_table *table, const char *format, double number);
+size_t ph__text_table_num_rows(const struct ph_text_table *table);
+/* As it was filled in. */
+const char *ph__text_table_at(const struct ph_text_table *table, size_t row, size_t column);
+
+/* Markdown. What would end a cell, or the line, is escaped. */
+ph_status ph__text_table_write(const struct ph_text_table *table, struct ph_writer *writer);
+
+#endif

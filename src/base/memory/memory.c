@@ -1,0 +1,191 @@
+/* Large memory and what is left of it.
+ *
+ * From 2 MiB up memory comes from mmap directly: zeroed by the kernel when first touched, on a 2 MiB boundary so that
+ * transparent huge pages apply (first touch is several times faster, and random rows cost fewer TLB misses). */
+#include "base/memory/memory.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory/cgroup.h"
+
+#define HUGE_BYTES ((size_t)2 << 20)
+
+static ph_status out_of_memory(size_t size, const char *what)
+{
+    return ph_fail(PH_ERROR_MEMORY, "out of memory: no %zu bytes for %s", size, what);
+}
+
+static size_t round_up_to_huge(size_t size)
+{
+    return (size + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+}
+
+/* Maps a huge page more than wanted and gives back what lies before and after the aligned part. */
+static void *map_huge(size_t size)
+{
+    size_t wanted = round_up_to_huge(size);
+    size_t mapped = wanted + HUGE_BYTES;
+    unsigned char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    size_t before = (HUGE_BYTES - (uintptr_t)start % HUGE_BYTES) % HUGE_BYTES;
+    if (before > 0)
+        munmap(start, before);
+    munmap(start + before + wanted, HUGE_BYTES - before);
+    madvise(start + before, wanted, MADV_HUGEPAGE); /* advice: a kernel without it is fine */
+    return start + before;
+}
+
+ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
+{
+    if (size > SIZE_MAX / 2)
+        return out_of_memory(size, what);
+    void *pointer = NULL;
+    if (size >= HUGE_BYTES) {
+        pointer = map_huge(size);
+    } else {
+        size_t bytes = ph__size_align(size > 0 ? size : 1);
+        pointer = aligned_alloc(PH_ALIGNMENT, bytes);
+        if (pointer != NULL)
+            memset(pointer, 0, bytes);
+    }
+    if (pointer == NULL)
+        return out_of_memory(size, what);
+    *pointer_out = pointer;
+    return PH_OK;
+}
+
+void ph__memory_free(void *pointer, size_t size)
+{
+    if (pointer == NULL)
+        return;
+    if (size >= HUGE_BYTES)
+        munmap(pointer, round_up_to_huge(size));
+    else
+        free(pointer);
+}
+
+void ph__memory_advise_large(void *pointer, size_t size)
+{
+    uintptr_t start = ((uintptr_t)pointer + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    uintptr_t end = ((uintptr_t)pointer + size) / HUGE_BYTES * HUGE_BYTES;
+    if (end > start)
+        madvise((void *)start, end - start, MADV_HUGEPAGE); /* without it, it is only slower */
+}
+
+bool ph__size_mul(size_t a, size_t b, size_t *out)
+{
+    size_t product = 0;
+    if (__builtin_mul_overflow(a, b, &product))
+        return false;
+    *out = product;
+    return true;
+}
+
+bool ph__size_add(size_t a, size_t b, size_t *out)
+{
+    size_t sum = 0;
+    if (__builtin_add_overflow(a, b, &sum))
+        return false;
+    *out = sum;
+    return true;
+}
+
+size_t ph__size_align(size_t size)
+{
+    return (size + PH_ALIGNMENT - 1) / PH_ALIGNMENT * PH_ALIGNMENT;
+}
+
+ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t size)
+{
+    if (count <= *capacity)
+        return PH_OK;
+    size_t wanted = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : count;
+    wanted = wanted > count ? wanted : count;
+    wanted = wanted > 8 ? wanted : 8;
+    size_t bytes = 0;
+    if (!ph__size_mul(wanted, size, &bytes))
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: an array of %zu times %zu bytes", wanted, size);
+    void *grown = realloc(*items, bytes);
+    if (grown == NULL)
+        return out_of_memory(bytes, "an array");
+    *items = grown;
+    *capacity = wanted;
+    return PH_OK;
+}
+
+/* The kB figure of one "Name:   123 kB" line of a file of /proc; false when there is none. */
+static bool read_kilobytes(const char *path, const char *name, uint64_t *bytes_out)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    char line[256];
+    bool is_found = false;
+    size_t length = strlen(name);
+    while (!is_found && fgets(line, sizeof line, file) != NULL) {
+        uint64_t kilobytes = 0;
+        if (strncmp(line, name, length) == 0 && line[length] == ':' &&
+            sscanf(line + length + 1, "%" SCNu64, &kilobytes) == 1) {
+            *bytes_out = kilobytes * 1024;
+            is_found = true;
+        }
+    }
+    fclose(file);
+    return is_found;
+}
+
+ph_status ph__memory_available_bytes(uint64_t *bytes_out)
+{
+    uint64_t machine = UINT64_MAX, group = UINT64_MAX;
+    bool has_machine = read_kilobytes("/proc/meminfo", "MemAvailable", &machine);
+    bool has_group = ph__cgroup_memory_remaining("", &group);
+    if (!has_machine && !has_group)
+        return ph_fail(
+            PH_ERROR_MEMORY, "/proc/meminfo: no MemAvailable, and no cgroup limit: free memory is unknown");
+    *bytes_out = machine < group ? machine : group;
+    return PH_OK;
+}
+
+ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out)
+{
+    char path[PATH_MAX];
+    uint64_t machine = UINT64_MAX, group = UINT64_MAX;
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    bool has_machine = read_kilobytes(path, "MemTotal", &machine);
+    bool has_group = ph__cgroup_memory_limit(root, &group);
+    if (!has_machine && !has_group)
+        return ph_fail(PH_ERROR_MEMORY,
+            "/proc/meminfo: no MemTotal, and no cgroup limit: the machine's memory is unknown");
+    *bytes_out = machine < group ? machine : group;
+    return PH_OK;
+}
+
+uint64_t ph__memory_peak_rss_bytes(void)
+{
+    uint64_t bytes = 0;
+    return read_kilobytes("/proc/self/status", "VmHWM", &bytes) ? bytes : 0;
+}
+
+uint64_t ph__memory_anonymous_bytes(void)
+{
+    uint64_t bytes = 0;
+    return read_kilobytes("/proc/self/status", "RssAnon", &bytes) ? bytes : 0;
+}
+
+void ph__memory_reset_peak_rss(void)
+{
+    int descriptor = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return;
+    ssize_t written = write(descriptor, "5", 1); /* see proc(5) */
+    (void)written;                               /* the former peak is an upper bound */
+    close(descriptor);
+}

@@ -1,0 +1,38 @@
+/* Large aligned memory, growable arrays, and what the machine says about memory. */
+#ifndef PH_BASE_MEMORY_H
+#define PH_BASE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
+
+#define PH_ALIGNMENT 64 /* bytes: one cache line, one AVX-512 register */
+
+/* Zeroed, aligned to PH_ALIGNMENT; from 2 MiB up aligned to 2 MiB and advised as transparent huge pages.
+ * Fails with PH_ERROR_MEMORY naming `what` and the size. Freed with ph__memory_free(pointer, size). */
+ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out);
+void ph__memory_free(void *pointer, size_t size); /* NULL is fine */
+
+/* Asks for transparent huge pages where the memory spans some; it was not written yet. */
+void ph__memory_advise_large(void *pointer, size_t size);
+
+/* a * b, a + b into *out; false on overflow (out is then untouched). */
+bool ph__size_mul(size_t a, size_t b, size_t *out);
+bool ph__size_add(size_t a, size_t b, size_t *out);
+size_t ph__size_align(size_t size); /* rounded up to PH_ALIGNMENT */
+
+/* Grows *items (malloc'ed, element size `size`) to hold at least `count`, doubling. */
+ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t size);
+
+/* Bytes this process may still use: the least of MemAvailable and the cgroups' (v1 and v2) remaining limits. */
+ph_status ph__memory_available_bytes(uint64_t *bytes_out);
+/* Bytes that this machine lets the process have, whatever is in use: the least of MemTotal and the cgroups' limits. `root` as in
+ * base/memory/cgroup.h. */
+ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
+uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
+void ph__memory_reset_peak_rss(void);      /* to what is used now, where the system allows it */
+uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */
+
+#endif

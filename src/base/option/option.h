@@ -1,0 +1,118 @@
+/* Option tables: a room declares its settings once, as a struct and a table of keys; the same table parses YAML
+ * configs and --set, checks ranges, prints --help and docs/CONFIG.md, and writes the effective config back.
+ *
+ * A config file is YAML (libyaml's events). Its nested keys are flattened with dots ("train.batch_size"). An
+ * unknown key, a wrong type or a value outside its range is PH_ERROR_CONFIG: one line with file, line, key and,
+ * for an unknown key, the nearest known one. A key given twice in a file is an error too. */
+#ifndef PH_BASE_OPTION_H
+#define PH_BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file/stream.h"
+#include "base/memory/arena.h"
+#include "phloem/status.h"
+
+#define PH_LIST_MAX 64
+
+struct ph_integer_list {
+    size_t count;
+    int64_t items[PH_LIST_MAX];
+};
+
+struct ph_text_list {
+    size_t count;
+    const char *items[PH_LIST_MAX]; /* owned by the arena */
+};
+
+struct ph_record_list {
+    size_t count;
+    void *items; /* array of the record table's struct, owned by the arena */
+};
+
+enum ph_option_type {
+    PH_OPTION_BOOL,     /* bool */
+    PH_OPTION_INTEGER,  /* int64_t, in [min, max] */
+    PH_OPTION_NUMBER,   /* double, in [min, max] */
+    PH_OPTION_TEXT,     /* const char *, owned by the arena */
+    PH_OPTION_PATH,     /* const char *, environment variables expanded; "" is NULL */
+    PH_OPTION_CHOICE,   /* int, index into choices */
+    PH_OPTION_INTEGERS, /* struct ph_integer_list, each in [min, max]; YAML [a, b], text "a,b" */
+    PH_OPTION_TEXTS,    /* struct ph_text_list; YAML [a, b], text a,b or "a, b","\"c\"" with quotes in it */
+    PH_OPTION_RECORDS,  /* struct ph_record_list, a YAML sequence of mappings, each by `records` */
+};
+
+struct ph_option_table;
+
+struct ph_option {
+    const char *key; /* relative to the table's section */
+    enum ph_option_type type;
+    size_t offset;            /* of the member in the settings struct */
+    const char *default_text; /* as it would be written after --set; NULL: required */
+    double min, max;          /* INTEGER, NUMBER, INTEGERS: inclusive; both 0: unbounded */
+    const char
+        *range_text;     /* what the documentation says in the place of the range or the words; NULL: these */
+    const char *choices; /* CHOICE: words separated by '|', in the order of the enum */
+    const struct ph_option_table *records;
+    const char *help; /* one or two sentences, with units */
+    bool
+        may_change; /* a training that is resumed may have another value: what is learnt does not hang on it */
+};
+
+struct ph_option_table {
+    const char *section; /* "train"; "" for top-level keys */
+    const char *help;    /* one sentence */
+    const struct ph_option *options;
+    size_t num_options;
+    size_t settings_size;
+};
+
+/* A table and the struct that its keys are written to. */
+struct ph_section {
+    const struct ph_option_table *table;
+    void *settings;
+};
+
+/* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set of a
+ * record list's member is written key[index].member or key[name].member where the record has a "name". */
+ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
+    const struct ph_section *sections, size_t num_sections, struct ph_arena *arena);
+
+/* The same for some sections alone: keys of the file that lie in none of them are not looked at. */
+ph_status ph__config_read_sections(
+    const char *path, const struct ph_section *sections, size_t num_sections, struct ph_arena *arena);
+
+/* The effective config as YAML that ph__config_read gives the same settings for. */
+ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
+
+/* A text as a key or a value in such a file: quoted. PH_ERROR_USAGE where it is not UTF-8. */
+ph_status ph__config_write_text(struct ph_writer *writer, const char *text);
+
+/* A path as the value of a key in such a file: quoted, and read back as the same path. */
+ph_status ph__config_write_path(struct ph_writer *writer, const char *path);
+
+/* PH_ERROR_CONFIG naming the first key whose values differ although it may not change, with both values and the rule that
+ * says so ("may not change on resume"). The sections are of the same tables in the same order. */
+ph_status ph__config_compare(
+    const struct ph_section *before, const struct ph_section *after, size_t num_sections, const char *rule);
+
+/* Settings of the table at their defaults, lists of mappings empty, in the arena. */
+ph_status ph__config_defaults(
+    const struct ph_option_table *table, struct ph_arena *arena, void **settings_out);
+
+/* The values that are not the defaults, as lines "model.kind=fm": the same for settings that mean the same, whatever keys
+ * a later version adds. In the arena. */
+ph_status ph__config_changes(const struct ph_section *section, struct ph_arena *arena, const char **text_out);
+/* The same of all values. */
+ph_status ph__config_values(const struct ph_section *section, struct ph_arena *arena, const char **text_out);
+
+/* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
+ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,
+    size_t num_tables, bool is_markdown);
+
+/* The known word nearest to `word` by edit distance, NULL when none is near enough. */
+const char *ph__nearest_word(const char *word, const char *const *known, size_t num_known);
+
+#endif

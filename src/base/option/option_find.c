@@ -1,0 +1,255 @@
+/* Keys are looked up by comparing them with "section.key" of every option: a config has a hundred keys. */
+#include "base/option/option_find.h"
+
+#include <string.h>
+
+#include "base/option/option_value.h"
+#include "base/text/number.h"
+
+/* "where: key: the reason that is recorded" */
+ph_status ph__config_fail_reason(const struct ph_config_reading *reading, const char *key, ph_status status)
+{
+    if (status == PH_ERROR_MEMORY)
+        return status;
+    return ph_fail(status, "%s: %s: %s", reading->where, key, ph_error_text());
+}
+
+ph_status ph__config_fail(const struct ph_config_reading *reading, const char *key, const char *reason)
+{
+    return ph_fail(PH_ERROR_CONFIG, "%s: %s: %s", reading->where, key, reason);
+}
+
+/* ---- unknown keys ---- */
+
+static const char *full_key(struct ph_arena *arena, const char *section, const char *key)
+{
+    return ph__arena_printf(arena, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
+}
+
+static const char *last_part(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    return dot != NULL ? dot + 1 : key;
+}
+
+/* Among full keys: one that differs only in its section, or the nearest one that shares the section, or the nearest. */
+static const char *suggest(
+    struct ph_arena *arena, const char *key, const char *const *known, size_t num_known)
+{
+    const char **siblings = ph__arena_alloc_array(arena, num_known, sizeof *siblings);
+    if (siblings == NULL)
+        return NULL;
+    size_t num_siblings = 0, parent = (size_t)(last_part(key) - key);
+    for (size_t i = 0; i < num_known; i++)
+        if (strncmp(known[i], key, parent) == 0 && last_part(known[i]) == known[i] + parent)
+            siblings[num_siblings++] = known[i] + parent;
+    const char *nearest = ph__nearest_word(key + parent, siblings, num_siblings);
+    if (nearest != NULL)
+        return nearest - parent;
+    for (size_t i = 0; i < num_known; i++)
+        if (strcmp(last_part(known[i]), last_part(key)) == 0)
+            return known[i];
+    return ph__nearest_word(key, known, num_known);
+}
+
+static ph_status fail_unknown(
+    const struct ph_config_reading *reading, const char *key, const char *const *known, size_t num_known)
+{
+    for (size_t i = 0; i < num_known; i++)
+        if (strcmp(known[i], key) == 0)
+            return ph_fail(
+                PH_ERROR_CONFIG, "%s: '%s' is a section: name one of its keys", reading->where, key);
+    const char *nearest = suggest(reading->arena, key, known, num_known);
+    if (nearest == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "%s: unknown key '%s'", reading->where, key);
+    return ph_fail(PH_ERROR_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", reading->where, key, nearest);
+}
+
+/* All full keys, and the sections' names (a mapping may be misspelt as well). */
+static ph_status fail_unknown_key(const struct ph_config_reading *reading, const char *key)
+{
+    size_t count = 0;
+    for (size_t s = 0; s < reading->num_sections; s++)
+        count += reading->sections[s].table->num_options + 1;
+    const char **known = ph__arena_alloc_array(reading->arena, count, sizeof *known);
+    if (known == NULL)
+        return PH_ERROR_MEMORY;
+    size_t num_known = 0;
+    for (size_t s = 0; s < reading->num_sections; s++) {
+        const struct ph_option_table *table = reading->sections[s].table;
+        for (size_t i = 0; i < table->num_options; i++) {
+            known[num_known] = full_key(reading->arena, table->section, table->options[i].key);
+            if (known[num_known++] == NULL)
+                return PH_ERROR_MEMORY;
+        }
+        if (table->section[0] != '\0')
+            known[num_known++] = table->section;
+    }
+    return fail_unknown(reading, key, known, num_known);
+}
+
+/* Of a record: the keys of its siblings, written as the unknown one was. */
+static ph_status fail_unknown_member(
+    const struct ph_config_reading *reading, const char *key, const struct ph_option_table *records)
+{
+    int parent = (int)(last_part(key) - key);
+    const char **known = ph__arena_alloc_array(reading->arena, records->num_options, sizeof *known);
+    if (known == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < records->num_options; i++) {
+        known[i] = ph__arena_printf(reading->arena, "%.*s%s", parent, key, records->options[i].key);
+        if (known[i] == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    return fail_unknown(reading, key, known, records->num_options);
+}
+
+/* ---- from a key to what it names ---- */
+
+/* Gives what follows the section and its dot in `key`; NULL when it is another section's key. */
+static const char *match_section(const char *section, const char *key)
+{
+    const size_t length = strlen(section);
+    if (length == 0)
+        return key;
+    return strncmp(key, section, length) == 0 && key[length] == '.' ? key + length + 1 : NULL;
+}
+
+/* Gives what follows the option's key in `key`: "" or a subscript; NULL when it is another option's key. */
+static const char *match_key(const struct ph_option *option, const char *key)
+{
+    const size_t length = strlen(option->key);
+    bool is_same = strncmp(key, option->key, length) == 0 && (key[length] == '\0' || key[length] == '[');
+    return is_same ? key + length : NULL;
+}
+
+bool ph__config_find_option(
+    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out)
+{
+    for (size_t s = 0; s < reading->num_sections; s++) {
+        const struct ph_section *section = &reading->sections[s];
+        const char *rest = match_section(section->table->section, key);
+        for (size_t i = 0; rest != NULL && i < section->table->num_options; i++) {
+            const struct ph_option *option = &section->table->options[i];
+            const char *subscript = match_key(option, rest);
+            if (subscript == NULL)
+                continue;
+            *target_out = (struct ph_config_target){.option = option,
+                .state = &reading->states[s][i],
+                .member = ph__option_member(option, section->settings),
+                .subscript = subscript};
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct ph_option *find_member(const struct ph_option_table *records, const char *key)
+{
+    for (size_t i = 0; i < records->num_options; i++)
+        if (strcmp(records->options[i].key, key) == 0)
+            return &records->options[i];
+    return NULL;
+}
+
+void *ph__config_record(const struct ph_config_target *target, size_t index)
+{
+    const struct ph_record_list *list = target->member;
+    return (char *)list->items + index * target->option->records->settings_size;
+}
+
+/* A subscript is a number, or the name of a record. */
+static bool find_index(
+    const struct ph_config_target *target, const char *subscript, size_t length, size_t *index_out)
+{
+    char digits[24];
+    int64_t number = 0;
+    if (length > 0 && length < sizeof digits && subscript[0] >= '0' && subscript[0] <= '9') {
+        memcpy(digits, subscript, length);
+        digits[length] = '\0';
+        if (ph__integer_parse(digits, &number)) {
+            *index_out = (size_t)number;
+            return true;
+        }
+    }
+    const struct ph_option_table *records = target->option->records;
+    const struct ph_option *name = records != NULL ? find_member(records, "name") : NULL;
+    if (name == NULL || name->type != PH_OPTION_TEXT)
+        return false;
+    const struct ph_record_list *list = target->member;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *text = *(const char **)ph__option_member(name, ph__config_record(target, i));
+        if (text != NULL && strlen(text) == length && memcmp(text, subscript, length) == 0) {
+            *index_out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "[2]" of a list of integers; "[2]", "[2].rows" or "[user].rows" of a list of records. */
+static ph_status resolve_subscript(
+    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target)
+{
+    enum ph_option_type type = target->option->type;
+    const char *close = strrchr(target->subscript, ']');
+    const bool is_list = type == PH_OPTION_INTEGERS || type == PH_OPTION_TEXTS;
+    if (close == NULL || (!is_list && type != PH_OPTION_RECORDS))
+        return fail_unknown_key(reading, key);
+    size_t length = (size_t)(close - target->subscript) - 1;
+    if (!find_index(target, target->subscript + 1, length, &target->index))
+        return ph__config_fail(reading, key, "there is no such item");
+    if (is_list) {
+        target->kind = PH_TARGET_ITEM;
+        return close[1] == '\0' ? PH_OK : fail_unknown_key(reading, key);
+    }
+    const struct ph_record_list *list = target->member;
+    if (target->index >= list->count) {
+        ph_fail(PH_ERROR_CONFIG, "there are only %zu items", list->count);
+        return ph__config_fail_reason(reading, key, PH_ERROR_CONFIG);
+    }
+    target->kind = close[1] == '.' ? PH_TARGET_MEMBER : PH_TARGET_RECORD;
+    if (target->kind == PH_TARGET_RECORD)
+        return close[1] == '\0' ? PH_OK : fail_unknown_key(reading, key);
+    target->inner = find_member(target->option->records, close + 2);
+    return target->inner != NULL ? PH_OK : fail_unknown_member(reading, key, target->option->records);
+}
+
+/* Where the last subscript of "[2].values[1]" begins; NULL when the subscript is no such thing. */
+static const char *find_member_item(const struct ph_config_target *target)
+{
+    const char *member = strstr(target->subscript, "].");
+    const char *open = member != NULL ? strrchr(member, '[') : NULL;
+    const bool is_last = open != NULL && open[strlen(open) - 1] == ']';
+    return target->option->type == PH_OPTION_RECORDS && is_last ? open : NULL;
+}
+
+/* The member without the subscript first, then the subscript. */
+static ph_status resolve_member_item(const struct ph_config_reading *reading, const char *key,
+    const char *open, struct ph_config_target *target)
+{
+    const char *member = ph__arena_printf(reading->arena, "%.*s", (int)(open - key), key);
+    const char *digits = ph__arena_printf(reading->arena, "%.*s", (int)strlen(open) - 2, open + 1);
+    int64_t item = 0;
+    if (member == NULL || digits == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__config_find(reading, member, target));
+    if (target->kind != PH_TARGET_MEMBER || target->inner->type != PH_OPTION_TEXTS)
+        return fail_unknown_key(reading, key);
+    if (!ph__integer_parse(digits, &item) || item < 0)
+        return ph__config_fail(reading, key, "there is no such item");
+    target->kind = PH_TARGET_MEMBER_ITEM;
+    target->item = (size_t)item;
+    return PH_OK;
+}
+
+ph_status ph__config_find(
+    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out)
+{
+    if (!ph__config_find_option(reading, key, target_out))
+        return fail_unknown_key(reading, key);
+    const char *item = find_member_item(target_out);
+    if (item != NULL)
+        return resolve_member_item(reading, key, item, target_out);
+    return target_out->subscript[0] == '\0' ? PH_OK : resolve_subscript(reading, key, target_out);
+}

@@ -1,0 +1,76 @@
+/* The cipher's interface with bytes that are authenticated only, rather than EVP_MAC's: a new nonce goes straight into the
+ * context there, with no list of parameters to be made and read for each message. */
+#include "base/sum/gmac.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <openssl/evp.h>
+
+#include "base/sizes.h"
+
+#define MAX_PIECE_BYTES ((size_t)1 << 30) /* libcrypto takes an int */
+
+struct ph_gmac {
+    EVP_CIPHER_CTX *context;
+};
+
+static bool set_key(struct ph_gmac *gmac, const unsigned char *key)
+{
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+    const bool is_set = cipher != NULL && EVP_EncryptInit_ex2(gmac->context, cipher, key, NULL, NULL) == 1;
+    EVP_CIPHER_free(cipher); /* the context has its own reference */
+    return is_set;
+}
+
+ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph_gmac **gmac_out)
+{
+    struct ph_gmac *gmac = calloc(1, sizeof *gmac);
+    if (gmac != NULL)
+        gmac->context = EVP_CIPHER_CTX_new();
+    if (gmac == NULL || gmac->context == NULL || !set_key(gmac, key)) {
+        ph__gmac_destroy(gmac);
+        return ph_fail(PH_ERROR_MEMORY, "cannot set the key of a GMAC");
+    }
+    *gmac_out = gmac;
+    return PH_OK;
+}
+
+void ph__gmac_destroy(struct ph_gmac *gmac)
+{
+    if (gmac == NULL)
+        return;
+    EVP_CIPHER_CTX_free(gmac->context); /* which wipes it */
+    free(gmac);
+}
+
+ph_status ph__gmac_begin(struct ph_gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES])
+{
+    if (EVP_EncryptInit_ex2(gmac->context, NULL, NULL, nonce, NULL) != 1)
+        return ph_fail(PH_ERROR_BUG, "a GMAC cannot begin");
+    return PH_OK;
+}
+
+ph_status ph__gmac_add(struct ph_gmac *gmac, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    while (size > 0) {
+        const size_t piece = ph__min(size, MAX_PIECE_BYTES);
+        int length = 0;
+        if (EVP_EncryptUpdate(gmac->context, NULL, &length, at, (int)piece) != 1)
+            return ph_fail(PH_ERROR_BUG, "a GMAC cannot take more bytes");
+        at += piece;
+        size -= piece;
+    }
+    return PH_OK;
+}
+
+ph_status ph__gmac_finish(struct ph_gmac *gmac, unsigned char tag_out[PH_GMAC_TAG_BYTES])
+{
+    unsigned char nothing[EVP_MAX_BLOCK_LENGTH];
+    int length = 0;
+    if (EVP_EncryptFinal_ex(gmac->context, nothing, &length) != 1 ||
+        EVP_CIPHER_CTX_ctrl(gmac->context, EVP_CTRL_AEAD_GET_TAG, PH_GMAC_TAG_BYTES, tag_out) != 1)
+        return ph_fail(PH_ERROR_BUG, "a GMAC cannot be finished");
+    return PH_OK;
+}

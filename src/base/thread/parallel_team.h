@@ -1,0 +1,44 @@
+/* Inside of teams: what each kind provides to parallel.c. */
+#ifndef PH_BASE_PARALLEL_TEAM_H
+#define PH_BASE_PARALLEL_TEAM_H
+
+#include <stddef.h>
+
+#include "base/thread/parallel.h"
+#include "base/thread/parallel_width.h"
+
+struct ph_team_functions {
+    const char *name;
+    /* num_threads in 2 .. PH_MAX_THREADS. The team is complete but for `functions` and `num_threads`. */
+    ph_status (*create)(size_t num_threads, struct ph_team **team_out);
+    void (*destroy)(struct ph_team *team);
+    /* Runs the tasks, at least 2, and returns when all are done. */
+    void (*run)(struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+};
+
+/* The head of each kind's own struct. Touched by the caller's thread; workers read it while they run a task. */
+struct ph_team {
+    const struct ph_team_functions *functions;
+    size_t num_threads;
+    void (*poll)(void *context); /* NULL: nobody is called behind the caller's tasks */
+    void *poll_context;
+};
+
+extern const struct ph_team_functions ph__team_pthread;
+extern const struct ph_team_functions *const ph__team_openmp; /* NULL: the build has none */
+
+/* How many of a pthread team's workers take part, for tests that make it give way; at least two threads. The caller's, between two
+ * regions. */
+struct ph_team_width *ph__team_pthread_width(struct ph_team *team);
+
+/* Runs all tasks on the calling thread. A library called by a task sees one thread. */
+void ph__team_run_alone(const struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+
+/* Worker 0 is the caller's thread. */
+static inline void ph__team_poll(const struct ph_team *team, size_t worker)
+{
+    if (worker == 0 && team->poll != NULL)
+        team->poll(team->poll_context);
+}
+
+#endif

@@ -1,0 +1,84 @@
+#include <float.h>
+#include <stdlib.h>
+
+#include "base/text/number.h"
+#include "support/test_support.h"
+
+static void numbers_of_the_grammar_are_parsed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double number;
+    } cases[] = {{"0", 0}, {"-1", -1}, {"+2", 2}, {"1e-3", 1e-3}, {"1E+3", 1000}, {".5", .5}, {"5.", 5},
+        {"-0.25e1", -2.5}, {"1e-400", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double number = 99;
+        assert_true(ph__number_parse(cases[i].text, &number));
+        assert_true(number == cases[i].number);
+    }
+}
+
+static void anything_else_is_no_number(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", " 1", "1 ", "1_000", "0x10", "inf", "nan", "1e", "e5", ".", "-",
+        "1.2.3", "1e5.0", "1,5", "1e400", "--1", "12a"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        double number = 99;
+        assert_false(ph__number_parse(texts[i], &number));
+        assert_true(number == 99);
+    }
+}
+
+static void integers_are_digits_only(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {"", "1e3", "1.0", " 1", "0x1", "1_0", "-", "9223372036854775808"};
+    int64_t integer = 0;
+    assert_true(ph__integer_parse("9223372036854775807", &integer));
+    assert_true(integer == INT64_MAX);
+    assert_true(ph__integer_parse("-12", &integer));
+    assert_int_equal(integer, -12);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        assert_false(ph__integer_parse(refused[i], &integer));
+}
+
+static void the_shortest_text_reads_back_as_the_number(void **state)
+{
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{.1, "0.1"}, {100, "100"}, {1e6, "1000000"}, {-3, "-3"}, {1e-8, "1e-08"}, {1e300, "1e+300"},
+        {1.0 / 3, "0.3333333333333333"}, {0.999999, "0.999999"}};
+    char text[PH_NUMBER_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(ph__number_format(cases[i].number, text), cases[i].text);
+    static const double others[] = {DBL_MAX, DBL_MIN, 5e-324, 0.1 + 0.2, 1.2345678901234568e17};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_true(strtod(ph__number_format(others[i], text), NULL) == others[i]);
+}
+
+static void bytes_are_written_in_binary_units(void **state)
+{
+    (void)state;
+    char text[32];
+    assert_string_equal(ph__bytes_text(0, text), "0 B");
+    assert_string_equal(ph__bytes_text(1023, text), "1023 B");
+    assert_string_equal(ph__bytes_text(1536, text), "1.5 KiB");
+    assert_string_equal(ph__bytes_text(3ull << 30, text), "3.0 GiB");
+    assert_string_equal(ph__bytes_text(UINT64_MAX, text), "16.0 EiB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_the_grammar_are_parsed),
+        cmocka_unit_test(anything_else_is_no_number),
+        cmocka_unit_test(integers_are_digits_only),
+        cmocka_unit_test(the_shortest_text_reads_back_as_the_number),
+        cmocka_unit_test(bytes_are_written_in_binary_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
