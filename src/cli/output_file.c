@@ -9,7 +9,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "data/array_set.h"
-#include "data/source.h"
+#include "data/input_file.h"
 
 static bool find_input(const char *input, struct stat *status)
 {
@@ -48,7 +48,7 @@ static ph_status spare_inputs(struct ph_arena *arena, const char *path, const ch
 {
     const char **inputs = NULL;
     size_t num_inputs = 0;
-    PH_TRY(ph__source_list(arena, input, &inputs, &num_inputs));
+    PH_TRY(ph__input_list(arena, input, &inputs, &num_inputs));
     for (size_t i = 0; i < num_inputs; i++) {
         PH_TRY(spare_file(arena, path, inputs[i]));
         PH_TRY(spare_arrays(arena, path, inputs[i]));

@@ -8,6 +8,7 @@
 #include "data/encoder.h"
 #include "data/fit.h"
 #include "data/header.h"
+#include "data/input_file.h"
 #include "data/libffm.h"
 #include "data/schema.h"
 #include "data/source.h"
@@ -135,7 +136,7 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
     size_t num_paths = 0;
     ph_status status = PH_OK;
     if (settings->train != NULL)
-        status = ph__source_list(&arena, settings->train, &paths, &num_paths);
+        status = ph__input_list(&arena, settings->train, &paths, &num_paths);
     if (status == PH_OK && num_paths > 0 && ph__has_header(settings) && !is_read_once(paths[0]))
         status = read_header(settings, paths[0], &header);
     if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)

@@ -19,6 +19,7 @@
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
 #include "data/fit.h"
+#include "data/input_file.h"
 #include "data/prepare_bad_rows.h"
 #include "data/prepare_folder.h"
 #include "data/prepare_learn.h"

@@ -7,6 +7,7 @@
 #include "base/file/stream.h"
 #include "base/format/seal.h"
 #include "base/memory/memory.h"
+#include "data/input_file.h"
 #include "data/source.h"
 
 #define FORMAT "phloem-prepare-plan"
@@ -43,7 +44,7 @@ static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_data_s
     size_t num_paths;
     if (path == NULL)
         return PH_OK;
-    PH_TRY(ph__source_list(&plan->arena, path, &paths, &num_paths));
+    PH_TRY(ph__input_list(&plan->arena, path, &paths, &num_paths));
     PH_TRY(
         ph__array_reserve((void **)&plan->files, capacity, plan->num_files + num_paths, sizeof *plan->files));
     for (size_t i = 0; i < num_paths; i++) {

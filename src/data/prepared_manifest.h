@@ -9,7 +9,6 @@
 #include "base/sum/digest.h"
 #include "phloem/status.h"
 
-#define PH_MANIFEST_NAME "manifest.json"
 #define PH_PART_NAME_BYTES 32
 
 struct ph__manifest_part {

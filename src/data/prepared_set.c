@@ -5,6 +5,7 @@
 
 #include "base/file/file.h"
 #include "base/sum/checksum.h"
+#include "data/input_file.h"
 
 struct ph__prepared_set {
     struct ph__row_layout layout;
@@ -17,15 +18,6 @@ struct ph__prepared_set {
 static const char *manifest_path(struct ph_arena *arena, const char *folder)
 {
     return ph__path_join(arena, folder, PH_MANIFEST_NAME);
-}
-
-bool ph__prepared_set_is(const char *path)
-{
-    struct ph_arena arena = {0};
-    const char *manifest = manifest_path(&arena, path);
-    bool is_set = manifest != NULL && ph__file_exists(manifest);
-    ph__arena_fini(&arena);
-    return is_set;
 }
 
 static ph_status open_part(struct ph__prepared_set *set, struct ph_arena *arena, const char *folder,

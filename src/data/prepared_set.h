@@ -15,9 +15,6 @@ struct ph__set_block {
     size_t num_words;
 };
 
-/* Whether a path is such a folder: one with a manifest. */
-bool ph__prepared_set_is(const char *path);
-
 /* The folder is borrowed during the call, the encoder until close. PH_ERROR_DATA naming the file: damaged, not
  * finished, of another version, or prepared with another encoder. */
 ph_status ph__prepared_set_open(

@@ -3,7 +3,7 @@
 
 #include "base/file/file.h"
 #include "data/data_options.h"
-#include "data/prepared_set.h"
+#include "data/input_file.h"
 
 struct splits {
     const char *train, *valid, *test; /* NULL: none */
@@ -15,7 +15,7 @@ static ph_status find_split(
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    if (ph__prepared_set_is(path))
+    if (ph__input_is_prepared(path))
         *path_out = path;
     else if (ph__file_exists(path))
         return ph_fail(PH_ERROR_DATA, "%s: is not finished: phloem prepare CONFIG --out %s --resume goes on",
@@ -66,7 +66,7 @@ static const char *choose(const char *given, const char *source, const char *spl
  * encoder is compared when they are opened. */
 static ph_status check_train(const char *train, const struct splits *splits)
 {
-    if (train == splits->train || splits->train == NULL || ph__prepared_set_is(train))
+    if (train == splits->train || splits->train == NULL || ph__input_is_prepared(train))
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
         "data.train: '%s' is not what data.prepared was made of: leave it out, or prepare it", train);

@@ -5,6 +5,7 @@
 
 #include "base/file/file.h"
 #include "base/sizes.h"
+#include "data/input_file.h"
 
 #define GIVEN_WORD (PH_POSITION_WORDS - 1) /* of a position; the others are the window's */
 
@@ -34,7 +35,7 @@ ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder
         .num_given = options->start != NULL ? options->start->words[GIVEN_WORD] : 0};
     PH_TRY(check_options(path, dataset, options));
     rows->has_lanes =
-        options->shuffle_lanes > 1 && options->is_shuffled && dataset == NULL && ph__prepared_set_is(path);
+        options->shuffle_lanes > 1 && options->is_shuffled && dataset == NULL && ph__input_is_prepared(path);
     if (rows->has_lanes)
         return ph__lanes_open(&rows->lanes, encoder, path, options, rows->num_given);
     return ph__window_open(&rows->window, encoder, path, dataset, record, options);

@@ -7,8 +7,7 @@
 
 #include "base/file/file.h"
 #include "base/format/json_fields.h"
-#include "data/prepared_set.h"
-#include "data/source.h"
+#include "data/input_file.h"
 
 #define CHECK_BYTES ((size_t)1 << 20)
 #define SINCE "the training was begun"
@@ -49,11 +48,11 @@ ph_status ph__read_record_look(struct ph__read_record *record, const char *path,
     *record = (struct ph__read_record){.num_files = 0};
     if (ph__file_is_pipe(path))
         return PH_OK;
-    if (ph__prepared_set_is(path)) {
+    if (ph__input_is_prepared(path)) {
         const char *manifest = ph__path_join(&record->arena, path, PH_MANIFEST_NAME);
         return manifest != NULL ? add_paths(record, &manifest, 1, false) : (ph_status)PH_ERROR_MEMORY;
     }
-    PH_TRY(ph__source_list(&record->arena, path, &paths, &num_paths));
+    PH_TRY(ph__input_list(&record->arena, path, &paths, &num_paths));
     return add_paths(record, paths, num_paths, is_arrays);
 }
 

@@ -1,66 +1,16 @@
 #include "data/source.h"
 
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file/file.h"
 #include "base/text/utf8.h"
-#include "data/array_set.h"
 #include "data/dataset.h"
 #include "data/fit.h"
+#include "data/input_file.h"
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
-
-static ph_status copy_paths(
-    struct ph_arena *arena, char *const *found, size_t count, const char ***paths_out, size_t *num_paths_out)
-{
-    const char **paths = ph__arena_alloc_array(arena, count, sizeof *paths);
-    if (paths == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        paths[i] = ph__arena_strdup(arena, found[i]);
-        if (paths[i] == NULL)
-            return PH_ERROR_MEMORY;
-    }
-    *paths_out = paths;
-    *num_paths_out = count;
-    return PH_OK;
-}
-
-/* For glob: which folder it cannot look into, and why. */
-static int fail_folder(const char *folder, int reason)
-{
-    ph_fail(PH_ERROR_DATA, "%s: %s", folder, strerror(reason));
-    return 1;
-}
-
-ph_status ph__source_list(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
-{
-    char *one[] = {(char *)path};
-    if (ph__file_exists(path))
-        return copy_paths(arena, one, 1, paths_out, num_paths_out);
-    if (strpbrk(path, "*?[") == NULL) {
-        const char *arrays[PH_NUM_SET_FILES];
-        PH_TRY(ph__array_set_name(arena, path, arrays));
-        if (ph__file_exists(arrays[PH_SET_LABELS]))
-            one[0] = (char *)arrays[PH_SET_LABELS];
-        return copy_paths(arena, one, 1, paths_out, num_paths_out);
-    }
-    glob_t found;
-    int outcome = glob(path, 0, fail_folder, &found);
-    if (outcome == GLOB_NOMATCH)
-        return ph_fail(PH_ERROR_DATA, "%s: no file has such a name", path);
-    if (outcome == GLOB_NOSPACE)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the list of files", path);
-    if (outcome != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: cannot look into %s", path, ph_error_text());
-    ph_status status = copy_paths(arena, found.gl_pathv, found.gl_pathc, paths_out, num_paths_out);
-    globfree(&found);
-    return status;
-}
 
 static const struct ph__format *format_of(
     const struct ph_encoder *encoder, const struct ph__source_options *options)
@@ -92,7 +42,7 @@ static ph_status list_paths(struct ph__source *source, const char *path)
         return ph_fail(PH_ERROR_USAGE,
             "%s: rows of format arrow are handed over by a program, not read from a file", path);
     if (dataset == NULL)
-        return ph__source_list(&source->arena, path, &source->paths, &source->num_paths);
+        return ph__input_list(&source->arena, path, &source->paths, &source->num_paths);
     if (dataset->num_batches == 0)
         return ph_fail(PH_ERROR_DATA, "%s: has no rows", path);
     const char *name = ph__arena_strdup(&source->arena, path);

@@ -95,11 +95,6 @@ struct ph__running_checksum *ph__source_checksum(const struct ph__source *source
 /* The file being read, or the last one. */
 const char *ph__source_path(const struct ph__source *source);
 
-/* The files that a path stands for, in the arena: those of a pattern, or for P, where there is no such file, P_labels.npy
- * if that is one (array_set.h). PH_ERROR_DATA when a pattern matches none. */
-ph_status ph__source_list(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
-
 extern const struct ph__format ph__format_delimited; /* csv, tsv, criteo, avazu */
 extern const struct ph__format ph__format_libsvm;    /* libsvm, libffm */
 extern const struct ph__format ph__format_npy;

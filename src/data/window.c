@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "data/input_file.h"
 
 /* The words of a position. */
 enum { FILE_WORD, ROW_WORD, BYTE_WORD, GOOD_WORD, BAD_WORD, RANDOM_WORD, NEXT_WORD };
@@ -184,7 +185,7 @@ static ph_status open_prepared(struct ph__window *window, const struct ph_batche
 static ph_status open_rows(struct ph__window *window, const struct ph_dataset *dataset,
     struct ph__read_record *record, const struct ph_batches_options *options)
 {
-    if (dataset == NULL && ph__prepared_set_is(window->path))
+    if (dataset == NULL && ph__input_is_prepared(window->path))
         return open_prepared(window, options);
     struct ph__source_position start = {0};
     if (options->start != NULL)

@@ -4,7 +4,7 @@
 
 #include "base/file/file.h"
 #include "data/batches.h"
-#include "data/prepared_set.h"
+#include "data/input_file.h"
 #include "phloem/train.h"
 
 /* Neither: the job does not have the split. */
@@ -42,7 +42,7 @@ static inline bool ph__job_rows_flow(struct ph__job_rows rows)
 
 static inline bool ph__job_rows_are_prepared(struct ph__job_rows rows)
 {
-    return rows.dataset == NULL && ph__prepared_set_is(rows.path);
+    return rows.dataset == NULL && ph__input_is_prepared(rows.path);
 }
 
 static inline ph_status ph__job_rows_open(struct ph__job_rows rows, const struct ph_encoder *encoder,

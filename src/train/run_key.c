@@ -7,8 +7,7 @@
 #include "base/file/file.h"
 #include "base/sum/digest.h"
 #include "data/array_set.h"
-#include "data/prepared_set.h"
-#include "data/source.h"
+#include "data/input_file.h"
 
 ph_status ph__program_digest(char hex_out[65])
 {
@@ -59,7 +58,7 @@ static ph_status list_sources(
 {
     const char **sources = NULL;
     size_t num_sources = 0;
-    const ph_status status = ph__source_list(arena, path, &sources, &num_sources);
+    const ph_status status = ph__input_list(arena, path, &sources, &num_sources);
     if (status == PH_ERROR_DATA)
         num_sources = 0; /* a pattern without files */
     else
@@ -78,7 +77,7 @@ static ph_status list_sources(
 ph_status ph__data_list(
     struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
-    if (!ph__prepared_set_is(path))
+    if (!ph__input_is_prepared(path))
         return list_sources(arena, path, paths_out, num_paths_out);
     const char **paths = ph__arena_alloc_array(arena, 1, sizeof *paths);
     if (paths == NULL)

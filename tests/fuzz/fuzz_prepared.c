@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sum/checksum.h"
+#include "data/input_file.h"
 #include "data/part_layout.h"
 #include "data/prepared_manifest.h"
 #include "support/fuzz_parts.h"

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include "data/input_file.h"
 #include "data/prepared_set.h"
 #include "unit/data/prepare_fixture.h"
 
@@ -37,8 +38,8 @@ static void the_manifest_tells_what_the_parts_hold(void **state)
     (void)state;
     struct ph_encoder *encoder = prepare("told");
     struct ph__prepared_set *set;
-    assert_true(ph__prepared_set_is(test_path("told/train")));
-    assert_false(ph__prepared_set_is(test_path("told")));
+    assert_true(ph__input_is_prepared(test_path("told/train")));
+    assert_false(ph__input_is_prepared(test_path("told")));
     assert_ok(ph__prepared_set_open(test_path("told/train"), encoder, &set));
     const struct ph__manifest *manifest = ph__prepared_set_manifest(set);
     assert_int_equal(manifest->num_rows, PREPARE_ROWS);

@@ -1,4 +1,5 @@
 /* What the formats of files share: patterns, bad rows, positions. */
+#include "data/input_file.h"
 #include "data/source.h"
 
 #include <stdio.h>
@@ -57,22 +58,22 @@ static void a_pattern_is_its_files_in_the_order_of_names(void **state)
     const char **paths;
     size_t num_paths;
     const char *pattern = write_files("order", "", false);
-    assert_ok(ph__source_list(&arena, pattern, &paths, &num_paths));
+    assert_ok(ph__input_list(&arena, pattern, &paths, &num_paths));
     assert_int_equal(num_paths, NUM_FILES);
     for (size_t i = 0; i < num_paths; i++) {
         char ending[32];
         snprintf(ending, sizeof ending, "/order_%zu.csv", i);
         assert_string_equal(paths[i] + strlen(paths[i]) - strlen(ending), ending);
     }
-    assert_fails(ph__source_list(&arena, "/nowhere/day_*.tsv", &paths, &num_paths), PH_ERROR_DATA,
+    assert_fails(ph__input_list(&arena, "/nowhere/day_*.tsv", &paths, &num_paths), PH_ERROR_DATA,
         "/nowhere/day_*.tsv: cannot look into /nowhere: No such file or directory");
     char none[4096];
     snprintf(none, sizeof none, "%s/none_*.csv", test_folder());
-    assert_fails(ph__source_list(&arena, none, &paths, &num_paths), PH_ERROR_DATA,
+    assert_fails(ph__input_list(&arena, none, &paths, &num_paths), PH_ERROR_DATA,
         "none_*.csv: no file has such a name");
     const char *odd =
         fixture_file("what[1]?.csv", "label,a\n1,2\n"); /* a file of such a name is no pattern */
-    assert_ok(ph__source_list(&arena, odd, &paths, &num_paths));
+    assert_ok(ph__input_list(&arena, odd, &paths, &num_paths));
     assert_int_equal(num_paths, 1);
     assert_string_equal(paths[0], odd);
     ph__arena_fini(&arena);
@@ -259,7 +260,7 @@ static void parts_by_bytes_are_the_whole(void **state)
     const char **paths;
     size_t num_paths, size;
     char *text;
-    assert_ok(ph__source_list(&arena, write_files("parts", "", false), &paths, &num_paths));
+    assert_ok(ph__input_list(&arena, write_files("parts", "", false), &paths, &num_paths));
     assert_ok(ph__file_read(&arena, paths[1], 1 << 20, &text, &size));
     struct ph__rows whole = {.num_rows = 0};
     read_part(encoder, paths[1], 0, 0, &whole);
