@@ -30,6 +30,7 @@ ALLOWED["cli"] = set(ALLOWED)
 SUB_ROOMS = {
     "base": ["memory", "thread", "text", "sum", "file", "format", "option"],
     "kernel": ["simd", "avx2", "avx512", "cuda", "ref"],
+    "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
 }
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of

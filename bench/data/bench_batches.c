@@ -4,7 +4,7 @@
  *
  * bench_batches [--rounds N] [--rows N] [--json FILE] */
 #include "bench_data.h"
-#include "data/batches.h"
+#include "data/batch/batches.h"
 
 #define BATCH 2048
 

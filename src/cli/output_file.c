@@ -8,8 +8,8 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
-#include "data/array_set.h"
-#include "data/input_file.h"
+#include "data/source/array_set.h"
+#include "data/source/input_file.h"
 
 static bool find_input(const char *input, struct stat *status)
 {

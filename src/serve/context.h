@@ -3,8 +3,8 @@
 #ifndef PH_SERVE_CONTEXT_H
 #define PH_SERVE_CONTEXT_H
 
-#include "data/batch_buffer.h"
-#include "data/row_encoder.h"
+#include "data/batch/batch_buffer.h"
+#include "data/encode/row_encoder.h"
 #include "phloem/serve.h"
 #include "serve/model_folder.h"
 

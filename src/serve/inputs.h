@@ -3,7 +3,7 @@
 #define PH_SERVE_INPUTS_H
 
 #include "base/text/name_index.h"
-#include "data/row_encoder.h"
+#include "data/encode/row_encoder.h"
 
 /* Those columns of the data that features are made of, in the order of the data: no labels, weights and groups. */
 struct ph__inputs {                     /* zero-initialised is empty */

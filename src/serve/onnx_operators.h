@@ -2,7 +2,7 @@
 #ifndef PH_SERVE_ONNX_OPERATORS_H
 #define PH_SERVE_ONNX_OPERATORS_H
 
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
 #include "graph/graph.h"
 #include "serve/onnx_model.h"
 

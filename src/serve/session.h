@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "data/delimited.h"
-#include "data/libsvm_row.h"
+#include "data/source/delimited.h"
+#include "data/source/libsvm_row.h"
 #include "serve/context.h"
 #include "serve/inputs.h"
 

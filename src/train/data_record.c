@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/thread/stop.h"
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
 
 static ph_status look(
     struct ph__read_record *record, const struct ph_train_job *job, struct ph__job_rows rows)

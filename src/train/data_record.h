@@ -4,7 +4,7 @@
 #define PH_TRAIN_DATA_RECORD_H
 
 #include "base/format/json.h"
-#include "data/read_record.h"
+#include "data/source/read_record.h"
 #include "train/job_rows.h"
 
 struct ph__data_record { /* zero-initialised is none: nothing is recorded */

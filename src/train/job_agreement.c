@@ -11,7 +11,7 @@
 #include "base/sum/digest.h"
 #include "base/thread/cpu.h"
 #include "comm/comm.h"
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
 #include "serve/model_identity.h"
 #include "train/job_rows.h"
 #include "train/run_key.h"

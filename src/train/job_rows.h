@@ -3,8 +3,8 @@
 #define PH_TRAIN_JOB_ROWS_H
 
 #include "base/file/file.h"
-#include "data/batches.h"
-#include "data/input_file.h"
+#include "data/batch/batches.h"
+#include "data/source/input_file.h"
 #include "phloem/train.h"
 
 /* Neither: the job does not have the split. */

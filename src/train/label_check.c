@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/thread/stop.h"
-#include "data/dataset.h"
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
+#include "data/source/dataset.h"
 #include "train/resume.h"
 
 ph_status ph__label_check_init(struct ph__label_check *check, size_t num_tasks)

@@ -6,8 +6,8 @@
 
 #include "base/file/file.h"
 #include "base/sum/digest.h"
-#include "data/array_set.h"
-#include "data/input_file.h"
+#include "data/source/array_set.h"
+#include "data/source/input_file.h"
 
 ph_status ph__program_digest(char hex_out[65])
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/format/ticks.h"
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
 #include "store/store.h"
 #include "tensor/row_format.h"
 #include "train/memory_check.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/fit_layout.h"
-#include "data/learn.h"
+#include "data/encode/fit_layout.h"
+#include "data/learn/learn.h"
 #include "support/fuzz_rows.h"
 
 #define MAX_BYTES ((uint64_t)1 << 20) /* of vocabularies */

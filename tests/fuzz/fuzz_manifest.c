@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/prepared_manifest.h"
+#include "data/prepared/prepared_manifest.h"
 #include "support/fuzz_support.h"
 
 /* Written, malloc'ed. */

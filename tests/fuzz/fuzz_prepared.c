@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/sum/checksum.h"
-#include "data/input_file.h"
-#include "data/part_layout.h"
-#include "data/prepared_manifest.h"
+#include "data/prepared/part_layout.h"
+#include "data/prepared/prepared_manifest.h"
+#include "data/source/input_file.h"
 #include "support/fuzz_parts.h"
 #include "support/fuzz_rows.h"
 

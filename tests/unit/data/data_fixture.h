@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/data_options.h"
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
 #include "phloem/data.h"
 #include "support/test_support.h"
 

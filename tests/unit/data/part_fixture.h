@@ -9,8 +9,8 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "base/rng.h"
-#include "data/part_block.h"
-#include "data/part_writer.h"
+#include "data/prepared/part_block.h"
+#include "data/prepared/part_writer.h"
 #include "support/test_support.h"
 
 #define PART_FIXED_WORDS 7

@@ -7,7 +7,7 @@
 
 #include "base/memory/arena.h"
 #include "base/option/option.h"
-#include "data/synth_options.h"
+#include "data/synth/synth_options.h"
 #include "unit/data/data_fixture.h"
 
 static ph_status read_config(const char *text, const char *const *sets, size_t num_sets,

@@ -2,7 +2,7 @@
 #include "serve/onnx_export.h"
 
 #include "base/file/file.h"
-#include "data/encoder.h"
+#include "data/encode/encoder.h"
 #include "phloem/op.h"
 #include "unit/base/protobuf_reader.h"
 

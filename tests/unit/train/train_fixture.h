@@ -10,7 +10,7 @@
 
 #include "base/file/file.h"
 #include "data/data_options.h"
-#include "data/synth_options.h"
+#include "data/synth/synth_options.h"
 #include "phloem/train.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -1,0 +1,266 @@
+/* Batches of one file or dataset for one pass, made ahead by a thread or on demand.
+ *
+ * A ring of num_prefetched + 1 buffers. The maker fills them in order and waits while all are full or lent;
+ * the consumer waits for the oldest full one, and gives it back with its next call. `num_made` and
+ * `num_taken` count buffers since the start and, with `must_stop`, are the only state shared: guarded by
+ * `lock`, each change is signalled. A buffer belongs to the maker while its number is at least num_made, else
+ * to the consumer until it is taken and given back. The end and an error travel in a buffer too, so they
+ * arrive in order. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/batch/batch_buffer.h"
+#include "data/batch/batches.h"
+#include "data/batch/rank_rows.h"
+#include "data/source/dataset.h"
+
+#define MAX_PREFETCHED 1024
+
+struct slot {
+    struct ph__batch_buffer buffer;
+    struct ph_position position; /* behind its rows */
+    struct ph__read_place read;  /* up to there, or to the end */
+    uint64_t num_bad_rows;       /* up to there */
+    char first_bad_row[512];     /* of them, as far as this pass knows */
+    bool is_end;
+    ph_status status;
+    char error[1024]; /* of the maker's thread, when status is not PH_OK */
+};
+
+struct ph_batches {
+    /* the maker's */
+    const struct ph_encoder *encoder;
+    struct ph__rank_rows rows;
+    struct ph__read_record *record; /* or NULL */
+    /* shared */
+    struct slot *slots;
+    size_t num_slots;
+    uint64_t num_made;  /* guarded by lock */
+    uint64_t num_taken; /* guarded by lock: buffers that the consumer has given back */
+    bool must_stop;     /* guarded by lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* the consumer's */
+    bool has_thread;
+    bool is_lent; /* buffer num_taken is with the caller */
+    bool is_over; /* the end or an error was delivered: slot num_taken says which */
+    struct ph_position position;
+    struct ph__read_place read;
+    uint64_t num_bad_rows;   /* of what was delivered */
+    char first_bad_row[512]; /* written once */
+    pthread_t thread;
+};
+
+/* ---- making -------------------------------------------------------------------------------------------- */
+
+static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
+{
+    struct ph__rank_batch part;
+    PH_TRY(ph__rank_rows_next(&batches->rows, &part));
+    slot->is_end = part.num_global == 0;
+    if (slot->is_end)
+        return PH_OK;
+    PH_TRY(ph__batch_buffer_fill(&slot->buffer, batches->encoder, part.rows, part.num_rows, part.first));
+    slot->buffer.batch.num_global_samples = part.num_global;
+    ph__rank_rows_tell(&batches->rows, &slot->position);
+    return PH_OK;
+}
+
+/* Fills a slot, an error included. False when nothing can follow it. */
+static bool make(struct ph_batches *batches, struct slot *slot)
+{
+    slot->status = fill_slot(batches, slot);
+    if (slot->status != PH_OK)
+        snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
+    if (batches->record != NULL)
+        ph__read_record_tell(batches->record, &slot->read);
+    slot->num_bad_rows = ph__rank_rows_num_bad(&batches->rows);
+    snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", ph__rank_rows_first_bad(&batches->rows));
+    return slot->status == PH_OK && !slot->is_end;
+}
+
+/* Waits for a free slot; NULL when the consumer wants no more. */
+static struct slot *wait_free(struct ph_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    while (!batches->must_stop && batches->num_made - batches->num_taken == batches->num_slots)
+        pthread_cond_wait(&batches->changed, &batches->lock);
+    struct slot *slot = batches->must_stop ? NULL : &batches->slots[batches->num_made % batches->num_slots];
+    pthread_mutex_unlock(&batches->lock);
+    return slot;
+}
+
+static void *make_all(void *argument)
+{
+    struct ph_batches *batches = argument;
+    for (bool may_follow = true; may_follow;) {
+        struct slot *slot = wait_free(batches);
+        if (slot == NULL)
+            break;
+        may_follow = make(batches, slot);
+        pthread_mutex_lock(&batches->lock);
+        batches->num_made++;
+        pthread_cond_signal(&batches->changed);
+        pthread_mutex_unlock(&batches->lock);
+    }
+    return NULL;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static ph_status start(struct ph_batches *batches)
+{
+    int error = pthread_create(&batches->thread, NULL, make_all, batches);
+    if (error != 0)
+        return ph_fail(PH_ERROR_MEMORY, "cannot start the prefetch thread: %s", strerror(error));
+    batches->has_thread = true;
+    return PH_OK;
+}
+
+/* Names where rows come from: files with their record or, where dataset is not NULL, a dataset that errors call `path`. */
+struct origin {
+    const char *path;
+    struct ph__read_record *record;
+    const struct ph_dataset *dataset;
+};
+
+static ph_status open_batches(const struct ph_encoder *encoder, const struct origin *origin,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    if (options->batch_size == 0 || options->num_prefetched > MAX_PREFETCHED)
+        return ph_fail(PH_ERROR_USAGE, "batches: a batch size of %zu with %zu prefetched is not possible",
+            options->batch_size, options->num_prefetched);
+    struct ph_batches *batches = calloc(1, sizeof *batches);
+    struct slot *slots = calloc(options->num_prefetched + 1, sizeof *slots);
+    if (batches == NULL || slots == NULL) {
+        free(batches);
+        free(slots);
+        return ph_fail(PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->num_prefetched + 1);
+    }
+    batches->encoder = encoder;
+    batches->record = origin->record;
+    batches->slots = slots;
+    batches->num_slots = options->num_prefetched + 1;
+    pthread_mutex_init(&batches->lock, NULL);
+    pthread_cond_init(&batches->changed, NULL);
+    ph_status status =
+        ph__rank_rows_open(&batches->rows, encoder, origin->path, origin->dataset, origin->record, options);
+    if (status == PH_OK && options->start != NULL)
+        batches->position = *options->start;
+    if (status == PH_OK && options->num_prefetched > 0)
+        status = start(batches);
+    if (status != PH_OK) {
+        ph_batches_close(batches);
+        return status;
+    }
+    *batches_out = batches;
+    return PH_OK;
+}
+
+ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    return ph__batches_open_recorded(encoder, path, NULL, options, batches_out);
+}
+
+ph_status ph__batches_open_recorded(const struct ph_encoder *encoder, const char *path,
+    struct ph__read_record *record, const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    const struct origin origin = {.path = path, .record = record};
+    return open_batches(encoder, &origin, options, batches_out);
+}
+
+ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    const struct origin origin = {.path = PH_DATASET_NAME, .dataset = dataset};
+    return open_batches(encoder, &origin, options, batches_out);
+}
+
+void ph_batches_close(struct ph_batches *batches)
+{
+    if (batches == NULL)
+        return;
+    if (batches->has_thread) {
+        pthread_mutex_lock(&batches->lock);
+        batches->must_stop = true;
+        pthread_cond_signal(&batches->changed);
+        pthread_mutex_unlock(&batches->lock);
+        pthread_join(batches->thread, NULL);
+    }
+    ph__rank_rows_close(&batches->rows);
+    for (size_t i = 0; i < batches->num_slots; i++)
+        ph__batch_buffer_fini(&batches->slots[i].buffer);
+    free(batches->slots);
+    pthread_cond_destroy(&batches->changed);
+    pthread_mutex_destroy(&batches->lock);
+    free(batches);
+}
+
+/* ---- taking -------------------------------------------------------------------------------------------- */
+
+/* Gives the lent buffer back and waits for the next full one. */
+static struct slot *wait_made(struct ph_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    if (batches->is_lent) {
+        batches->num_taken++;
+        pthread_cond_signal(&batches->changed);
+    }
+    while (batches->num_made == batches->num_taken)
+        pthread_cond_wait(&batches->changed, &batches->lock);
+    struct slot *slot = &batches->slots[batches->num_taken % batches->num_slots];
+    pthread_mutex_unlock(&batches->lock);
+    return slot;
+}
+
+/* What was read ahead of the slot does not count: how far ahead that is depends on threads and time. */
+static void take_bad_rows(struct ph_batches *batches, const struct slot *slot)
+{
+    batches->num_bad_rows = slot->num_bad_rows;
+    if (batches->first_bad_row[0] == '\0')
+        memcpy(batches->first_bad_row, slot->first_bad_row, sizeof batches->first_bad_row);
+}
+
+ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out)
+{
+    struct slot *slot = &batches->slots[0];
+    if (batches->has_thread && batches->is_over)
+        slot = &batches->slots[batches->num_taken % batches->num_slots];
+    else if (batches->has_thread)
+        slot = wait_made(batches);
+    else if (!batches->is_over)
+        make(batches, slot);
+    batches->is_over = slot->status != PH_OK || slot->is_end;
+    batches->is_lent = !batches->is_over;
+    take_bad_rows(batches, slot);
+    if (slot->status != PH_OK)
+        return ph_fail(slot->status, "%s", slot->error);
+    batches->read = slot->read;
+    if (!slot->is_end)
+        batches->position = slot->position;
+    *batch_out = slot->is_end ? NULL : &slot->buffer.batch;
+    return PH_OK;
+}
+
+void ph_batches_position(const struct ph_batches *batches, struct ph_position *position_out)
+{
+    *position_out = batches->position;
+}
+
+void ph__batches_read_place(const struct ph_batches *batches, struct ph__read_place *place_out)
+{
+    *place_out = batches->read;
+}
+
+uint64_t ph_batches_num_bad_rows(const struct ph_batches *batches)
+{
+    return batches->num_bad_rows;
+}
+
+const char *ph_batches_first_bad_row(const struct ph_batches *batches)
+{
+    return batches->first_bad_row;
+}

@@ -1,0 +1,73 @@
+/* What an encoder learns from the training rows: the ids of its vocabularies with their counts, the statistics of its
+ * dense columns, and samples for quantiles.
+ *
+ * One pass gathers, any number of gatherers may work on parts of the data, and merging them in the order of the parts
+ * gives what one pass over the whole gives, bit for bit: ids keep the order of their first appearance, sums are exact
+ * (exact_sum.h), and the sample is chosen by the hash of a row's key. One thread at a time per gatherer. */
+#ifndef PH_DATA_FIT_H
+#define PH_DATA_FIT_H
+
+#include <stdbool.h>
+
+#include "data/encode/encoder.h"
+#include "data/encode/exact_sum.h"
+
+#define PH_QUANTILE_SAMPLE 65536
+
+/* The values whose hashes are the smallest: a sample that does not depend on how the rows were cut. */
+struct ph__sample {
+    struct ph__sampled {
+        uint64_t hash;
+        double value;
+    } * items; /* a heap, the largest hash first */
+    size_t count, capacity;
+};
+
+struct ph__fit_column {
+    struct ph__vocabulary vocabulary;
+    uint64_t num_values, num_blanks;
+    double min, max;
+    struct ph__exact_sum sum, sum_of_squares; /* of values rounded to float */
+    struct ph__sample sample;
+};
+
+/* A value of the row in the making. */
+struct ph__fit_value {
+    size_t column;
+    double value; /* NaN: blank */
+};
+
+struct ph__fit {
+    const struct ph_encoder *encoder; /* its columns; vocabularies still empty */
+    struct ph__fit_column *columns;   /* by column */
+    struct ph__fit_value *values;     /* of the row in the making */
+    size_t num_values, values_capacity;
+    uint64_t num_rows;
+    uint64_t row_key; /* set by the source: what the row in the making is called, wherever it is read */
+};
+
+/* The first column that wants the pass; NULL: none does. */
+const struct ph__column *ph__fit_first_wanted(const struct ph_encoder *encoder);
+
+ph_status ph__fit_init(struct ph__fit *fit, const struct ph_encoder *encoder);
+void ph__fit_fini(struct ph__fit *fit);
+
+/* By the row encoder: a dense value or a number to be put in a bucket; and the end of a good row, whose ids are in
+ * `lookups`. Of a bad row nothing is kept: ph__fit_drop_row. */
+ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, double value);
+ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups);
+void ph__fit_drop_row(struct ph__fit *fit);
+
+/* Adds what `later`, a gatherer of the rows that follow, has gathered; `later` is empty then. */
+ph_status ph__fit_merge(struct ph__fit *fit, struct ph__fit *later);
+
+/* The same for one column, all but its vocabulary. */
+ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later);
+
+/* What the fit takes, vocabularies above all. */
+uint64_t ph__fit_bytes(const struct ph__fit *fit);
+
+/* Gives the encoder its vocabularies, statistics and boundaries. The fit is empty then. */
+ph_status ph__fit_finish(struct ph__fit *fit, struct ph_encoder *encoder);
+
+#endif

@@ -1,0 +1,85 @@
+/* The words of one id field and the row that each has in its table.
+ *
+ * Built by counting every id of the training file, then dropping the rare ones; rows are given from 1 in the
+ * order of first appearance, so that they depend on the file alone. Row 0 is what is not in it.
+ *
+ * Open addressing with linear probing over slots of 16 bytes. A slot carries the word's hash and length: for
+ * words of at most 8 bytes the hash is injective, so a lookup touches one cache line and never the text. */
+#ifndef PH_DATA_VOCABULARY_H
+#define PH_DATA_VOCABULARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/encode/text_hash.h"
+#include "phloem/status.h"
+
+struct ph__vocabulary_slot {
+    uint64_t hash;
+    uint32_t row; /* 0: free */
+    uint32_t length;
+};
+
+struct ph__vocabulary { /* zero-initialised is empty */
+    struct ph__vocabulary_slot *slots;
+    size_t num_slots; /* a power of two, or 0 */
+    size_t num_words; /* word i has row i + 1 */
+    char *text;       /* the words one after the other */
+    size_t text_size, text_capacity;
+    size_t *starts; /* (num_words + 1) into text */
+    size_t starts_capacity;
+    uint32_t *counts; /* (num_words), while counting */
+    size_t counts_capacity;
+};
+
+#define PH_LOOKUP_DIGITS 24 /* any 64-bit number as text */
+
+/* A word to be looked up or counted. */
+struct ph__lookup {
+    const char *word; /* borrowed from the line being read; NULL: the word is `digits` */
+    char digits[PH_LOOKUP_DIGITS];
+    size_t length;
+    uint64_t hash;
+    size_t column; /* of the encoder, whose vocabulary it is */
+    size_t target; /* where the row goes, for whoever collects */
+};
+
+struct ph__lookups { /* zero-initialised is empty; free(items) at the end */
+    struct ph__lookup *items;
+    size_t count, capacity;
+};
+
+static inline uint64_t ph__vocabulary_hash(const char *word, size_t length)
+{
+    return ph__text_hash(word, length, 0);
+}
+
+static inline const char *ph__lookup_word(const struct ph__lookup *lookup)
+{
+    return lookup->word != NULL ? lookup->word : lookup->digits;
+}
+
+/* Copies the word of the last lookup, of less than PH_LOOKUP_DIGITS bytes, so that it need not stay. */
+void ph__lookups_own_last(struct ph__lookups *lookups);
+
+/* Appends a lookup, but for its hash, which is set here, and prefetches. */
+ph_status ph__lookups_add(
+    struct ph__lookups *lookups, const struct ph__vocabulary *vocabulary, struct ph__lookup lookup);
+
+/* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first appearance. */
+ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
+    uint32_t count, uint64_t hash, int *is_new_out);
+
+/* Ends counting: only words counted at least min_count times stay. */
+ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);
+
+/* The row of a word, 0 when it is not there. Any number of threads once it is finished. */
+uint32_t ph__vocabulary_row(
+    const struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash);
+
+/* Word `index` < num_words, not NUL-terminated, borrowed. */
+const char *ph__vocabulary_word(const struct ph__vocabulary *vocabulary, size_t index, size_t *length_out);
+
+void ph__vocabulary_fini(struct ph__vocabulary *vocabulary);
+
+#endif

@@ -1,0 +1,275 @@
+/* Making an encoder: its columns from the settings and the training file's first line, what it learns from one pass. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/file.h"
+#include "data/encode/encoder.h"
+#include "data/encode/fit.h"
+#include "data/encode/schema.h"
+#include "data/source/array_set.h"
+#include "data/source/dataset.h"
+#include "data/source/header.h"
+#include "data/source/input_file.h"
+#include "data/source/libffm.h"
+#include "data/source/source.h"
+
+/* The names in the header of the training file. */
+static ph_status read_header(
+    const struct ph_data_settings *settings, const char *path, struct ph__header *header)
+{
+    struct ph_reader *reader;
+    char separator = ph__default_separator(settings->format);
+    if (settings->separator != NULL && settings->separator[0] != '\0')
+        separator = settings->separator[0];
+    PH_TRY(ph__reader_open(path, &reader));
+    ph_status status = ph__header_read(reader, separator, ph__has_quotes(settings->format), header);
+    ph__reader_close(reader);
+    if (settings->format == PH_DATA_AVAZU && (status == PH_ERROR_DATA || settings->fields.count == 0))
+        status = ph__header_blame_avazu(header, path, status);
+    return status;
+}
+
+/* Columns that are named by something else than a header. */
+struct named_columns {
+    char **names;
+    bool *is_list;
+    size_t count;
+};
+
+static ph_status named_columns_init(struct named_columns *columns, size_t capacity)
+{
+    columns->names = calloc(capacity + 1, sizeof *columns->names);
+    columns->is_list = calloc(capacity + 1, sizeof *columns->is_list);
+    if (columns->names != NULL && columns->is_list != NULL)
+        return PH_OK;
+    free(columns->names);
+    free(columns->is_list);
+    return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu columns", capacity);
+}
+
+static void named_columns_add(struct named_columns *columns, char *name, bool is_list)
+{
+    columns->names[columns->count] = name;
+    columns->is_list[columns->count++] = is_list;
+}
+
+/* Builds the schema and ends the columns. */
+static ph_status build_named_columns(
+    const struct ph_data_settings *settings, struct named_columns *columns, struct ph_encoder *encoder)
+{
+    const struct ph__file_shape shape = {
+        .names = columns->names, .is_list = columns->is_list, .num_names = columns->count};
+    ph_status status = ph__schema_build(settings, &shape, encoder);
+    free(columns->names);
+    free(columns->is_list);
+    return status;
+}
+
+/* The columns of the arrays at `path`. */
+static ph_status build_array_columns(
+    const struct ph_data_settings *settings, const char *path, struct ph_encoder *encoder)
+{
+    struct ph__array_set set;
+    struct named_columns columns = {0};
+    ph_status status = ph__array_set_open(&set, path, false);
+    if (status == PH_OK)
+        status = named_columns_init(&columns, set.num_columns);
+    for (size_t i = 0; status == PH_OK && i < set.num_columns; i++)
+        named_columns_add(&columns, set.columns[i].name, set.columns[i].is_list);
+    if (status == PH_OK)
+        status = build_named_columns(settings, &columns, encoder);
+    ph__array_set_close(&set);
+    return status;
+}
+
+/* The columns of the dataset's first batch. */
+static ph_status build_dataset_columns(
+    const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
+{
+    const struct ph__dataset_batch *batch = &dataset->batches[0];
+    struct named_columns columns = {0};
+    PH_TRY(named_columns_init(&columns, batch->num_columns));
+    for (size_t i = 0; i < batch->num_columns; i++)
+        named_columns_add(&columns, batch->columns[i].name, batch->columns[i].kind == PH_ARROW_LIST);
+    return build_named_columns(settings, &columns, encoder);
+}
+
+static bool is_read_once(const char *path)
+{
+    return path != NULL && ph__file_is_pipe(path);
+}
+
+/* Refuses data.has_header: false for format avazu. */
+static ph_status check_header(const struct ph_data_settings *settings)
+{
+    if (settings->format != PH_DATA_AVAZU || settings->has_header)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "data.has_header: false, but format avazu finds its columns by their names: put the line "
+        "'id,click,hour,C1,...' in front of a file that lacks it, or read it as format csv with all columns "
+        "in "
+        "data.fields");
+}
+
+/* What is read once can be the training data, and cannot be looked into before. */
+static ph_status check_pipes(const struct ph_data_settings *settings)
+{
+    PH_TRY(ph__data_settings_check_measured(settings));
+    if (!is_read_once(settings->train))
+        return PH_OK;
+    const char *pipe = ph__pipe_name(settings->train);
+    if (settings->format == PH_DATA_LIBFFM && settings->num_fields == 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.num_fields: missing, and %s is read once: its fields are not counted", pipe);
+    if (settings->format == PH_DATA_AVAZU && settings->fields.count == 0)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.fields: missing, and %s is read once: its columns are not looked at before", pipe);
+    return PH_OK;
+}
+
+static ph_status build_columns(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    struct ph__header header = {0};
+    struct ph__file_shape shape = {.num_fields = (size_t)settings->num_fields};
+    struct ph_arena arena = {0};
+    const char **paths = NULL;
+    size_t num_paths = 0;
+    ph_status status = PH_OK;
+    if (settings->train != NULL)
+        status = ph__input_list(&arena, settings->train, &paths, &num_paths);
+    if (status == PH_OK && num_paths > 0 && ph__has_header(settings) && !is_read_once(paths[0]))
+        status = read_header(settings, paths[0], &header);
+    if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)
+        status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
+    shape.names = header.names;
+    shape.num_names = header.num_names;
+    shape.header_line = header.line_number;
+    if (status == PH_OK && settings->format == PH_DATA_NPY && num_paths > 0)
+        status = build_array_columns(settings, paths[0], encoder);
+    else if (status == PH_OK)
+        status = ph__schema_build(settings, &shape, encoder);
+    ph__header_fini(&header);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
+{
+    bool is_end = false;
+    while (!is_end)
+        PH_TRY(ph__source_next(source, rows, &is_end));
+    return PH_OK;
+}
+
+/* The pass over the training file, or the dataset, that vocabularies, statistics and quantiles want. */
+static ph_status learn(
+    const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
+{
+    const char *path = dataset != NULL ? PH_DATASET_NAME : settings->train;
+    struct ph__fit fit;
+    struct ph__source source = {0};
+    struct ph__rows rows = {0};
+    struct ph__source_options options = {
+        .dataset = dataset, .max_bad_rows = (uint64_t)settings->max_bad_rows, .fit = &fit};
+    PH_TRY(ph__fit_init(&fit, encoder));
+    ph_status status = ph__source_open(&source, encoder, path, &options);
+    if (status == PH_OK)
+        status = read_all(&source, &rows);
+    if (status == PH_OK && fit.num_rows == 0)
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", path);
+    ph__source_close(&source);
+    ph__rows_fini(&rows);
+    if (status == PH_OK)
+        status = ph__fit_finish(&fit, encoder);
+    else
+        ph__fit_fini(&fit);
+    return status;
+}
+
+/* Whether the training file can be read once more than the batches read it, where an encoding is learnt from it. */
+static ph_status check_can_learn(const struct ph_data_settings *settings, const struct ph__column *wanted)
+{
+    if (settings->train == NULL)
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.train: missing, and '%s' learns its encoding from it", wanted->name);
+    if (is_read_once(settings->train))
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.train: %s is read once, and '%s' learns its encoding from a first pass",
+            ph__pipe_name(settings->train), wanted->name);
+    return PH_OK;
+}
+
+static ph_status outline(const struct ph_data_settings *settings, struct ph_encoder *encoder)
+{
+    PH_TRY(check_header(settings));
+    PH_TRY(check_pipes(settings));
+    PH_TRY(build_columns(settings, encoder));
+    PH_TRY(ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG));
+    const struct ph__column *wanted = ph__fit_first_wanted(encoder);
+    return wanted != NULL ? check_can_learn(settings, wanted) : PH_OK;
+}
+
+ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
+{
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_new(&encoder));
+    ph_status status = outline(settings, encoder);
+    if (status != PH_OK) {
+        ph_encoder_destroy(encoder);
+        return status;
+    }
+    *encoder_out = encoder;
+    return PH_OK;
+}
+
+/* The encoder of a prepared data set. */
+static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_out)
+{
+    struct ph_arena arena = {0};
+    const char *path = ph__path_join(&arena, folder, "encoder.json");
+    ph_status status = path != NULL ? ph_encoder_load(path, encoder_out) : PH_ERROR_MEMORY;
+    ph__arena_fini(&arena);
+    return status == PH_ERROR_CHECKPOINT ? ph_fail(PH_ERROR_DATA, "%s", ph_error_text()) : status;
+}
+
+/* Learns what the outlined encoder wants to know and gives it out; destroys it on failure. */
+static ph_status finish(const struct ph_data_settings *settings, const struct ph_dataset *dataset,
+    struct ph_encoder *encoder, struct ph_encoder **encoder_out)
+{
+    ph_status status = PH_OK;
+    if (ph__fit_first_wanted(encoder) != NULL)
+        status = learn(settings, dataset, encoder);
+    if (status == PH_OK)
+        status = ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
+    if (status != PH_OK) {
+        ph_encoder_destroy(encoder);
+        return status;
+    }
+    *encoder_out = encoder;
+    return PH_OK;
+}
+
+ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out)
+{
+    if (settings->prepared != NULL)
+        return load_prepared(settings->prepared, encoder_out);
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_outline(settings, &encoder));
+    return finish(settings, NULL, encoder, encoder_out);
+}
+
+ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
+    const struct ph_dataset *dataset, struct ph_encoder **encoder_out)
+{
+    if (dataset->num_batches == 0)
+        return ph_fail(PH_ERROR_DATA, PH_DATASET_NAME ": has no batch that could name its columns");
+    struct ph_encoder *encoder;
+    PH_TRY(ph__encoder_new(&encoder));
+    ph_status status = build_dataset_columns(settings, dataset, encoder);
+    if (status == PH_OK)
+        status = ph__encoder_seal(encoder, "data.fields", PH_ERROR_CONFIG);
+    if (status == PH_OK)
+        return finish(settings, dataset, encoder, encoder_out);
+    ph_encoder_destroy(encoder);
+    return status;
+}

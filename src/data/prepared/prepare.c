@@ -1,0 +1,329 @@
+/* Preparing data: text in, a folder of prepared splits out (docs/DATA.md).
+ *
+ *     FOLDER/source.yaml    the data section that it was made by
+ *     FOLDER/plan.json      which files, cut how
+ *     FOLDER/learning/…     what the first pass has learnt of each part, until the encoder is there
+ *     FOLDER/encoder.json   the encoder
+ *     FOLDER/train/…        parts, and when all are there the manifest; so for valid and test
+ *     FOLDER/prepared.yaml  the data section that reads it; written last
+ *
+ * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and however
+ * often the work was interrupted. So resuming is: make what is not there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/directory.h"
+#include "base/file/file.h"
+#include "base/text/utf8.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
+#include "data/encode/fit.h"
+#include "data/prepared/prepare_bad_rows.h"
+#include "data/prepared/prepare_folder.h"
+#include "data/prepared/prepare_learn.h"
+#include "data/prepared/prepare_options.h"
+#include "data/prepared/prepare_report.h"
+#include "data/source/input_file.h"
+
+struct preparation {
+    const struct ph_data_settings *settings;
+    const char *folder;
+    const struct ph_prepare_options *options;
+    struct ph_arena arena;
+    struct ph_encoder *encoder;
+    char digest[65]; /* of the encoder, once it is whole */
+    struct ph__prepare_plan plan;
+    struct ph__prepare_context context;
+    struct ph__prepare_result *results; /* (plan.num_tasks) */
+    struct ph__prepare_buffer *buffers; /* (num_threads) */
+    size_t num_threads;
+    struct ph__tasks tasks;
+    int lock; /* of the folder */
+};
+
+static bool has_split(const struct ph_data_settings *settings, size_t split)
+{
+    return ph__split_path(settings, split) != NULL;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------------------ */
+
+static const char *path_of(struct preparation *preparation, const char *name)
+{
+    return ph__path_join(&preparation->arena, preparation->folder, name);
+}
+
+static ph_status open_folder(struct preparation *preparation)
+{
+    PH_TRY(ph__directory_create(preparation->folder));
+    PH_TRY(ph__directory_lock(preparation->folder, &preparation->lock));
+    return ph__prepare_folder_check(preparation->folder, preparation->options->may_resume);
+}
+
+static ph_status write_settings(const struct ph_section *section, const char *path)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__config_write(writer, section, 1);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+/* Keeps the settings, or compares them with those that were kept. */
+static ph_status check_settings(struct preparation *preparation)
+{
+    struct ph_data_settings now = *preparation->settings;
+    const struct ph_section section = {&ph__data_options, &now};
+    const char *path = path_of(preparation, PH_PREPARED_SOURCE);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (!ph__file_exists(path))
+        return write_settings(&section, path);
+    return ph__data_settings_compare(path, &now, "may not change on resume");
+}
+
+/* The encoder that is there, or what is known of it before the first pass. */
+static ph_status open_encoder(struct preparation *preparation, const char *path, bool *is_outline)
+{
+    *is_outline = !ph__file_exists(path);
+    if (*is_outline)
+        return ph__encoder_outline(preparation->settings, &preparation->encoder);
+    return ph_encoder_load(path, &preparation->encoder);
+}
+
+/* After the plan: what was learnt by another one would be taken for what this one wants. */
+static ph_status complete_encoder(struct preparation *preparation, const char *path, const char *learning)
+{
+    if (ph__fit_first_wanted(preparation->encoder) != NULL)
+        PH_TRY(ph__prepare_learn(
+            preparation->settings, &preparation->plan, learning, preparation->options, preparation->encoder));
+    return ph_encoder_save(preparation->encoder, path);
+}
+
+static ph_status make_encoder(struct preparation *preparation, const char *path, bool is_outline)
+{
+    const char *learning = path_of(preparation, "learning");
+    if (learning == NULL)
+        return PH_ERROR_MEMORY;
+    if (is_outline)
+        PH_TRY(complete_encoder(preparation, path, learning));
+    PH_TRY(ph__encoder_digest(preparation->encoder, preparation->digest));
+    return ph__prepare_learn_clean(learning);
+}
+
+/* Keeps the plan, or compares it with the one that was kept. */
+static ph_status check_plan(struct preparation *preparation)
+{
+    struct ph__prepare_plan *plan = &preparation->plan;
+    const char *path = path_of(preparation, "plan.json");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (ph__file_exists(path))
+        return ph__prepare_plan_compare(plan, path);
+    return ph__prepare_plan_save(plan, path);
+}
+
+/* ---- the parts ------------------------------------------------------------------------------------------- */
+
+static ph_status run_task(void *argument, size_t task, size_t worker)
+{
+    struct preparation *preparation = argument;
+    return ph__prepare_task(&preparation->context, &preparation->plan.tasks[task], task,
+        &preparation->buffers[worker], &preparation->results[task]);
+}
+
+static ph_status make_parts(struct preparation *preparation)
+{
+    const struct ph__prepare_plan *plan = &preparation->plan;
+    struct ph__prepare_context *context = &preparation->context;
+    *context = (struct ph__prepare_context){.encoder = preparation->encoder,
+        .folder = preparation->folder,
+        .cut = plan->cut,
+        .max_bad_rows = (uint64_t)preparation->settings->max_bad_rows,
+        .may_resume = preparation->options->may_resume,
+        .tasks = &preparation->tasks};
+    ph__part_digest(preparation->digest, context->digest);
+    PH_TRY(ph__row_layout_init(&context->layout, preparation->encoder));
+    size_t num_threads = preparation->options->num_threads;
+    preparation->num_threads = num_threads != 0 ? num_threads : ph__cpu_count();
+    preparation->results = calloc(plan->num_tasks + 1, sizeof *preparation->results);
+    preparation->buffers = calloc(preparation->num_threads, sizeof *preparation->buffers);
+    if (preparation->results == NULL || preparation->buffers == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", plan->num_tasks);
+    struct ph__prepare_reporter reporter = ph__prepare_reporter_of(preparation->options, false);
+    preparation->tasks = (struct ph__tasks){.run = run_task,
+        .argument = preparation,
+        .num_tasks = plan->num_tasks,
+        .stop_signal = preparation->options->stop_signal,
+        .on_progress = ph__prepare_report,
+        .progress_context = &reporter,
+        .progress.total_bytes = ph__prepare_plan_text_bytes(plan, plan->num_tasks)};
+    return ph__tasks_run(&preparation->tasks, preparation->num_threads);
+}
+
+/* ---- splits ---------------------------------------------------------------------------------------------- */
+
+static ph_status add_results(
+    const struct preparation *preparation, enum ph__split split, struct ph__manifest *manifest)
+{
+    const struct ph__prepare_plan *plan = &preparation->plan;
+    size_t num_parts = 0;
+    for (size_t i = 0; i < plan->num_tasks; i++)
+        num_parts += preparation->results[i].num_parts;
+    manifest->parts = calloc(num_parts + 1, sizeof *manifest->parts);
+    if (manifest->parts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", num_parts);
+    for (size_t i = 0; i < plan->num_tasks; i++) {
+        const struct ph__prepare_result *result = &preparation->results[i];
+        if (plan->tasks[i].file->split != split)
+            continue;
+        for (size_t part = 0; part < result->num_parts; part++) {
+            manifest->parts[manifest->num_parts++] = result->parts[part];
+            manifest->num_rows += result->parts[part].num_rows;
+            manifest->num_words += result->parts[part].num_words;
+            manifest->num_bytes += result->parts[part].num_bytes;
+        }
+        manifest->num_bad_rows += result->num_bad_rows;
+    }
+    return PH_OK;
+}
+
+static ph_status write_manifest(
+    struct preparation *preparation, enum ph__split split, struct ph_prepare_summary *summary)
+{
+    struct ph__manifest manifest = {.num_parts = 0};
+    const char *path = ph__arena_printf(
+        &preparation->arena, "%s/%s/" PH_MANIFEST_NAME, preparation->folder, ph__split_names[split]);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    memcpy(manifest.encoder, preparation->digest, sizeof manifest.encoder);
+    PH_TRY(
+        ph__prepare_check_bad_rows(&preparation->context, &preparation->plan, preparation->results, split));
+    ph_status status = add_results(preparation, split, &manifest);
+    if (status == PH_OK && manifest.num_rows == 0)
+        status = ph_fail(PH_ERROR_DATA, "%s: has no rows", ph__split_path(preparation->settings, split));
+    if (status == PH_OK)
+        status = ph__manifest_write(&manifest, path);
+    summary->num_parts += manifest.num_parts;
+    summary->num_bytes += manifest.num_bytes;
+    ph__manifest_fini(&manifest);
+    return status;
+}
+
+static ph_status make_split_folders(struct preparation *preparation)
+{
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++) {
+        if (!has_split(preparation->settings, split))
+            continue;
+        const char *path = path_of(preparation, ph__split_names[split]);
+        if (path == NULL)
+            return PH_ERROR_MEMORY;
+        PH_TRY(ph__directory_create(path));
+    }
+    return PH_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+static ph_status write_section(struct preparation *preparation)
+{
+    struct ph_writer *writer;
+    const char *path = path_of(preparation, "prepared.yaml");
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__writer_printf(writer, "data:\n  prepared: ");
+    if (status == PH_OK)
+        status = ph__config_write_path(writer, preparation->folder);
+    if (status == PH_OK)
+        status = ph__writer_printf(writer, "\n");
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+static void add_up(const struct preparation *preparation, struct ph_prepare_summary *summary)
+{
+    for (size_t i = 0; i < preparation->plan.num_tasks; i++) {
+        const struct ph__prepare_result *result = &preparation->results[i];
+        summary->num_rows += result->num_rows;
+        summary->num_bad_rows += result->num_bad_rows;
+        summary->num_text_bytes += result->num_text_bytes;
+        summary->num_kept_parts += result->num_kept;
+    }
+    ph__prepare_first_bad_row(&preparation->context, &preparation->plan, preparation->results,
+        summary->first_bad_row, sizeof summary->first_bad_row);
+    summary->num_threads = preparation->num_threads;
+}
+
+static ph_status prepare(struct preparation *preparation, struct ph_prepare_summary *summary)
+{
+    bool is_outline = false;
+    const char *encoder_path = path_of(preparation, "encoder.json");
+    if (encoder_path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(open_folder(preparation));
+    PH_TRY(open_encoder(preparation, encoder_path, &is_outline));
+    const struct ph__prepare_cut cut = {preparation->options->part_bytes, preparation->options->block_rows};
+    PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, cut));
+    PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
+    PH_TRY(check_plan(preparation));
+    PH_TRY(make_encoder(preparation, encoder_path, is_outline));
+    PH_TRY(make_split_folders(preparation));
+    uint64_t start_ns = ph__clock_ns();
+    PH_TRY(make_parts(preparation));
+    summary->seconds = (double)(ph__clock_ns() - start_ns) * 1e-9;
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
+        if (has_split(preparation->settings, split))
+            PH_TRY(write_manifest(preparation, (enum ph__split)split, summary));
+    add_up(preparation, summary);
+    return write_section(preparation);
+}
+
+static void fini(struct preparation *preparation)
+{
+    for (size_t i = 0; preparation->results != NULL && i < preparation->plan.num_tasks; i++)
+        ph__prepare_result_fini(&preparation->results[i]);
+    for (size_t i = 0; preparation->buffers != NULL && i < preparation->num_threads; i++)
+        ph__prepare_buffer_fini(&preparation->buffers[i]);
+    free(preparation->results);
+    free(preparation->buffers);
+    ph__row_layout_fini(&preparation->context.layout);
+    ph__prepare_plan_fini(&preparation->plan);
+    ph__directory_unlock(preparation->lock);
+    ph_encoder_destroy(preparation->encoder);
+    ph__arena_fini(&preparation->arena);
+}
+
+/* What can be told by the settings and options alone, before there is a folder. */
+static ph_status check_request(const struct ph_data_settings *settings, const char *folder)
+{
+    if (!ph__utf8_is_valid(folder, strlen(folder)))
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: the folder's name is not UTF-8, and no config could say it", folder);
+    if (settings->prepared != NULL)
+        return ph_fail(PH_ERROR_CONFIG, "data.prepared: %s is prepared already", settings->prepared);
+    if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
+        !has_split(settings, PH_SPLIT_TEST))
+        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
+    return PH_OK;
+}
+
+ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
+    const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
+{
+    struct ph_prepare_options filled;
+    struct preparation preparation = {.settings = settings, .folder = folder, .options = &filled, .lock = -1};
+    struct ph_prepare_summary summary = {0};
+    PH_TRY(check_request(settings, folder));
+    PH_TRY(ph__prepare_options_fill(options, &filled));
+    ph_status status = prepare(&preparation, &summary);
+    fini(&preparation);
+    if (status == PH_OK)
+        *summary_out = summary;
+    return status;
+}

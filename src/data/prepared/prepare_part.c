@@ -1,0 +1,265 @@
+#include "data/prepared/prepare_part.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/file.h"
+#include "base/memory/memory.h"
+#include "base/sum/checksum.h"
+#include "data/prepared/part_reader.h"
+#include "data/source/source.h"
+
+/* A task under way. */
+struct making {
+    const struct ph__prepare_context *context;
+    const struct ph__prepare_task *task;
+    size_t number;         /* of the task */
+    struct ph_arena arena; /* paths of parts */
+    struct ph__source source;
+    bool is_open;            /* source */
+    uint64_t num_kept_lines; /* of the task, in parts that were kept */
+    uint64_t num_told_lines; /* of the source, in parts that were made */
+    bool is_end;             /* it has no more rows */
+    struct ph__rows *rows;   /* of the block in the making */
+    struct ph__prepare_result *result;
+};
+
+/* Arrays are read by rows, all else by bytes. */
+static bool has_arrays(const struct making *making)
+{
+    return making->context->encoder->format == PH_DATA_NPY;
+}
+
+/* ---- parts that are there -------------------------------------------------------------------------------- */
+
+static const char *part_path(struct making *making, size_t part, char name_out[PH_PART_NAME_BYTES])
+{
+    ph__part_name(making->task->file->number, part, name_out);
+    return ph__arena_printf(&making->arena, "%s/%s/%s", making->context->folder,
+        ph__split_names[making->task->file->split], name_out);
+}
+
+static ph_status add_part(struct making *making, const char *path, const char *name,
+    const struct ph__part_footer *footer, bool is_kept)
+{
+    struct ph__prepare_result *result = making->result;
+    if (is_kept && footer->range.num_bad_rows > 0 && !result->has_kept_bad) {
+        result->has_kept_bad = true;
+        result->kept_bad_begin = footer->range.begin;
+        result->kept_bad_lines = result->num_lines;
+    }
+    PH_TRY(ph__array_reserve(
+        (void **)&result->parts, &result->capacity, result->num_parts + 1, sizeof *result->parts));
+    struct ph__manifest_part *part = &result->parts[result->num_parts];
+    *part = (struct ph__manifest_part){.num_rows = footer->num_rows, .num_words = footer->num_words};
+    snprintf(part->name, sizeof part->name, "%s", name);
+    ph__checksum_text(footer->checksum, part->checksum);
+    PH_TRY(ph__file_size(path, &part->num_bytes));
+    result->num_parts++;
+    result->num_kept += is_kept;
+    result->num_text_bytes +=
+        has_arrays(making) ? footer->num_words * sizeof(uint32_t) : footer->range.end - footer->range.begin;
+    result->num_lines += footer->range.num_lines;
+    result->num_rows += footer->num_rows;
+    result->num_bad_rows += footer->range.num_bad_rows;
+    return PH_OK;
+}
+
+/* Keeps a part that an interrupted preparation has finished, if there is one that begins where it should. */
+static ph_status keep_part(
+    struct making *making, size_t part, uint64_t begin, bool *is_kept_out, struct ph__part_range *range_out)
+{
+    const struct ph__prepare_context *context = making->context;
+    const struct ph__prepare_task *task = making->task;
+    struct ph__part_reader *reader;
+    char name[PH_PART_NAME_BYTES];
+    const char *path = part_path(making, part, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    *is_kept_out = false;
+    if (!context->may_resume || !ph__file_exists(path))
+        return PH_OK;
+    if (ph__file_is_pipe(task->file->path))
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: %s, which it was made of, cannot be compared with what is there now: prepare anew, into an "
+            "empty folder",
+            path, ph__pipe_name(task->file->path));
+    if (ph__part_reader_open(path, &context->layout, context->digest, &reader) != PH_OK)
+        return PH_OK; /* it is made anew */
+    struct ph__part_footer footer = *ph__part_reader_footer(reader);
+    ph__part_reader_close(reader);
+    if (footer.range.begin != begin || (task->file->is_cut && footer.range.end != task->end))
+        return PH_OK;
+    ph__tasks_skip(context->tasks, footer.range.end - footer.range.begin);
+    *is_kept_out = true;
+    *range_out = footer.range;
+    return add_part(making, path, name, &footer, true);
+}
+
+/* ---- parts in the making --------------------------------------------------------------------------------- */
+
+/* Where the next row begins: a byte of text, or a row of arrays. */
+static uint64_t tell(const struct making *making)
+{
+    struct ph__source_position position;
+    ph__source_tell(&making->source, &position);
+    return has_arrays(making) ? position.row : position.byte;
+}
+
+/* Tells what has become of the rows of a block. False: the task should end early. */
+static bool advance(struct making *making, uint64_t *told)
+{
+    const uint64_t position = tell(making), read = position - *told;
+    const struct ph__rows *rows = making->rows;
+    *told = position;
+    return ph__tasks_advance(making->context->tasks, making->number, rows->num_rows,
+        has_arrays(making) ? ph__rows_num_words(rows) * sizeof(uint32_t) : read);
+}
+
+/* Lines that the source has read, or rows. */
+static uint64_t num_lines(const struct making *making)
+{
+    struct ph__source_position position = {0};
+    if (making->is_open)
+        ph__source_tell(&making->source, &position);
+    return position.row;
+}
+
+static bool is_full(const struct making *making, uint64_t begin)
+{
+    if (making->task->file->is_cut)
+        return false;
+    uint64_t consumed = tell(making) - begin;
+    if (has_arrays(making))
+        consumed *= making->context->layout.num_fixed_words * sizeof(uint32_t);
+    return consumed >= making->context->cut.part_bytes;
+}
+
+/* Reads rows into blocks until the file, its piece or the part ends. */
+static ph_status write_rows(struct making *making, struct ph__part_writer *writer, uint64_t begin)
+{
+    struct ph__rows *rows = making->rows;
+    bool is_part_full = false;
+    uint64_t told = begin == 0 || making->is_end ? 0 : tell(making); /* a header belongs to the first part */
+    rows->num_rows = 0;
+    while (!making->is_end && !is_part_full) {
+        PH_TRY(ph__source_next(&making->source, rows, &making->is_end));
+        if (!making->is_end && rows->num_rows < making->context->cut.block_rows &&
+            ph__rows_num_words(rows) < PH_BLOCK_FULL_WORDS)
+            continue;
+        if (!advance(making, &told))
+            return ph_fail(PH_ERROR_INTERRUPTED, "the preparation was stopped");
+        PH_TRY(ph__part_writer_add(writer, rows));
+        rows->num_rows = 0;
+        is_part_full = is_full(making, begin);
+    }
+    return PH_OK;
+}
+
+/* Writes the part of that number: of a file that is cut all rows that are left, else as many as a part takes. */
+static ph_status make_part(struct making *making, size_t part, uint64_t begin)
+{
+    const struct ph__prepare_context *context = making->context;
+    const struct ph__prepare_task *task = making->task;
+    struct ph__part_writer *writer;
+    struct ph__part_footer footer;
+    char name[PH_PART_NAME_BYTES];
+    const char *path = part_path(making, part, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    uint64_t num_bad_before = making->source.num_bad_rows;
+    PH_TRY(ph__part_writer_open(path, &context->layout, context->digest, &writer));
+    ph_status status = write_rows(making, writer, begin);
+    const struct ph__part_range range = {.begin = begin,
+        .end = task->file->is_cut ? task->end : tell(making),
+        .num_lines = num_lines(making) - making->num_told_lines,
+        .num_bad_rows = making->source.num_bad_rows - num_bad_before,
+        .is_last = task->file->is_cut ? task->end == task->file->num_bytes : making->is_end};
+    making->num_told_lines += range.num_lines;
+    if (status == PH_OK)
+        status = ph__part_writer_finish(writer, &range, &footer);
+    ph__part_writer_close(writer);
+    return status == PH_OK ? add_part(making, path, name, &footer, false) : status;
+}
+
+static ph_status open_source(struct making *making, const struct ph__source_position *start, uint64_t end)
+{
+    const struct ph__prepare_context *context = making->context;
+    const struct ph__source_options options = {.max_bad_rows = context->max_bad_rows,
+        .stop_signal = context->tasks->stop_signal,
+        .start = start,
+        .is_one_file = true,
+        .end_byte = end};
+    making->is_open = true;
+    return ph__source_open(&making->source, context->encoder, making->task->file->path, &options);
+}
+
+/* The one part of a task of a file that is cut. */
+static ph_status make_piece(struct making *making)
+{
+    const struct ph__prepare_task *task = making->task;
+    struct ph__part_range range;
+    struct ph__source_position start = {0};
+    bool is_kept = false;
+    PH_TRY(keep_part(making, task->part, task->begin, &is_kept, &range));
+    if (is_kept)
+        return PH_OK;
+    PH_TRY(ph__prepare_task_first_line(task, &start.byte));
+    making->is_end = task->part > 0 && start.byte >= task->end; /* a file without text is opened, too */
+    if (!making->is_end)
+        PH_TRY(open_source(making, &start, task->end));
+    return make_part(making, task->part, task->begin);
+}
+
+/* All parts of a file that can only be read from its beginning. */
+static ph_status make_stream(struct making *making)
+{
+    struct ph__part_range range = {0};
+    struct ph__source_position start = {0};
+    bool is_kept = false;
+    size_t part = 0;
+    do {
+        PH_TRY(keep_part(making, part, range.end, &is_kept, &range));
+        part += is_kept;
+    } while (is_kept && !range.is_last);
+    if (is_kept)
+        return PH_OK;
+    *(has_arrays(making) ? &start.row : &start.byte) = range.end;
+    if (has_arrays(making))
+        making->num_told_lines = range.end;
+    else
+        making->num_kept_lines = making->result->num_lines;
+    PH_TRY(open_source(making, &start, 0));
+    for (uint64_t begin = range.end; !making->is_end; begin = tell(making))
+        PH_TRY(make_part(making, part++, begin));
+    return PH_OK;
+}
+
+ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
+    size_t number, struct ph__prepare_buffer *buffer, struct ph__prepare_result *result)
+{
+    struct making making = {
+        .context = context, .task = task, .number = number, .rows = &buffer->rows, .result = result};
+    ph_status status = task->file->is_cut ? make_piece(&making) : make_stream(&making);
+    if (making.is_open && !result->has_kept_bad) {
+        result->first_bad_line = making.num_kept_lines + making.source.first_bad_line;
+        memcpy(result->first_bad_reason, making.source.first_bad_reason, sizeof result->first_bad_reason);
+    }
+    if (making.is_open)
+        ph__source_close(&making.source);
+    ph__arena_fini(&making.arena);
+    return status;
+}
+
+void ph__prepare_result_fini(struct ph__prepare_result *result)
+{
+    free(result->parts);
+    memset(result, 0, sizeof *result);
+}
+
+void ph__prepare_buffer_fini(struct ph__prepare_buffer *buffer)
+{
+    ph__rows_fini(&buffer->rows);
+}

@@ -1,0 +1,45 @@
+/* One task of a preparation: reads the rows of a file, or of a piece of it, and writes them as parts. */
+#ifndef PH_DATA_PREPARE_PART_H
+#define PH_DATA_PREPARE_PART_H
+
+#include "data/prepared/part_writer.h"
+#include "data/prepared/prepare_plan.h"
+#include "data/prepared/prepare_tasks.h"
+#include "data/prepared/prepared_manifest.h"
+
+/* What all tasks of a preparation share: read alone. */
+struct ph__prepare_context {
+    const struct ph_encoder *encoder;
+    struct ph__row_layout layout;
+    unsigned char digest[PH_ENCODER_DIGEST_BYTES];
+    const char *folder;
+    struct ph__prepare_cut cut;
+    uint64_t max_bad_rows;
+    bool may_resume;         /* parts that are there and fit are kept */
+    struct ph__tasks *tasks; /* to which the task belongs */
+};
+
+/* What a task has made. */
+struct ph__prepare_result {
+    struct ph__manifest_part *parts;      /* in the order of the rows */
+    size_t num_parts, capacity, num_kept; /* kept: of those, they were there */
+    uint64_t num_text_bytes, num_lines, num_rows, num_bad_rows;
+    uint64_t first_bad_line;                 /* among the task's lines */
+    char first_bad_reason[512];              /* "": no row was bad, or its part was kept */
+    bool has_kept_bad;                       /* its part was kept */
+    uint64_t kept_bad_begin, kept_bad_lines; /* where that part begins, and the task's lines before it */
+};
+
+/* Memory that a thread keeps from task to task. Zero-initialised is empty. */
+struct ph__prepare_buffer {
+    struct ph__rows rows;
+};
+
+/* The result is to be fini'ed also on failure. PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay,
+ * of the others nothing is left. */
+ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
+    size_t number, struct ph__prepare_buffer *buffer, struct ph__prepare_result *result);
+void ph__prepare_result_fini(struct ph__prepare_result *result);
+void ph__prepare_buffer_fini(struct ph__prepare_buffer *buffer);
+
+#endif

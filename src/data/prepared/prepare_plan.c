@@ -1,0 +1,205 @@
+#include "data/prepared/prepare_plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/stream.h"
+#include "base/format/seal.h"
+#include "base/memory/memory.h"
+#include "data/source/input_file.h"
+#include "data/source/source.h"
+
+#define FORMAT "phloem-prepare-plan"
+#define VERSION 2
+#define MAX_FILE_BYTES ((uint64_t)1 << 28)
+
+/* ---- making ---------------------------------------------------------------------------------------------- */
+
+static bool is_text(const struct ph_data_settings *settings)
+{
+    return settings->format != PH_DATA_NPY && settings->format != PH_DATA_ARROW;
+}
+
+/* What the file is made of; of a text also whether it may be read from any byte on. */
+static ph_status look_at(
+    struct ph_arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
+{
+    struct ph_reader *reader;
+    PH_TRY(ph__prepare_inputs_look(arena, file->path, !is_text(settings), &file->inputs));
+    if (file->inputs.count == 0 || !is_text(settings))
+        return PH_OK;
+    file->num_bytes = file->inputs.items[0].num_bytes;
+    PH_TRY(ph__reader_open(file->path, &reader));
+    file->is_cut = ph__reader_is_plain(reader);
+    ph__reader_close(reader);
+    return PH_OK;
+}
+
+static ph_status add_files(struct ph__prepare_plan *plan, const struct ph_data_settings *settings,
+    enum ph__split split, size_t *capacity)
+{
+    const char *path = ph__split_path(settings, split);
+    const char **paths;
+    size_t num_paths;
+    if (path == NULL)
+        return PH_OK;
+    PH_TRY(ph__input_list(&plan->arena, path, &paths, &num_paths));
+    PH_TRY(
+        ph__array_reserve((void **)&plan->files, capacity, plan->num_files + num_paths, sizeof *plan->files));
+    for (size_t i = 0; i < num_paths; i++) {
+        struct ph__prepare_file *file = &plan->files[plan->num_files];
+        *file = (struct ph__prepare_file){.path = paths[i], .split = split, .number = i};
+        PH_TRY(look_at(&plan->arena, settings, file));
+        plan->num_files++;
+    }
+    return PH_OK;
+}
+
+static uint64_t num_parts(const struct ph__prepare_plan *plan, const struct ph__prepare_file *file)
+{
+    return file->is_cut && file->num_bytes > 0 ? (file->num_bytes - 1) / plan->cut.part_bytes + 1 : 1;
+}
+
+static ph_status make_tasks(struct ph__prepare_plan *plan)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < plan->num_files; i++)
+        count += num_parts(plan, &plan->files[i]);
+    plan->tasks = count <= SIZE_MAX / sizeof *plan->tasks ? calloc(count + 1, sizeof *plan->tasks) : NULL;
+    if (plan->tasks == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %" PRIu64 " parts", count);
+    for (size_t i = 0; i < plan->num_files; i++) {
+        const struct ph__prepare_file *file = &plan->files[i];
+        for (uint64_t part = 0; part < num_parts(plan, file); part++) {
+            struct ph__prepare_task *task = &plan->tasks[plan->num_tasks++];
+            *task = (struct ph__prepare_task){.file = file, .part = (size_t)part};
+            if (!file->is_cut)
+                continue;
+            task->begin = part * plan->cut.part_bytes;
+            task->end = task->begin + plan->cut.part_bytes;
+            task->end = task->end < file->num_bytes ? task->end : file->num_bytes;
+        }
+    }
+    return PH_OK;
+}
+
+ph_status ph__prepare_plan_init(
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut)
+{
+    *plan = (struct ph__prepare_plan){.cut = cut};
+    size_t capacity = 0;
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
+        PH_TRY(add_files(plan, settings, (enum ph__split)split, &capacity));
+    return make_tasks(plan);
+}
+
+void ph__prepare_plan_fini(struct ph__prepare_plan *plan)
+{
+    free(plan->files);
+    free(plan->tasks);
+    ph__arena_fini(&plan->arena);
+    memset(plan, 0, sizeof *plan);
+}
+
+uint64_t ph__prepare_plan_text_bytes(const struct ph__prepare_plan *plan, size_t num_tasks)
+{
+    uint64_t num_bytes = 0;
+    for (size_t i = 0; i < num_tasks; i++) {
+        if (!plan->tasks[i].file->is_cut)
+            return 0;
+        num_bytes += plan->tasks[i].end - plan->tasks[i].begin;
+    }
+    return num_bytes;
+}
+
+ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint64_t *byte_out)
+{
+    struct ph_reader *reader;
+    char *line;
+    size_t length;
+    if (task->begin == 0) {
+        *byte_out = 0;
+        return PH_OK;
+    }
+    PH_TRY(ph__reader_open(task->file->path, &reader));
+    ph_status status = ph__reader_seek(reader, task->begin - 1, 0);
+    if (status == PH_OK)
+        status = ph__reader_line(reader, &line, &length);
+    if (status == PH_OK)
+        *byte_out = ph__reader_byte(reader);
+    ph__reader_close(reader);
+    return status;
+}
+
+/* ---- keeping --------------------------------------------------------------------------------------------- */
+
+ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char *path)
+{
+    struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
+    ph__json_set_text(json, "format", FORMAT);
+    ph__json_set_integer(json, "version", VERSION);
+    ph__json_set_integer(json, "part_bytes", (int64_t)plan->cut.part_bytes);
+    ph__json_set_integer(json, "block_rows", (int64_t)plan->cut.block_rows);
+    for (size_t i = 0; i < plan->num_files; i++) {
+        struct ph_json *file = ph__json_object();
+        ph__json_set_text(file, "split", ph__split_names[plan->files[i].split]);
+        ph__json_set_text(file, "path", plan->files[i].path);
+        ph__json_set(file, "inputs", ph__prepare_inputs_json(&plan->files[i].inputs));
+        ph__json_append(files, file);
+    }
+    ph__json_set(json, "files", files);
+    ph_status status = ph__sealed_json_write(json, path);
+    ph__json_destroy(json);
+    return status;
+}
+
+static ph_status compare_file(const struct ph__prepare_file *file, const struct ph_json *saved)
+{
+    const char *path = ph__json_as_text(ph__json_get(saved, "path"), "");
+    const char *split = ph__json_as_text(ph__json_get(saved, "split"), "");
+    if (strcmp(path, file->path) != 0 || strcmp(split, ph__split_names[file->split]) != 0)
+        return ph_fail(
+            PH_ERROR_DATA, "%s: was not there when the preparation was begun, but %s", file->path, path);
+    return ph__prepare_inputs_compare(&file->inputs, ph__json_get(saved, "inputs"));
+}
+
+static ph_status compare_number(const struct ph_json *saved, const char *key, uint64_t now)
+{
+    int64_t before = ph__json_as_integer(ph__json_get(saved, key), 0);
+    if ((uint64_t)before == now)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "prepare.%s was %" PRId64 " and is now %" PRIu64 ", but may not change on resume", key, before, now);
+}
+
+static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_json *saved, const char *path)
+{
+    const struct ph_json *files = ph__json_get(saved, "files");
+    if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
+        return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
+    int64_t version = ph__json_as_integer(ph__json_get(saved, "version"), 1);
+    if (version != VERSION)
+        return ph_fail(PH_ERROR_DATA,
+            "%s: version %" PRId64
+            " of the plan is not %d, the one known here; prepare anew, into an empty folder",
+            path, version, VERSION);
+    PH_TRY(compare_number(saved, "part_bytes", plan->cut.part_bytes));
+    PH_TRY(compare_number(saved, "block_rows", plan->cut.block_rows));
+    if (ph__json_size(files) != plan->num_files)
+        return ph_fail(PH_ERROR_DATA,
+            "%s: there were %zu files when the preparation was begun, now there are %zu", path,
+            ph__json_size(files), plan->num_files);
+    for (size_t i = 0; i < plan->num_files; i++)
+        PH_TRY(compare_file(&plan->files[i], ph__json_at(files, i)));
+    return PH_OK;
+}
+
+ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path)
+{
+    struct ph_json *saved;
+    PH_TRY(ph__sealed_json_read(path, PH_ERROR_DATA, MAX_FILE_BYTES, &saved));
+    ph_status status = compare(plan, saved, path);
+    ph__json_destroy(saved);
+    return status;
+}

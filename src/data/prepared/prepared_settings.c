@@ -1,0 +1,94 @@
+/* Settings that name a prepared data set: which of its splits are read, and which files beside them. */
+#include <string.h>
+
+#include "base/file/file.h"
+#include "data/data_options.h"
+#include "data/source/input_file.h"
+
+struct splits {
+    const char *train, *valid, *test; /* NULL: none */
+};
+
+static ph_status find_split(
+    const char *folder, const char *name, struct ph_arena *arena, const char **path_out)
+{
+    const char *path = ph__path_join(arena, folder, name);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    if (ph__input_is_prepared(path))
+        *path_out = path;
+    else if (ph__file_exists(path))
+        return ph_fail(PH_ERROR_DATA, "%s: is not finished: phloem prepare CONFIG --out %s --resume goes on",
+            path, folder);
+    return PH_OK;
+}
+
+static ph_status find_splits(const char *folder, struct ph_arena *arena, struct splits *splits)
+{
+    PH_TRY(find_split(folder, "train", arena, &splits->train));
+    PH_TRY(find_split(folder, "valid", arena, &splits->valid));
+    PH_TRY(find_split(folder, "test", arena, &splits->test));
+    if (splits->train != NULL || splits->valid != NULL || splits->test != NULL)
+        return PH_OK;
+    return ph_fail(
+        PH_ERROR_DATA, "%s: holds no prepared data: phloem prepare CONFIG --out %s makes it", folder, folder);
+}
+
+/* A config that says how text is to be read says it about the data that was prepared. */
+static ph_status check_schema(const struct ph_data_settings *settings, const char *path)
+{
+    bool has_schema = settings->fields.count > 0 || settings->format != PH_DATA_CSV;
+    if (!has_schema || !ph__file_exists(path))
+        return PH_OK;
+    return ph__data_settings_compare(path, settings, "data.prepared was made by the former: prepare anew");
+}
+
+/* The files that the data was made of: their paths. */
+static ph_status read_sources(const char *path, struct ph_arena *arena, struct splits *sources)
+{
+    struct ph_data_settings kept;
+    const struct ph_section section = {&ph__data_options, &kept};
+    if (!ph__file_exists(path))
+        return PH_OK;
+    PH_TRY(ph__config_read(path, NULL, 0, &section, 1, arena));
+    *sources = (struct splits){kept.train, kept.valid, kept.test};
+    return PH_OK;
+}
+
+/* The split, unless another file is given than the one that it was made of. */
+static const char *choose(const char *given, const char *source, const char *split)
+{
+    const bool is_source = given != NULL && source != NULL && strcmp(given, source) == 0;
+    return given == NULL || (is_source && split != NULL) ? split : given;
+}
+
+/* What is learnt from must be what the encoder has learnt from: these splits, or the like ones of another folder, whose
+ * encoder is compared when they are opened. */
+static ph_status check_train(const char *train, const struct splits *splits)
+{
+    if (train == splits->train || splits->train == NULL || ph__input_is_prepared(train))
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "data.train: '%s' is not what data.prepared was made of: leave it out, or prepare it", train);
+}
+
+ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena)
+{
+    struct splits splits = {0}, sources = {0};
+    if (settings->prepared == NULL)
+        return PH_OK;
+    const char *path = ph__path_join(arena, settings->prepared, PH_PREPARED_SOURCE);
+    if (path == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(find_splits(settings->prepared, arena, &splits));
+    PH_TRY(check_schema(settings, path));
+    PH_TRY(read_sources(path, arena, &sources));
+    struct ph_data_settings chosen = *settings;
+    chosen.train = choose(settings->train, sources.train, splits.train);
+    chosen.valid = choose(settings->valid, sources.valid, splits.valid);
+    chosen.test = choose(settings->test, sources.test, splits.test);
+    PH_TRY(check_train(chosen.train, &splits));
+    PH_TRY(ph__data_settings_check_measured(&chosen));
+    *settings = chosen;
+    return PH_OK;
+}

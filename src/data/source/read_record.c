@@ -1,0 +1,264 @@
+#include "data/source/read_record.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "base/format/json_fields.h"
+#include "data/source/input_file.h"
+
+#define CHECK_BYTES ((size_t)1 << 20)
+#define SINCE "the training was begun"
+
+/* ---- looking --------------------------------------------------------------------------------------------- */
+
+static ph_status add_path(struct ph__read_record *record, const char *path, bool is_arrays)
+{
+    const char *paths[PH_ARRAY_SET_MAX_FILES] = {path};
+    size_t count = 1;
+    if (is_arrays)
+        PH_TRY(ph__array_set_list(&record->arena, path, paths, &count));
+    for (size_t i = 0; i < count; i++)
+        PH_TRY(ph__input_file_look(paths[i], &record->files[record->num_files++].file));
+    record->first[++record->num_paths] = record->num_files;
+    return PH_OK;
+}
+
+static ph_status add_paths(
+    struct ph__read_record *record, const char *const *paths, size_t num_paths, bool is_arrays)
+{
+    record->files =
+        ph__arena_alloc_array(&record->arena, num_paths * PH_ARRAY_SET_MAX_FILES, sizeof *record->files);
+    record->first = ph__arena_alloc_array(&record->arena, num_paths + 1, sizeof *record->first);
+    if (record->files == NULL || record->first == NULL)
+        return PH_ERROR_MEMORY;
+    memset(record->files, 0, num_paths * PH_ARRAY_SET_MAX_FILES * sizeof *record->files);
+    record->first[0] = 0;
+    for (size_t i = 0; i < num_paths; i++)
+        PH_TRY(add_path(record, paths[i], is_arrays));
+    return PH_OK;
+}
+
+ph_status ph__read_record_look(struct ph__read_record *record, const char *path, bool is_arrays)
+{
+    const char **paths;
+    size_t num_paths;
+    *record = (struct ph__read_record){.num_files = 0};
+    if (ph__file_is_pipe(path))
+        return PH_OK;
+    if (ph__input_is_prepared(path)) {
+        const char *manifest = ph__path_join(&record->arena, path, PH_MANIFEST_NAME);
+        return manifest != NULL ? add_paths(record, &manifest, 1, false) : (ph_status)PH_ERROR_MEMORY;
+    }
+    PH_TRY(ph__input_list(&record->arena, path, &paths, &num_paths));
+    return add_paths(record, paths, num_paths, is_arrays);
+}
+
+void ph__read_record_fini(struct ph__read_record *record)
+{
+    for (size_t i = 0; i < record->num_files; i++)
+        ph__running_checksum_fini(&record->files[i].checksum);
+    ph__arena_fini(&record->arena);
+    *record = (struct ph__read_record){.num_files = 0};
+}
+
+/* ---- while rows are read --------------------------------------------------------------------------------- */
+
+/* Brings what is known of a file's reading to where its checksum is. */
+static void settle(struct ph__read_file *file)
+{
+    if (file->checksum.state == NULL || file->checksum.num_bytes == file->read.num_bytes)
+        return;
+    file->read.num_bytes = file->checksum.num_bytes;
+    file->read.checksum = ph__running_checksum_value(&file->checksum);
+}
+
+static void leave_front(struct ph__read_record *record)
+{
+    for (size_t i = record->first[record->front]; i < record->first[record->front + 1]; i++) {
+        settle(&record->files[i]);
+        ph__running_checksum_fini(&record->files[i].checksum);
+    }
+}
+
+ph_status ph__read_record_begin(struct ph__read_record *record, size_t path)
+{
+    const size_t next = record->has_front ? record->front + 1 : 0;
+    if (path != next || path >= record->num_paths)
+        return PH_OK;
+    if (record->has_front)
+        leave_front(record);
+    record->front = path;
+    record->has_front = true;
+    for (size_t i = record->first[path]; i < record->first[path + 1]; i++)
+        PH_TRY(ph__running_checksum_init(&record->files[i].checksum));
+    return PH_OK;
+}
+
+struct ph__running_checksum *ph__read_record_checksum(
+    struct ph__read_record *record, size_t path, const char *name)
+{
+    if (!record->has_front || path != record->front)
+        return NULL;
+    for (size_t i = record->first[path]; i < record->first[path + 1]; i++)
+        if (strcmp(record->files[i].file.path, name) == 0)
+            return &record->files[i].checksum;
+    return NULL;
+}
+
+void ph__read_record_tell(struct ph__read_record *record, struct ph__read_place *place_out)
+{
+    *place_out = (struct ph__read_place){.front = record->front};
+    if (!record->has_front)
+        return;
+    const size_t first = record->first[record->front], end = record->first[record->front + 1];
+    for (size_t i = first; i < end; i++) {
+        settle(&record->files[i]);
+        place_out->parts[i - first] = record->files[i].read;
+    }
+}
+
+/* ---- saving ---------------------------------------------------------------------------------------------- */
+
+struct saved_file {
+    uint64_t bytes, read_bytes;
+    char checksum[17], read_checksum[17];
+};
+
+static const struct ph_json_field saved_fields[] = {
+    {"bytes", PH_JSON_COUNT, offsetof(struct saved_file, bytes), 0},
+    {"checksum", PH_JSON_TEXT, offsetof(struct saved_file, checksum), 17},
+    {"read_bytes", PH_JSON_COUNT, offsetof(struct saved_file, read_bytes), 0},
+    {"read_checksum", PH_JSON_TEXT, offsetof(struct saved_file, read_checksum), 17},
+};
+#define NUM_SAVED_FIELDS (sizeof saved_fields / sizeof *saved_fields)
+
+static struct ph_json *file_json(const struct ph__read_file *file, struct ph__read_part read)
+{
+    struct saved_file saved = {.bytes = file->file.num_bytes, .read_bytes = read.num_bytes};
+    memcpy(saved.checksum, file->file.checksum, sizeof saved.checksum);
+    ph__checksum_text(read.checksum, saved.read_checksum);
+    struct ph_json *json = ph__json_object();
+    ph__json_set_fields(json, saved_fields, NUM_SAVED_FIELDS, &saved);
+    return json;
+}
+
+struct ph_json *ph__read_record_json(const struct ph__read_record *record, const struct ph__read_place *place)
+{
+    struct ph_json *json = ph__json_array();
+    for (size_t path = 0; path < record->num_paths; path++)
+        for (size_t i = record->first[path]; i < record->first[path + 1]; i++) {
+            struct ph__read_part read = {0};
+            if (path < place->front)
+                read = record->files[i].read;
+            else if (path == place->front)
+                read = place->parts[i - record->first[path]];
+            ph__json_append(json, file_json(&record->files[i], read));
+        }
+    return json;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------------------- */
+
+static ph_status compare_file(struct ph__read_file *file, const struct ph_json *json)
+{
+    struct saved_file saved;
+    struct ph__input_file before = {.path = file->file.path};
+    const char *key = ph__json_get_fields(json, saved_fields, NUM_SAVED_FIELDS, &saved);
+    if (key == NULL && strspn(saved.read_checksum, "0123456789abcdef") != sizeof saved.read_checksum - 1)
+        key = "read_checksum";
+    if (key != NULL)
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the checkpoint's record of it lacks '%s', or it is no such value", before.path, key);
+    before.num_bytes = saved.bytes;
+    memcpy(before.checksum, saved.checksum, sizeof before.checksum);
+    PH_TRY(ph__input_file_compare(&file->file, &before, SINCE));
+    if (saved.read_bytes > saved.bytes)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint says that more was read of it than there was",
+            before.path);
+    file->read = (struct ph__read_part){saved.read_bytes, strtoull(saved.read_checksum, NULL, 16)};
+    return PH_OK;
+}
+
+/* Finds the front: the last path of which something was read. */
+static void find_front(struct ph__read_record *record)
+{
+    for (size_t path = 0; path < record->num_paths; path++)
+        for (size_t i = record->first[path]; i < record->first[path + 1]; i++)
+            if (record->files[i].read.num_bytes > 0) {
+                record->front = path;
+                record->has_front = true;
+            }
+}
+
+ph_status ph__read_record_compare(
+    struct ph__read_record *record, const struct ph_json *saved, const char *path)
+{
+    const size_t num_saved = ph__json_size(saved);
+    size_t same = 0;
+    ph_status status = PH_OK;
+    while (status == PH_OK && same < record->num_files && same < num_saved) {
+        status = compare_file(&record->files[same], ph__json_at(saved, same));
+        same += status == PH_OK;
+    }
+    if (num_saved != record->num_files && (status == PH_OK || status == PH_ERROR_DATA))
+        return ph_fail(PH_ERROR_DATA, "%s: %zu files when " SINCE ", and %zu now%s%s", path, num_saved,
+            record->num_files,
+            same < record->num_files ? ", of which this is the first new or changed one: " : "",
+            same < record->num_files ? record->files[same].file.path : "");
+    PH_TRY(status);
+    find_front(record);
+    return PH_OK;
+}
+
+/* ---- reading once more ----------------------------------------------------------------------------------- */
+
+static ph_status take_in(int descriptor, const struct ph__read_file *file, unsigned char *buffer,
+    struct ph__running_checksum *checksum, const struct ph_meanwhile *meanwhile)
+{
+    for (uint64_t byte = 0; byte < file->read.num_bytes;) {
+        const uint64_t rest = file->read.num_bytes - byte;
+        const size_t size = rest < CHECK_BYTES ? (size_t)rest : CHECK_BYTES;
+        PH_TRY(ph__meanwhile(meanwhile));
+        PH_TRY(ph__file_read_at(descriptor, file->file.path, byte, buffer, size));
+        ph__running_checksum_add(checksum, byte, buffer, size);
+        byte += size;
+    }
+    if (ph__running_checksum_value(checksum) == file->read.checksum || file->read.num_bytes == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA,
+        "%s: its first %" PRIu64 " bytes, which the training has read, are others than they were",
+        file->file.path, file->read.num_bytes);
+}
+
+static ph_status check_file(
+    struct ph__read_file *file, unsigned char *buffer, const struct ph_meanwhile *meanwhile)
+{
+    int descriptor;
+    uint64_t num_bytes;
+    PH_TRY(ph__running_checksum_init(&file->checksum));
+    PH_TRY(ph__file_open(file->file.path, &descriptor, &num_bytes));
+    const ph_status status = take_in(descriptor, file, buffer, &file->checksum, meanwhile);
+    close(descriptor);
+    return status;
+}
+
+ph_status ph__read_record_check(struct ph__read_record *record, const struct ph_meanwhile *meanwhile)
+{
+    if (!record->has_front)
+        return PH_OK;
+    unsigned char *buffer = malloc(CHECK_BYTES);
+    if (buffer == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to compare the data with what was read");
+    ph_status status = PH_OK;
+    for (size_t path = 0; path <= record->front && status == PH_OK; path++)
+        for (size_t i = record->first[path]; i < record->first[path + 1] && status == PH_OK; i++) {
+            status = check_file(&record->files[i], buffer, meanwhile);
+            if (path < record->front)
+                ph__running_checksum_fini(&record->files[i].checksum);
+        }
+    free(buffer);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* What is to be had without the highest orders of a staircase.
+ *
+ * The models of orders up to k are those whose logit is a number plus multiples of the parts of orders 1, 2 .. k:
+ *
+ *     logit_k = b + sum of c_i part_i, over the orders i <= k
+ *
+ * and the best of them is the one with the least expected cross entropy on the rows at hand. The problem is convex; it is
+ * solved by Newton's method. With all orders it is the true model. Below that the multiples are smaller than the true
+ * ones, as what is left out makes the label noisier. This is a definition: what the parts say of the label beyond a sum
+ * (the size of a term of order 4 follows from terms of order 2) is not used, so that a model which has both, but is too
+ * narrow for exact products, may lie a little below it. */
+#ifndef PH_DATA_SYNTH_ORDERS_H
+#define PH_DATA_SYNTH_ORDERS_H
+
+#include <stddef.h>
+
+#include "data/synth/synth_truth.h"
+#include "phloem/data.h"
+
+/* Fits and measures the best model of the first num_parts parts: parts (count, stride); masses are the rows' true
+ * probabilities and their labels as drawn. Fills all of truth_out but the order. Deterministic. count > 0 and
+ * 0 < num_parts <= stride <= PH_SYNTH_MAX_STEPS. */
+void ph__synth_order_truth(const struct ph__mass *masses, const double *parts, size_t stride, size_t count,
+    size_t num_parts, struct ph_synth_order_truth *truth_out);
+
+#endif

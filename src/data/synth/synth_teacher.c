@@ -1,0 +1,328 @@
+#include "data/synth/synth_teacher.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "data/synth/synth_truth.h"
+
+#define MAX_COUNT 1e6
+#define BIAS_ROWS 10000
+#define QUARTER_TURN 1.5707963267948966
+#define NUM_ELEMENTS (PH_SYNTH_MAX_LATENT_DIM + 1) /* of w0; those of w1 follow */
+
+/* ---- shape ------------------------------------------------------------------------------------------------ */
+
+static ph_status check_list(const struct ph_integer_list *list, const char *key, size_t num_fields)
+{
+    if (list->count == 1 || list->count == num_fields)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CONFIG,
+        "synth.%s: %zu numbers for %zu sparse features; give one, or one for each", key, list->count,
+        num_fields);
+}
+
+static ph_status check(const struct ph_synth_settings *settings)
+{
+    size_t num_fields = (size_t)settings->num_sparse;
+    PH_TRY(check_list(&settings->table_rows, "table_rows", num_fields));
+    PH_TRY(check_list(&settings->bag_sizes, "bag_sizes", num_fields));
+    if (settings->num_planted > settings->num_sparse)
+        return ph_fail(PH_ERROR_CONFIG, "synth.planted: more than synth.sparse");
+    if (settings->num_planted_dense > settings->num_dense)
+        return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: more than synth.dense");
+    if (settings->staircase.count == 0 && settings->num_planted > 0 &&
+        settings->order > settings->num_planted)
+        return ph_fail(PH_ERROR_CONFIG, "synth.order: an interaction of more features than synth.planted");
+    if (settings->format != PH_SYNTH_CRITEO)
+        return PH_OK;
+    if (settings->num_dense != 13 || settings->num_sparse != 26)
+        return ph_fail(PH_ERROR_CONFIG, "synth.format: criteo has 13 dense and 26 sparse features");
+    for (size_t i = 0; i < settings->bag_sizes.count; i++)
+        if (settings->bag_sizes.items[i] != 1)
+            return ph_fail(PH_ERROR_CONFIG, "synth.bag_sizes: criteo has one id a cell");
+    return PH_OK;
+}
+
+static int64_t list_item(const struct ph_integer_list *list, size_t index)
+{
+    return list->items[list->count == 1 ? 0 : index];
+}
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A factor near the golden section of the table, without a common divisor: rank -> rank * factor is a bijection. */
+static uint64_t scatter_factor(uint64_t table_rows)
+{
+    uint64_t factor = (uint64_t)((double)table_rows * 0.6180339887498949);
+    while (greatest_common_divisor(table_rows, factor) != 1)
+        factor++;
+    return factor;
+}
+
+static void init_fields(struct ph__synth_teacher *teacher)
+{
+    const struct ph_synth_settings *settings = teacher->settings;
+    uint64_t seed = (uint64_t)settings->seed;
+    for (size_t f = 0; f < teacher->num_fields; f++) {
+        char name[48];
+        snprintf(name, sizeof name, "synth.teacher.C%zu", f + 1);
+        teacher->table_rows[f] = (uint64_t)list_item(&settings->table_rows, f);
+        teacher->bag_sizes[f] = (size_t)list_item(&settings->bag_sizes, f);
+        teacher->scatter[f] = scatter_factor(teacher->table_rows[f]);
+        teacher->field_keys[f] = (struct ph_rng_key){.seed = seed, .stream = ph__hash_name(name)};
+        teacher->num_ids += teacher->bag_sizes[f];
+        ph__zipf_init(&teacher->zipf[f], settings->exponent, teacher->table_rows[f]);
+    }
+    teacher->dense_key = (struct ph_rng_key){.seed = seed, .stream = ph__hash_name("synth.teacher.dense")};
+}
+
+/* ---- dense ------------------------------------------------------------------------------------------------ */
+
+static double count_of(double normal)
+{
+    double count = floor(exp(1 + 1.2 * normal));
+    return count < MAX_COUNT ? count : MAX_COUNT;
+}
+
+/* Mean and deviation of log1p(count), by summing over the normal density. */
+static void init_dense(struct ph__synth_teacher *teacher)
+{
+    double total = 0, sum = 0, squares = 0;
+    for (int i = -6000; i <= 6000; i++) {
+        double normal = i * 0.001;
+        double density = exp(-normal * normal / 2);
+        double value = log1p(count_of(normal));
+        total += density;
+        sum += density * value;
+        squares += density * value * value;
+    }
+    teacher->dense_mean = sum / total;
+    teacher->dense_deviation = sqrt(squares / total - teacher->dense_mean * teacher->dense_mean);
+}
+
+/* ---- the parts of the logit ------------------------------------------------------------------------------- */
+
+static void init_part_scales(struct ph__synth_teacher *teacher)
+{
+    const struct ph_synth_settings *settings = teacher->settings;
+    double num_planted = (double)settings->num_planted;
+    double num_parts =
+        (settings->num_planted > 0 ? (double)settings->order : 0) + (settings->num_planted_dense > 0);
+    double scale = num_parts > 0 ? settings->scale / sqrt(num_parts) : 0;
+    if (settings->num_planted_dense > 0)
+        teacher->part_scales[0] = scale / sqrt((double)settings->num_planted_dense);
+    if (settings->num_planted > 0)
+        teacher->part_scales[1] = scale / sqrt(num_planted);
+    double binomial = num_planted;
+    for (int k = 2; k <= settings->order && settings->num_planted > 0; k++) {
+        binomial = binomial * (num_planted - k + 1) / k;
+        teacher->part_scales[k] = scale / sqrt((double)settings->latent_dim * binomial);
+    }
+}
+
+static void set_time(const struct ph__synth_teacher *teacher, double time, struct ph__synth_row *row)
+{
+    row->mix[0] = cos(teacher->drift_angle * time);
+    row->mix[1] = sin(teacher->drift_angle * time);
+}
+
+/* The weight of the row's time. */
+static double weight(
+    const struct ph__synth_row *row, const struct ph_rng_key *key, uint64_t index, uint32_t element)
+{
+    double first = ph__rng_normal(key, index, element);
+    if (row->mix[1] == 0)
+        return row->mix[0] * first;
+    return row->mix[0] * first + row->mix[1] * ph__rng_normal(key, index, NUM_ELEMENTS + element);
+}
+
+static double dense_part(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
+{
+    double sum = 0;
+    for (size_t j = 0; j < (size_t)teacher->settings->num_planted_dense; j++) {
+        double value = (log1p((double)row->counts[j]) - teacher->dense_mean) / teacher->dense_deviation;
+        sum += weight(row, &teacher->dense_key, j, 0) * value;
+    }
+    return teacher->part_scales[0] * sum;
+}
+
+/* Element 0 of an id is its weight, elements 1 .. K its vector. */
+static double bag_element(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row,
+    size_t field, const uint64_t *ids, uint32_t element)
+{
+    double sum = 0;
+    size_t num_ids = teacher->bag_sizes[field];
+    for (size_t i = 0; i < num_ids; i++)
+        sum += weight(row, &teacher->field_keys[field], ids[i], element);
+    return num_ids == 1 ? sum : sum / sqrt((double)num_ids);
+}
+
+static double linear_part(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
+{
+    double sum = 0;
+    const uint64_t *ids = row->ids;
+    for (size_t f = 0; f < (size_t)teacher->settings->num_planted; f++) {
+        sum += bag_element(teacher, row, f, ids, 0);
+        ids += teacher->bag_sizes[f];
+    }
+    return teacher->part_scales[1] * sum;
+}
+
+/* All orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1) of f-1. */
+static double interaction_part(
+    const struct ph__synth_teacher *teacher, const struct ph__synth_row *row, uint32_t dimension)
+{
+    const uint64_t *ids = row->ids;
+    size_t order = (size_t)teacher->settings->order;
+    double products[PH_SYNTH_MAX_ORDER + 1] = {1};
+    for (size_t f = 0; f < (size_t)teacher->settings->num_planted; f++) {
+        double value = bag_element(teacher, row, f, ids, dimension + 1);
+        for (size_t k = order; k >= 1; k--)
+            products[k] += products[k - 1] * value;
+        ids += teacher->bag_sizes[f];
+    }
+    double sum = 0;
+    for (size_t k = 2; k <= order; k++)
+        sum += teacher->part_scales[k] * products[k];
+    return sum;
+}
+
+static double staircase_logit(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
+{
+    const struct ph__staircase *staircase = &teacher->staircase;
+    ph__staircase_parts(staircase, row->ids, teacher->bag_sizes, row->parts);
+    double logit = teacher->bias;
+    for (size_t step = 0; step < staircase->num_steps; step++)
+        logit += staircase->weights[step] * row->parts[step];
+    return logit;
+}
+
+static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
+{
+    if (teacher->staircase.num_steps > 0)
+        return staircase_logit(teacher, row);
+    double logit = teacher->bias + dense_part(teacher, row) + linear_part(teacher, row);
+    if (teacher->settings->order < 2 || teacher->settings->num_planted < 2)
+        return logit;
+    for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
+        logit += interaction_part(teacher, row, d);
+    return logit;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------- */
+
+ph_status ph__synth_row_init(struct ph__synth_row *row, const struct ph__synth_teacher *teacher)
+{
+    *row = (struct ph__synth_row){0};
+    row->counts = calloc((size_t)teacher->settings->num_dense + 1, sizeof *row->counts);
+    row->ids = calloc(teacher->num_ids + 1, sizeof *row->ids);
+    if (row->counts == NULL || row->ids == NULL) {
+        ph__synth_row_fini(row);
+        return ph_fail(PH_ERROR_MEMORY, "synth: no memory for a row of %zu ids", teacher->num_ids);
+    }
+    return PH_OK;
+}
+
+void ph__synth_row_fini(struct ph__synth_row *row)
+{
+    free(row->counts);
+    free(row->ids);
+    *row = (struct ph__synth_row){0};
+}
+
+static void draw_features(
+    const struct ph__synth_teacher *teacher, struct ph_rng_sequence *random, struct ph__synth_row *row)
+{
+    for (size_t j = 0; j < (size_t)teacher->settings->num_dense; j++)
+        row->counts[j] = (uint64_t)count_of(ph__rng_next_normal(random));
+    uint64_t *id = row->ids;
+    for (size_t f = 0; f < teacher->num_fields; f++)
+        for (size_t i = 0; i < teacher->bag_sizes[f]; i++)
+            *id++ = ph__zipf_draw(&teacher->zipf[f], random) * teacher->scatter[f] % teacher->table_rows[f];
+}
+
+void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, double time,
+    struct ph__synth_row *row)
+{
+    struct ph_rng_sequence random = {
+        .key = {.seed = (uint64_t)teacher->settings->seed, .step = index, .stream = stream}};
+    draw_features(teacher, &random, row);
+    set_time(teacher, time, row);
+    row->probability = ph__synth_sigmoid(logit_of(teacher, row));
+    row->label = ph__rng_next_uniform(&random) < row->probability;
+}
+
+/* ---- the base rate ---------------------------------------------------------------------------------------- */
+
+static double mean_probability(const double *logits, size_t count, double bias)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += ph__synth_sigmoid(logits[i] + bias);
+    return sum / (double)count;
+}
+
+/* Bisection over the logits of rows that no file has. */
+static ph_status find_bias(struct ph__synth_teacher *teacher)
+{
+    struct ph__synth_row row;
+    PH_TRY(ph__synth_row_init(&row, teacher));
+    double *logits = malloc(BIAS_ROWS * sizeof *logits);
+    if (logits == NULL) {
+        ph__synth_row_fini(&row);
+        return ph_fail(PH_ERROR_MEMORY, "synth: no memory for %d logits", BIAS_ROWS);
+    }
+    struct ph_rng_sequence random = {
+        .key = {.seed = (uint64_t)teacher->settings->seed, .stream = ph__hash_name("synth.bias")}};
+    for (size_t i = 0; i < BIAS_ROWS; i++) {
+        draw_features(teacher, &random, &row);
+        set_time(teacher, ((double)i + 0.5) / BIAS_ROWS, &row);
+        logits[i] = logit_of(teacher, &row);
+    }
+    double low = -1000, high = 1000;
+    for (int step = 0; step < 60; step++) {
+        double middle = (low + high) / 2;
+        if (mean_probability(logits, BIAS_ROWS, middle) < teacher->settings->base_rate)
+            low = middle;
+        else
+            high = middle;
+    }
+    teacher->bias = low;
+    free(logits);
+    ph__synth_row_fini(&row);
+    return PH_OK;
+}
+
+ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct ph_synth_settings *settings)
+{
+    PH_TRY(check(settings));
+    memset(teacher, 0, sizeof *teacher);
+    teacher->settings = settings;
+    teacher->num_fields = (size_t)settings->num_sparse;
+    teacher->drift_angle = settings->drift * QUARTER_TURN;
+    init_fields(teacher);
+    init_dense(teacher);
+    init_part_scales(teacher);
+    if (settings->staircase.count > 0)
+        PH_TRY(ph__staircase_init(&teacher->staircase, settings, teacher->table_rows, teacher->scatter));
+    ph_status status = find_bias(teacher);
+    if (status != PH_OK)
+        ph__synth_teacher_fini(teacher);
+    return status;
+}
+
+void ph__synth_teacher_fini(struct ph__synth_teacher *teacher)
+{
+    ph__staircase_fini(&teacher->staircase);
+}

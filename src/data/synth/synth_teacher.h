@@ -1,0 +1,66 @@
+/* The model that draws the labels of synthetic data, and the rows it draws them for.
+ *
+ * With P planted sparse fields, id x_f of field f has a weight a_f(x_f) and a vector v_f(x_f) of K numbers, all from
+ * N(0,1). A bag of n ids has their sums divided by sqrt(n).
+ *
+ *     part 0  dense:        sum_j c_j (log1p(count_j) - mean) / deviation / sqrt(planted dense)
+ *     part 1  linear:       sum_f a_f / sqrt(P)
+ *     part k  order k >= 2: sum_d e_k(v_1d, ..., v_Pd) / sqrt(K binomial(P, k))
+ *
+ * e_k is the elementary symmetric polynomial: all products of k different fields. Each part has variance 1 over
+ * random weights, so   logit = bias + scale * (sum of parts) / sqrt(number of parts). The bias is found so that the
+ * mean probability is the base rate. Everything is a function of seed, file, row: rows can be made in any order.
+ *
+ * With drift, c_j, a_f and v_f are those of a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of two numbers
+ * from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly.
+ *
+ * With a staircase (synth_staircase.h) its parts take the place of these, each with its own weight. */
+#ifndef PH_DATA_SYNTH_TEACHER_H
+#define PH_DATA_SYNTH_TEACHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/synth/synth_options.h"
+#include "data/synth/synth_staircase.h"
+#include "data/synth/zipf.h"
+#include "phloem/status.h"
+
+struct ph__synth_teacher {
+    const struct ph_synth_settings *settings; /* borrowed */
+    size_t num_fields;
+    struct ph__zipf zipf[PH_SYNTH_MAX_FIELDS];
+    uint64_t table_rows[PH_SYNTH_MAX_FIELDS];
+    size_t bag_sizes[PH_SYNTH_MAX_FIELDS];
+    uint64_t scatter[PH_SYNTH_MAX_FIELDS]; /* coprime to table_rows: frequent ids are not neighbours */
+    struct ph_rng_key field_keys[PH_SYNTH_MAX_FIELDS];
+    struct ph_rng_key dense_key;
+    size_t num_ids; /* a row */
+    double dense_mean, dense_deviation;
+    double part_scales[PH_SYNTH_MAX_ORDER + 1]; /* with scale / sqrt(parts) */
+    double drift_angle;                         /* from time 0 to 1, in radians */
+    struct ph__staircase staircase;             /* no steps: the parts above */
+    double bias;
+};
+
+struct ph__synth_row {
+    uint64_t *counts;                 /* (num_dense) */
+    uint64_t *ids;                    /* (num_ids), field after field, in [0, table_rows) */
+    double mix[2];                    /* shares of w0 and w1 in the true model's weights at the row's time */
+    double parts[PH_SYNTH_MAX_STEPS]; /* of the staircase: order 2^i in parts[i] */
+    double probability;
+    int label;
+};
+
+/* PH_ERROR_CONFIG where settings contradict each other; there is nothing to give back then, nor without a staircase. */
+ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct ph_synth_settings *settings);
+void ph__synth_teacher_fini(struct ph__synth_teacher *teacher);
+
+ph_status ph__synth_row_init(struct ph__synth_row *row, const struct ph__synth_teacher *teacher);
+void ph__synth_row_fini(struct ph__synth_row *row);
+
+/* Row `index` of the file whose name's hash is `stream`, its label by the model of `time`. */
+void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, double time,
+    struct ph__synth_row *row);
+
+#endif

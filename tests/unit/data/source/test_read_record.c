@@ -1,0 +1,238 @@
+/* What is remembered of files while rows are read from them. */
+#include "data/source/read_record.h"
+
+#include "base/file/file.h"
+#include "base/file/stream.h"
+#include "data/batch/batches.h"
+#include "unit/data/array_fixture.h"
+#include "unit/data/data_fixture.h"
+
+#define NUM_ROWS 900
+#define BATCH 100
+
+/* Rows of a label and two ids: as text, compressed where the name's ending says so. */
+static const char *write_rows(const char *name, int num_rows)
+{
+    const char *path = test_path(name);
+    struct ph_writer *writer;
+    assert_ok(ph__writer_open(path, &writer));
+    assert_ok(ph__writer_printf(writer, "label,user,item\n"));
+    for (int i = 0; i < num_rows; i++)
+        assert_ok(ph__writer_printf(writer, "%d,%d,%d\n", i % 2, i % 97, i % 31));
+    assert_ok(ph__writer_finish(writer));
+    ph__writer_close(writer);
+    return path;
+}
+
+static const char *write_text(const char *name)
+{
+    return write_rows(name, NUM_ROWS);
+}
+
+/* The same as arrays, in MLPerf's layout. */
+static const char *write_arrays(void)
+{
+    static float labels[NUM_ROWS], dense[NUM_ROWS];
+    static int32_t sparse[NUM_ROWS];
+    for (int i = 0; i < NUM_ROWS; i++) {
+        labels[i] = (float)(i % 2);
+        dense[i] = (float)(i % 5);
+        sparse[i] = i % 31;
+    }
+    npy_file("set_labels.npy", "<f4", "(900,)", labels, sizeof labels);
+    npy_file("set_dense.npy", "<f4", "(900, 1)", dense, sizeof dense);
+    npy_file("set_sparse.npy", "<i4", "(900, 1)", sparse, sizeof sparse);
+    return test_path("set");
+}
+
+static struct ph_encoder *encoder_of(const char *path, bool is_arrays)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, path);
+    fixture.settings.format = is_arrays ? PH_DATA_NPY : PH_DATA_CSV;
+    if (is_arrays)
+        fixture_field(&fixture, "I1", PH_FIELD_DENSE);
+    fixture_label_and_ids(&fixture);
+    return fixture_encoder(&fixture);
+}
+
+static struct ph_batches *open_recorded(const struct ph_encoder *encoder, const char *path,
+    struct ph__read_record *record, const struct ph_position *start)
+{
+    struct ph_batches *batches;
+    const struct ph_batches_options options = {.batch_size = BATCH, .num_prefetched = 3, .start = start};
+    assert_ok(ph__batches_open_recorded(encoder, path, record, &options, &batches));
+    return batches;
+}
+
+/* The whole file has been read. */
+static void expect_whole(const struct ph__read_part *part, const char *path)
+{
+    struct ph_arena arena = {0};
+    char *text;
+    size_t size;
+    assert_ok(ph__file_read(&arena, path, 1 << 24, &text, &size));
+    assert_int_equal(part->num_bytes, size);
+    assert_int_equal(part->checksum, ph__checksum(text, size));
+    ph__arena_fini(&arena);
+}
+
+static void files_are_known_by_their_bytes_as_they_lie(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rows.csv", "rows.csv.gz", "rows.csv.zst"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = write_text(names[i]);
+        struct ph_encoder *encoder = encoder_of(path, false);
+        struct ph__read_record record;
+        struct ph__read_place place;
+        assert_ok(ph__read_record_look(&record, path, false));
+        struct ph_batches *batches = open_recorded(encoder, path, &record, NULL);
+        while (fixture_next(batches) != NULL)
+            ;
+        ph__batches_read_place(batches, &place);
+        assert_int_equal(place.front, 0);
+        expect_whole(&place.parts[0], path);
+        ph_batches_close(batches);
+        ph__read_record_fini(&record);
+        ph_encoder_destroy(encoder);
+    }
+}
+
+static void arrays_are_known_file_by_file(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"set_labels.npy", "set_dense.npy", "set_sparse.npy"};
+    const char *path = write_arrays();
+    struct ph_encoder *encoder = encoder_of(path, true);
+    struct ph__read_record record;
+    struct ph__read_place place;
+    assert_ok(ph__read_record_look(&record, path, true));
+    assert_int_equal(record.num_files, 3);
+    struct ph_batches *batches = open_recorded(encoder, path, &record, NULL);
+    while (fixture_next(batches) != NULL)
+        ;
+    ph__batches_read_place(batches, &place);
+    for (size_t i = 0; i < 3; i++)
+        expect_whole(&place.parts[i], test_path(files[i]));
+    ph_batches_close(batches);
+    ph__read_record_fini(&record);
+    ph_encoder_destroy(encoder);
+}
+
+/* Half a pass, then a record that takes up what was saved of it, and the other half. */
+static void expect_carried_on(const char *path, bool is_arrays)
+{
+    struct ph_encoder *encoder = encoder_of(path, is_arrays);
+    struct ph__read_record record;
+    struct ph__read_place place;
+    struct ph_position position;
+    assert_ok(ph__read_record_look(&record, path, is_arrays));
+    struct ph_batches *batches = open_recorded(encoder, path, &record, NULL);
+    for (int i = 0; i < NUM_ROWS / BATCH / 2; i++)
+        assert_non_null(fixture_next(batches));
+    ph__batches_read_place(batches, &place);
+    ph_batches_position(batches, &position);
+    ph_batches_close(batches);
+    struct ph_json *saved = ph__read_record_json(&record, &place);
+    ph__read_record_fini(&record);
+
+    assert_ok(ph__read_record_look(&record, path, is_arrays));
+    assert_ok(ph__read_record_compare(&record, saved, path));
+    assert_ok(ph__read_record_check(&record, &(struct ph_meanwhile){0}));
+    ph__json_destroy(saved);
+    batches = open_recorded(encoder, path, &record, &position);
+    while (fixture_next(batches) != NULL)
+        ;
+    ph__batches_read_place(batches, &place);
+    ph_batches_close(batches);
+    for (size_t i = record.first[record.front]; i < record.num_files; i++)
+        expect_whole(&place.parts[i - record.first[record.front]], record.files[i].file.path);
+    ph__read_record_fini(&record);
+    ph_encoder_destroy(encoder);
+}
+
+static void a_saved_record_is_carried_on(void **state)
+{
+    (void)state;
+    expect_carried_on(write_text("half.csv"), false);
+    expect_carried_on(write_text("half.csv.gz"), false);
+    expect_carried_on(write_arrays(), true);
+    write_text("part_1.csv");
+    write_text("part_2.csv");
+    expect_carried_on(test_path("part_*.csv"), false);
+}
+
+/* Nothing tells of what lay between the file's beginning, which opening reads, and the place. */
+static void a_pass_that_begins_within_a_file_is_not_recorded(void **state)
+{
+    (void)state;
+    const char *path = write_rows("within.csv", 80000);
+    uint64_t num_bytes;
+    struct ph_encoder *encoder = encoder_of(path, false);
+    struct ph__read_record record = {0};
+    struct ph__read_place place;
+    struct ph_position position;
+    struct ph_batches *batches = open_recorded(encoder, path, NULL, NULL);
+    for (int i = 0; i < 60000 / BATCH; i++)
+        assert_non_null(fixture_next(batches));
+    ph_batches_position(batches, &position);
+    ph_batches_close(batches);
+    assert_ok(ph__read_record_look(&record, path, false));
+    batches = open_recorded(encoder, path, &record, &position);
+    while (fixture_next(batches) != NULL)
+        ;
+    ph__batches_read_place(batches, &place);
+    assert_ok(ph__file_size(path, &num_bytes));
+    assert_true(place.parts[0].num_bytes < num_bytes / 2);
+    ph_batches_close(batches);
+    batches = open_recorded(encoder, path, &record, NULL); /* the next pass is */
+    while (fixture_next(batches) != NULL)
+        ;
+    ph__batches_read_place(batches, &place);
+    expect_whole(&place.parts[0], path);
+    ph_batches_close(batches);
+    ph__read_record_fini(&record);
+    ph_encoder_destroy(encoder);
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"[{}]", "[{\"bytes\": 1, \"checksum\": \"0\", \"read_bytes\": 1}]"};
+    const char *path = write_text("saved.csv");
+    for (size_t i = 0; i < 2; i++) {
+        struct ph__read_record record;
+        struct ph_json *saved;
+        assert_ok(ph__json_parse(texts[i], strlen(texts[i]), "saved", PH_ERROR_CHECKPOINT, &saved));
+        assert_ok(ph__read_record_look(&record, path, false));
+        assert_fails(ph__read_record_compare(&record, saved, path), PH_ERROR_CHECKPOINT,
+            "saved.csv: the checkpoint's record of it lacks");
+        ph__json_destroy(saved);
+        ph__read_record_fini(&record);
+    }
+}
+
+static void pipes_are_not_recorded(void **state)
+{
+    (void)state;
+    struct ph__read_record record;
+    assert_ok(ph__read_record_look(&record, "-", false));
+    assert_int_equal(record.num_files, 0);
+    assert_ok(ph__read_record_begin(&record, 0));
+    assert_null(ph__read_record_checksum(&record, 0, "-"));
+    ph__read_record_fini(&record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_are_known_by_their_bytes_as_they_lie),
+        cmocka_unit_test(arrays_are_known_file_by_file),
+        cmocka_unit_test(a_saved_record_is_carried_on),
+        cmocka_unit_test(a_pass_that_begins_within_a_file_is_not_recorded),
+        cmocka_unit_test(what_is_no_record_is_refused),
+        cmocka_unit_test(pipes_are_not_recorded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
