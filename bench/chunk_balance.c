@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory/arena.h"
-#include "hub/layout.h"
+#include "hub/layout/layout.h"
 
 /* ---- the wrong one ----------------------------------------------------------------------------------------------- */
 

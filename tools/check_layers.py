@@ -20,7 +20,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("zstd", r"zstd\w*\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
     ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|hmac|gmac)\.c"),
     ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
-    ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/placement_hwloc\.c"),
+    ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/openmpi_allreduce\.c"),
     ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/\w*ucx\w*\.c"),

@@ -31,6 +31,7 @@ SUB_ROOMS = {
     "base": ["memory", "thread", "text", "sum", "file", "format", "option"],
     "kernel": ["simd", "avx2", "avx512", "cuda", "ref"],
     "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
+    "hub": ["layout", "wire", "keep", "shard", "server", "client"],
 }
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "hub/hub_options.h"
+#include "hub/server/hub_options.h"
 #include "train/job_config.h"
 
 static const char title[] =

@@ -8,7 +8,7 @@
 #include "cli/hub_parts.h"
 #include "cli/output_file.h"
 #include "cli/stop_signal.h"
-#include "hub/hub_options.h"
+#include "hub/server/hub_options.h"
 
 struct request {
     const char *config, *address, *threads, *secret_file, *metrics, *trace;

@@ -11,7 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/hub_parts.h"
 #include "cli/printing.h"
-#include "hub/client_status.h"
+#include "hub/client/client_status.h"
 #include "train/memory_check.h"
 
 #define DEFAULT_SECONDS 0.5

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/part_list.h"
-#include "hub/protocol.h"
+#include "hub/wire/part_list.h"
+#include "hub/wire/protocol.h"
 #include "support/fuzz_support.h"
 
 enum { MAX_BODY = 16384, AS_SENT = 128 };

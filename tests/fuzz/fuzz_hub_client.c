@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "base/sum/checksum.h"
-#include "hub/client_status.h"
-#include "hub/handshake.h"
-#include "hub/job_memory.h"
-#include "hub/part_list.h"
-#include "hub/shard.h"
+#include "hub/client/client_status.h"
+#include "hub/layout/job_memory.h"
+#include "hub/shard/shard.h"
+#include "hub/wire/handshake.h"
+#include "hub/wire/part_list.h"
 #include "net/doorbell.h"
 #include "net/socket.h"
 #include "net/tcp_link.h"

@@ -15,8 +15,8 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
-#include "hub/handshake.h"
-#include "hub/server_state.h"
+#include "hub/server/server_state.h"
+#include "hub/wire/handshake.h"
 #include "support/fuzz_frames.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/job_checkpoint.h"
+#include "hub/keep/job_checkpoint.h"
 #include "store/safetensors.h"
 #include "support/fuzz_support.h"
 

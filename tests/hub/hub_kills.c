@@ -11,9 +11,9 @@
 #include "base/rng.h"
 #include "base/text/number.h"
 #include "base/thread/clock.h"
-#include "hub/job_checkpoint.h"
-#include "hub/job_parts.h"
-#include "hub/part_list.h"
+#include "hub/keep/job_checkpoint.h"
+#include "hub/keep/job_parts.h"
+#include "hub/wire/part_list.h"
 #include "support/test_support.h"
 
 enum { MAX_KILLS = 1000000, STEPS_A_KILL = 60, STEPS_MS = 10 /* for some steps */ };

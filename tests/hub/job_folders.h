@@ -4,8 +4,8 @@
 #define PH_TEST_JOB_FOLDERS_H
 
 #include "hub/kept_job.h"
-#include "hub/part_list.h"
 #include "hub/several_hubs.h"
+#include "hub/wire/part_list.h"
 
 enum { NUM_HUBS = 2 };
 

@@ -3,7 +3,7 @@
 #ifndef PH_TEST_KEPT_JOB_H
 #define PH_TEST_KEPT_JOB_H
 
-#include "hub/job_checkpoint.h"
+#include "hub/keep/job_checkpoint.h"
 #include "hub/worker_thread.h"
 #include "support/hub_thread.h"
 

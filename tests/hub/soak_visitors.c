@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "hub/client_status.h"
+#include "hub/client/client_status.h"
 #include "hub/soak_job.h"
 #include "net/socket.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hub/client_greet.h"
-#include "hub/client_state.h"
+#include "hub/client/client_greet.h"
+#include "hub/client/client_state.h"
 #include "hub/job_folders.h"
 
 /* ---- what kills leave ---- */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/client_greet.h"
-#include "hub/client_status.h"
+#include "hub/client/client_greet.h"
+#include "hub/client/client_status.h"
 #include "hub/hub_processes.h"
 #include "hub/kept_job.h"
 #include "hub/several_hubs.h"

@@ -3,7 +3,7 @@
 #ifndef PH_TEST_CORE_JOB_H
 #define PH_TEST_CORE_JOB_H
 
-#include "hub/core.h"
+#include "hub/shard/core.h"
 
 enum { CORE_JOB_RING_CAPACITY = 16 };
 

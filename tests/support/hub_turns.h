@@ -3,7 +3,7 @@
 #ifndef PH_TEST_HUB_TURNS_H
 #define PH_TEST_HUB_TURNS_H
 
-#include "hub/server_state.h"
+#include "hub/server/server_state.h"
 #include "support/hub_thread.h"
 
 /* One core thread where the options do not say. */

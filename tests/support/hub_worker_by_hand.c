@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "hub/job_checkpoint.h"
-#include "hub/job_parts.h"
+#include "hub/keep/job_checkpoint.h"
+#include "hub/keep/job_parts.h"
 
 enum { TURN_MS = 20, MAX_TURNS = 1000, CHUNK_BYTES = 64, NUM_CHUNKS = 8 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hub/layout.h"
+#include "hub/layout/layout.h"
 #include "kernel/kernel.h"
 #include "phloem/hub.h"
 

@@ -7,7 +7,7 @@
 #ifndef PH_TEST_SHARD_TRIAL_H
 #define PH_TEST_SHARD_TRIAL_H
 
-#include "hub/shard.h"
+#include "hub/shard/shard.h"
 #include "support/payload_link.h"
 #include "support/shard_oracle.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "hub/server_state.h"
+#include "hub/server/server_state.h"
 #include "phloem/hub_server.h"
 #include "support/hub_thread.h"
 #include "support/test_support.h"

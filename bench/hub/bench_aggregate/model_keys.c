@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "figures.h"
-#include "hub/spread.h"
+#include "hub/layout/spread.h"
 
 static void add_key(struct model_keys *keys, size_t n)
 {

@@ -22,7 +22,7 @@ struct model_keys {
 struct model_keys equal_keys(const char *name, size_t numbers, size_t key_numbers);
 struct model_keys keys_of_model(enum model model);
 
-/* The chunks of keys by their owner, spread as the hub does it, largest first (hub/spread.h). */
+/* The chunks of keys by their owner, spread as the hub does it, largest first (hub/layout/spread.h). */
 struct chunks {
     size_t count[MAX_OWNERS];
     struct span *of[MAX_OWNERS];

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "figures.h"
-#include "hub/server_state.h"
+#include "hub/server/server_state.h"
 #include "pinned.h"
 
 struct hub {

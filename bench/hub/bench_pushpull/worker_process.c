@@ -11,7 +11,7 @@
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
 #include "figures.h"
-#include "hub/client_state.h"
+#include "hub/client/client_state.h"
 #include "kernel/kernel.h"
 #include "peers/peer_model.h"
 #include "pinned.h"

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "hub/server_state.h"
+#include "hub/server/server_state.h"
 #include "support/test_support.h"
 
 static void *serve(void *server)

@@ -2,7 +2,7 @@
 #include "support/count_allocations.h"
 
 #include "base/thread/cpu.h"
-#include "hub/shard.h"
+#include "hub/shard/shard.h"
 #include "net/frame_key.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"

@@ -7,9 +7,9 @@
 
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
-#include "hub/client_state.h"
-#include "hub/core.h"
-#include "hub/server_state.h"
+#include "hub/client/client_state.h"
+#include "hub/server/server_state.h"
+#include "hub/shard/core.h"
 #include "support/core_job.h"
 #include "support/hub_thread.h"
 #include "support/hub_turns.h"

@@ -3,8 +3,8 @@
  * program has put its own before (count_calls.h), and by the links' counters. */
 #include "support/count_calls.h"
 
-#include "hub/client_state.h"
-#include "hub/traffic.h"
+#include "hub/client/client_state.h"
+#include "hub/wire/traffic.h"
 #include "net/tcp_link.h"
 #include "support/steady_job.h"
 

@@ -1,0 +1,209 @@
+/* See client_greet.h. */
+#include "hub/client/client_greet.h"
+
+#include <unistd.h>
+
+#include "base/sum/random_bytes.h"
+#include "hub/wire/handshake.h"
+#include "net/socket.h"
+
+#define DEFAULT_TIMEOUT_MS 60000
+
+struct ph_timeout ph__client_timeout(const struct ph_hub_options *options)
+{
+    return (struct ph_timeout){.ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
+        .stop_signal = options->stop_signal};
+}
+
+/* ---- asking ---- */
+
+static struct ph_timeout connect_timeout_of(const struct ph_hub_options *options)
+{
+    struct ph_timeout timeout = ph__client_timeout(options);
+    if (options->connect_timeout_ms > 0)
+        timeout.ms = options->connect_timeout_ms;
+    return timeout;
+}
+
+struct pollfd ph__client_polled(const struct ph_control_stream *stream)
+{
+    const bool has_output = ph__control_stream_has_output(stream);
+    return (struct pollfd){
+        .fd = ph__control_stream_socket(stream), .events = (short)(has_output ? POLLIN | POLLOUT : POLLIN)};
+}
+
+/* Sends what it can, and takes a frame if one has come: also from a hub that has closed the connection, for that says why. */
+static ph_status exchange(
+    struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out)
+{
+    const ph_status sent = ph__control_stream_flush(stream);
+    const ph_status received = ph__control_stream_receive(stream);
+    PH_TRY(ph__control_stream_take(stream, frame_out, is_there_out));
+    if (*is_there_out)
+        return PH_OK;
+    PH_TRY(sent);
+    return received;
+}
+
+static ph_status await_frame(
+    struct ph_control_stream *stream, struct ph_timeout timeout, struct ph_control_frame *frame_out)
+{
+    struct ph_wait wait = ph__wait_begin(timeout);
+    for (;;) {
+        bool is_there;
+        PH_TRY(exchange(stream, frame_out, &is_there));
+        if (is_there)
+            return PH_OK;
+        const int wait_ms = ph__wait_ms(&wait);
+        if (wait_ms == 0 && wait.is_stopped)
+            return ph__wait_stopped(&wait);
+        if (wait_ms == 0)
+            return ph_fail(PH_ERROR_PEER, "the hub does not answer");
+        struct pollfd polled = ph__client_polled(stream);
+        poll(&polled, 1, wait_ms);
+    }
+}
+
+/* Descriptors come with a layout alone. */
+static ph_status check_answer(const struct ph_control_frame *frame, enum ph_hub_frame wanted)
+{
+    struct ph_answer answer;
+    if (frame->type != wanted || wanted != PH_FRAME_LAYOUT)
+        ph__control_frame_close(frame);
+    if (frame->type == wanted && wanted != PH_FRAME_ANSWER)
+        return PH_OK;
+    if (frame->type != PH_FRAME_ANSWER && frame->type != PH_FRAME_FAILED)
+        return ph_fail(PH_ERROR_PEER, "the hub answers with a message of type %u", frame->type);
+    PH_TRY(frame->type == PH_FRAME_FAILED ? ph__get_failure(frame->body, frame->size, &answer)
+                                          : ph__get_answer(frame->body, frame->size, &answer));
+    if (answer.status != PH_OK)
+        return ph_fail(answer.status, "%s", answer.text);
+    return wanted == PH_FRAME_ANSWER ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub agrees, but says nothing");
+}
+
+ph_status ph__client_put(
+    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
+{
+    size_t size = 0;
+    if (body != NULL)
+        PH_TRY(ph__wire_writer_finish(body, "message", &size));
+    return ph__control_stream_put(stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size, NULL, 0);
+}
+
+ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, struct ph_timeout timeout,
+    struct ph_control_frame *frame_out)
+{
+    frame_out->type = 0;
+    PH_TRY(ph__client_put(stream, type, body));
+    PH_TRY(await_frame(stream, timeout, frame_out));
+    return check_answer(frame_out, answer);
+}
+
+ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
+    struct ph_control_frame *frame_out, bool *is_there_out)
+{
+    PH_TRY(exchange(stream, frame_out, is_there_out));
+    if (*is_there_out && frame_out->type == PH_FRAME_SAVED) {
+        ph__control_frame_close(frame_out);
+        return PH_OK;
+    }
+    return *is_there_out ? check_answer(frame_out, answer) : PH_OK;
+}
+
+/* ---- greeting ---- */
+
+static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wire_writer *hello,
+    bool has_secret, struct ph_timeout timeout, struct ph_control_frame *frame_out)
+{
+    const enum ph_hub_frame wanted = has_secret ? PH_FRAME_CHALLENGE : PH_FRAME_WELCOME;
+    const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout, frame_out);
+    if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
+        return status;
+    return ph_fail(PH_ERROR_CONFIG, has_secret ? "the hub does not prove that it knows the secret of "
+                                                 "secret_file (--secret-file): it has none"
+                                               : "the hub has a secret: name the file that it is in by "
+                                                 "secret_file (--secret-file)");
+}
+
+static ph_status prove(struct ph_control_stream *stream, const struct ph_secret *secret,
+    const struct ph_wire_writer *hello, struct ph_timeout timeout, struct ph_control_frame *frame)
+{
+    struct ph_server_challenge answer;
+    struct ph_challenge challenge;
+    unsigned char proof[PH_PROOF_BYTES];
+    PH_TRY(ph__get_server_challenge(frame->body, frame->size, &answer));
+    PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
+    PH_TRY(ph__control_stream_put(stream, PH_FRAME_PROOF, proof, sizeof proof, NULL, 0));
+    PH_TRY(ph__handshake_protect(secret, &challenge, PH_SIDE_CLIENT, stream));
+    PH_TRY(await_frame(stream, timeout, frame));
+    return check_answer(frame, PH_FRAME_WELCOME);
+}
+
+static ph_status greet(struct ph_control_stream *stream, const struct ph_secret *secret,
+    struct ph_timeout timeout, struct ph_welcome *welcome_out)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_hello(&writer, &hello);
+    PH_TRY(say_hello(stream, &writer, secret != NULL, timeout, &frame));
+    if (secret != NULL)
+        PH_TRY(prove(stream, secret, &writer, timeout, &frame));
+    return ph__get_welcome(frame.body, frame.size, welcome_out);
+}
+
+ph_status ph__client_greet(int socket, const struct ph_secret *secret, struct ph_timeout timeout,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+{
+    struct ph_control_stream *stream;
+    PH_TRY(ph__control_stream_create(socket, &stream));
+    const ph_status status = greet(stream, secret, timeout, welcome_out);
+    if (status != PH_OK) {
+        ph__control_stream_destroy(stream);
+        return status;
+    }
+    *stream_out = stream;
+    return PH_OK;
+}
+
+ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph_secret *secret,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+{
+    int socket;
+    PH_TRY(ph__socket_connect_while(options->address, connect_timeout_of(options), -1, &socket));
+    return ph__client_greet(socket, secret, ph__client_timeout(options), stream_out, welcome_out);
+}
+
+ph_status ph__client_reach_local(
+    const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out, enum ph_way *way_out)
+{
+    int socket;
+    *way_out = PH_WAY_UNREACHED;
+    PH_TRY(ph__socket_connect_local(welcome->local_socket, timeout_ms, &socket));
+    if (!ph__socket_is_same_user(socket)) {
+        close(socket);
+        *way_out = PH_WAY_OTHER_USER;
+        return ph_fail(PH_ERROR_PEER, "the hub is another user's");
+    }
+    *way_out = PH_WAY_SHARED;
+    *socket_out = socket;
+    return PH_OK;
+}
+
+ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out)
+{
+    struct ph_secret secret;
+    struct ph_welcome welcome;
+    if (options->address == NULL)
+        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
+    if (options->secret_file == NULL)
+        return ph__client_reach(options, NULL, stream_out, &welcome);
+    PH_TRY(ph__secret_read(options->secret_file, &secret));
+    const ph_status status = ph__client_reach(options, &secret, stream_out, &welcome);
+    ph__secret_fini(&secret);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* A control connection from its other end: reaching a hub, proving that both know the secret, and asking. Used by the files of the
+ * client, each call by the thread that the connection belongs to. */
+#ifndef PH_HUB_CLIENT_GREET_H
+#define PH_HUB_CLIENT_GREET_H
+
+#include <poll.h>
+
+#include "base/thread/wait.h"
+#include "hub/wire/protocol.h"
+#include "net/control_stream.h"
+
+struct ph_timeout ph__client_timeout(const struct ph_hub_options *options); /* of each wait */
+
+/* Greets the hub at the other end of the socket, which is the stream's from now on, or closed. secret: NULL without. */
+ph_status ph__client_greet(int socket, const struct ph_secret *secret, struct ph_timeout timeout,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out);
+
+/* Connects to the hub and greets it. */
+ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph_secret *secret,
+    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out);
+
+/* Connects to the local socket that a hub has told, which serves its own user's processes alone. way_out is also set where that fails:
+ * whether another user is why. PH_ERROR_PEER */
+ph_status ph__client_reach_local(
+    const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out, enum ph_way *way_out);
+
+/* As ph__client_reach(), with the secret that the options name: a connection to ask one thing over. */
+ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out);
+
+/* Sends a frame and waits for the answer of this type; an ANSWER that is an error, or FAILED, is that error. The body is borrowed
+ * until the next call on the stream. */
+ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
+    const struct ph_wire_writer *body, enum ph_hub_frame answer, struct ph_timeout timeout,
+    struct ph_control_frame *frame_out);
+
+/* The halves of a request: puts a frame, and looks whether the answer of this type has come, without waiting. body: NULL: none.
+ * A SAVED that comes before is there as it is: look again when it was taken. */
+ph_status ph__client_put(
+    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body);
+ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
+    struct ph_control_frame *frame_out, bool *is_there_out);
+
+struct pollfd ph__client_polled(const struct ph_control_stream *stream); /* to wait between two looks */
+
+#endif

@@ -1,0 +1,316 @@
+/* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/thread/clock.h"
+#include "hub/server/server_state.h"
+#include "hub/wire/handshake.h"
+
+#define PROCESS_ENDED "its process has ended" /* for all that its closed connection tells */
+#define FRAMES_A_TURN 4                       /* of a connection */
+#define GREETING_BYTES 512 /* of a frame before the welcome; more than any has, other versions' included */
+
+/* It is closed at the end of the turn. What happened first is what is told. */
+static void end(struct ph_session *session, const char *why)
+{
+    if (!session->is_closing)
+        snprintf(session->why, sizeof session->why, "%s", why);
+    session->is_closing = true;
+}
+
+/* Nothing can be sent any more. Where the process has ended that is why, whoever finds out first. */
+static void end_sending(struct ph_session *session)
+{
+    struct pollfd process = {.fd = session->process, .events = POLLIN}; /* -1 is passed over */
+    const bool has_ended = poll(&process, 1, 0) == 1;
+    end(session, has_ended ? PROCESS_ENDED : ph_error_text());
+}
+
+void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
+    const int *descriptors, size_t num_descriptors)
+{
+    size_t size = 0;
+    ph_status status = PH_OK;
+    if (!ph__control_stream_has_output(session->stream))
+        session->moved_ns = ph__clock_ns();
+    if (body != NULL)
+        status = ph__wire_writer_finish(body, "message", &size);
+    if (status == PH_OK)
+        status = ph__control_stream_put(session->stream, (uint16_t)type, body != NULL ? body->bytes : NULL,
+            size, descriptors, num_descriptors);
+    if (status == PH_OK)
+        status = ph__control_stream_flush(session->stream);
+    if (status == PH_OK && ph__control_stream_has_output(session->stream))
+        status = ph__event_source_change(session->source, EPOLLOUT);
+    if (status != PH_OK)
+        end_sending(session);
+}
+
+static void send_answer(struct ph_session *session, ph_status status)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, status, status == PH_OK ? "" : ph_error_text());
+    ph__session_send(session, PH_FRAME_ANSWER, &writer, NULL, 0);
+}
+
+void ph__session_answer(struct ph_session *session, ph_status status)
+{
+    if (status != PH_OK)
+        ph__server_log_refused(session, ph_error_text());
+    send_answer(session, status);
+}
+
+/* ---- greeting ---- */
+
+static void send_challenge(struct ph_session *session, const struct ph_server_challenge *challenge)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_server_challenge(&writer, challenge);
+    ph__session_send(session, PH_FRAME_CHALLENGE, &writer, NULL, 0);
+}
+
+static void welcome(struct ph_session *session)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_welcome welcome;
+    memcpy(welcome.local_socket, session->server->local_socket, sizeof welcome.local_socket);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_welcome(&writer, &welcome);
+    session->state = PH_SESSION_READY;
+    ph__control_stream_limit(session->stream, PH_HUB_MAX_BODY);
+    ph__session_send(session, PH_FRAME_WELCOME, &writer, NULL, 0);
+}
+
+static ph_status greet(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_hello hello;
+    struct ph_server_challenge challenge;
+    if (frame->type != PH_FRAME_HELLO)
+        return ph_fail(PH_ERROR_PEER, "the other side does not begin with a greeting");
+    PH_TRY(ph__get_hello(frame->body, frame->size, &hello));
+    if (session->server->secret == NULL) {
+        welcome(session);
+        return PH_OK;
+    }
+    PH_TRY(ph__handshake_challenge(
+        session->server->secret, frame->body, frame->size, &session->challenge, &challenge));
+    session->state = PH_SESSION_PROVING;
+    send_challenge(session, &challenge);
+    return PH_OK;
+}
+
+static ph_status check_proof(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    unsigned char proof[PH_PROOF_BYTES];
+    const struct ph_secret *secret = session->server->secret;
+    if (frame->type != PH_FRAME_PROOF)
+        return ph_fail(
+            PH_ERROR_PEER, "the hub has a secret, and the other side does not prove that it knows it");
+    PH_TRY(ph__get_proof(frame->body, frame->size, proof));
+    PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &session->challenge, proof, "the other side"));
+    PH_TRY(ph__handshake_protect(secret, &session->challenge, PH_SIDE_SERVER, session->stream));
+    welcome(session);
+    return PH_OK;
+}
+
+/* ---- frames ---- */
+
+static ph_status take_frame(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    if (session->state == PH_SESSION_GREETING)
+        return greet(session, frame);
+    if (session->state == PH_SESSION_PROVING)
+        return check_proof(session, frame);
+    return ph__server_request(session, frame);
+}
+
+/* It has an answer yet to come, or to read. */
+static bool is_busy(const struct ph_session *session)
+{
+    return session->question != 0 || ph__control_stream_has_output(session->stream);
+}
+
+/* Some of what has come, for others wait, too; nothing more while the other side does not read what it was answered. */
+static ph_status take_frames(struct ph_session *session)
+{
+    struct ph_control_frame frame;
+    bool is_there = true;
+    session->has_more = false;
+    for (int i = 0; i < FRAMES_A_TURN; i++) {
+        if (session->is_closing || is_busy(session))
+            return PH_OK;
+        PH_TRY(ph__control_stream_take(session->stream, &frame, &is_there));
+        if (!is_there)
+            return PH_OK;
+        PH_TRY(take_frame(session, &frame));
+    }
+    session->has_more = !session->is_closing;
+    return PH_OK;
+}
+
+static ph_status send_rest(struct ph_session *session)
+{
+    PH_TRY(ph__control_stream_flush(session->stream));
+    session->moved_ns = ph__clock_ns();
+    return ph__control_stream_has_output(session->stream) ? PH_OK
+                                                          : ph__event_source_change(session->source, EPOLLIN);
+}
+
+/* What has come before the end is still taken. That the other side has closed is no error. */
+static ph_status receive(struct ph_session *session)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    const ph_status received = ph__control_stream_receive(session->stream);
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    PH_TRY(take_frames(session));
+    if (received == PH_OK || session->stream == NULL || ph__control_stream_is_closed(session->stream))
+        return PH_OK;
+    return ph_fail(received, "%s", text);
+}
+
+static void break_off(struct ph_session *session, ph_status status)
+{
+    end(session, ph_error_text());
+    send_answer(session, status); /* the reason, to whoever still listens */
+}
+
+static void happened(void *context, uint32_t events)
+{
+    struct ph_session *session = context;
+    if (session->is_closing)
+        return;
+    if ((events & EPOLLOUT) != 0 && send_rest(session) != PH_OK) {
+        end_sending(session);
+        return;
+    }
+    const ph_status status = receive(session);
+    if (status != PH_OK)
+        ph__server_log_broken(session, ph_error_text());
+    if (session->stream == NULL)
+        return; /* it is a link now */
+    if (status != PH_OK)
+        break_off(session, status);
+    else if (ph__control_stream_is_closed(session->stream) && !session->has_more && session->question == 0)
+        end(session, PROCESS_ENDED); /* else it is met again, behind what came before it */
+}
+
+bool ph__server_has_more(const struct ph_hub_server *server)
+{
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        if (session->has_more || session->question != 0)
+            return true;
+    return false;
+}
+
+void ph__server_go_on(struct ph_hub_server *server)
+{
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
+        if (session->has_more && session->question == 0)
+            happened(session, 0);
+}
+
+/* ---- strangers ---- */
+
+void ph__session_part(struct ph_session *session)
+{
+    session->tenant = NULL;
+    session->stranger_ns = ph__clock_ns();
+    ph__session_limit(session, PH_HUB_MAX_BODY);
+}
+
+void ph__session_give_up(struct ph_session *session, const char *why)
+{
+    ph__server_log_silent(session, why);
+    send_answer(session, ph_fail(PH_ERROR_PEER, "%s", why));
+    session->is_closing = true;
+}
+
+void ph__session_limit(struct ph_session *session, size_t max_bytes)
+{
+    ph__control_stream_limit(session->stream, max_bytes);
+}
+
+/* ---- the other side's process ---- */
+
+/* Its sockets alone do not tell: a child that it has forked may hold them, too. */
+static void process_ended(void *context, uint32_t events)
+{
+    struct ph_session *session = context;
+    (void)events;
+    ph__event_source_remove(session->process_source);
+    session->process_source = NULL;
+    end(session, PROCESS_ENDED);
+}
+
+static ph_status watch_process(struct ph_session *session, int socket)
+{
+    session->process = ph__socket_peer_process(socket);
+    if (session->process < 0)
+        return PH_OK;
+    return ph__event_loop_add(
+        session->server->loop, session->process, EPOLLIN, process_ended, session, &session->process_source);
+}
+
+/* ---- life ---- */
+
+static void free_session(struct ph_session *session)
+{
+    ph__event_source_remove(session->process_source);
+    ph__event_source_remove(session->source);
+    if (session->process >= 0)
+        close(session->process);
+    ph__control_stream_destroy(session->stream);
+    free(session);
+}
+
+ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_local)
+{
+    struct ph_session *session = calloc(1, sizeof *session);
+    if (session == NULL) {
+        close(socket);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
+    }
+    session->server = server;
+    session->is_local = is_local;
+    session->is_of_host = is_local || ph__socket_is_loopback(socket);
+    session->process = -1;
+    session->moved_ns = session->stranger_ns = ph__clock_ns();
+    ph_status status = ph__control_stream_create(socket, &session->stream);
+    if (status == PH_OK) {
+        ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */
+        ph__control_stream_limit(session->stream, GREETING_BYTES);
+        status = ph__event_loop_add(server->loop, socket, EPOLLIN, happened, session, &session->source);
+    }
+    if (status == PH_OK && is_local)
+        status = watch_process(session, socket);
+    if (status != PH_OK) {
+        free_session(session);
+        return status;
+    }
+    session->next = server->sessions;
+    server->sessions = session;
+    if (is_local || ph__socket_peer(socket, session->peer) != PH_OK)
+        snprintf(session->peer, sizeof session->peer, "local");
+    ph__server_log_opened(session);
+    return PH_OK;
+}
+
+void ph__session_close(struct ph_session *session)
+{
+    struct ph_session **link = &session->server->sessions;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    ph__server_session_ends(session);
+    ph__server_log_closed(session);
+    free_session(session);
+}

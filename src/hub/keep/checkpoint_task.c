@@ -1,0 +1,142 @@
+/* See checkpoint_task.h. */
+#include "hub/keep/checkpoint_task.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread/thread.h"
+#include "hub/keep/job_parts.h"
+#include "net/doorbell.h"
+
+struct ph_checkpoint_task {
+    struct ph_checkpoint_order order;
+    char *path; /* of the service's file */
+    struct ph_snapshot *snapshot;
+    int bell;
+    pthread_t thread;
+    bool has_kept;
+    ph_status status;
+    char text[PH_HUB_MAX_TEXT + 1];
+    _Atomic bool is_done; /* set when all of the above is */
+};
+
+/* Open parts of a service that was there before, under the same name, are nothing to a new one. */
+static ph_status write_file(const struct ph_checkpoint_task *task, const char *file)
+{
+    bool unused;
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
+    return ph__job_checkpoint_write(file, task->snapshot);
+}
+
+static ph_status keep_part(struct ph_checkpoint_task *task)
+{
+    return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end, &task->has_kept);
+}
+
+/* The job goes on from here: no other part fits any more. */
+static ph_status read_file(struct ph_checkpoint_task *task, const char *file)
+{
+    PH_TRY(ph__job_checkpoint_read(file, task->snapshot));
+    return keep_part(task);
+}
+
+/* The service's own file goes last: without it the others would belong to nobody. */
+static ph_status remove_files(const struct ph_checkpoint_task *task)
+{
+    bool unused;
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
+    return ph__job_checkpoint_remove(task->path);
+}
+
+static ph_status do_work(struct ph_checkpoint_task *task, const char *file)
+{
+    switch (task->order.work) {
+    case PH_CHECKPOINT_WRITE:
+        return write_file(task, file);
+    case PH_CHECKPOINT_READ:
+        return read_file(task, file);
+    case PH_CHECKPOINT_KEEP:
+        return keep_part(task);
+    default:
+        return remove_files(task);
+    }
+}
+
+static ph_status do_with_file(struct ph_checkpoint_task *task)
+{
+    char *file;
+    PH_TRY(ph__job_part_path(task->path, task->order.part, &file));
+    const ph_status status = do_work(task, file);
+    free(file);
+    return status;
+}
+
+static void *run(void *context)
+{
+    struct ph_checkpoint_task *task = context;
+    const int bell = task->bell;
+    task->status = do_with_file(task);
+    if (task->status != PH_OK)
+        snprintf(task->text, sizeof task->text, "%s", ph_error_text());
+    atomic_store(&task->is_done, true);
+    ph__doorbell_ring(bell);
+    return NULL;
+}
+
+static void destroy(struct ph_checkpoint_task *task)
+{
+    free(task->path);
+    free(task);
+}
+
+ph_status ph__checkpoint_task_start(const struct ph_checkpoint_order *order, const char *path,
+    struct ph_snapshot *snapshot, int bell, struct ph_checkpoint_task **task_out)
+{
+    struct ph_checkpoint_task *task = calloc(1, sizeof *task);
+    if (task == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for a checkpoint", path);
+    task->order = *order;
+    task->snapshot = snapshot;
+    task->bell = bell;
+    task->path = strdup(path);
+    const int error = task->path != NULL ? ph__thread_start(&task->thread, run, task) : ENOMEM;
+    if (error != 0) {
+        destroy(task);
+        return ph_fail(PH_ERROR_MEMORY, "%s: no thread for a checkpoint: %s", path, strerror(error));
+    }
+    *task_out = task;
+    return PH_OK;
+}
+
+bool ph__checkpoint_task_is_done(const struct ph_checkpoint_task *task)
+{
+    return atomic_load(&task->is_done);
+}
+
+struct ph_checkpoint_order ph__checkpoint_task_order(const struct ph_checkpoint_task *task)
+{
+    return task->order;
+}
+
+bool ph__checkpoint_task_has_kept(const struct ph_checkpoint_task *task)
+{
+    return task->has_kept;
+}
+
+size_t ph__checkpoint_task_bytes(const struct ph_checkpoint_task *task)
+{
+    return task->snapshot != NULL ? task->snapshot->num_bytes : 0;
+}
+
+ph_status ph__checkpoint_task_finish(struct ph_checkpoint_task *task, struct ph_snapshot **snapshot_out)
+{
+    pthread_join(task->thread, NULL);
+    *snapshot_out = task->snapshot;
+    const ph_status status = task->status == PH_OK ? PH_OK : ph_fail(task->status, "%s", task->text);
+    destroy(task);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* Checkpoints of a hub's jobs: a sealed safetensors file for each (store/safetensors.h), replaced in one moment.
+ *
+ * Of key k it has the tensors "key.k.weight", and "key.k.m" and "key.k.s" where the key's optimizer keeps them, all fp32 of the
+ * key's elements; "versions" has the number of updates of each chunk. Of several hubs that share the keys each has a file with the
+ * elements of its own chunks, in their order, without the tensors of keys that it has none of; the service says which hub it is.
+ * A service that has not begun has no tensors. The metadata:
+ *
+ *     format          PH_CHECKPOINT_FORMAT
+ *     name            of the service
+ *     iteration       that it goes on from
+ *     service, keys   the bodies of the CREATE and the INIT that its workers have sent (protocol.h), in hexadecimal digits
+ *     progress        u64 iteration, u32 bytes of a chunk, f32 learning rate of each optimizer: the same way
+ *     sum             a checksum of the last three
+ *
+ * A file is PH_ERROR_CHECKPOINT, naming it and what is wrong, when it is damaged, of another version or somebody else's; what
+ * cannot be read is never read in part. Files are written and read by threads of their own (checkpoint_task.h). */
+#ifndef PH_HUB_JOB_CHECKPOINT_H
+#define PH_HUB_JOB_CHECKPOINT_H
+
+#include "hub/keep/snapshot.h"
+
+#define PH_CHECKPOINT_FORMAT "phloem hub job 1"
+#define PH_CHECKPOINT_ENDING ".safetensors"
+#define PH_CHECKPOINT_TEMPORARY_ENDING \
+    PH_CHECKPOINT_ENDING ".tmp" /* what a hub that was killed left behind */
+
+/* The path of a service's file; the caller frees it. Its name is the service's, with '/', '%', '~', control characters and a
+ * leading '.' as %2f and so on; where that is too long for a file system, cut and made unique by a checksum. */
+ph_status ph__job_checkpoint_path(const char *folder, const char *service, char **path_out);
+
+/* The snapshot is whole. PH_ERROR_DISK, PH_ERROR_MEMORY: the former file is still there. */
+ph_status ph__job_checkpoint_write(const char *path, const struct ph_snapshot *snapshot);
+
+/* What is known of a service before its parameters are read: the metadata, against their checksum. Not to be copied: the
+ * settings point into themselves. */
+struct ph_job_checkpoint_head {
+    struct ph_service_settings settings;
+    float learning_rates[PH_HUB_MAX_OPTIMIZERS];
+    uint64_t iteration;
+    size_t chunk_bytes;
+    size_t num_keys; /* 0: it has not begun */
+};
+ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoint_head *head_out);
+
+/* Fills a snapshot that was made for the same service, keys and chunk size: PH_ERROR_CHECKPOINT when the file has others, is another
+ * hub's or damaged. Compares the metadata first, which have a checksum of their own, and then checks the seal. After an error the
+ * snapshot is good for nothing. */
+ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot);
+
+/* The checksum of the metadata: 16 digits. */
+void ph__job_checkpoint_sum(const char *service, const char *keys, const char *progress, char digits_out[17]);
+
+/* Removes the file for good; fine when there is none. PH_ERROR_DISK. */
+ph_status ph__job_checkpoint_remove(const char *path);
+
+#endif

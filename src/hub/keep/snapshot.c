@@ -1,0 +1,151 @@
+/* See snapshot.h. */
+#include "hub/keep/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/memory.h"
+#include "hub/keep/optimizer_slots.h"
+
+size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const struct ph_layout_sizes *sizes)
+{
+    const size_t num_arrays =
+        (size_t)1 + ph__service_has_m(&settings->service) + ph__service_has_s(&settings->service);
+    return num_arrays * sizes->num_weights * sizeof(float) +
+           sizes->num_chunks * (sizeof(struct ph_snapshot_chunk) + sizeof(struct ph_chunk_place));
+}
+
+ph_status ph__snapshot_measure(const struct ph_service_settings *settings, const struct ph_init_key *keys,
+    size_t num_keys, size_t chunk_bytes, size_t *bytes_out)
+{
+    struct ph_layout_sizes sizes;
+    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    if (wanted == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
+    free(wanted);
+    if (settings->share.num_hubs > 1)
+        sizes.num_weights = 0;
+    if (status == PH_OK)
+        *bytes_out = ph__snapshot_bytes(settings, &sizes);
+    return status;
+}
+
+static ph_status copy_keys(
+    const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_snapshot *snapshot)
+{
+    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    snapshot->keys = calloc(num_keys, sizeof *snapshot->keys);
+    if (wanted == NULL || snapshot->keys == NULL) {
+        free(wanted);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    }
+    memcpy(snapshot->keys, keys, num_keys * sizeof *keys);
+    snapshot->num_keys = num_keys;
+    const ph_status status = ph__layout_create(wanted, num_keys, chunk_bytes, &snapshot->layout);
+    free(wanted);
+    return status;
+}
+
+/* Room for the chunks of this hub alone. */
+static ph_status keep_share(const struct ph_snapshot *snapshot)
+{
+    const size_t num_chunks = snapshot->layout->sizes.num_chunks;
+    uint16_t *bins = calloc(num_chunks, sizeof *bins);
+    if (bins == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
+    const ph_status status = ph__spread_share(snapshot->layout, &snapshot->settings.share, 1, bins);
+    if (status == PH_OK)
+        ph__layout_keep(snapshot->layout, bins);
+    free(bins);
+    return status;
+}
+
+static ph_status allocate(const struct ph_snapshot *snapshot, float **array_out)
+{
+    void *array;
+    PH_TRY(ph__memory_alloc(
+        snapshot->layout->sizes.num_weights * sizeof(float), "the snapshot of a job", &array));
+    *array_out = array;
+    return PH_OK;
+}
+
+static ph_status fill(
+    struct ph_snapshot *snapshot, const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes)
+{
+    if (num_keys == 0)
+        return PH_OK;
+    PH_TRY(copy_keys(keys, num_keys, chunk_bytes, snapshot));
+    PH_TRY(keep_share(snapshot));
+    snapshot->num_bytes = ph__snapshot_bytes(&snapshot->settings, &snapshot->layout->sizes);
+    snapshot->chunks = calloc(snapshot->layout->sizes.num_chunks, sizeof *snapshot->chunks);
+    if (snapshot->chunks == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
+    PH_TRY(allocate(snapshot, &snapshot->weights));
+    if (ph__service_has_m(&snapshot->settings.service))
+        PH_TRY(allocate(snapshot, &snapshot->m));
+    return ph__service_has_s(&snapshot->settings.service) ? allocate(snapshot, &snapshot->s) : PH_OK;
+}
+
+ph_status ph__snapshot_create(const struct ph_service_settings *settings, const struct ph_init_key *keys,
+    size_t num_keys, size_t chunk_bytes, struct ph_snapshot **snapshot_out)
+{
+    struct ph_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (snapshot == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
+    ph__service_copy(&settings->service, &settings->share, &snapshot->settings);
+    for (size_t i = 0; i < settings->service.num_optimizers; i++)
+        snapshot->learning_rates[i] = settings->optimizers[i].learning_rate;
+    const ph_status status = fill(snapshot, keys, num_keys, chunk_bytes);
+    if (status != PH_OK) {
+        ph__snapshot_destroy(snapshot);
+        return status;
+    }
+    *snapshot_out = snapshot;
+    return PH_OK;
+}
+
+static void free_array(const struct ph_snapshot *snapshot, float *array)
+{
+    if (array != NULL)
+        ph__memory_free(array, snapshot->layout->sizes.num_weights * sizeof(float));
+}
+
+void ph__snapshot_destroy(struct ph_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    free_array(snapshot, snapshot->weights);
+    free_array(snapshot, snapshot->m);
+    free_array(snapshot, snapshot->s);
+    ph__layout_destroy(snapshot->layout);
+    free(snapshot->chunks);
+    free(snapshot->keys);
+    free(snapshot);
+}
+
+/* Synchronous: all chunks have made the updates of one iteration. Otherwise each worker's push is an update of its own, and
+ * what each has done at least is taken for done. */
+static uint64_t iteration_of(const struct ph_snapshot *snapshot)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {
+        if (ph__chunk_is_here(&snapshot->layout->chunks[i]) && snapshot->chunks[i].version < least)
+            least = snapshot->chunks[i].version;
+    }
+    if (snapshot->layout->sizes.num_here == 0)
+        return 0;
+    const struct ph_hub_service *service = &snapshot->settings.service;
+    return service->mode == PH_HUB_SYNCHRONOUS ? least : least / service->num_workers;
+}
+
+void ph__snapshot_finish(struct ph_snapshot *snapshot)
+{
+    snapshot->iteration = iteration_of(snapshot);
+    for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {
+        const uint32_t key = snapshot->layout->chunks[i].key;
+        if (!ph__chunk_is_here(&snapshot->layout->chunks[i]))
+            continue;
+        snapshot->learning_rates[snapshot->keys[key].optimizer] = snapshot->chunks[i].learning_rate;
+    }
+}

@@ -1,0 +1,257 @@
+/* The hub's control thread: it keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
+ * the hub is, server_state.h for what belongs to whom. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/file/directory.h"
+#include "base/memory/memory.h"
+#include "base/thread/clock.h"
+#include "base/thread/cpu.h"
+#include "base/thread/stop.h"
+#include "hub/server/server_state.h"
+#include "net/doorbell.h"
+
+#define DEFAULT_MAX_JOBS 64
+#define TURN_MS 200 /* how often the stop signal is looked at */
+#define SHORT_TURN_MS 20
+#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped */
+
+int ph_hub_api_version(void)
+{
+    return PH_HUB_API_VERSION;
+}
+
+/* ---- failures of workers, from the core threads ---- */
+
+void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker)
+{
+    struct ph_hub_server *server = context;
+    struct ph_failure *failure = calloc(1, sizeof *failure);
+    if (failure == NULL)
+        return; /* its connection will end the worker */
+    failure->tenant = tenant;
+    failure->worker = worker;
+    snprintf(failure->text, sizeof failure->text, "%s", ph_error_text());
+    pthread_mutex_lock(&server->failures_mutex);
+    failure->next = server->failures;
+    server->failures = failure;
+    pthread_mutex_unlock(&server->failures_mutex);
+    ph__doorbell_ring(server->bell[1]);
+}
+
+void ph__server_note_news(void *context)
+{
+    ph__doorbell_ring(((struct ph_hub_server *)context)->bell[1]);
+}
+
+void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant)
+{
+    pthread_mutex_lock(&server->failures_mutex);
+    for (struct ph_failure **link = &server->failures; *link != NULL;) {
+        struct ph_failure *failure = *link;
+        if (failure->tenant != tenant) {
+            link = &failure->next;
+            continue;
+        }
+        *link = failure->next;
+        free(failure);
+    }
+    pthread_mutex_unlock(&server->failures_mutex);
+}
+
+static struct ph_failure *take_failure(struct ph_hub_server *server)
+{
+    pthread_mutex_lock(&server->failures_mutex);
+    struct ph_failure *failure = server->failures;
+    if (failure != NULL)
+        server->failures = failure->next;
+    pthread_mutex_unlock(&server->failures_mutex);
+    return failure;
+}
+
+static void rung(void *context, uint32_t events)
+{
+    struct ph_hub_server *server = context;
+    struct ph_failure *failure;
+    (void)events;
+    ph__doorbell_answer(server->bell[0]);
+    while ((failure = take_failure(server)) != NULL) {
+        ph__server_worker_failed(failure->tenant, failure->worker, failure->text);
+        free(failure);
+    }
+    ph__server_begin_touched(server);
+    ph__server_look_at_checkpoints(server);
+}
+
+/* ---- life ---- */
+
+ph_status ph__server_name_option(const char *option, ph_status status)
+{
+    return status == PH_OK ? PH_OK : ph_fail(status, "%s (hub.%s): %s", option, option, ph_error_text());
+}
+
+static ph_status read_secret(struct ph_hub_server *server)
+{
+    if (server->options.secret_file == NULL)
+        return PH_OK;
+    server->secret = calloc(1, sizeof *server->secret);
+    if (server->secret == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a secret");
+    return ph__server_name_option(
+        "secret_file", ph__secret_read(server->options.secret_file, server->secret));
+}
+
+static ph_status choose_chunks(struct ph_hub_server *server)
+{
+    const uint32_t chunk_bytes = server->options.chunk_bytes;
+    if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
+        return ph__server_name_option(
+            "chunk_bytes", ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %u is wanted",
+                               chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
+    /* A hub that is wide works with whole keys: their chunks are only sent. */
+    const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
+    server->tuning = (struct ph_autotune){.kernels = server->kernels,
+        .results = server->options.results,
+        .hub_bytes = chunk_bytes > 0 ? chunk_bytes : of_wide};
+    return PH_OK;
+}
+
+static ph_status start(struct ph_hub_server *server)
+{
+    enum ph_isa isa;
+    if (server->options.is_wide && server->options.checkpoint_folder != NULL)
+        return ph_fail(PH_ERROR_CONFIG,
+            "is_wide (hub.aggregation: wide) is there to compare with: it keeps no "
+            "checkpoints in a checkpoint_folder (hub.checkpoint_folder)");
+    PH_TRY(ph__server_check_first_worker(server));
+    PH_TRY(read_secret(server));
+    PH_TRY(ph__cpu_isa(&isa));
+    server->kernels = ph__kernels_for(isa);
+    PH_TRY(choose_chunks(server));
+    if (server->options.max_jobs == 0)
+        server->options.max_jobs = DEFAULT_MAX_JOBS;
+    server->max_bytes = server->options.max_bytes;
+    if (server->max_bytes == 0)
+        PH_TRY(ph__memory_available_bytes(&server->max_bytes));
+    PH_TRY(ph__event_loop_create(&server->loop));
+    PH_TRY(ph__doorbell_create(server->bell));
+    PH_TRY(ph__event_loop_add(server->loop, server->bell[0], EPOLLIN, rung, server, &server->sources[2]));
+    PH_TRY(ph__server_open_checkpoints(server));
+    PH_TRY(ph__server_listen(server));
+    PH_TRY(ph__server_open_metrics(server));
+    PH_TRY(ph__server_open_trace(server));
+    PH_TRY(ph__server_start_cores(server));
+    return ph__server_count_descriptors(server);
+}
+
+ph_status ph_hub_server_create(const struct ph_hub_server_options *options, struct ph_hub_server **server_out)
+{
+    struct ph_hub_server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
+    server->options = *options;
+    server->started_ns = ph__clock_ns();
+    ph__server_open_log(server);
+    server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;
+    server->checkpoint_lock = -1;
+    pthread_mutex_init(&server->failures_mutex, NULL);
+    const ph_status status = start(server);
+    if (status != PH_OK) {
+        ph_hub_server_destroy(server);
+        return status;
+    }
+    *server_out = server;
+    return PH_OK;
+}
+
+const char *ph_hub_server_address(const struct ph_hub_server *server)
+{
+    return server->address;
+}
+
+/* The least of two times to wait, of which -1 is none. */
+static int sooner(int left_ms, int right_ms)
+{
+    return right_ms < 0 || (left_ms >= 0 && left_ms < right_ms) ? left_ms : right_ms;
+}
+
+ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
+{
+    const int timeout_ms =
+        sooner(ph__server_metrics_timeout_ms(server), ph__server_listen_timeout_ms(server));
+    PH_TRY(ph__event_loop_run(server->loop, ph__server_has_more(server) ? 0 : sooner(max_ms, timeout_ms)));
+    ph__server_go_on(server);
+    ph__server_tell_status(server);
+    PH_TRY(ph__server_run_metrics(server));
+    ph__server_sweep_sessions(server);
+    ph__server_end_services(server);
+    ph__server_count_crowd(server);
+    return PH_OK;
+}
+
+/* Jobs are served for a little longer, until they have come to the end of an iteration. */
+static ph_status save_jobs(struct ph_hub_server *server)
+{
+    const uint64_t deadline_ns = ph__clock_ns() + LAST_ITERATION_NS;
+    ph__server_save_all(server);
+    while (ph__server_is_saving(server, ph__clock_ns() < deadline_ns))
+        PH_TRY(ph__server_turn(server, SHORT_TURN_MS));
+    return PH_OK;
+}
+
+/* Jobs end while core threads are still there to let go of them. */
+ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal)
+{
+    ph_status status = PH_OK;
+    ph__server_log_start(server);
+    while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
+        status = ph__server_turn(server, TURN_MS);
+    if (status == PH_OK)
+        status = save_jobs(server);
+    ph__server_end_tenants(server);
+    const ph_status traced = ph__server_write_trace(server);
+    ph__server_log_stop(server);
+    return status != PH_OK ? status : traced;
+}
+
+void ph_hub_server_stop(struct ph_hub_server *server)
+{
+    const int saved_errno = errno; /* a signal handler's program goes on with it */
+    atomic_store(&server->must_stop, true);
+    ph__doorbell_ring(server->bell[1]);
+    errno = saved_errno;
+}
+
+static void close_descriptor(int descriptor)
+{
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+void ph_hub_server_destroy(struct ph_hub_server *server)
+{
+    if (server == NULL)
+        return;
+    ph__server_end_tenants(server);
+    while (server->sessions != NULL)
+        ph__session_close(server->sessions);
+    ph__server_stop_cores(server);
+    ph__server_close_metrics(server);
+    ph__trace_destroy(server->trace.events);
+    for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)
+        ph__event_source_remove(server->sources[i]);
+    ph__event_loop_destroy(server->loop);
+    close_descriptor(server->listening);
+    close_descriptor(server->listening_local);
+    close_descriptor(server->bell[0]);
+    close_descriptor(server->bell[1]);
+    ph__directory_unlock(server->checkpoint_lock);
+    pthread_mutex_destroy(&server->failures_mutex);
+    if (server->secret != NULL)
+        ph__secret_fini(server->secret);
+    free(server->secret);
+    free(server);
+}

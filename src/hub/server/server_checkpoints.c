@@ -1,0 +1,411 @@
+/* How a hub's jobs outlive deaths, in the control thread: when a checkpoint is begun, written, read back, removed, and answered
+ * for.
+ *
+ * A service has a file from its creation on, at first without parameters. A running job's snapshot is filled by its shards
+ * (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the beginning, at each checkpoint_every'th
+ * iteration that the disk keeps up with, on demand, and when the hub is stopped in good order. A job that goes on from its
+ * file reads it in a task, too, while it is in the state PH_TENANT_LOADING. What is different where several hubs share a job's
+ * keys: server_parts.c. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/sizes.h"
+#include "hub/keep/snapshot.h"
+#include "hub/server/server_state.h"
+
+/* ---- tasks ---- */
+
+ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
+    const struct ph_checkpoint_order *order, struct ph_snapshot *snapshot)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    char *path;
+    PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, tenant->settings.name, &path));
+    const ph_status status = ph__checkpoint_task_start(order, path, snapshot, server->bell[1], &saves->task);
+    free(path);
+    saves->task_number = saves->num_begun;
+    saves->task_run = saves->num_runs;
+    return status;
+}
+
+/* With all open parts, where the job has any. */
+static struct ph_checkpoint_order order_of_file(const struct ph_tenant *tenant, enum ph_checkpoint_work work)
+{
+    return (struct ph_checkpoint_order){
+        .work = work, .part = PH_NO_ITERATION, .settled_end = ph__tenant_has_parts(tenant) ? UINT64_MAX : 0};
+}
+
+/* What an answer that cannot be sent says of itself is for nobody. */
+void ph__server_answer_waiting(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    snprintf(text, sizeof text, "%s", ph_error_text());
+    for (struct ph_session *session = server->sessions; session != NULL; session = session->next) {
+        if (session->awaited != tenant || session->awaited_number > number)
+            continue;
+        session->awaited = NULL;
+        ph__session_answer(session, status);
+        ph_fail(status, "%s", text);
+    }
+}
+
+void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *tenant, uint64_t number)
+{
+    session->awaited = tenant;
+    session->awaited_number = number;
+}
+
+/* ---- snapshots of a running job ---- */
+
+/* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was made of. */
+static uint64_t next_version(const struct ph_tenant *tenant, uint64_t most)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const bool is_synchronous = service->mode == PH_HUB_SYNCHRONOUS;
+    const uint64_t every = service->checkpoint_every * (is_synchronous ? 1 : service->num_workers);
+    const uint64_t last = is_synchronous ? tenant->saves.version : most;
+    return ph__round_up(ph__max(most, last + 1), every);
+}
+
+static bool has_current_checkpoint(const struct ph_tenant *tenant, uint64_t most)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_kept = saves->has_parameters && saves->iteration == most;
+    return tenant->settings.service.mode == PH_HUB_SYNCHRONOUS &&
+           (is_kept || ph__parts_has(&saves->parts.here, most));
+}
+
+static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t most)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_synchronous = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
+    saves->is_wanted = false;
+    saves->num_begun++;
+    if (!has_current_checkpoint(tenant, most)) {
+        ph__tenant_begin_snapshot(tenant, is_synchronous ? most : PH_SNAPSHOT_NOW);
+        return;
+    }
+    ph__tenant_release(tenant);
+    ph__server_answer_waiting(server, tenant, saves->num_begun, PH_OK);
+    ph__server_announce_parts(server, tenant, false); /* of several hubs, perhaps, one put off for this */
+}
+
+/* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
+static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const bool has_chunks = tenant->layout->sizes.num_here > 0; /* or no iteration would ever end */
+    const bool is_periodic = service->checkpoint_every > 0 && has_chunks && !server->is_ending &&
+                             ph__server_chooses_moments(tenant);
+    if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))
+        return;
+    const uint64_t most = ph__server_hold(tenant);
+    if (saves->is_under_way && (saves->version == PH_SNAPSHOT_NOW || saves->version <= most)) {
+        ph__tenant_release(tenant); /* what is wanted comes next */
+    } else if (saves->is_wanted) {
+        save_now(server, tenant, most);
+    } else if (service->mode == PH_HUB_SYNCHRONOUS) {
+        saves->num_begun++;
+        ph__tenant_begin_snapshot(tenant, next_version(tenant, most));
+    } else {
+        ph__tenant_watch(tenant, next_version(tenant, most));
+    }
+}
+
+static ph_status write_snapshot(
+    struct ph_hub_server *server, struct ph_tenant *tenant, const struct ph_checkpoint_order *order)
+{
+    if (!ph__server_has_room(tenant))
+        return ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to have the like",
+            tenant->settings.name, PH_HUB_MAX_OPEN_PARTS);
+    return ph__server_start_task(server, tenant, order, tenant->saves.snapshot);
+}
+
+/* The shards are done with it. */
+static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    saves->is_under_way = false;
+    ph__snapshot_finish(saves->snapshot);
+    struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
+    if (ph__tenant_has_parts(tenant))
+        order.part = ph__server_name_part(tenant, saves->snapshot);
+    const ph_status status = write_snapshot(server, tenant, &order);
+    if (status == PH_OK) {
+        saves->snapshot = NULL;
+        return;
+    }
+    ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
+    ph__server_answer_waiting(server, tenant, saves->num_begun, status);
+    ph__server_settle_part(server, tenant, order.part);
+}
+
+static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    if (saves->is_watched && atomic_load(&saves->has_reached)) {
+        saves->is_watched = false;
+        saves->is_wanted = true;
+    }
+    if (saves->is_restoring && ph__tenant_is_copied(tenant)) {
+        saves->is_restoring = false;
+        ph__server_begin_if_ready(server, tenant);
+    }
+    if (saves->is_under_way && saves->task == NULL && ph__tenant_is_copied(tenant))
+        take_snapshot(server, tenant);
+}
+
+/* ---- one after the other ---- */
+
+static ph_status write_settings(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_snapshot *snapshot;
+    PH_TRY(ph__snapshot_create(&tenant->settings, NULL, 0, 0, &snapshot));
+    tenant->saves.num_begun++;
+    const struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_WRITE);
+    const ph_status status = ph__server_start_task(server, tenant, &order, snapshot);
+    if (status != PH_OK)
+        ph__snapshot_destroy(snapshot);
+    return status;
+}
+
+static ph_status check_room(const struct ph_hub_server *server, const struct ph_tenant *tenant, size_t bytes)
+{
+    if (bytes <= ph__server_bytes_left(server))
+        return PH_OK;
+    return ph_fail(PH_ERROR_MEMORY, "service '%s': a checkpoint of %zu bytes is more than is left for it",
+        tenant->settings.name, bytes);
+}
+
+/* part: PH_NO_ITERATION: the service's own file. */
+static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t part)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph_snapshot *snapshot;
+    size_t least;
+    PH_TRY(
+        ph__snapshot_measure(&tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &least));
+    PH_TRY(check_room(server, tenant, least));
+    PH_TRY(ph__snapshot_create(
+        &tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &snapshot));
+    ph_status status = check_room(server, tenant, snapshot->num_bytes);
+    struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_READ);
+    order.part = part;
+    if (status == PH_OK)
+        status = ph__server_start_task(server, tenant, &order, snapshot);
+    if (status != PH_OK)
+        ph__snapshot_destroy(snapshot);
+    return status;
+}
+
+static ph_status load(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_open = saves->parts.chosen != saves->parts.here.kept;
+    const struct ph_checkpoint_order forget = order_of_file(tenant, PH_CHECKPOINT_KEEP);
+    if (!ph__tenant_has_parts(tenant))
+        return saves->has_parameters ? read_parameters(server, tenant, PH_NO_ITERATION)
+                                     : ph__server_begin_linking(server, tenant);
+    if (!saves->parts.is_chosen) {
+        ph__server_offer_parts(tenant);
+        return PH_OK;
+    }
+    if (saves->parts.chosen == PH_NO_ITERATION)
+        return ph__server_start_task(server, tenant, &forget, NULL);
+    return read_parameters(server, tenant, is_open ? saves->parts.chosen : PH_NO_ITERATION);
+}
+
+/* The service could not be made durable, so it is none. */
+static void give_up(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+{
+    ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
+    ph__server_answer_waiting(server, tenant, UINT64_MAX, status);
+    ph__server_end_run(server, tenant, status, ph_error_text());
+    ph__server_forget(server, tenant);
+}
+
+static void removed(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+{
+    ph__server_answer_waiting(server, tenant, UINT64_MAX, status);
+    ph__server_forget(server, tenant);
+}
+
+/* false: the tenant is gone. */
+bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    ph_status status = PH_OK;
+    if (server->options.checkpoint_folder == NULL || tenant->saves.task != NULL)
+        return true;
+    if (tenant->state == PH_TENANT_ENDING) {
+        const struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_REMOVE);
+        status = ph__server_start_task(server, tenant, &order, NULL);
+        if (status != PH_OK)
+            removed(server, tenant, status);
+        return status == PH_OK;
+    }
+    if (!tenant->saves.has_file) {
+        status = write_settings(server, tenant);
+        if (status != PH_OK)
+            give_up(server, tenant, status);
+        return status == PH_OK;
+    }
+    if (tenant->state == PH_TENANT_LOADING) {
+        status = load(server, tenant);
+        if (status != PH_OK)
+            ph__server_end_run(server, tenant, status, ph_error_text());
+    } else if (tenant->state == PH_TENANT_RUNNING && tenant->is_going) {
+        if (!ph__server_keep_parts(server, tenant))
+            begin_snapshot(server, tenant);
+    }
+    return true;
+}
+
+/* ---- what tasks have done ---- */
+
+static void note_written(struct ph_tenant *tenant, const struct ph_snapshot *snapshot)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    saves->has_file = true;
+    saves->chunk_bytes = snapshot->num_keys > 0 ? snapshot->layout->chunk_bytes : 0;
+    if (ph__tenant_has_parts(tenant) && snapshot->num_keys > 0) {
+        ph__parts_add(&saves->parts.here, snapshot->iteration);
+        return;
+    }
+    saves->has_parameters = snapshot->num_keys > 0;
+    saves->iteration = snapshot->iteration;
+}
+
+static bool wrote(
+    struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    const bool has_parameters = snapshot->num_keys > 0;
+    const bool is_of_run = saves->task_run == saves->num_runs && has_parameters;
+    const uint64_t iteration = snapshot->iteration;
+    if (status == PH_OK)
+        note_written(tenant, snapshot);
+    if (is_of_run)
+        saves->snapshot = snapshot;
+    else
+        ph__snapshot_destroy(snapshot);
+    if (!saves->has_file) {
+        give_up(server, tenant, status);
+        return false;
+    }
+    if (status != PH_OK)
+        ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
+    else if (has_parameters)
+        ph__server_log_checkpoint(server, tenant, iteration);
+    ph__server_answer_waiting(server, tenant, saves->task_number, status);
+    if (is_of_run)
+        ph__server_settle_part(server, tenant, iteration);
+    return true;
+}
+
+static void loaded(
+    struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    if (saves->task_run != saves->num_runs || status != PH_OK) {
+        ph__snapshot_destroy(snapshot);
+        if (saves->task_run == saves->num_runs)
+            ph__server_end_run(server, tenant, status, ph_error_text());
+        return;
+    }
+    saves->snapshot = snapshot;
+    saves->version = snapshot->iteration;
+    saves->parts.settled_end = snapshot->iteration + 1;
+    tenant->is_restored = true;
+    tenant->first_iteration = snapshot->iteration;
+    status = ph__server_begin_linking(server, tenant);
+    if (status != PH_OK)
+        ph__server_end_run(server, tenant, status, ph_error_text());
+}
+
+static void kept(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+{
+    const bool is_beginning =
+        tenant->state == PH_TENANT_LOADING && tenant->saves.task_run == tenant->saves.num_runs;
+    if (status != PH_OK)
+        ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_kept");
+    if (status == PH_OK && is_beginning)
+        status = ph__server_begin_linking(server, tenant);
+    if (status != PH_OK && is_beginning)
+        ph__server_end_run(server, tenant, status, ph_error_text());
+}
+
+/* false: the tenant is gone. */
+static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_snapshot *snapshot;
+    const struct ph_checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
+    const bool has_kept = ph__tenant_has_parts(tenant) && ph__checkpoint_task_has_kept(tenant->saves.task);
+    const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
+    tenant->saves.task = NULL;
+    if (has_kept) /* of those that had to go some may still be there: the next KEEP tries again */
+        ph__server_note_kept(tenant, order.part, status == PH_OK ? order.settled_end : 0);
+    switch (order.work) {
+    case PH_CHECKPOINT_WRITE:
+        return wrote(server, tenant, snapshot, status);
+    case PH_CHECKPOINT_READ:
+        loaded(server, tenant, snapshot, status);
+        return true;
+    case PH_CHECKPOINT_KEEP:
+        kept(server, tenant, status);
+        return true;
+    case PH_CHECKPOINT_REMOVE:
+        break;
+    }
+    removed(server, tenant, status);
+    return false;
+}
+
+void ph__server_look_at_checkpoints(struct ph_hub_server *server)
+{
+    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+        const struct ph_tenant_saves *saves = &tenant->saves;
+        next = tenant->next;
+        if (saves->task != NULL && ph__checkpoint_task_is_done(saves->task) && !finish_task(server, tenant))
+            continue;
+        look_at_shards(server, tenant);
+        ph__server_keep(server, tenant);
+    }
+}
+
+/* ---- ends ---- */
+
+void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_snapshot *snapshot;
+    if (tenant->saves.task == NULL)
+        return;
+    if (ph__checkpoint_task_finish(tenant->saves.task, &snapshot) != PH_OK)
+        ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_finished");
+    tenant->saves.task = NULL;
+    ph__snapshot_destroy(snapshot);
+}
+
+void ph__server_save_all(struct ph_hub_server *server)
+{
+    server->is_ending = true;
+    if (server->options.checkpoint_folder == NULL)
+        return;
+    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+        next = tenant->next;
+        /* Hubs that share a job end at different moments: what each saved then would not fit together. */
+        tenant->saves.is_wanted = tenant->is_going && tenant->settings.share.num_hubs == 1;
+        ph__server_keep(server, tenant);
+    }
+}
+
+bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_workers)
+{
+    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        const struct ph_tenant_saves *saves = &tenant->saves;
+        if (saves->task != NULL || (waits_for_workers && (saves->is_wanted || saves->is_under_way)))
+            return true;
+    }
+    return false;
+}

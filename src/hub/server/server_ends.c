@@ -1,0 +1,128 @@
+/* The ends of runs and of workers: what becomes of a job when one of them dies, breaks the rules or leaves. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hub/server/server_state.h"
+
+/* ---- the end of a run ---- */
+
+/* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
+static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_writer *why)
+{
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        struct ph_session *session = tenant->members[i].session;
+        tenant->members[i] = (struct ph_member){0};
+        if (session == NULL)
+            continue;
+        ph__session_part(session);
+        session->awaited = NULL; /* what it waits for ends, too */
+        ph__session_send(session, PH_FRAME_FAILED, why, NULL, 0);
+    }
+    tenant->num_joined = 0;
+    tenant->num_with_keys = 0;
+    tenant->num_linked = 0;
+    tenant->num_ready = 0;
+}
+
+void ph__server_end_run(
+    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, status, why);
+    if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
+        ph__server_log_ended(server, tenant, why);
+    dismiss_members(tenant, &writer);
+    ph__tenant_stop(tenant);
+    ph__server_drop_failures(server, tenant);
+}
+
+/* ---- the end of a worker ---- */
+
+static void forget_member(struct ph_tenant *tenant, uint32_t rank)
+{
+    struct ph_member *member = &tenant->members[rank];
+    tenant->num_joined--;
+    tenant->num_with_keys -= member->has_keys;
+    tenant->num_linked -= member->is_linked;
+    *member = (struct ph_member){0};
+    if (tenant->num_with_keys == 0) {
+        free(tenant->keys);
+        tenant->keys = NULL;
+        tenant->num_keys = 0;
+    }
+}
+
+static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank, const char *why)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    struct ph_session *session = tenant->members[rank].session;
+    ph__server_log_failed(server, tenant, rank, why);
+    if (session != NULL)
+        ph__session_part(session);
+    if (tenant->state == PH_TENANT_GATHERING) {
+        forget_member(tenant, rank);
+        return;
+    }
+    snprintf(text, sizeof text, "worker %u of service '%s' failed: %s", rank, tenant->settings.name, why);
+    const bool is_last = tenant->num_joined == 1;
+    if (tenant->is_going && tenant->settings.service.on_death == PH_HUB_SHRINK && !is_last) {
+        ph__tenant_remove_worker(tenant, rank);
+        tenant->num_joined--;
+        tenant->members[rank] = (struct ph_member){.has_left = true};
+        ph__server_lead_left(server, tenant, rank);
+        return;
+    }
+    tenant->members[rank].session = NULL;
+    ph__server_end_run(server, tenant, PH_ERROR_PEER, text);
+}
+
+void ph__server_session_ends(struct ph_session *session)
+{
+    if (session->tenant == NULL)
+        return;
+    session->server->counts.ended_workers++;
+    end_worker(session->server, session->tenant, session->rank, session->why);
+}
+
+void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text)
+{
+    struct ph_session *session = tenant->members[worker].session;
+    if (session == NULL)
+        return;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, PH_ERROR_PEER, text);
+    ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
+    session->server->counts.failed_workers++;
+    end_worker(session->server, tenant, worker, text);
+}
+
+/* ---- leaving ---- */
+
+ph_status ph__server_request_leave(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL) {
+        ph__session_answer(session, PH_OK);
+        return PH_OK;
+    }
+    ph__session_part(session);
+    ph__server_log_left(session->server, tenant, session->rank);
+    if (!tenant->is_going) {
+        end_worker(session->server, tenant, session->rank, "it has left before the job began");
+        ph__session_answer(session, PH_OK);
+        return PH_OK;
+    }
+    ph__tenant_retire_worker(tenant, session->rank);
+    tenant->members[session->rank] = (struct ph_member){.has_left = true};
+    tenant->num_joined--;
+    if (tenant->num_joined == 0)
+        ph__server_end_run(session->server, tenant, PH_ERROR_PEER, "all workers have left");
+    else
+        ph__server_lead_left(session->server, tenant, session->rank);
+    ph__session_answer(session, PH_OK);
+    return PH_OK;
+}

@@ -1,0 +1,398 @@
+/* What workers ask of a hub: joining, keys, links, and who answers the rest. How they leave, or die: server_ends.c. Services
+ * themselves: server_services.c. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sizes.h"
+#include "base/sum/random_bytes.h"
+#include "hub/server/server_state.h"
+
+/* ---- joining ---- */
+
+static ph_status check_join(
+    const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
+{
+    struct ph_tenant *tenant;
+    if (session->tenant != NULL)
+        return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
+    PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
+    if (tenant == NULL || ph__tenant_is_ending(tenant)) /* not yet, or after a restart not again */
+        return ph_fail(PH_ERROR_PEER, "there is no service '%s'", join->name);
+    if (tenant->settings.service.nonce != join->nonce)
+        return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
+    PH_TRY(ph__server_check_share(tenant, &join->share));
+    if (join->rank >= tenant->settings.service.num_workers)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
+            tenant->settings.service.num_workers);
+    if (tenant->members[join->rank].session != NULL)
+        return ph_fail(PH_ERROR_PEER, "service '%s': worker %u is there already", join->name, join->rank);
+    if (tenant->state != PH_TENANT_GATHERING)
+        return ph_fail(PH_ERROR_PEER, "service '%s' is running, without worker %u", join->name, join->rank);
+    if (join->way == PH_WAY_SHARED && !session->is_local)
+        return ph_fail(PH_ERROR_PEER, "shared memory is handed out over the local socket only");
+    PH_TRY(ph__server_check_descriptors(session, tenant, join->way == PH_WAY_SHARED));
+    *tenant_out = tenant;
+    return PH_OK;
+}
+
+/* How large a frame may be that tells a worker's keys. Of its job's memory a key takes a cache line for each worker's gradient at
+ * least, four times what it takes in a frame: more keys than that need not be read. */
+static size_t keys_limit(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+{
+    const uint64_t left = ph__server_bytes_left(server);
+    const uint64_t most = left / (4 * (uint64_t)tenant->settings.service.num_workers);
+    return (size_t)ph__min(ph__max(most, PH_HUB_MAX_BODY), PH_HUB_MAX_KEYS_BODY);
+}
+
+static ph_status request_join(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_join join;
+    struct ph_tenant *tenant;
+    PH_TRY(ph__get_join(frame->body, frame->size, &join));
+    const ph_status status = check_join(session, &join, &tenant);
+    if (status != PH_OK) {
+        ph__session_answer(session, status);
+        return PH_OK;
+    }
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const bool is_shared = join.way == PH_WAY_SHARED;
+    const bool has_own = is_shared && (join.has_own_parameters || service->mode != PH_HUB_SYNCHRONOUS);
+    if (tenant->num_joined == 0)
+        tenant->max_keys_bytes = keys_limit(session->server, tenant);
+    tenant->members[join.rank] = (struct ph_member){.session = session,
+        .is_shared = is_shared,
+        .way = join.way,
+        .has_own_parameters = has_own,
+        .keys_bytes = 2 * tenant->max_keys_bytes}; /* memory for what comes grows by doubling */
+    tenant->num_joined++;
+    session->tenant = tenant;
+    session->rank = join.rank;
+    ph__session_limit(session, tenant->max_keys_bytes);
+    ph__server_log_joined(session);
+    const struct ph_joined joined = {.num_workers = service->num_workers,
+        .depth = service->depth,
+        .num_optimizers = (uint32_t)service->num_optimizers,
+        .has_own_parameters = has_own};
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_joined(&writer, &joined);
+    ph__session_send(session, PH_FRAME_JOINED, &writer, NULL, 0);
+    return PH_OK;
+}
+
+/* ---- keys, links, and the beginning ---- */
+
+uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
+{
+    uint64_t used = 0;
+    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
+        used += ph__tenant_bytes(tenant);
+    const uint64_t left = used < server->max_bytes ? server->max_bytes - used : 0;
+    const uint64_t most = server->options.max_job_bytes;
+    return most > 0 && most < left ? most : left;
+}
+
+static struct ph_job_layout layout_for(const struct ph_tenant *tenant, uint32_t rank)
+{
+    const struct ph_session *session = tenant->members[rank].session;
+    struct ph_job_layout layout = {
+        .chunk_bytes = (uint32_t)tenant->layout->chunk_bytes,
+        .num_versions = tenant->memory->num_versions,
+        .ring_capacity = (uint32_t)tenant->ring_capacity,
+        .num_cores = tenant->num_cores,
+        .is_crowded = session->server->is_crowded && session->is_of_host,
+        .is_restored = tenant->is_restored,
+        .cores_sum = tenant->cores_sum,
+        .token = tenant->members[rank].token,
+        .iteration = tenant->first_iteration,
+    };
+    for (uint16_t core = 0; core < layout.num_cores; core++)
+        strcpy(layout.hosts[core], ph__server_host_of_core(session, core));
+    return layout;
+}
+
+static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
+{
+    int descriptors[2 + PH_HUB_MAX_CORES];
+    size_t num_descriptors = 0;
+    struct ph_session *session = tenant->members[rank].session;
+    const struct ph_job_layout layout = layout_for(tenant, rank);
+    const size_t capacity = PH_HUB_MAX_BODY + layout.num_cores * PH_HUB_HOST_BYTES;
+    unsigned char *bytes = malloc(capacity);
+    if (bytes == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a job's layout");
+    if (tenant->members[rank].is_shared) {
+        descriptors[num_descriptors++] = tenant->memory->workers[rank].region.descriptor;
+        descriptors[num_descriptors++] = tenant->memory->region.descriptor;
+        const ph_status status = ph__tenant_link_shared(tenant, rank, descriptors + num_descriptors);
+        if (status != PH_OK) {
+            free(bytes);
+            return status;
+        }
+        num_descriptors += tenant->num_cores;
+    }
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, capacity);
+    ph__put_layout(&writer, &layout);
+    ph__session_send(session, PH_FRAME_LAYOUT, &writer, descriptors, num_descriptors);
+    for (size_t i = 2; i < num_descriptors; i++)
+        close(descriptors[i]);
+    free(bytes);
+    return PH_OK;
+}
+
+ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    const char *trace_name = ph__server_trace_name(server, tenant->settings.name);
+    const struct ph_tenant_options options = {
+        .cores = server->cores,
+        .num_cores = server->num_cores,
+        .kernels = server->kernels,
+        .tuning = &server->tuning,
+        .is_wide = server->options.is_wide,
+        .results = server->options.results,
+        .max_bytes = ph__server_bytes_left(server),
+        .failure = ph__server_note_failure,
+        .has_news = ph__server_note_news,
+        .context = server,
+        .has_snapshots = server->options.checkpoint_folder != NULL,
+        .trace = trace_name != NULL ? server->trace.events : NULL,
+        .trace_name = trace_name,
+    };
+    PH_TRY(ph__tenant_build(tenant, &options));
+    ph__server_count_crowd(server);
+    for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
+        PH_TRY(ph__random_bytes(&tenant->members[rank].token, sizeof tenant->members[rank].token));
+    for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++)
+        PH_TRY(send_layout(tenant, rank));
+    return PH_OK;
+}
+
+/* They are the tenant's afterwards, or freed. */
+static ph_status keep_keys(struct ph_tenant *tenant, struct ph_init_key *keys, size_t num_keys)
+{
+    const ph_status status = ph__tenant_check_keys(tenant, keys, num_keys);
+    if (status != PH_OK) {
+        free(keys);
+        return status;
+    }
+    if (tenant->keys == NULL) {
+        tenant->keys = keys;
+        tenant->num_keys = num_keys;
+        return PH_OK;
+    }
+    bool is_same = num_keys == tenant->num_keys;
+    for (size_t i = 0; is_same && i < num_keys; i++)
+        is_same = keys[i].num_elements == tenant->keys[i].num_elements &&
+                  keys[i].dtype == tenant->keys[i].dtype && keys[i].optimizer == tenant->keys[i].optimizer;
+    free(keys);
+    if (!is_same)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': its workers do not initialise the same keys",
+            tenant->settings.name);
+    return PH_OK;
+}
+
+static ph_status request_init(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_tenant *tenant = session->tenant;
+    struct ph_init_key *keys;
+    size_t num_keys;
+    if (tenant == NULL || tenant->members[session->rank].has_keys)
+        return ph_fail(PH_ERROR_PEER, "keys are told once, after joining");
+    ph_status status = ph__get_keys(frame->body, frame->size, &keys, &num_keys);
+    if (status == PH_OK)
+        status = keep_keys(tenant, keys, num_keys);
+    if (status != PH_OK) {
+        ph__session_answer(session, status);
+        return PH_OK;
+    }
+    tenant->members[session->rank].has_keys = true;
+    tenant->members[session->rank].keys_bytes = 0;
+    tenant->num_with_keys++;
+    ph__session_limit(session, PH_HUB_MAX_BODY);
+    if (tenant->num_with_keys < tenant->settings.service.num_workers)
+        return PH_OK;
+    if (session->server->options.checkpoint_folder != NULL) {
+        tenant->state = PH_TENANT_LOADING;
+        ph__server_keep(session->server, tenant);
+        return PH_OK;
+    }
+    if (ph__tenant_has_parts(tenant)) { /* none here, but other hubs may have some */
+        ph__server_offer_parts(tenant);
+        return PH_OK;
+    }
+    status = ph__server_begin_linking(session->server, tenant);
+    if (status != PH_OK)
+        ph__server_end_run(session->server, tenant, status, ph_error_text());
+    return PH_OK;
+}
+
+static bool find_token(
+    const struct ph_hub_server *server, uint64_t token, struct ph_tenant **tenant_out, uint32_t *rank_out)
+{
+    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        for (uint32_t rank = 0;
+             tenant->state == PH_TENANT_LINKING && rank < tenant->settings.service.num_workers; rank++) {
+            const struct ph_member *member = &tenant->members[rank];
+            if (member->session == NULL || member->is_shared || member->is_linked || member->token != token)
+                continue;
+            *tenant_out = tenant;
+            *rank_out = rank;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_address(struct ph_member *member, int socket)
+{
+    char address[1 + PH_ADDRESS_BYTES] = " "; /* none is another's beginning: they end with the same port */
+    const size_t used = strlen(member->addresses);
+    if (ph__socket_address(socket, address + 1) != PH_OK || strstr(member->addresses, address) != NULL)
+        return;
+    if (used + strlen(address) < sizeof member->addresses)
+        strcpy(member->addresses + used, address);
+}
+
+/* The connection is no session any more, but a link between a worker and a core thread. */
+static ph_status request_attach(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_attach attach;
+    struct ph_tenant *tenant;
+    uint32_t rank;
+    int socket;
+    struct ph_frame_key *send_key, *receive_key;
+    PH_TRY(ph__get_attach(frame->body, frame->size, &attach));
+    if (session->tenant != NULL || !find_token(session->server, attach.token, &tenant, &rank))
+        return ph_fail(PH_ERROR_PEER, "no worker waits for this link");
+    ph__session_answer(session, PH_OK);
+    ph__event_source_remove(session->source);
+    session->source = NULL;
+    session->is_closing = true;
+    struct ph_control_stream *stream = session->stream;
+    session->stream = NULL;
+    PH_TRY(ph__control_stream_release(stream, &socket, &send_key, &receive_key));
+    note_address(&tenant->members[rank], socket);
+    return ph__tenant_link_tcp(tenant, rank, attach.core, socket, send_key, receive_key);
+}
+
+static ph_status request_linked(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL || tenant->state != PH_TENANT_LINKING || tenant->members[session->rank].is_linked ||
+        !ph__tenant_is_linked(tenant, session->rank))
+        return ph_fail(PH_ERROR_PEER, "links are made once, after the keys");
+    tenant->members[session->rank].is_linked = true;
+    tenant->num_linked++;
+    if (tenant->num_linked < tenant->settings.service.num_workers)
+        return PH_OK;
+    const ph_status status = ph__tenant_start(tenant);
+    if (status != PH_OK)
+        ph__server_end_run(session->server, tenant, status, ph_error_text());
+    return PH_OK;
+}
+
+void ph__server_begin_touched(struct ph_hub_server *server)
+{
+    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        if (tenant->state != PH_TENANT_RUNNING || tenant->has_begun || !ph__tenant_is_touched(tenant))
+            continue;
+        tenant->has_begun = true;
+        ph__server_log_begun(server, tenant);
+        for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+            if (tenant->members[i].session != NULL)
+                ph__session_send(tenant->members[i].session, PH_FRAME_BEGIN, NULL, NULL, 0);
+        }
+    }
+}
+
+/* All are still there: whoever goes before has ended the run. */
+void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    if (tenant->num_ready < tenant->settings.service.num_workers || tenant->saves.is_restoring)
+        return;
+    tenant->is_going = true;
+    tenant->saves.is_wanted = !tenant->is_restored && server->options.checkpoint_folder != NULL;
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        ph__session_send(tenant->members[i].session, PH_FRAME_GO, NULL, NULL, 0);
+    if (tenant->is_restored)
+        ph__server_announce_parts(server, tenant, false);
+    ph__server_keep(server, tenant);
+}
+
+/* Nobody pulls before rank 0 has given all parameters. */
+static ph_status request_assigned(struct ph_session *session)
+{
+    struct ph_tenant *tenant = session->tenant;
+    if (tenant == NULL || tenant->state != PH_TENANT_RUNNING || tenant->members[session->rank].is_ready)
+        return ph_fail(PH_ERROR_PEER, "parameters are given once, after the links were made");
+    tenant->members[session->rank].is_ready = true;
+    tenant->num_ready++;
+    ph__server_begin_if_ready(session->server, tenant);
+    return PH_OK;
+}
+
+static ph_status request_checkpoint(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_tenant *tenant = session->tenant;
+    uint64_t iteration = 0;
+    if (tenant == NULL || !tenant->is_going)
+        return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker of a running job");
+    if (ph__tenant_has_parts(tenant))
+        PH_TRY(ph__get_iteration(frame->body, frame->size, &iteration));
+    if (iteration == PH_NO_ITERATION)
+        return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker that has come to no iteration");
+    if (session->server->options.checkpoint_folder == NULL) {
+        ph__session_answer(
+            session, ph_fail(PH_ERROR_USAGE, "this hub keeps no checkpoints: it was given no folder"));
+        return PH_OK;
+    }
+    ph__server_await_checkpoint(session, tenant, tenant->saves.num_begun + 1);
+    tenant->saves.is_wanted = true;
+    tenant->saves.parts.asked = iteration;
+    ph__server_keep(session->server, tenant);
+    return PH_OK;
+}
+
+/* ---- all of it ---- */
+
+ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    if (session->awaited != NULL &&
+        frame->type != PH_FRAME_KEEP) /* of which no worker knows when it is due */
+        return ph_fail(PH_ERROR_PEER, "a message of type %u, before the last was answered", frame->type);
+    switch ((enum ph_hub_frame)frame->type) {
+    case PH_FRAME_CREATE:
+        return ph__server_request_create(session, frame);
+    case PH_FRAME_DESTROY:
+        return ph__server_request_destroy(session, frame);
+    case PH_FRAME_END_SERVICE:
+        return ph__server_request_end(session, frame);
+    case PH_FRAME_JOIN:
+        return request_join(session, frame);
+    case PH_FRAME_INIT:
+        return request_init(session, frame);
+    case PH_FRAME_LINKED:
+        return request_linked(session);
+    case PH_FRAME_ASSIGNED:
+        return request_assigned(session);
+    case PH_FRAME_ATTACH:
+        return request_attach(session, frame);
+    case PH_FRAME_CHECKPOINT:
+        return request_checkpoint(session, frame);
+    case PH_FRAME_LEAVE:
+        return ph__server_request_leave(session);
+    case PH_FRAME_FROM:
+        return ph__server_request_from(session, frame);
+    case PH_FRAME_ANSWER:
+        return ph__server_request_refusal(session, frame);
+    case PH_FRAME_KEEP:
+        return ph__server_request_keep(session, frame);
+    case PH_FRAME_STATUS:
+        return ph__server_request_status(session, frame);
+    default:
+        return ph_fail(PH_ERROR_PEER, "a message of type %u, which nobody sends to a hub", frame->type);
+    }
+}

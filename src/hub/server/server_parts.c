@@ -1,0 +1,245 @@
+/* Checkpoints of jobs that several hubs share, in the control thread of one of them: see part_list.h for what parts are, and
+ * server_checkpoints.c for how they are made, read and removed.
+ *
+ * Before a run rank 0 hears of all hubs which parts they have, and chooses. While it lasts, the hub tells the lead of each part that is
+ * written, or will not be; the lead, when all hubs have said something, which to keep and of which iteration to make the next ones.
+ * The hub believes it only what cannot hurt another job. */
+#include <inttypes.h>
+
+#include "base/sizes.h"
+#include "hub/keep/snapshot.h"
+#include "hub/server/server_state.h"
+
+/* Periodic ones of an asynchronous job, which hubs make by themselves: more wait until some were kept. */
+#define MAX_OPEN_BY_ITSELF 4
+
+/* ---- before a run ---- */
+
+void ph__server_offer_parts(struct ph_tenant *tenant)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_parts(&writer, &tenant->saves.parts.here);
+    tenant->state = PH_TENANT_CHOOSING;
+    ph__session_send(tenant->members[0].session, PH_FRAME_PARTS, &writer, NULL, 0);
+}
+
+static ph_status check_chooser(const struct ph_session *session)
+{
+    if (session->tenant == NULL || session->tenant->state != PH_TENANT_CHOOSING || session->rank != 0)
+        return ph_fail(PH_ERROR_PEER,
+            "rank 0 says what a job goes on from, once, when it was told which parts there are");
+    return PH_OK;
+}
+
+ph_status ph__server_request_from(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_hub_server *server = session->server;
+    struct ph_tenant *tenant = session->tenant;
+    uint64_t iteration;
+    PH_TRY(ph__get_iteration(frame->body, frame->size, &iteration));
+    PH_TRY(check_chooser(session));
+    const struct ph_parts *here = &tenant->saves.parts.here;
+    const bool is_anew = iteration == PH_NO_ITERATION;
+    if (is_anew ? here->kept != PH_NO_ITERATION : !ph__parts_has(here, iteration))
+        return ph_fail(PH_ERROR_PEER, "the job cannot go on from where rank 0 says: the hub has other parts");
+    tenant->saves.parts.is_chosen = true;
+    tenant->saves.parts.chosen = iteration;
+    tenant->state = PH_TENANT_LOADING;
+    if (server->options.checkpoint_folder != NULL) {
+        ph__server_keep(server, tenant);
+        return PH_OK;
+    }
+    const ph_status status = ph__server_begin_linking(server, tenant);
+    if (status != PH_OK)
+        ph__server_end_run(server, tenant, status, ph_error_text());
+    return PH_OK;
+}
+
+ph_status ph__server_request_refusal(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_answer answer;
+    PH_TRY(check_chooser(session));
+    PH_TRY(ph__get_failure(frame->body, frame->size, &answer));
+    ph__server_end_run(session->server, session->tenant, answer.status, answer.text);
+    return PH_OK;
+}
+
+/* ---- moments ---- */
+
+bool ph__server_has_room(const struct ph_tenant *tenant)
+{
+    return tenant->saves.parts.here.num_open < PH_HUB_MAX_OPEN_PARTS;
+}
+
+bool ph__server_chooses_moments(const struct ph_tenant *tenant)
+{
+    if (!ph__tenant_has_parts(tenant))
+        return true;
+    return tenant->settings.service.mode != PH_HUB_SYNCHRONOUS &&
+           tenant->saves.parts.here.num_open < MAX_OPEN_BY_ITSELF;
+}
+
+uint64_t ph__server_hold(struct ph_tenant *tenant)
+{
+    const uint64_t most = ph__tenant_hold(tenant);
+    return tenant->layout->sizes.num_here > 0 ? most : tenant->saves.parts.asked;
+}
+
+uint64_t ph__server_name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    if (tenant->layout->sizes.num_here == 0)
+        snapshot->iteration = saves->version != PH_SNAPSHOT_NOW ? saves->version : saves->parts.asked;
+    return snapshot->iteration;
+}
+
+/* ---- what the lead is told ---- */
+
+/* false: nobody is there. */
+static bool find_lead(const struct ph_tenant *tenant, uint32_t *rank_out)
+{
+    for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++) {
+        *rank_out = rank;
+        if (tenant->members[rank].session != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* As in ph_saved. */
+static uint64_t own_settled_end(const struct ph_tenant *tenant)
+{
+    return tenant->layout->sizes.num_here > 0 ? tenant->saves.parts.settled_end : PH_NO_ITERATION;
+}
+
+static struct ph_saved describe(struct ph_tenant *tenant, bool is_late)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    struct ph_saved saved = {
+        .parts = tenant->saves.parts.here, .settled_end = own_settled_end(tenant), .is_late = is_late};
+    if (service->mode != PH_HUB_SYNCHRONOUS)
+        return saved;
+    saved.every = service->checkpoint_every;
+    saved.most = ph__server_hold(tenant);
+    ph__tenant_release(tenant);
+    return saved;
+}
+
+void ph__server_announce_parts(struct ph_hub_server *server, struct ph_tenant *tenant, bool is_late)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_tenant_parts *parts = &tenant->saves.parts;
+    uint32_t lead;
+    if (!ph__tenant_has_parts(tenant) || !tenant->is_going || server->options.checkpoint_folder == NULL ||
+        !find_lead(tenant, &lead))
+        return;
+    const struct ph_saved saved = describe(tenant, is_late);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_saved(&writer, &saved);
+    parts->num_unanswered = lead == parts->lead ? parts->num_unanswered + 1 : 1;
+    parts->lead = lead;
+    ph__session_send(tenant->members[lead].session, PH_FRAME_SAVED, &writer, NULL, 0);
+}
+
+static void settle(struct ph_tenant *tenant, uint64_t iteration)
+{
+    tenant->saves.parts.settled_end = ph__max(tenant->saves.parts.settled_end, iteration + 1);
+}
+
+void ph__server_settle_part(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t iteration)
+{
+    settle(tenant, iteration);
+    ph__server_announce_parts(server, tenant, false);
+}
+
+void ph__server_lead_left(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank)
+{
+    if (rank == tenant->saves.parts.lead)
+        ph__server_announce_parts(server, tenant, false);
+}
+
+/* ---- what it says ---- */
+
+/* The next parts, unless others are being made: then the lead hears of those. */
+static void begin_next(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t next)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    if (next == PH_NO_ITERATION || server->is_ending || saves->is_wanted || saves->is_under_way ||
+        saves->snapshot == NULL)
+        return;
+    if (ph__server_hold(tenant) <= next) {
+        saves->num_begun++;
+        saves->parts.asked = next;
+        ph__tenant_begin_snapshot(tenant, next);
+        return;
+    }
+    ph__tenant_release(tenant);
+    settle(tenant, next);
+    ph__server_announce_parts(server, tenant, true);
+}
+
+static ph_status check_keep(const struct ph_tenant *tenant, uint32_t rank, const struct ph_keep *keep)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const struct ph_tenant_parts *parts = &tenant->saves.parts;
+    const bool is_periodic = service->checkpoint_every > 0 && service->mode == PH_HUB_SYNCHRONOUS;
+    if (!tenant->is_going || rank != parts->lead || parts->num_unanswered == 0)
+        return ph_fail(PH_ERROR_PEER, "parts of checkpoints are kept by the worker that was told of them");
+    if (keep->iteration != PH_NO_ITERATION && !ph__parts_has(&parts->here, keep->iteration))
+        return ph_fail(PH_ERROR_PEER, "there is no part of iteration %" PRIu64 " to keep", keep->iteration);
+    if (keep->settled_end > ph__max(own_settled_end(tenant), keep->iteration + 1))
+        return ph_fail(PH_ERROR_PEER, "parts up to iteration %" PRIu64 " are not settled", keep->settled_end);
+    if (keep->next != PH_NO_ITERATION && (!is_periodic || keep->next % service->checkpoint_every != 0))
+        return ph_fail(PH_ERROR_PEER, "no checkpoint is due at iteration %" PRIu64, keep->next);
+    return PH_OK;
+}
+
+ph_status ph__server_request_keep(struct ph_session *session, const struct ph_control_frame *frame)
+{
+    struct ph_tenant *tenant = session->tenant;
+    struct ph_keep keep;
+    PH_TRY(ph__get_keep(frame->body, frame->size, &keep));
+    if (tenant == NULL)
+        return PH_OK; /* its job has ended meanwhile */
+    PH_TRY(check_keep(tenant, session->rank, &keep));
+    struct ph_tenant_parts *parts = &tenant->saves.parts;
+    parts->num_unanswered--;
+    parts->is_keep_due = true;
+    parts->keep = keep;
+    begin_next(session->server, tenant, keep.next);
+    ph__server_keep(session->server, tenant);
+    return PH_OK;
+}
+
+/* Whether the disk would change. */
+static bool is_needed(const struct ph_parts *here, const struct ph_keep *keep)
+{
+    const bool is_other = keep->iteration != here->kept && ph__parts_has(here, keep->iteration);
+    return is_other || (here->num_open > 0 && here->open[0] < keep->settled_end);
+}
+
+bool ph__server_keep_parts(struct ph_hub_server *server, struct ph_tenant *tenant)
+{
+    struct ph_tenant_parts *parts = &tenant->saves.parts;
+    const bool is_due = parts->is_keep_due && is_needed(&parts->here, &parts->keep);
+    const struct ph_checkpoint_order order = {
+        .work = PH_CHECKPOINT_KEEP, .part = parts->keep.iteration, .settled_end = parts->keep.settled_end};
+    parts->is_keep_due = false;
+    if (!is_due)
+        return false;
+    if (ph__server_start_task(server, tenant, &order, NULL) == PH_OK)
+        return true;
+    ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_kept");
+    return false;
+}
+
+void ph__server_note_kept(struct ph_tenant *tenant, uint64_t iteration, uint64_t settled_end)
+{
+    struct ph_tenant_saves *saves = &tenant->saves;
+    ph__parts_keep(&saves->parts.here, iteration, settled_end);
+    saves->has_parameters = saves->parts.here.kept != PH_NO_ITERATION;
+    saves->iteration = saves->has_parameters ? saves->parts.here.kept : 0;
+}

@@ -1,0 +1,150 @@
+/* What a service may be, and what of it counts: see protocol.h. */
+#include <math.h>
+#include <string.h>
+
+#include "hub/keep/optimizer_slots.h"
+#include "hub/wire/protocol.h"
+
+/* ---- optimizers ---- */
+
+static bool is_momentum(const struct ph_hub_optimizer *optimizer)
+{
+    return !optimizer->is_none && optimizer->kind == PH_MOMENTUM;
+}
+
+/* What its kind makes no use of is 0. */
+static struct ph_hub_optimizer used_members(const struct ph_hub_optimizer *optimizer)
+{
+    struct ph_hub_optimizer used = {.is_none = optimizer->is_none};
+    if (used.is_none)
+        return used;
+    used.kind = optimizer->kind;
+    used.learning_rate = optimizer->learning_rate;
+    used.l2 = optimizer->l2;
+    used.is_nesterov = is_momentum(optimizer) && optimizer->is_nesterov;
+    used.momentum = is_momentum(optimizer) ? optimizer->momentum : 0;
+    used.weight_decay = optimizer->kind == PH_ADAMW ? optimizer->weight_decay : 0;
+    if (ph__optimizer_has_s(optimizer))
+        used.epsilon = optimizer->epsilon;
+    if (ph__optimizer_is_adam(optimizer)) {
+        used.beta1 = optimizer->beta1;
+        used.beta2 = optimizer->beta2;
+    }
+    return used;
+}
+
+static ph_status check_optimizer(const struct ph_hub_service *service, size_t index)
+{
+    const struct ph_hub_optimizer used = used_members(&service->optimizers[index]);
+    const bool has_betas = ph__optimizer_is_adam(&used), has_epsilon = ph__optimizer_has_s(&used);
+    const struct {
+        const char *name;
+        float value;
+        bool is_good;
+        const char *wanted;
+    } members[] = {
+        {"learning_rate", used.learning_rate, isfinite(used.learning_rate), "a finite number"},
+        {"momentum", used.momentum, isfinite(used.momentum), "a finite number"},
+        {"beta1", used.beta1, !has_betas || (used.beta1 >= 0 && used.beta1 < 1), "0 or more and less than 1"},
+        {"beta2", used.beta2, !has_betas || (used.beta2 >= 0 && used.beta2 < 1), "0 or more and less than 1"},
+        {"epsilon", used.epsilon, !has_epsilon || (used.epsilon > 0 && isfinite(used.epsilon)),
+            "more than 0"},
+        {"l2", used.l2, isfinite(used.l2), "a finite number"},
+        {"weight_decay", used.weight_decay, isfinite(used.weight_decay), "a finite number"},
+    };
+    if (!used.is_none && (used.kind >= PH_OPTIMIZER_COUNT || used.kind == PH_ROWWISE_ADAGRAD))
+        return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu is of a kind that the hub does not have",
+            service->name, index);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!members[i].is_good)
+            return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu has the %s %g; %s is wanted",
+                service->name, index, members[i].name, (double)members[i].value, members[i].wanted);
+    }
+    return PH_OK;
+}
+
+/* ---- the rest ---- */
+
+static ph_status check_words(const struct ph_hub_service *service)
+{
+    if (service->mode > PH_HUB_BOUNDED || service->order > PH_HUB_ARRIVAL_ORDER ||
+        service->on_death > PH_HUB_SHRINK)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': no such mode, order or choice on death", service->name);
+    if (!(service->clip_norm >= 0) || !isfinite(service->clip_norm))
+        return ph_fail(PH_ERROR_USAGE, "service '%s': gradients cannot be clipped to a norm of %g",
+            service->name, (double)service->clip_norm);
+    if (service->clip_norm > 0 && service->mode != PH_HUB_SYNCHRONOUS)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': clipping needs the synchronous mode", service->name);
+    return PH_OK;
+}
+
+ph_status ph__service_check_name(const char *name)
+{
+    if (name == NULL || *name == '\0' || strlen(name) > PH_HUB_MAX_NAME)
+        return ph_fail(PH_ERROR_USAGE, "a service's name has 1 to %d bytes", PH_HUB_MAX_NAME);
+    return PH_OK;
+}
+
+ph_status ph__service_check(const struct ph_hub_service *service)
+{
+    PH_TRY(ph__service_check_name(service->name));
+    if (service->num_workers < 1 || service->num_workers > PH_HUB_MAX_WORKERS)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': %u workers; there are 1 to %d", service->name,
+            service->num_workers, PH_HUB_MAX_WORKERS);
+    if (service->chunk_bytes % PH_ALIGNMENT != 0 || service->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': chunks of %u bytes; a multiple of %d up to %u, 0: the hub's choice", service->name,
+            service->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
+    if (service->checkpoint_every > PH_HUB_MAX_PERIOD)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': a checkpoint every %llu iterations; up to %llu",
+            service->name, (unsigned long long)service->checkpoint_every, PH_HUB_MAX_PERIOD);
+    if (service->depth > 2)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': a depth of %u; 1 or 2", service->name, service->depth);
+    if (service->num_optimizers < 1 || service->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': %zu optimizers; there are 1 to %d", service->name,
+            service->num_optimizers, PH_HUB_MAX_OPTIMIZERS);
+    if (service->optimizers == NULL)
+        return ph_fail(PH_ERROR_USAGE, "service '%s': optimizers is NULL", service->name);
+    for (size_t i = 0; i < service->num_optimizers; i++)
+        PH_TRY(check_optimizer(service, i));
+    return check_words(service);
+}
+
+ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share)
+{
+    if (share->num_hubs > PH_HUB_MAX_HUBS || share->hub >= share->num_hubs)
+        return ph_fail(PH_ERROR_USAGE, "hub %u of %u hubs; there are 1 to %d", share->hub + 1u,
+            share->num_hubs, PH_HUB_MAX_HUBS);
+    if (share->num_hubs > 1 && service->clip_norm > 0)
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': several hubs cannot clip gradients to a norm, which is that of all keys",
+            service->name);
+    return PH_OK;
+}
+
+void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
+    struct ph_service_settings *settings_out)
+{
+    struct ph_service_settings settings = {.service = *service, .share = *share};
+    strcpy(settings.name, service->name); /* its length was checked */
+    for (size_t i = 0; i < service->num_optimizers; i++)
+        settings.optimizers[i] = used_members(&service->optimizers[i]);
+    if (service->mode != PH_HUB_BOUNDED)
+        settings.service.staleness = 0;
+    *settings_out = settings;
+    settings_out->service.name = settings_out->name;
+    settings_out->service.optimizers = settings_out->optimizers;
+    if (settings_out->service.depth == 0)
+        settings_out->service.depth = 1;
+}
+
+bool ph__service_is_same(const struct ph_service_settings *a, const struct ph_service_settings *b)
+{
+    unsigned char bytes[2][PH_HUB_MAX_BODY];
+    struct ph_wire_writer writers[2];
+    ph__wire_writer_init(&writers[0], bytes[0], sizeof bytes[0]);
+    ph__wire_writer_init(&writers[1], bytes[1], sizeof bytes[1]);
+    ph__put_service(&writers[0], &a->service, &a->share);
+    ph__put_service(&writers[1], &b->service, &b->share);
+    return writers[0].used == writers[1].used && memcmp(bytes[0], bytes[1], writers[0].used) == 0;
+}

@@ -1,0 +1,57 @@
+/* A core thread: moves the shards that live on it, each in its turn, for as long as the hub runs.
+ *
+ * Turns are fair by bytes: in each round a shard may sum as many bytes of gradients as any other (deficit round robin:
+ * Shreedhar and Varghese, SIGCOMM 1995), so that a job with large keys does not keep one with small ones waiting. The
+ * control thread reaches into a core thread only by calls, which it runs between two rounds. */
+#ifndef PH_HUB_CORE_H
+#define PH_HUB_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hub/shard/shard.h"
+#include "net/waiter.h"
+
+#define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
+#define PH_CORE_LEAST_UPDATE_BYTES 4096 /* that are as quickly gone through as the work around them */
+
+struct ph_core;
+
+struct ph_core_options {
+    enum ph_wait_policy wait;
+    bool is_crowded;              /* see waiter.h */
+    size_t max_shards, max_links; /* of all shards together */
+    int processor;                /* to stay on, where the system lets it; -1: any */
+    struct ph_core *const
+        *others; /* (num_others) all core threads, this one among them; read when it wakes them */
+    size_t num_others;
+};
+
+/* Starts the thread. PH_ERROR_MEMORY. */
+ph_status ph__core_create(const struct ph_core_options *options, struct ph_core **core_out);
+void ph__core_destroy(struct ph_core *core); /* ends the thread; its shards are the caller's again */
+
+typedef void (*ph_core_function)(void *context);
+
+/* Runs the function in the core thread between two rounds, and returns when it has. One thread at a time. */
+void ph__core_call(struct ph_core *core, ph_core_function function, void *context);
+
+/* In the core thread, that is inside of a call. What there would be too many of with the shard of one more job, "jobs" or
+ * "links to workers"; NULL: there is room. Then it may be added, with its links: PH_ERROR_MEMORY where these cannot be
+ * watched. */
+const char *ph__core_too_many(const struct ph_core *core, size_t num_workers);
+ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard);
+void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard);
+void ph__core_set_crowded(struct ph_core *core, bool is_crowded); /* see waiter.h */
+
+/* It has a look at all its shards, although no message has come. Any thread. */
+void ph__core_wake(struct ph_core *core);
+void ph__core_wake_others(struct ph_core *core); /* all but this one, whose thread calls it */
+
+struct ph_core_counters {
+    uint64_t rounds, idle_rounds, sleeps;
+};
+/* As they are at about this moment. Any thread. */
+struct ph_core_counters ph__core_counters(const struct ph_core *core);
+
+#endif

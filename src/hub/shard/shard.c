@@ -1,0 +1,315 @@
+/* See shard.h: the order of work, and who it is done for. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/memory/memory.h"
+#include "base/sizes.h"
+#include "hub/shard/shard_state.h"
+#include "hub/shard/shard_trace.h"
+#include "hub/shard/shard_wide.h"
+
+#define MESSAGES_A_TURN 512             /* of one link, before the others and the work have their turn */
+#define BYTES_A_TURN ((size_t)16 << 20) /* that these may at most make us copy */
+
+/* ---- work ---- */
+
+void ph__shard_add_work(struct ph_shard *shard, enum ph_shard_work_kind kind, uint32_t chunk, uint32_t worker)
+{
+    assert(shard->works_begun - shard->works_ended <= shard->works_mask);
+    shard->works[shard->works_begun & shard->works_mask] =
+        (struct ph_shard_work){.chunk = chunk, .worker = (uint16_t)worker, .kind = (uint16_t)kind};
+    shard->works_begun++;
+}
+
+void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    while (ph__shard_counts(shard, worker) && request->counted + request->num_queued < request->pushed) {
+        request->num_queued++;
+        ph__shard_add_work(shard, PH_WORK_GRADIENT, chunk, worker);
+    }
+}
+
+/* Nothing but the whole number of workers is complete. */
+static void consider_wide(struct ph_shard *shard, uint32_t chunk)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    if (state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH] < shard->job->num_workers ||
+        ph__shard_must_wait(shard, chunk))
+        return;
+    state->is_queued = true;
+    ph__shard_add_wide(shard, chunk);
+}
+
+void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    if (shard->job->mode != PH_HUB_SYNCHRONOUS) {
+        for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
+            ph__shard_consider_gradients(shard, chunk, worker);
+        return;
+    }
+    if (state->is_queued || state->is_waiting || !ph__shard_is_complete(shard, state))
+        return;
+    if (shard->job->wide != NULL) {
+        consider_wide(shard, chunk);
+        return;
+    }
+    state->is_queued = true;
+    ph__shard_add_work(shard, PH_WORK_ITERATION, chunk, 0);
+}
+
+static size_t move_links(struct ph_shard *shard, size_t max_messages)
+{
+    size_t num_moved = 0;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        struct ph_shard_link *link = &shard->links[worker];
+        size_t moved = 0;
+        if (link->link == NULL || link->has_failed)
+            continue;
+        if (ph__link_progress(link->link, max_messages, &moved) != PH_OK)
+            ph__shard_fail_worker(shard, worker);
+        else
+            num_moved += moved;
+    }
+    return num_moved;
+}
+
+size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
+{
+    const uint64_t ended_before = shard->works_ended;
+    if (shard->is_touching)
+        return ph__shard_touch(shard, max_bytes, bytes_out);
+    shard->bytes_done = shard->bytes_carried = 0;
+    size_t num_moved = move_links(shard, shard->messages_a_turn);
+    ph__shard_look_for_steps(shard);
+    while (shard->works_ended != shard->works_begun && shard->bytes_done < max_bytes && !shard->is_held) {
+        const struct ph_shard_work work = shard->works[shard->works_ended & shard->works_mask];
+        shard->works_ended++;
+        ph__shard_work(shard, &work);
+    }
+    size_t num_works = (size_t)(shard->works_ended - ended_before);
+    if (shard->job->wide != NULL)
+        num_works += ph__shard_run_wide(shard, max_bytes);
+    if (num_works > 0)
+        num_moved += move_links(shard, 0); /* the replies */
+    if (shard->job->trace != NULL)
+        ph__shard_trace_replies_left(shard);
+    *bytes_out = shard->bytes_done + shard->bytes_carried;
+    return num_moved + num_works + (size_t)(shard->works_begun - shard->works_ended);
+}
+
+/* ---- workers ---- */
+
+void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker)
+{
+    struct ph_shard_link *link = &shard->links[worker];
+    if (link->has_failed)
+        return;
+    link->has_failed = true;
+    shard->callbacks.worker_failed(shard->callbacks.context, worker);
+}
+
+void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads)
+{
+    assert(!ph__shard_is_live(shard, worker));
+    shard->links[worker].link = link;
+    shard->links[worker].has_payloads = has_payloads;
+    shard->links[worker].has_failed = false;
+    shard->links[worker].has_left = false;
+    shard->num_live++;
+    if (has_payloads)
+        ph__shard_add_places(shard, worker);
+}
+
+struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker)
+{
+    return shard->links[worker].link;
+}
+
+/* What it has pushed and no sum holds does not count any more. */
+static void forget_pushes(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    for (uint64_t iteration = state->version + 1 + state->is_summed; iteration <= request->counted;
+         iteration++)
+        state->num_arrived[iteration % PH_HUB_MAX_DEPTH]--;
+}
+
+/* What was being sent to it is not read any more. */
+static void forget_replies(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    for (size_t copy = 0; copy < PH_HUB_MAX_DEPTH; copy++) {
+        state->num_sending[copy] -= request->num_sending[copy];
+        request->num_sending[copy] = 0;
+    }
+    state->is_waiting = false; /* whoever waits looks again */
+}
+
+static void end_link(struct ph_shard *shard, uint32_t worker)
+{
+    ph__link_destroy(shard->links[worker].link);
+    shard->links[worker].link = NULL;
+    for (size_t i = 0; i < shard->num_chunks; i++)
+        forget_replies(shard, shard->chunks[i], worker);
+}
+
+void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker)
+{
+    if (!ph__shard_is_live(shard, worker))
+        return;
+    end_link(shard, worker);
+    shard->num_live--;
+    for (size_t i = 0; i < shard->num_chunks; i++) {
+        const uint32_t chunk = shard->chunks[i];
+        if (shard->job->mode == PH_HUB_SYNCHRONOUS)
+            forget_pushes(shard, chunk, worker);
+        else
+            ph__shard_answer_gradients(shard, chunk, false);
+        ph__shard_consider(shard, chunk);
+    }
+}
+
+/* Whoever has pushed what will never be complete. */
+static void fail_those_ahead(struct ph_shard *shard, uint32_t chunk)
+{
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (!ph__shard_is_live(shard, worker))
+            continue;
+        const uint64_t pushed = ph__request(shard->job->memory, chunk, worker)->pushed;
+        if (ph__shard_check_nobody_left(shard, chunk, pushed) != PH_OK)
+            ph__shard_fail_worker(shard, worker);
+    }
+}
+
+void ph__shard_retire_worker(struct ph_shard *shard, uint32_t worker)
+{
+    if (shard->job->mode != PH_HUB_SYNCHRONOUS || !ph__shard_is_live(shard, worker)) {
+        ph__shard_remove_worker(shard, worker);
+        return;
+    }
+    end_link(shard, worker);
+    shard->links[worker].has_left = true;
+    shard->num_left++;
+    for (size_t i = 0; i < shard->num_chunks; i++) {
+        fail_those_ahead(shard, shard->chunks[i]);
+        ph__shard_consider(shard, shard->chunks[i]);
+    }
+}
+
+/* ---- making one ---- */
+
+/* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of their own each
+ * worker as many as it may push ahead. */
+static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth, size_t num_chunks)
+{
+    const size_t a_chunk = 3 + (takes_gradients ? num_workers * depth : 0);
+    size_t capacity = 1;
+    while (capacity < ph__max(num_chunks, 1) * a_chunk)
+        capacity *= 2;
+    return capacity;
+}
+
+static ph_status allocate(struct ph_shard *shard)
+{
+    const size_t num_workers = shard->job->num_workers, num_chunks = shard->num_chunks;
+    const size_t num_works =
+        count_works(ph__shard_takes_gradients(shard), num_workers, shard->job->depth, num_chunks);
+    const size_t messages_of_bytes = BYTES_A_TURN / shard->job->memory->layout->chunk_bytes;
+    shard->messages_a_turn = ph__min(MESSAGES_A_TURN, ph__max(messages_of_bytes, 1));
+    shard->works_mask = num_works - 1;
+    shard->links = calloc(num_workers, sizeof *shard->links);
+    shard->works = calloc(num_works, sizeof *shard->works);
+    shard->places = calloc(ph__max(num_chunks, 1) * num_workers * shard->job->depth, sizeof *shard->places);
+    shard->learning_rates = calloc(shard->job->num_optimizers, sizeof *shard->learning_rates);
+    shard->copies = calloc(num_workers, sizeof *shard->copies);
+    shard->results = calloc(num_workers + 1, sizeof *shard->results);
+    if (shard->links == NULL || shard->works == NULL || shard->places == NULL ||
+        shard->learning_rates == NULL || shard->copies == NULL || shard->results == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a shard of %zu chunks", num_chunks);
+    return PH_OK;
+}
+
+size_t ph__shard_bytes(const struct ph_hub_service *service, size_t num_chunks)
+{
+    const bool takes_gradients =
+        service->mode != PH_HUB_SYNCHRONOUS || service->order == PH_HUB_ARRIVAL_ORDER;
+    const size_t num_works = count_works(takes_gradients, service->num_workers, service->depth, num_chunks);
+    const size_t a_chunk = service->num_workers * service->depth * sizeof(char *);
+    const size_t a_worker = sizeof(struct ph_shard_link) + sizeof(void *) + sizeof(void *);
+    return sizeof(struct ph_shard) + ph__max(num_chunks, 1) * a_chunk +
+           num_works * sizeof(struct ph_shard_work) + service->num_workers * a_worker + sizeof(void *) +
+           service->num_optimizers * sizeof(float);
+}
+
+ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
+    const struct ph_shard_callbacks *callbacks, struct ph_shard **shard_out)
+{
+    struct ph_shard *shard = calloc(1, sizeof *shard);
+    if (shard == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a shard");
+    shard->job = job;
+    shard->core = core;
+    shard->callbacks = *callbacks;
+    shard->chunks = job->chunks_of_core->chunks + job->chunks_of_core->first[core];
+    shard->num_chunks = job->chunks_of_core->first[core + 1] - job->chunks_of_core->first[core];
+    const ph_status status = allocate(shard);
+    if (status != PH_OK) {
+        ph__shard_destroy(shard);
+        return status;
+    }
+    for (uint32_t worker = 0; worker < job->num_workers; worker++)
+        shard->links[worker] = (struct ph_shard_link){.shard = shard, .worker = worker};
+    for (uint32_t i = 0; i < job->num_optimizers; i++)
+        shard->learning_rates[i] = job->optimizers[i].learning_rate;
+    for (size_t i = 0; i < shard->num_chunks; i++)
+        ph__shard_state(shard, shard->chunks[i])->learning_rate =
+            shard->learning_rates[ph__shard_optimizer(shard, shard->chunks[i])];
+    shard->snapshot_version = UINT64_MAX;
+    *shard_out = shard;
+    return PH_OK;
+}
+
+void ph__shard_destroy(struct ph_shard *shard)
+{
+    if (shard == NULL)
+        return;
+    for (uint32_t worker = 0; shard->links != NULL && worker < shard->job->num_workers; worker++)
+        ph__link_destroy(shard->links[worker].link);
+    free(shard->links);
+    free(shard->works);
+    free(shard->places);
+    free(shard->learning_rates);
+    free(shard->copies);
+    free(shard->results);
+    free(shard);
+}
+
+void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < shard->num_chunks; i++) {
+        const uint64_t version = ph__shard_state(shard, shard->chunks[i])->version;
+        least = version < least ? version : least;
+        most = version > most ? version : most;
+    }
+    *least_out = least;
+    *most_out = most;
+}
+
+const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard)
+{
+    return &shard->counters;
+}
+
+void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard_counters *part)
+{
+    sum->updates += part->updates;
+    sum->update_bytes += part->update_bytes;
+    sum->pushes += part->pushes;
+    sum->pulls += part->pulls;
+    sum->waits_for_replies += part->waits_for_replies;
+}

@@ -1,0 +1,272 @@
+/* A tenant from its creation until it has all that a run needs; the run itself: tenant_run.c. See tenant.h. */
+#include "hub/shard/tenant.h"
+
+#include <stdlib.h>
+
+#include "base/sizes.h"
+#include "base/sum/checksum.h"
+#include "hub/layout/spread.h"
+#include "hub/shard/shard_trace.h"
+#include "hub/shard/shard_wide.h"
+
+struct ph_tenant_part {
+    struct ph_tenant *tenant;
+    uint16_t core;
+    ph_tenant_failure failure;
+    ph_tenant_news has_news;
+    void *context;
+};
+
+ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out)
+{
+    const struct ph_hub_service *service = &settings->service;
+    struct ph_tenant *tenant = calloc(1, sizeof *tenant);
+    if (tenant == NULL || (tenant->members = calloc(service->num_workers, sizeof *tenant->members)) == NULL) {
+        free(tenant);
+        return ph_fail(
+            PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
+    }
+    ph__service_copy(service, &settings->share, &tenant->settings);
+    tenant->saves.parts.here.kept = PH_NO_ITERATION;
+    *tenant_out = tenant;
+    return PH_OK;
+}
+
+void ph__tenant_destroy(struct ph_tenant *tenant)
+{
+    if (tenant == NULL)
+        return;
+    ph__tenant_stop(tenant);
+    free(tenant->members);
+    free(tenant);
+}
+
+/* ---- building ---- */
+
+ph_status ph__tenant_check_keys(
+    const struct ph_tenant *tenant, const struct ph_init_key *keys, size_t num_keys)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    const size_t chunk_bytes = service->chunk_bytes > 0 ? service->chunk_bytes : PH_HUB_MAX_CHUNK_BYTES;
+    struct ph_layout_sizes sizes;
+    for (size_t i = 0; i < num_keys; i++) {
+        if (keys[i].optimizer >= service->num_optimizers)
+            return ph_fail(PH_ERROR_USAGE, "key %zu: there is no optimizer %u, service '%s' has %zu", i,
+                keys[i].optimizer, service->name, service->num_optimizers);
+    }
+    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    if (wanted == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+    const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
+    free(wanted);
+    return status;
+}
+
+/* What was chosen for a job stays so when it goes on: bits follow it. */
+static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
+        .path = ph__tenant_sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
+        .num_cores = tenant->num_cores,
+        .clips = service->clip_norm > 0,
+        .is_of_several_hubs = tenant->settings.share.num_hubs > 1};
+    if (tenant->is_restored)
+        job.wanted_bytes = (uint32_t)tenant->saves.snapshot->layout->chunk_bytes;
+    for (size_t i = 0; i < tenant->num_keys; i++)
+        job.num_bytes += tenant->keys[i].num_elements * ph_dtype_size(tenant->keys[i].dtype);
+    return job;
+}
+
+/* Before anything is made of what a worker has said. Which chunks live here is not known yet where there are several hubs: their
+ * bytes are counted later. */
+static ph_status check_measured(struct ph_tenant *tenant, const struct ph_layout_key *keys,
+    size_t chunk_bytes, const struct ph_tenant_options *options)
+{
+    struct ph_layout_sizes sizes;
+    PH_TRY(ph__layout_measure(keys, tenant->num_keys, chunk_bytes, &sizes));
+    if (tenant->settings.share.num_hubs > 1)
+        sizes.num_here = sizes.gradient_bytes = sizes.num_weights = 0;
+    return ph__tenant_check_quota(tenant, options, &sizes, ph__divide_up(sizes.num_here, tenant->num_cores));
+}
+
+static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    struct ph_layout_key *keys = ph__layout_keys(tenant->keys, tenant->num_keys);
+    tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
+    if (keys == NULL || tenant->optimizer_of_key == NULL) {
+        free(keys);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", tenant->num_keys);
+    }
+    for (size_t i = 0; i < tenant->num_keys; i++)
+        tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
+    tenant->chunks = describe_chunks(tenant);
+    const size_t chunk_bytes = ph__autotune_chunk_bytes(options->tuning, &tenant->chunks);
+    ph_status status = check_measured(tenant, keys, chunk_bytes, options);
+    if (status == PH_OK)
+        status = ph__layout_create(keys, tenant->num_keys, chunk_bytes, &tenant->layout);
+    free(keys);
+    return status;
+}
+
+static size_t count_fullest(const struct ph_tenant *tenant)
+{
+    const size_t *first = tenant->chunks_of_core.first;
+    size_t most = 0;
+    for (uint16_t core = 0; core < tenant->num_cores; core++)
+        most = ph__max(most, first[core + 1] - first[core]);
+    return most;
+}
+
+static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    const size_t num_chunks = tenant->layout->sizes.num_chunks;
+    tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
+    if (tenant->core_of_chunk == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
+    PH_TRY(
+        ph__spread_share(tenant->layout, &tenant->settings.share, tenant->num_cores, tenant->core_of_chunk));
+    ph__layout_keep(tenant->layout, tenant->core_of_chunk);
+    tenant->cores_sum = ph__checksum(tenant->core_of_chunk, num_chunks * sizeof *tenant->core_of_chunk);
+    PH_TRY(
+        ph__chunk_lists_init(&tenant->chunks_of_core, tenant->core_of_chunk, num_chunks, tenant->num_cores));
+    const size_t num_fullest = count_fullest(tenant);
+    tenant->ring_capacity = ph__tenant_ring_capacity(tenant, num_fullest);
+    return ph__tenant_check_quota(tenant, options, &tenant->layout->sizes, num_fullest);
+}
+
+static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_options *job)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    struct ph_job_memory_options options = ph__tenant_memory_options(tenant, job);
+    options.layout = tenant->layout;
+    PH_TRY(ph__job_memory_create(&options, &tenant->memory));
+    for (uint32_t i = 0; i < service->num_workers; i++) {
+        const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, i);
+        PH_TRY(ph__job_memory_add_worker(tenant->memory, i, tenant->members[i].is_shared, &sizes));
+    }
+    if (!job->has_snapshots || tenant->saves.snapshot != NULL)
+        return PH_OK;
+    return ph__snapshot_create(&tenant->settings, tenant->keys, tenant->num_keys, tenant->layout->chunk_bytes,
+        &tenant->saves.snapshot);
+}
+
+static void wake_others(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    ph__core_wake_others(part->tenant->cores[part->core]);
+}
+
+static void worker_failed(void *context, uint32_t worker)
+{
+    const struct ph_tenant_part *part = context;
+    part->failure(part->context, part->tenant, worker);
+}
+
+static void touched(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    if (atomic_fetch_add(&part->tenant->num_touched, 1) + 1 == part->tenant->num_cores)
+        part->has_news(part->context);
+}
+
+static void copied(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    if (atomic_fetch_sub(&part->tenant->saves.num_shards, 1) == 1)
+        part->has_news(part->context);
+}
+
+static void reached(void *context)
+{
+    const struct ph_tenant_part *part = context;
+    atomic_store(&part->tenant->saves.has_reached, true);
+    part->has_news(part->context);
+}
+
+/* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever they lie. */
+static bool is_non_temporal(const struct ph_tenant *tenant, enum ph_hub_results results)
+{
+    if (results != PH_HUB_RESULTS_AUTO)
+        return results == PH_HUB_RESULTS_NON_TEMPORAL;
+    return ph__tenant_sends_parameters(tenant) &&
+           tenant->layout->sizes.gradient_bytes > tenant->num_cores * ph__cpu_own_cache_bytes();
+}
+
+static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    tenant->job.kernels = options->kernels;
+    tenant->job.memory = tenant->memory;
+    tenant->job.core_of_chunk = tenant->core_of_chunk;
+    tenant->job.chunks_of_core = &tenant->chunks_of_core;
+    tenant->job.mode = service->mode;
+    tenant->job.order = service->order;
+    tenant->job.num_workers = service->num_workers;
+    tenant->job.depth = service->depth;
+    tenant->job.staleness = service->staleness;
+    tenant->job.is_mean = service->is_mean;
+    tenant->job.is_non_temporal = is_non_temporal(tenant, options->results);
+    tenant->job.clip_norm = service->clip_norm;
+    tenant->job.optimizers = tenant->settings.optimizers;
+    tenant->job.optimizer_of_key = tenant->optimizer_of_key;
+    tenant->job.num_optimizers = (uint32_t)service->num_optimizers;
+    atomic_store(&tenant->job.num_summed, 0);
+    atomic_store(&tenant->job.rounds_clipped, 0);
+}
+
+static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    describe_job(tenant, options);
+    if (options->trace != NULL)
+        PH_TRY(ph__job_trace_create(options->trace, options->trace_name, tenant->layout->sizes.num_chunks,
+            tenant->num_cores, &tenant->job.trace));
+    if (options->is_wide)
+        PH_TRY(ph__wide_create(
+            tenant->num_keys, tenant->settings.service.num_workers, tenant->num_cores, &tenant->job.wide));
+    tenant->shards = calloc(tenant->num_cores, sizeof *tenant->shards);
+    tenant->parts = calloc(tenant->num_cores, sizeof *tenant->parts);
+    if (tenant->shards == NULL || tenant->parts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %u shards", tenant->num_cores);
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        tenant->parts[core] = (struct ph_tenant_part){.tenant = tenant,
+            .core = core,
+            .failure = options->failure,
+            .has_news = options->has_news,
+            .context = options->context};
+        const struct ph_shard_callbacks callbacks = {.context = &tenant->parts[core],
+            .wake_others = wake_others,
+            .worker_failed = worker_failed,
+            .touched = touched,
+            .copied = copied,
+            .reached = reached};
+        PH_TRY(ph__shard_create(&tenant->job, core, &callbacks, &tenant->shards[core]));
+    }
+    return PH_OK;
+}
+
+static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    PH_TRY(build_layout(tenant, options));
+    PH_TRY(spread_chunks(tenant, options));
+    PH_TRY(build_memory(tenant, options));
+    if (tenant->is_restored)
+        ph__tenant_restore_books(tenant);
+    PH_TRY(build_shards(tenant, options));
+    if (tenant->is_restored)
+        ph__tenant_begin_restore(tenant);
+    return PH_OK;
+}
+
+ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    tenant->cores = options->cores;
+    tenant->num_cores = options->num_cores;
+    const ph_status status = build_all(tenant, options);
+    if (status != PH_OK) {
+        ph__tenant_stop(tenant);
+        return status;
+    }
+    tenant->state = PH_TENANT_LINKING;
+    return PH_OK;
+}

@@ -1,0 +1,232 @@
+/* A tenant's links, its time on the core threads, and the end of its run. See tenant.h. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hub/shard/shard_trace.h"
+#include "hub/shard/shard_wide.h"
+#include "hub/shard/tenant.h"
+#include "net/doorbell.h"
+#include "net/shared_link.h"
+#include "net/tcp_link.h"
+
+/* ---- links ---- */
+
+static ph_status link_core(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int *doorbell_out)
+{
+    const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
+    const struct ph_worker_region region = ph__worker_region(&sizes);
+    int ends[2];
+    struct ph_link *link;
+    PH_TRY(ph__doorbell_create(ends));
+    const struct ph_shared_link_options options = {
+        .memory = (char *)tenant->memory->workers[worker].region.memory + core * region.ring_bytes,
+        .capacity = tenant->ring_capacity,
+        .is_hub = true,
+        .doorbell = ends[0],
+        .owner = ph__shard_link_owner(tenant->shards[core], worker),
+    };
+    const ph_status status = ph__shared_link_create(&options, &link);
+    if (status != PH_OK) {
+        close(ends[0]);
+        close(ends[1]);
+        return status;
+    }
+    ph__shard_attach(tenant->shards[core], worker, link, false);
+    *doorbell_out = ends[1];
+    return PH_OK;
+}
+
+ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int *doorbells_out)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        const ph_status status = link_core(tenant, worker, core, &doorbells_out[core]);
+        if (status == PH_OK)
+            continue;
+        while (core-- > 0)
+            close(doorbells_out[core]);
+        return status;
+    }
+    return PH_OK;
+}
+
+ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int socket,
+    struct ph_frame_key *send_key, struct ph_frame_key *receive_key)
+{
+    struct ph_link *link;
+    ph_status status = PH_OK;
+    if (core >= tenant->num_cores || ph__shard_link(tenant->shards[core], worker) != NULL)
+        status = ph_fail(PH_ERROR_PEER, "worker %u: a link to core thread %u that cannot be", worker, core);
+    /* In the other modes a chunk may be updated before a worker has read what was sent to it. */
+    const bool is_stable = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
+    const struct ph_tcp_link_options options = {.socket = socket,
+        .capacity = tenant->ring_capacity,
+        .send_key = send_key,
+        .receive_key = receive_key,
+        .registered = is_stable ? &tenant->memory->region : NULL};
+    if (status == PH_OK)
+        status = ph__tcp_link_create(&options, &link);
+    if (status != PH_OK) {
+        close(socket);
+        ph__frame_key_destroy(send_key);
+        ph__frame_key_destroy(receive_key);
+        return status;
+    }
+    link->owner = ph__shard_link_owner(tenant->shards[core], worker);
+    ph__shard_attach(tenant->shards[core], worker, link, true);
+    return PH_OK;
+}
+
+bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        if (ph__shard_link(tenant->shards[core], worker) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* ---- running ---- */
+
+struct core_change {
+    struct ph_tenant *tenant;
+    struct ph_core *core;
+    struct ph_shard *shard;
+    uint32_t worker;
+    const char *too_many; /* that it could not be added for; static, NULL: it was */
+};
+
+static void add_to_core(void *context)
+{
+    struct core_change *change = context;
+    change->too_many = ph__core_too_many(change->core, ph__shard_num_workers(change->shard));
+    if (change->too_many != NULL)
+        return;
+    ph__shard_begin_touch(change->shard);
+    if (ph__core_add_shard(change->core, change->shard) != PH_OK)
+        change->too_many = "connections to watch";
+}
+
+static void remove_from_core(void *context)
+{
+    const struct core_change *change = context;
+    ph__core_remove_shard(change->core, change->shard);
+}
+
+static void keep_link(struct ph_tenant *tenant, const struct ph_link *link)
+{
+    if (link != NULL)
+        ph__traffic_add(&tenant->past.traffic, link->transport->name, &link->counters);
+}
+
+static void remove_worker(void *context)
+{
+    const struct core_change *change = context;
+    keep_link(change->tenant, ph__shard_link(change->shard, change->worker));
+    ph__shard_remove_worker(change->shard, change->worker);
+}
+
+static void retire_worker(void *context)
+{
+    const struct core_change *change = context;
+    keep_link(change->tenant, ph__shard_link(change->shard, change->worker));
+    ph__shard_retire_worker(change->shard, change->worker);
+}
+
+static void stop_cores(struct ph_tenant *tenant, uint16_t num_cores)
+{
+    for (uint16_t core = 0; core < num_cores; core++) {
+        struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
+        ph__core_call(tenant->cores[core], remove_from_core, &change);
+    }
+}
+
+ph_status ph__tenant_start(struct ph_tenant *tenant)
+{
+    atomic_store(&tenant->num_touched, 0);
+    tenant->has_begun = false;
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
+        ph__core_call(tenant->cores[core], add_to_core, &change);
+        if (change.too_many == NULL)
+            continue;
+        stop_cores(tenant, core);
+        return ph_fail(
+            PH_ERROR_MEMORY, "service '%s': the hub has too many %s", tenant->settings.name, change.too_many);
+    }
+    tenant->state = PH_TENANT_RUNNING;
+    return PH_OK;
+}
+
+bool ph__tenant_is_touched(const struct ph_tenant *tenant)
+{
+    return atomic_load(&tenant->num_touched) == tenant->num_cores;
+}
+
+static void change_worker(struct ph_tenant *tenant, uint32_t worker, ph_core_function function)
+{
+    for (uint16_t core = 0; core < tenant->num_cores; core++) {
+        struct core_change change = {
+            .tenant = tenant, .core = tenant->cores[core], .shard = tenant->shards[core], .worker = worker};
+        ph__core_call(tenant->cores[core], function, &change);
+    }
+}
+
+void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
+{
+    change_worker(tenant, worker, remove_worker);
+}
+
+void ph__tenant_retire_worker(struct ph_tenant *tenant, uint32_t worker)
+{
+    const bool may_shrink = tenant->settings.service.on_death == PH_HUB_SHRINK;
+    change_worker(tenant, worker, may_shrink ? remove_worker : retire_worker);
+}
+
+static void end_shard(struct ph_tenant *tenant, struct ph_shard *shard)
+{
+    if (shard == NULL)
+        return;
+    ph__shard_counters_add(&tenant->past.counters, ph__shard_counters(shard));
+    for (uint32_t worker = 0; worker < tenant->settings.service.num_workers; worker++)
+        keep_link(tenant, ph__shard_link(shard, worker));
+    ph__shard_destroy(shard);
+}
+
+void ph__tenant_stop(struct ph_tenant *tenant)
+{
+    if (tenant->state == PH_TENANT_RUNNING)
+        stop_cores(tenant, tenant->num_cores);
+    for (uint16_t core = 0; tenant->shards != NULL && core < tenant->num_cores; core++)
+        end_shard(tenant, tenant->shards[core]);
+    ph__job_trace_destroy(tenant->job.trace);
+    ph__wide_destroy(tenant->job.wide);
+    ph__job_memory_destroy(tenant->memory);
+    ph__layout_destroy(tenant->layout);
+    free(tenant->shards);
+    free(tenant->parts);
+    free(tenant->core_of_chunk);
+    ph__chunk_lists_fini(&tenant->chunks_of_core);
+    free(tenant->optimizer_of_key);
+    free(tenant->keys);
+    ph__snapshot_destroy(tenant->saves.snapshot);
+    tenant->saves.snapshot = NULL;
+    tenant->saves.is_wanted = tenant->saves.is_under_way = tenant->saves.is_restoring = false;
+    tenant->saves.is_watched = false;
+    atomic_store(&tenant->saves.has_reached, false);
+    tenant->saves.parts = (struct ph_tenant_parts){.here = tenant->saves.parts.here};
+    tenant->saves.num_runs++;
+    tenant->is_restored = tenant->is_going = false;
+    tenant->first_iteration = 0;
+    tenant->shards = NULL;
+    tenant->parts = NULL;
+    tenant->job.trace = NULL;
+    tenant->job.wide = NULL;
+    tenant->memory = NULL;
+    tenant->layout = NULL;
+    tenant->core_of_chunk = NULL;
+    tenant->optimizer_of_key = NULL;
+    tenant->keys = NULL;
+    tenant->num_keys = 0;
+    tenant->num_bytes = 0;
+    tenant->state = PH_TENANT_GATHERING;
+}
