@@ -30,6 +30,7 @@ ALLOWED["cli"] = set(ALLOWED)
 SUB_ROOMS = {
     "base": ["memory", "thread", "text", "sum", "file", "format", "option"],
     "kernel": ["simd", "avx2", "avx512", "cuda", "ref"],
+    "op": ["table", "update", "dense", "interaction", "sequence", "loss"],
     "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
 }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "op/attention.h"
 #include "op/attributes.h"
+#include "op/sequence/attention.h"
 
 /* ---- small words --------------------------------------------------------------------------------------------- */
 

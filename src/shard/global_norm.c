@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "op/op_clip.h"
+#include "op/update/op_clip.h"
 #include "shard/channels.h"
 #include "shard/gather_numbers.h"
 

@@ -7,7 +7,7 @@
 
 extern const struct ph_op ph__op_global_norm;
 
-/* The pass over clip factors (op/op_clip_factor.c): what they are made from becomes a sum over all ranks. Gradients have been
+/* The pass over clip factors (op/update/op_clip_factor.c): what they are made from becomes a sum over all ranks. Gradients have been
  * reduced. Errors stick to the builder. */
 void ph__share_norms(struct ph_sharding *sharding, struct ph_builder *builder);
 

@@ -3,7 +3,7 @@
 #ifndef PH_SHARD_LOOKUP_PASS_H
 #define PH_SHARD_LOOKUP_PASS_H
 
-#include "op/op_table.h"
+#include "op/table/op_table.h"
 #include "shard/host_sums.h"
 #include "shard/vector_exchange.h"
 

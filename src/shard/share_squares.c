@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/op_update.h"
+#include "op/update/op_update.h"
 #include "shard/channels.h"
 #include "shard/lookup_pass.h"
 #include "shard/square_exchange.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "op/op_table.h"
+#include "op/table/op_table.h"
 #include "shard/exchange_nodes.h"
 
 static const struct ph_square_exchange *exchange_of(const struct ph_call *call)

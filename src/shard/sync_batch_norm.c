@@ -1,4 +1,4 @@
-/* sync_batch_norm: op/op_batch_norm.c with the statistics of the global batch, of which each rank has some rows, or none.
+/* sync_batch_norm: op/dense/op_batch_norm.c with the statistics of the global batch, of which each rank has some rows, or none.
  *
  * Every rank tells the others, a column each, the mean and the sum of squared deviations of its rows, in double; all combine
  * them in the order of the ranks (Chan, Golub, LeVeque, COMPSTAT 1982, section 2): of n and m rows
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "op/batch_norm.h"
+#include "op/dense/batch_norm.h"
 #include "shard/channels.h"
 #include "shard/gather_numbers.h"
 

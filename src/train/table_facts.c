@@ -2,9 +2,9 @@
 
 #include "comm/wire_format.h"
 #include "graph/graph.h"
-#include "op/op_table.h"
-#include "op/op_update.h"
 #include "op/registry.h"
+#include "op/table/op_table.h"
+#include "op/update/op_update.h"
 #include "serve/features.h"
 #include "store/declaration.h"
 #include "tensor/row_format.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "graph/distribution.h"
-#include "op/accumulation.h"
+#include "op/update/accumulation.h"
 #include "phloem/op.h"
 #include "tensor/row_format.h"
 #include "train/optimizer_groups.h"

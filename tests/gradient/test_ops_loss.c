@@ -1,6 +1,6 @@
 #include "gradient/gradient_check.h"
 
-#include "op/accumulation.h"
+#include "op/update/accumulation.h"
 
 static ph_value plain_loss(struct ph_builder *builder, ph_value x)
 {

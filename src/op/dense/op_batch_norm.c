@@ -1,0 +1,159 @@
+/* Batch norm (Ioffe, Szegedy, ICML'15) over x (B,K): y = (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+ * Training takes mean and variance from the batch and moves the running statistics by
+ *   running += momentum * (batch - running), with the unbiased variance;
+ * a batch of fewer than two samples has no variance and leaves them alone. Inference (op_batch_norm_inference.c)
+ * uses the running ones.
+ *
+ * The statistics are sums over x - x_0 and its square, x_0 the batch's first row, in double, per block of rows,
+ * then over blocks in order. One pass is exact enough: no sample is further than sqrt(B) deviations from the mean,
+ * so the shift costs at most B rounding errors of double. */
+#include "op/dense/batch_norm.h"
+
+#include <math.h>
+#include <string.h>
+
+struct sums_call {
+    const struct ph_call *call;
+    size_t columns;
+    const double *shift; /* (K) */
+    double *partials;    /* (blocks, 2, K) */
+};
+
+static void batch_norm_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    const ph_value inputs[] = {gradient->output_gradients[PH_BATCH_NORM_Y], node.inputs[PH_BATCH_NORM_X],
+        node.outputs[PH_BATCH_NORM_MEAN], node.outputs[PH_BATCH_NORM_INV_STD],
+        node.inputs[PH_BATCH_NORM_GAMMA]};
+    ph__emit(gradient->builder, &ph__op_batch_norm_backward, NULL, NULL, 0, PH_BATCH_NORM_BACKWARD_INPUTS,
+        inputs, PH_BATCH_NORM_BACKWARD_OUTPUTS, gradient->input_gradients);
+}
+
+/* shift, square, two sums; then subtract, two products, add */
+void ph__batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 8, cost_out);
+}
+
+/* shift (K), partials (blocks, 2, K) */
+size_t ph__batch_norm_moments_bytes(const struct ph_call *call)
+{
+    const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
+    return (1 + 2 * ph__batch_norm_blocks(dims[0])) * dims[1] * sizeof(double);
+}
+
+static void sum_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct sums_call *sums = argument;
+    const ph_real *x = sums->call->inputs[PH_BATCH_NORM_X].data;
+    double *partial = sums->partials + first / PH_BATCH_NORM_ROWS * 2 * sums->columns;
+    memset(partial, 0, 2 * sums->columns * sizeof *partial);
+    sums->call->backend->kernels->batch_norm_sums(last - first, sums->columns, x + first * sums->columns,
+        sums->shift, partial, partial + sums->columns);
+}
+
+void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double *moments)
+{
+    const struct ph_operand *x = &call->inputs[PH_BATCH_NORM_X];
+    const size_t rows = x->shape.dims[0], columns = x->shape.dims[1];
+    const ph_real *first_row = x->data;
+    double *shift = scratch, *partials = shift + columns;
+    for (size_t j = 0; j < columns; j++)
+        shift[j] = (double)first_row[j];
+    struct sums_call sums = {call, columns, shift, partials};
+    ph__for_blocks(call->backend, rows, PH_BATCH_NORM_ROWS, sum_block, &sums);
+    ph__batch_norm_combine(ph__batch_norm_blocks(rows), 2 * columns, partials, moments);
+    for (size_t j = 0; j < columns; j++) {
+        const double offset = moments[j] / (double)rows;
+        moments[j] = shift[j] + offset;
+        moments[columns + j] = fmax(moments[columns + j] / (double)rows - offset * offset, 0);
+    }
+}
+
+static void move_running_statistics(
+    const struct ph_call *call, double momentum, double num_rows, const double *moments)
+{
+    const struct ph_operand *mean = &call->inputs[PH_BATCH_NORM_RUNNING_MEAN];
+    const struct ph_operand *variance = &call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE];
+    const size_t columns = ph__elements(mean);
+    ph_real *means = mean->data, *variances = variance->data;
+    for (size_t j = 0; j < columns && num_rows >= 2; j++) {
+        const double unbiased = moments[columns + j] * num_rows / (num_rows - 1);
+        const double old_mean = (double)means[j], old_variance = (double)variances[j];
+        means[j] = (ph_real)(old_mean + momentum * (moments[j] - old_mean));
+        variances[j] = (ph_real)(old_variance + momentum * (unbiased - old_variance));
+    }
+    ++*mean->version;
+    ++*variance->version;
+}
+
+void ph__batch_norm_finish(const struct ph_call *call, const struct ph_batch_norm_options *options,
+    double num_rows, const double *moments)
+{
+    const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
+    ph_real *mean = call->outputs[PH_BATCH_NORM_MEAN].data;
+    ph_real *inv_std = call->outputs[PH_BATCH_NORM_INV_STD].data;
+    if (num_rows == 0) {
+        memset(mean, 0, columns * sizeof *mean);
+        memset(inv_std, 0, columns * sizeof *inv_std);
+        return;
+    }
+    for (size_t j = 0; j < columns; j++) {
+        mean[j] = (ph_real)moments[j];
+        inv_std[j] = (ph_real)(1 / sqrt(moments[columns + j] + options->epsilon));
+    }
+    move_running_statistics(call, options->momentum, num_rows, moments);
+    ph__batch_norm_apply(call, mean, inv_std);
+}
+
+/* moments (2,K), and what they are made in */
+static size_t batch_norm_scratch_bytes(const struct ph_call *call)
+{
+    const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
+    return 2 * columns * sizeof(double) + ph__batch_norm_moments_bytes(call);
+}
+
+static ph_status batch_norm_run(struct ph_call *call)
+{
+    const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
+    double *moments = call->scratch;
+    if (dims[0] > 0)
+        ph__batch_norm_moments(call, moments + 2 * dims[1], moments);
+    ph__batch_norm_finish(call, call->attributes, (double)dims[0], moments);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_batch_norm = {
+    .name = "batch_norm",
+    .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT,
+    .infer = ph__batch_norm_infer,
+    .gradient = batch_norm_gradient,
+    .cost = ph__batch_norm_cost,
+    .scratch_bytes = batch_norm_scratch_bytes,
+    .run = batch_norm_run,
+};
+
+ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
+    const char *name, struct ph_batch_norm_options options)
+{
+    if (!(options.epsilon > 0) || !(options.momentum >= 0 && options.momentum <= 1))
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "batch norm %s: epsilon %g must be positive and momentum %g in [0,1]", name, options.epsilon,
+            options.momentum);
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    const struct ph_type type = ph_value_type(builder, x);
+    const size_t columns =
+        type.rank == 2 ? type.dims[1].extent : 1; /* another rank is refused by the shape rule */
+    const bool is_training = ph_builder_mode(builder) == PH_TRAINING;
+    ph_value outputs[PH_BATCH_NORM_NUM_OUTPUTS] = {0};
+    ph_builder_push_scope(builder, name);
+    const ph_value inputs[PH_BATCH_NORM_NUM_INPUTS] = {x, gamma, beta,
+        ph_state_value(builder, "mean", columns, 0), ph_state_value(builder, "variance", columns, 1)};
+    ph__emit(builder, is_training ? &ph__op_batch_norm : &ph__op_batch_norm_inference, NULL, &options,
+        sizeof options, PH_BATCH_NORM_NUM_INPUTS, inputs, is_training ? PH_BATCH_NORM_NUM_OUTPUTS : 1,
+        outputs);
+    ph_builder_pop_scope(builder);
+    return outputs[PH_BATCH_NORM_Y];
+}

@@ -1,0 +1,61 @@
+/* share_of_batch: what a micro-batch adds to the objective of its batch: x * own / whole, 0 where whole is; host scalars. x and
+ * the weights are those of ph__share_of_batch (accumulation.h). The weights are constants: only x has a gradient. */
+#include "op/update/accumulation.h"
+
+enum { X, OWN, WHOLE, NUM_INPUTS };
+
+static ph_status share_infer(struct ph_infer *infer)
+{
+    for (size_t i = 0; i < NUM_INPUTS; i++)
+        if (infer->inputs[i].kind != PH_SCALAR)
+            return ph__infer_fail(infer, "three scalars");
+    infer->outputs[0] = ph__scalar_type();
+    return PH_OK;
+}
+
+static ph_value emit_share(struct ph_builder *builder, ph_value x, ph_value own, ph_value whole)
+{
+    const ph_value inputs[NUM_INPUTS] = {x, own, whole};
+    return ph__emit1(builder, &ph__op_share_of_batch, NULL, NULL, 0, NUM_INPUTS, inputs);
+}
+
+static void share_gradient(struct ph_gradient *gradient)
+{
+    const struct ph_node node = *gradient->node;
+    gradient->input_gradients[X] =
+        emit_share(gradient->builder, gradient->output_gradients[0], node.inputs[OWN], node.inputs[WHOLE]);
+}
+
+static void share_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    (void)call;
+    *cost_out = (struct ph_cost){.flops = 2, .bytes = 4 * sizeof(double)};
+}
+
+static ph_status share_run(struct ph_call *call)
+{
+    const double own = *call->inputs[OWN].scalar, whole = *call->inputs[WHOLE].scalar;
+    *call->outputs[0].scalar = whole > 0 ? *call->inputs[X].scalar * (own / whole) : 0;
+    return PH_OK;
+}
+
+const struct ph_op ph__op_share_of_batch = {
+    .name = "share_of_batch",
+    .infer = share_infer,
+    .gradient = share_gradient,
+    .cost = share_cost,
+    .run = share_run,
+};
+
+ph_value ph__share_of_batch(
+    struct ph_builder *builder, ph_value objective, ph_value loss, ph_value whole, ph_value *weight_out)
+{
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    if (!ph__losses_weigh_alike(builder))
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "the model has losses that are means over other labels than the first: its batches cannot be "
+            "cut into micro-batches");
+    *weight_out = ph__builder_producer(builder, loss)->outputs[1];
+    return emit_share(builder, objective, *weight_out, whole);
+}

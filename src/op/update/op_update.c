@@ -1,0 +1,188 @@
+/* ph_update, and what the update operators share.
+ *
+ * The clip factor scales the whole gradient as the optimizer sees it, (gradient + l2 w), as if the penalty were part of
+ * the loss: the kernel's formula scales the first term, so that its l2 is scaled here. */
+#include "op/update/op_update.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "store/init.h"
+#include "tensor/row_format.h"
+
+static bool has_momentum(enum ph_optimizer_kind kind)
+{
+    return kind == PH_MOMENTUM || kind == PH_ADAM || kind == PH_ADAMW;
+}
+
+static bool has_sum(enum ph_optimizer_kind kind)
+{
+    return kind == PH_ADAGRAD || kind == PH_ROWWISE_ADAGRAD || kind == PH_ADAM || kind == PH_ADAMW;
+}
+
+bool ph__optimizer_visits_every_row(const struct ph_optimizer *optimizer)
+{
+    return optimizer->is_whole_table && (optimizer->l2 != 0 || has_momentum(optimizer->kind));
+}
+
+ph_status ph__update_prepare(
+    const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters)
+{
+    const struct ph_optimizer *optimizer = node->attributes;
+    struct ph_parameter *parameter = parameters[PH_UPDATE_PARAMETER];
+    struct ph_slot *slot;
+    if (parameter->is_for_scoring)
+        return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be learnt",
+            parameter->name, ph_row_format_name(parameter->row_format));
+    if (has_momentum(optimizer->kind))
+        PH_TRY(ph__store_add_slot(store, parameter, "m", false, &slot));
+    if (has_sum(optimizer->kind))
+        PH_TRY(ph__store_add_slot(store, parameter, "s", optimizer->kind == PH_ROWWISE_ADAGRAD, &slot));
+    return PH_OK;
+}
+
+uint64_t ph__update_slot_bytes(const struct ph_node *node, const struct ph_declaration *parameter)
+{
+    const struct ph_optimizer *optimizer = node->attributes;
+    size_t rows, columns;
+    ph__init_matrix(&parameter->shape, &rows, &columns);
+    const uint64_t weights = (uint64_t)rows * columns;
+    const uint64_t momentum = has_momentum(optimizer->kind) ? weights : 0;
+    const uint64_t sum = optimizer->kind == PH_ROWWISE_ADAGRAD ? rows
+                         : has_sum(optimizer->kind)            ? weights
+                                                               : 0;
+    return (momentum + sum) * sizeof(ph_real);
+}
+
+static ph_real *slot_data(const struct ph_parameter *parameter, const char *name)
+{
+    for (size_t i = 0; i < parameter->num_slots; i++)
+        if (strcmp(parameter->slots[i].name, name) == 0)
+            return parameter->slots[i].data;
+    return NULL;
+}
+
+static struct ph_optimizer_step make_step(const struct ph_call *call)
+{
+    const struct ph_optimizer *optimizer = call->attributes;
+    const double *clip = call->inputs[PH_UPDATE_CLIP].scalar;
+    const double scale = clip != NULL ? *clip : 1;
+    const double step = *call->inputs[PH_UPDATE_STEP].scalar;
+    const double learning_rate = *call->inputs[PH_UPDATE_LEARNING_RATE].scalar;
+    return (struct ph_optimizer_step){
+        .kind = optimizer->kind,
+        .is_nesterov = optimizer->is_nesterov,
+        .learning_rate = (ph_real)(learning_rate * optimizer->learning_rate_factor),
+        .gradient_scale = (ph_real)scale,
+        .l2 = (ph_real)(optimizer->l2 * scale),
+        .weight_decay = (ph_real)optimizer->weight_decay,
+        .momentum = (ph_real)optimizer->momentum,
+        .beta1 = (ph_real)optimizer->beta1,
+        .beta2 = (ph_real)optimizer->beta2,
+        .epsilon = (ph_real)optimizer->epsilon,
+        .bias_correction1 = (ph_real)(1 - pow(optimizer->beta1, step)),
+        .bias_correction2 = (ph_real)(1 - pow(optimizer->beta2, step)),
+    };
+}
+
+struct ph_update_target ph__update_target(const struct ph_call *call)
+{
+    const struct ph_optimizer *optimizer = call->attributes;
+    const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
+    struct ph_update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
+    ph__init_matrix(&parameter->shape, &target.rows, &target.columns);
+    target.whole_columns = parameter->num_slices > 0 ? parameter->parts[0].whole_columns : target.columns;
+    target.m = has_momentum(optimizer->kind) ? slot_data(parameter, "m") : NULL;
+    target.s = has_sum(optimizer->kind) ? slot_data(parameter, "s") : NULL;
+    return target;
+}
+
+/* weight: (columns), of row i of the span. */
+static void step_row(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, size_t i, ph_real *weight)
+{
+    const size_t columns = target->columns;
+    const ph_real *gradient = span->gradient != NULL ? span->gradient + i * columns : NULL;
+    ph_real *s = target->s + span->row + i;
+    if (span->square_sums != NULL)
+        kernels->rowwise_adagrad_step(&target->step, span->square_sums[i] / (ph_real)target->whole_columns,
+            columns, gradient, weight, s);
+    else
+        kernels->rowwise_adagrad_update(&target->step, columns, gradient, weight, s);
+}
+
+/* weight: (rows, columns), those of the span. */
+static void step_numbers(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, ph_real *weight)
+{
+    const size_t columns = target->columns, first = span->row * columns;
+    if (target->step.kind != PH_ROWWISE_ADAGRAD) {
+        kernels->optimizer_update(&target->step, span->rows * columns, span->gradient, weight,
+            target->m != NULL ? target->m + first : NULL, target->s != NULL ? target->s + first : NULL);
+        return;
+    }
+    for (size_t i = 0; i < span->rows; i++)
+        step_row(kernels, target, span, i, weight + i * columns);
+}
+
+void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, ph_real *numbers)
+{
+    ph_real *in_place = ph__table_numbers(&target->table, span->row);
+    if (in_place != NULL) {
+        step_numbers(kernels, target, span, in_place);
+        return;
+    }
+    kernels->table_rows_load(&target->table, span->row, span->rows, numbers);
+    step_numbers(kernels, target, span, numbers);
+    kernels->table_rows_store(&target->table, span->row, span->rows, numbers);
+}
+
+/* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's squares. */
+void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out)
+{
+    const struct ph_optimizer *optimizer = call->attributes;
+    const bool is_rowwise = optimizer->kind == PH_ROWWISE_ADAGRAD;
+    const double slots = has_momentum(optimizer->kind) + has_sum(optimizer->kind);
+    const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
+    const double weight_bytes = (double)ph__table_bytes(parameter->row_format, 1, 1);
+    size_t rows, columns;
+    ph__init_matrix(&parameter->shape, &rows, &columns);
+    const double slot_numbers = is_rowwise ? weights / (double)columns : slots * weights;
+    cost_out->flops = (is_rowwise ? 5 : 3) * weights + 5 * slot_numbers;
+    cost_out->bytes = (weights + 2 * slot_numbers) * sizeof(ph_real) + 2 * weights * weight_bytes;
+}
+
+static bool are_scalars(const struct ph_builder *builder, const ph_value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ph_value_type(builder, values[i]).kind != PH_SCALAR)
+            return false;
+    return true;
+}
+
+ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value gradient,
+    const struct ph_optimizer *optimizer, ph_value learning_rate, ph_value step, ph_value clip_factor)
+{
+    if (ph_builder_status(builder) != PH_OK)
+        return 0;
+    const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
+    const char *name = ph_value_name(builder, parameter);
+    if (declaration == NULL)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is no parameter", name);
+    const ph_value inputs[] = {[PH_UPDATE_PARAMETER] = parameter,
+        [PH_UPDATE_LEARNING_RATE] = learning_rate,
+        [PH_UPDATE_STEP] = step,
+        [PH_UPDATE_CLIP] = clip_factor,
+        [PH_UPDATE_GRADIENT] = gradient};
+    if (!are_scalars(builder, inputs + 1, 2) || (clip_factor != 0 && !are_scalars(builder, inputs + 3, 1)))
+        return ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "update of '%s': learning rate, step and clip factor are scalars", name);
+    struct ph_optimizer attributes = *optimizer;
+    attributes.is_whole_table = ph__optimizer_visits_every_row(optimizer);
+    if (declaration->is_table && gradient == 0 && !attributes.is_whole_table)
+        return 0;
+    const struct ph_op *op = declaration->is_table ? &ph__op_update_table : &ph__op_update_dense;
+    return ph__emit1(
+        builder, op, NULL, &attributes, sizeof attributes, sizeof inputs / sizeof *inputs, inputs);
+}

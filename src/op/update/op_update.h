@@ -1,0 +1,71 @@
+/* What the update operators share: their first inputs, slots, and the kernel's view of a step.
+ *
+ * Attributes of every update are a struct ph_optimizer whose is_whole_table says whether every row is visited. */
+#ifndef PH_OP_OP_UPDATE_H
+#define PH_OP_OP_UPDATE_H
+
+#include "op/table/op_table.h"
+
+/* embedding_update has the lookup's inputs (op_table.h) in place of the gradient. */
+enum {
+    PH_UPDATE_PARAMETER,
+    PH_UPDATE_LEARNING_RATE,
+    PH_UPDATE_STEP,
+    PH_UPDATE_CLIP,
+    PH_UPDATE_SQUARE_SUMS, /* (U) of a table that has some columns alone, for row-wise Adagrad: of each row of the gradient
+                            * the squares of all its columns; 0: the table has them all */
+    PH_UPDATE_GRADIENT,
+    PH_EMBEDDING_UPDATE_INPUTS = PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS
+};
+
+/* Whether rows without a gradient change too: whole-table mode, unless the optimizer leaves such rows alone. */
+bool ph__optimizer_visits_every_row(const struct ph_optimizer *optimizer);
+
+ph_status ph__update_prepare(
+    const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters);
+uint64_t ph__update_slot_bytes(const struct ph_node *node, const struct ph_declaration *parameter);
+
+/* The weights of a parameter as a matrix, its slots, and the step's numbers. */
+struct ph_update_target {
+    struct ph_optimizer_step step;
+    size_t rows, columns;
+    size_t whole_columns;       /* of the logical tables that it has parts of */
+    struct ph_table_rows table; /* the weights, columns a row */
+    ph_real *m, *s;             /* NULL where the optimizer has none */
+};
+struct ph_update_target ph__update_target(const struct ph_call *call);
+
+/* Rows that take one step. */
+struct ph_update_span {
+    size_t row, rows;           /* from `row` on */
+    const ph_real *gradient;    /* (rows, columns); NULL: zeros */
+    const ph_real *square_sums; /* (rows), see PH_UPDATE_SQUARE_SUMS; NULL: none */
+};
+/* numbers: room for the rows' own where they are not held as such. */
+void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target,
+    const struct ph_update_span *span, ph_real *numbers);
+
+/* FLOPs and bytes of a step on this many weights, gradient read included. */
+void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out);
+
+/* ---- gradients that are summed and used at once ---- */
+
+/* The inputs of embedding_update in the place of update_table's, whose gradient `producer`, an embedding_gradient, makes. */
+void ph__embedding_update_inputs(const struct ph_node *update, const struct ph_node *producer,
+    ph_value inputs_out[PH_EMBEDDING_UPDATE_INPUTS]);
+/* The kernel's view of them; source and target are borrowed. */
+struct ph_embedding_update_args ph__embedding_update_args(const struct ph_call *call,
+    const struct ph_embedding_gradient_source *source, const struct ph_update_target *target);
+/* Two rows of scratch a thread, on cache lines of their own: bytes of all, and a thread's. */
+size_t ph__embedding_update_scratch_bytes(const struct ph_call *call);
+ph_real *ph__embedding_update_scratch(const struct ph_call *call, size_t dim, size_t worker);
+
+/* ---- rows whose other columns are elsewhere ---- */
+
+/* What an update_table by row-wise Adagrad is to sum of each row of its gradient, as far as its table has the columns:
+ * block sums of squares (U, ph__square_blocks(D)), see kernel/kernel.h. Where the update is the only reader of a lookup's
+ * gradient, that is not made for it. slots_out: the rows, sparse_rows or (U) u32, ascending. */
+ph_value ph__row_squares(
+    struct ph_builder *builder, ph_value update, bool is_only_reader, ph_value *slots_out);
+
+#endif
