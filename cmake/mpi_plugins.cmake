@@ -1,5 +1,5 @@
 # Plugins that carry messages between ranks by MPI, one for each library that is here: one source, compiled against either's
-# mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/transport_open.c).
+# mpi.h. They know nothing of libphloem, which loads the one that is asked for (src/comm/wire/transport_open.c).
 function(ph_add_mpi_plugin name title module package)
   unset(__pkg_config_checked_${name} CACHE) # look again at each configuration: packages come and go
   pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
@@ -10,7 +10,7 @@ function(ph_add_mpi_plugin name title module package)
   endif()
   message(STATUS "Ranks over ${title}: ${${name}_VERSION}")
   set(plugin phloem_${name})
-  add_library(${plugin} MODULE src/comm/mpi_transport.c)
+  add_library(${plugin} MODULE src/comm/wire/mpi_transport.c)
   target_compile_definitions(${plugin} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_DEFINITIONS>)
   target_compile_options(${plugin} PRIVATE $<TARGET_PROPERTY:phloem_flags,INTERFACE_COMPILE_OPTIONS>)
   target_include_directories(${plugin} PRIVATE src)

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
-#include "comm/wire_format.h"
+#include "comm/wire/wire_format.h"
 #include "figures.h"
 #include "flags.h"
 #include "limits.h"

@@ -7,8 +7,8 @@
 #ifndef PH_CLI_HUB_REDUCER_H
 #define PH_CLI_HUB_REDUCER_H
 
-#include "comm/comm.h"
-#include "comm/comm_patience.h"
+#include "comm/collective/comm.h"
+#include "comm/collective/comm_patience.h"
 #include "phloem/hub.h"
 #include "phloem/train.h"
 

@@ -9,7 +9,7 @@
 #include "base/statistics.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "kernel/kernel.h"
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/comm.h"
-#include "comm/transport_choice.h"
+#include "comm/collective/comm.h"
+#include "comm/wire/transport_choice.h"
 
 #define MEETING_SECONDS 10.
 

@@ -14,7 +14,7 @@
 #include "cli/printing.h"
 #include "cli/verb.h"
 #include "cli/with_ranks.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "plan/plan_machine.h"
 #include "train/table_facts.h"
 

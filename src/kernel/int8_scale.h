@@ -1,4 +1,4 @@
-/* The scale of numbers that travel in one byte each (comm/wire_format.h), the same in every variant of int8_narrow. */
+/* The scale of numbers that travel in one byte each (comm/wire/wire_format.h), the same in every variant of int8_narrow. */
 #ifndef PH_KERNEL_INT8_SCALE_H
 #define PH_KERNEL_INT8_SCALE_H
 

@@ -340,7 +340,7 @@ struct ph_kernels {
     void (*bf16_narrow)(size_t n, const ph_real *x, uint16_t *y);
     void (*bf16_widen)(size_t n, const uint16_t *x, ph_real *y);
 
-    /* ---- numbers on their way between ranks (comm/wire_format.h): the same bits on every ISA. Not in place ---- */
+    /* ---- numbers on their way between ranks (comm/wire/wire_format.h): the same bits on every ISA. Not in place ---- */
     void (*fp16_narrow)(size_t n, const ph_real *x, uint16_t *y); /* as ph__half_from_float */
     void (*fp16_widen)(size_t n, const uint16_t *x, ph_real *y);
     /* y = nearest(x / scale), the even one of two, with the returned scale = largest |x| / 127; 0, and y zeros, where that is

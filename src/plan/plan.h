@@ -132,7 +132,7 @@ ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer);
 /* Into a file, which is replaced in one moment, with the errors of ph__plan_write. */
 ph_status ph__plan_save(const struct ph_plan *plan, const char *path);
 
-/* How numbers travel (comm/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
+/* How numbers travel (comm/wire/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
 struct ph_plan_wire {
     size_t number_bytes; /* fp32 4, fp16 and bf16 2, int8 1 */
     size_t vector_bytes; /* int8: 4, its scale */

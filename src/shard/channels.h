@@ -1,8 +1,8 @@
-/* The channels of what a program sends between ranks (comm/comm.h). */
+/* The channels of what a program sends between ranks (comm/collective/comm.h). */
 #ifndef PH_SHARD_CHANNELS_H
 #define PH_SHARD_CHANNELS_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 enum {
     PH_CHANNEL_LENGTHS = 1,

@@ -10,7 +10,7 @@
 #define PH_SHARD_SHARDING_H
 
 #include "base/memory/arena.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "graph/distribution.h"
 #include "graph/graph.h"
 #include "plan/plan.h"

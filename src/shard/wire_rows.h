@@ -1,9 +1,9 @@
-/* Rows into the format in which they travel between ranks and back (comm/wire_format.h), by all threads of a backend's team. Each
+/* Rows into the format in which they travel between ranks and back (comm/wire/wire_format.h), by all threads of a backend's team. Each
  * row has the same bits whoever packs it. */
 #ifndef PH_SHARD_WIRE_ROWS_H
 #define PH_SHARD_WIRE_ROWS_H
 
-#include "comm/wire_format.h"
+#include "comm/wire/wire_format.h"
 #include "graph/op.h"
 
 /* numbers, numbers_out: (rows, columns) without gaps. */

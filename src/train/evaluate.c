@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/thread/stop.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "serve/scorer.h"
 #include "train/gathered_scores.h"
 #include "train/metrics.h"

@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_GATHERED_SCORES_H
 #define PH_TRAIN_GATHERED_SCORES_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 struct ph__gathered_scores {  /* zero-initialised is empty */
     bool are_for_first;       /* the other ranks' batch has no samples; alike on all, from the beginning */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "train/memory_check.h"
 
 struct need {

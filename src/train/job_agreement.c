@@ -10,7 +10,7 @@
 #include "base/sum/checksum.h"
 #include "base/sum/digest.h"
 #include "base/thread/cpu.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "data/encode/encoder.h"
 #include "serve/model_identity.h"
 #include "train/job_rows.h"

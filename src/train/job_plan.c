@@ -5,7 +5,7 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "plan/plan_machine.h"
 #include "train/job_agreement.h"
 #include "train/kept_plan.h"

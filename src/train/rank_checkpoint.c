@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
 #include "train/rank_numbers.h"

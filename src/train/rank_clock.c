@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/thread/clock.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 enum { NUM_QUESTIONS = 8 };
 

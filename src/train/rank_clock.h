@@ -3,7 +3,7 @@
 #define PH_TRAIN_RANK_CLOCK_H
 
 #include "base/trace.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 /* What this rank's clock showed beyond the first one's, when it showed at_ns. */
 struct ph__rank_clock {

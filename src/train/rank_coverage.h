@@ -3,7 +3,7 @@
 #ifndef PH_TRAIN_RANK_COVERAGE_H
 #define PH_TRAIN_RANK_COVERAGE_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "train/rows_learnt.h"
 
 /* Every rank gets the marks of all; a feature's rows are known where they are on all ranks. Little is sent where nothing has

@@ -4,7 +4,7 @@
 #ifndef PH_TRAIN_RANK_NUMBERS_H
 #define PH_TRAIN_RANK_NUMBERS_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 /* counts (count) become their sums. */
 ph_status ph__rank_numbers_sum(struct ph_comm *comm, size_t count, uint64_t *counts);

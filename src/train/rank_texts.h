@@ -2,7 +2,7 @@
 #ifndef PH_TRAIN_RANK_TEXTS_H
 #define PH_TRAIN_RANK_TEXTS_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 /* On the first rank, of each rank's text in their order; the text ends with a NUL behind its `size` bytes and is borrowed. */
 typedef ph_status ph__rank_text_reader(void *context, size_t rank, const char *text, size_t size);

@@ -4,7 +4,7 @@
 #define PH_TRAIN_RANK_WORK_H
 
 #include "base/thread/meanwhile.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 /* Calls ph__meanwhile several times within parallel.timeout_seconds, which is cheap; that fails when there is nobody to work for
  * any more. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "shard/plan_distribution.h"
 #include "train/job_agreement.h"
 #include "train/job_plan.h"

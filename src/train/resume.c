@@ -7,7 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "phloem/version.h"
 #include "store/checkpoint_names.h"
 #include "store/tensor_list.h"

@@ -1,6 +1,6 @@
 #include "train/table_facts.h"
 
-#include "comm/wire_format.h"
+#include "comm/wire/wire_format.h"
 #include "graph/graph.h"
 #include "op/registry.h"
 #include "op/table/op_table.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "comm/comm.h"
-#include "comm/comm_create.h"
+#include "comm/collective/comm.h"
+#include "comm/collective/comm_create.h"
 #include "rank_main.h"
 #include "rank_support.h"
 

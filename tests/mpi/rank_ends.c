@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "comm/transport_open.h"
+#include "comm/wire/transport_open.h"
 #include "rank_support.h"
 
 /* Long enough for a launcher to do something about those that have ended. */

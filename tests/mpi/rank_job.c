@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 enum { MAX_SETS = 24 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/transport_open.h"
+#include "comm/wire/transport_open.h"
 #include "rank_support.h"
 
 enum { SIZES_TAG = 1, LARGE_TAG, ORDER_TAG, OTHER_TAG, LENGTH_TAG, FIRST_OF_MANY };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "rank_job.h"
 #include "rank_main.h"
 #include "store/checkpoint_folder.h"

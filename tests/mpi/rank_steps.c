@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/format/text_table.h"
-#include "comm/comm.h"
-#include "comm/transport.h"
+#include "comm/collective/comm.h"
+#include "comm/wire/transport.h"
 #include "rank_job.h"
 #include "rank_main.h"
 #include "shard/channels.h"

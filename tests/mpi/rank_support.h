@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/transport.h"
+#include "comm/wire/transport.h"
 
 extern struct ph_transport rank_transport;
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "comm/transport_open.h"
+#include "comm/wire/transport_open.h"
 #include "rank_support.h"
 
 enum { NUM_TAGS = 3, NUM_MEETINGS = 2 };

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "comm/wire_format.h"
+#include "comm/wire/wire_format.h"
 #include "train/table_facts.h"
 
 struct theory {

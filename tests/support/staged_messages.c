@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "comm/comm_inside.h"
+#include "comm/collective/comm_inside.h"
 
 struct demand {
     struct ph_transport inner;

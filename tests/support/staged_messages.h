@@ -3,7 +3,7 @@
 #ifndef PH_TEST_STAGED_MESSAGES_H
 #define PH_TEST_STAGED_MESSAGES_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 
 /* From now on until the communicator is destroyed. With nothing in flight. */
 ph_status staged_messages_demand(struct ph_comm *comm);

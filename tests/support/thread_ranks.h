@@ -3,8 +3,8 @@
 #ifndef PH_TEST_THREAD_RANKS_H
 #define PH_TEST_THREAD_RANKS_H
 
-#include "comm/comm.h"
-#include "comm/comm_create.h"
+#include "comm/collective/comm.h"
+#include "comm/collective/comm_create.h"
 #include "support/test_support.h"
 #include "support/thread_transport.h"
 

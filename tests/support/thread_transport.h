@@ -6,7 +6,7 @@
 #ifndef PH_TEST_THREAD_TRANSPORT_H
 #define PH_TEST_THREAD_TRANSPORT_H
 
-#include "comm/transport.h"
+#include "comm/wire/transport.h"
 
 struct thread_fault {
     enum {

@@ -3,7 +3,7 @@
 #ifndef PH_TEST_WATCH_VISITOR_H
 #define PH_TEST_WATCH_VISITOR_H
 
-#include "comm/watch_state.h"
+#include "comm/watch/watch_state.h"
 
 struct watch_visitor {
     struct ph_watch_listener *listener; /* borrowed */

@@ -3,7 +3,7 @@
 #ifndef PH_BENCH_RANK_MODEL_H
 #define PH_BENCH_RANK_MODEL_H
 
-#include "comm/comm.h"
+#include "comm/collective/comm.h"
 #include "plan/plan.h"
 
 #define RANK_MODEL_DENSE "dense"

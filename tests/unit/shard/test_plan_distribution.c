@@ -1,6 +1,6 @@
 /* What a distribution adds to a program's run, of ranks that are threads. */
 #include "base/thread/clock.h"
-#include "comm/comm_inside.h"
+#include "comm/collective/comm_inside.h"
 #include "unit/shard/rank_fixture.h"
 
 enum { NUM_NUMBERS = 3000, CHANNEL = 7000, WIDTH = 4 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/comm_inside.h"
+#include "comm/collective/comm_inside.h"
 #include "support/thread_ranks.h"
 
 enum { WORLD = 3 };

@@ -1,0 +1,127 @@
+/* Inside of communicators: exchanges between ranks that run while the caller computes.
+ *
+ * An operation is started, progressed by whoever polls, and waited for by its ticket. Nothing here starts a thread: the
+ * executor polls between two operators, and waiting is polling. All collectives are exchanges of messages and, where they
+ * sum, additions in the order of the ranks, so that every rank has the same bits, and has them each time.
+ *
+ * A *channel* tells operations apart: two that are in flight between the same ranks at once have different ones, and those of
+ * one channel are started in the same order by all who take part. Ranks that take no part in an operation do not start it.
+ *
+ * A ticket is a whole number of up to 53 bits: a double holds it exactly, so that a program may carry it among its scalars.
+ *
+ * Memory that is given to an operation is borrowed until it has been waited for; an operation that has failed keeps it
+ * until the process ends, since a message may still arrive. After a failure every call returns the same status and text. */
+#ifndef PH_COMM_COMM_H
+#define PH_COMM_COMM_H
+
+#include "comm/wire/wire_format.h"
+#include "phloem/comm.h"
+
+#define PH_COMM_MAX_CHANNELS 8192u
+
+/* The ranks that take part in a collective, ascending; own: which of them this one is. Borrowed while in flight. */
+struct ph_group {
+    size_t size, own;
+    const uint32_t *ranks;
+};
+/* All ranks; until the communicator is destroyed. */
+const struct ph_group *ph__comm_world(const struct ph_comm *comm);
+/* The ranks of this rank's host, and those of all hosts that have its place there; hosts are equal in size. */
+const struct ph_group *ph__comm_host(const struct ph_comm *comm);
+const struct ph_group *ph__comm_peers(const struct ph_comm *comm);
+
+/* Which operation it is: `what` is named when a wait for it fails, and in traces. Borrowed while in flight. */
+struct ph_comm_call {
+    uint32_t channel; /* < PH_COMM_MAX_CHANNELS */
+    const char *what; /* "embedding.table: pooled vectors" */
+};
+
+/* One message; any number of bytes. Several for one rank are received in the order in which they are sent. What a rank sends to
+ * itself it may receive where it is: then nothing is copied. */
+struct ph_message {
+    size_t rank; /* of the world; this one, too */
+    void *data;  /* not written where it is sent */
+    uint64_t bytes;
+};
+
+/* What this rank sends and receives; both lists are read during the call alone. */
+struct ph_exchange {
+    const struct ph_message *sends, *receives;
+    size_t num_sends, num_receives;
+};
+ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_exchange *exchange, uint64_t *ticket_out);
+
+/* data (rows, columns) becomes the sum of all members' data, added in their order, every contribution and the sum having
+ * gone through the wire format. */
+ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, enum ph_wire wire, size_t rows, size_t columns, ph_real *data,
+    uint64_t *ticket_out);
+/* data (sum of rows_of, columns): sum_out (rows_of[own], columns) becomes the sum of all members' parts for this one, every
+ * contribution having gone through the wire format. */
+ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, enum ph_wire wire, const size_t *rows_of, size_t columns,
+    const ph_real *data, ph_real *sum_out, uint64_t *ticket_out);
+/* all_out: the members' bytes, one behind the other; bytes_of by member, borrowed during the call alone. */
+ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
+    uint64_t *ticket_out);
+/* The root's data to all other members. */
+ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out);
+
+/* Moves everything in flight on as far as it goes without waiting. Cheap when nothing is. */
+ph_status ph__comm_progress(struct ph_comm *comm);
+/* Returns when the operation is done: PH_ERROR_PEER when a rank has ended or timeout_seconds have passed, naming the rank
+ * and the operation; what another rank has failed with (ph_comm_fail). One that has been waited for may be again. */
+ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket);
+/* Start and wait in one, on no channel. Whichever, in the same order on all ranks that take part. Of the caller's memory nothing is
+ * borrowed beyond the call, also where that fails: this is what to use where memory does not outlive a failure and a copy
+ * costs nothing. */
+ph_status ph__comm_barrier(struct ph_comm *comm);
+/* all_out (world, size): every rank's `size` bytes. */
+ph_status ph__comm_gather_once(
+    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out);
+/* The same of bytes_of[rank] bytes of each rank, one behind the other. */
+ph_status ph__comm_gather_parts_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out);
+/* The same for rank 0 alone; all_out of the others is not looked at. */
+ph_status ph__comm_collect_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out);
+/* The root's data, to all ranks. */
+ph_status ph__comm_broadcast_once(
+    struct ph_comm *comm, const char *what, size_t root, void *data, size_t bytes);
+/* From one rank to another one: only these two take part. Nothing of data is written where it is sent. */
+ph_status ph__comm_pass_once(
+    struct ph_comm *comm, const char *what, size_t from, size_t to, void *data, size_t bytes);
+
+/* PH_ERROR_CONFIG on all ranks unless all give the same text, which is lines "name=value\n" and no name twice: "train.epochs
+ * differs between ranks 0 ('3') and 2 ('4')", of the lowest rank that differs and the first such line. Once, of the job. */
+ph_status ph__comm_agree(struct ph_comm *comm, const char *text);
+
+/* Each rank gives what it has come to, with the text of the last error: PH_OK where all give that. Else all ranks have the
+ * status and the text of the lowest that does not, and the communicator goes on: they may try something else together. */
+ph_status ph__comm_share(struct ph_comm *comm, ph_status status);
+/* The largest of the numbers that the ranks give, on all of them: of signals, one that any rank has got. */
+ph_status ph__comm_largest(struct ph_comm *comm, int number, int *largest_out);
+
+/* What this rank has sent and waited for since it was created, for reports. */
+struct ph_comm_figures {
+    const uint64_t *sent_bytes;    /* by rank: payload, this one's own 0 */
+    const uint64_t *sent_messages; /* by rank */
+    double waited_seconds;         /* in ph__comm_wait: communication that nothing overlapped */
+    uint64_t num_operations;
+};
+struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm);
+
+/* For reports: "Open MPI 4.1.4"; and which of the hosts this rank is on. */
+const char *ph__comm_transport(const struct ph_comm *comm);
+size_t ph__comm_own_host(const struct ph_comm *comm);
+
+/* Neighbours share a machine and its memory, even where hosts are emulated. Whether two ranks are; how many this one has, it
+ * too; and the name of a rank's machine, which another one may have as well. */
+bool ph__comm_are_neighbours(const struct ph_comm *comm, size_t a, size_t b);
+size_t ph__comm_num_neighbours(const struct ph_comm *comm);
+const char *ph__comm_machine_name(const struct ph_comm *comm, size_t rank);
+
+#endif

@@ -1,0 +1,183 @@
+/* What the ranks of a job have to have alike, and what one of them has alone and all have to know of. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sizes.h"
+#include "base/sum/digest.h"
+#include "comm/collective/comm_inside.h"
+
+/* ---- gathering ------------------------------------------------------------------------------------------------- */
+
+/* all_out (world, size) is malloc'ed, and the caller's. */
+static ph_status gather(struct ph_comm *comm, const char *what, const void *own, size_t size, void **all_out)
+{
+    void *all = calloc(comm->transport.world_size, size);
+    if (all == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", comm->transport.world_size);
+    const ph_status status = ph__comm_gather_once(comm, what, own, size, all);
+    if (status == PH_OK)
+        *all_out = all;
+    else
+        free(all);
+    return status;
+}
+
+/* ---- texts that are to be one ---------------------------------------------------------------------------------- */
+
+static const char agreement[] = "agreement on one job";
+
+/* What is compared first, since texts are long and mostly the same. */
+struct fingerprint {
+    unsigned char sum[PH_DIGEST_BYTES];
+    uint64_t size; /* of the text with its NUL */
+};
+
+static ph_status take_fingerprint(const char *text, struct fingerprint *fingerprint)
+{
+    struct ph_digest *digest;
+    memset(fingerprint, 0, sizeof *fingerprint);
+    fingerprint->size = strlen(text) + 1;
+    PH_TRY(ph__digest_create(&digest));
+    ph_status status = ph__digest_update(digest, text, (size_t)fingerprint->size);
+    if (status == PH_OK)
+        status = ph__digest_finish_bytes(digest, fingerprint->sum);
+    ph__digest_destroy(digest);
+    return status;
+}
+
+/* A line "name=value" of a text, its parts not terminated. */
+struct line {
+    const char *name, *value;
+    int name_length, value_length;
+};
+
+/* Moves *text behind its first line. */
+static bool next_line(const char **text, struct line *line_out)
+{
+    if (**text == '\0')
+        return false;
+    const size_t length = strcspn(*text, "\n"), name_length = strcspn(*text, "=\n");
+    line_out->name = *text;
+    line_out->name_length = (int)name_length;
+    line_out->value = *text + ph__min(name_length + 1, length);
+    line_out->value_length = (int)(*text + length - line_out->value);
+    *text += length + ((*text)[length] == '\n' ? 1 : 0);
+    return true;
+}
+
+static bool find_line(const char *text, const struct line *model, struct line *line_out)
+{
+    while (next_line(&text, line_out))
+        if (line_out->name_length == model->name_length &&
+            memcmp(line_out->name, model->name, (size_t)model->name_length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same_value(const struct line *a, const struct line *b)
+{
+    return a->value_length == b->value_length && memcmp(a->value, b->value, (size_t)a->value_length) == 0;
+}
+
+/* The first line of `text` that the other has not, or not so. */
+static bool find_difference(const char *text, const char *other, struct line *own_out, struct line *other_out)
+{
+    while (next_line(&text, own_out)) {
+        *other_out = (struct line){.value = ""};
+        if (!find_line(other, own_out, other_out))
+            *other_out = (struct line){.value = ""};
+        if (other_out->name == NULL || !is_same_value(own_out, other_out))
+            return true;
+    }
+    return false;
+}
+
+static ph_status fail_by_difference(struct ph_comm *comm, size_t rank, const char *first, const char *other)
+{
+    char text[PH_NOTICE_TEXT_BYTES];
+    struct line a = {.name = NULL}, b = a;
+    if (!find_difference(first, other, &a, &b))
+        (void)find_difference(other, first, &b, &a);
+    const struct line *named = a.name != NULL ? &a : &b;
+    assert(named->name != NULL);
+    snprintf(text, sizeof text, "%.*s differs between ranks 0 ('%.*s') and %zu ('%.*s')", named->name_length,
+        named->name, (int)ph__min((size_t)a.value_length, 128), a.value, rank,
+        (int)ph__min((size_t)b.value_length, 128), b.value);
+    return ph__comm_fail_alike(comm, PH_ERROR_CONFIG, text);
+}
+
+/* All ranks' texts, (world, size), on all ranks, so that each finds the same. */
+static ph_status compare_texts(struct ph_comm *comm, const char *text, size_t size, size_t rank)
+{
+    char *padded = calloc(1, size);
+    void *all;
+    if (padded == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to compare what ranks are to do");
+    memcpy(padded, text, strlen(text));
+    ph_status status = gather(comm, agreement, padded, size, &all);
+    free(padded);
+    PH_TRY(status);
+    status = fail_by_difference(comm, rank, all, (const char *)all + rank * size);
+    free(all);
+    return status;
+}
+
+ph_status ph__comm_agree(struct ph_comm *comm, const char *text)
+{
+    struct fingerprint own, *prints;
+    void *all;
+    size_t odd = 0, size = 0;
+    PH_TRY(ph__comm_check(comm));
+    PH_TRY(take_fingerprint(text, &own));
+    PH_TRY(gather(comm, agreement, &own, sizeof own, &all));
+    prints = all;
+    for (size_t rank = comm->transport.world_size; rank-- > 0;) {
+        size = ph__max(size, (size_t)prints[rank].size);
+        if (memcmp(&prints[rank], &prints[0], sizeof own) != 0)
+            odd = rank;
+    }
+    free(all);
+    return odd > 0 ? compare_texts(comm, text, size, odd) : PH_OK;
+}
+
+/* ---- what one rank has come to --------------------------------------------------------------------------------- */
+
+struct outcome {
+    ph_status status;
+    char text[PH_NOTICE_TEXT_BYTES];
+};
+
+ph_status ph__comm_share(struct ph_comm *comm, ph_status status)
+{
+    struct outcome own = {.status = status}, *outcomes;
+    void *all;
+    PH_TRY(ph__comm_check(comm));
+    if (status != PH_OK)
+        snprintf(own.text, sizeof own.text, "%s", ph_error_text());
+    PH_TRY(gather(comm, "what ranks have come to", &own, sizeof own, &all));
+    outcomes = all;
+    size_t rank = 0;
+    while (rank + 1 < comm->transport.world_size && outcomes[rank].status == PH_OK)
+        rank++;
+    if (outcomes[rank].status != PH_OK)
+        ph_fail(outcomes[rank].status, "%s", outcomes[rank].text);
+    status = outcomes[rank].status;
+    free(all);
+    return status;
+}
+
+ph_status ph__comm_largest(struct ph_comm *comm, int number, int *largest_out)
+{
+    void *all;
+    int largest = number;
+    PH_TRY(ph__comm_check(comm));
+    PH_TRY(gather(comm, "what comes next", &number, sizeof number, &all));
+    for (size_t rank = 0; rank < comm->transport.world_size; rank++)
+        if (((const int *)all)[rank] > largest)
+            largest = ((const int *)all)[rank];
+    free(all);
+    *largest_out = largest;
+    return PH_OK;
+}

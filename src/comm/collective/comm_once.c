@@ -1,0 +1,177 @@
+/* Start and wait in one. All that travels lies in staging memory, which stays where a rank fails and a message may still
+ * arrive, or be read: so the caller's memory is its own again in any case. */
+#include <string.h>
+
+#include "comm/collective/comm_inside.h"
+
+static ph_status finish(struct ph_comm *comm, struct ph_operation *operation)
+{
+    uint64_t ticket;
+    PH_TRY(ph__operation_launch(comm, operation, &ticket));
+    return ph__comm_wait(comm, ticket);
+}
+
+/* ---- everybody's bytes for everybody --------------------------------------------------------------------------- */
+
+struct sizes {
+    const uint64_t *bytes_of; /* by rank; NULL: all are `same` */
+    uint64_t same;
+    size_t world_size;
+};
+
+static uint64_t size_at(const struct sizes *sizes, size_t rank)
+{
+    return sizes->bytes_of != NULL ? sizes->bytes_of[rank] : sizes->same;
+}
+
+/* Of all ranks before this one: where its bytes lie. */
+static size_t place_of(const struct sizes *sizes, size_t rank)
+{
+    size_t place = 0;
+    for (size_t before = 0; before < rank; before++)
+        place += (size_t)size_at(sizes, before);
+    return place;
+}
+
+static size_t count_requests(const struct ph_comm *comm, const struct sizes *sizes)
+{
+    const size_t own = comm->transport.rank;
+    size_t num_requests = 0;
+    for (size_t rank = 0; rank < sizes->world_size; rank++)
+        num_requests += rank == own ? 0
+                                    : ph__operation_num_cuts(comm, size_at(sizes, rank)) +
+                                          ph__operation_num_cuts(comm, size_at(sizes, own));
+    return num_requests;
+}
+
+static ph_status exchange_all(struct ph_comm *comm, struct ph_operation *operation, const struct sizes *sizes)
+{
+    const size_t own = comm->transport.rank, world_size = sizes->world_size;
+    const unsigned char *sent = operation->staging + place_of(sizes, own);
+    for (size_t k = 1; k < world_size; k++) {
+        const size_t other = (own + k) % world_size;
+        unsigned char *to = operation->staging + place_of(sizes, other);
+        if (size_at(sizes, other) > 0)
+            PH_TRY(ph__operation_receive(comm, operation, other, to, size_at(sizes, other)));
+    }
+    for (size_t k = 1; size_at(sizes, own) > 0 && k < world_size; k++)
+        PH_TRY(ph__operation_send(comm, operation, (own + k) % world_size, sent, size_at(sizes, own)));
+    return finish(comm, operation);
+}
+
+static ph_status gather(
+    struct ph_comm *comm, const char *what, const void *own, const struct sizes *sizes, void *all_out)
+{
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const size_t rank = comm->transport.rank, total = place_of(sizes, sizes->world_size);
+    struct ph_operation *operation;
+    PH_TRY(ph__operation_take(comm, &call, count_requests(comm, sizes), total, &operation));
+    if (size_at(sizes, rank) > 0)
+        memcpy(operation->staging + place_of(sizes, rank), own, (size_t)size_at(sizes, rank));
+    PH_TRY(exchange_all(comm, operation, sizes));
+    if (total > 0)
+        memcpy(all_out, operation->staging, total);
+    return PH_OK;
+}
+
+ph_status ph__comm_gather_once(
+    struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out)
+{
+    const struct sizes sizes = {.same = size, .world_size = comm->transport.world_size};
+    return gather(comm, what, own, &sizes, all_out);
+}
+
+ph_status ph__comm_gather_parts_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out)
+{
+    const struct sizes sizes = {.bytes_of = bytes_of, .world_size = comm->transport.world_size};
+    return gather(comm, what, own, &sizes, all_out);
+}
+
+static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operation, const struct sizes *sizes)
+{
+    for (size_t rank = 1; rank < sizes->world_size; rank++)
+        if (size_at(sizes, rank) > 0)
+            PH_TRY(ph__operation_receive(
+                comm, operation, rank, operation->staging + place_of(sizes, rank), size_at(sizes, rank)));
+    return finish(comm, operation);
+}
+
+static ph_status collect(
+    struct ph_comm *comm, const struct ph_comm_call *call, const struct sizes *sizes, void *all_out)
+{
+    const size_t total = place_of(sizes, sizes->world_size), own = (size_t)size_at(sizes, 0);
+    size_t num_requests = 0;
+    struct ph_operation *operation;
+    for (size_t rank = 1; rank < sizes->world_size; rank++)
+        num_requests += ph__operation_num_cuts(comm, size_at(sizes, rank));
+    PH_TRY(ph__operation_take(comm, call, num_requests, total, &operation));
+    PH_TRY(receive_all(comm, operation, sizes));
+    if (total > own)
+        memcpy((unsigned char *)all_out + own, operation->staging + own, total - own);
+    return PH_OK;
+}
+
+static ph_status give(struct ph_comm *comm, const struct ph_comm_call *call, const void *data, uint64_t bytes)
+{
+    struct ph_operation *operation;
+    if (bytes == 0)
+        return PH_OK;
+    PH_TRY(ph__operation_take(comm, call, ph__operation_num_cuts(comm, bytes), bytes, &operation));
+    memcpy(operation->staging, data, (size_t)bytes);
+    PH_TRY(ph__operation_send(comm, operation, 0, operation->staging, bytes));
+    return finish(comm, operation);
+}
+
+ph_status ph__comm_collect_once(
+    struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out)
+{
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct sizes sizes = {.bytes_of = bytes_of, .world_size = comm->transport.world_size};
+    if (comm->transport.rank > 0)
+        return give(comm, &call, own, bytes_of[comm->transport.rank]);
+    if (bytes_of[0] > 0)
+        memmove(all_out, own, (size_t)bytes_of[0]);
+    return collect(comm, &call, &sizes, all_out);
+}
+
+/* ---- one rank's bytes ------------------------------------------------------------------------------------------ */
+
+ph_status ph__comm_broadcast_once(
+    struct ph_comm *comm, const char *what, size_t root, void *data, size_t bytes)
+{
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const size_t own = comm->transport.rank, world_size = comm->transport.world_size;
+    const size_t num_others = own == root ? world_size - 1 : 1;
+    struct ph_operation *operation;
+    PH_TRY(
+        ph__operation_take(comm, &call, num_others * ph__operation_num_cuts(comm, bytes), bytes, &operation));
+    if (own == root)
+        memcpy(operation->staging, data, bytes);
+    else
+        PH_TRY(ph__operation_receive(comm, operation, root, operation->staging, bytes));
+    for (size_t k = 1; own == root && k < world_size; k++)
+        PH_TRY(ph__operation_send(comm, operation, (root + k) % world_size, operation->staging, bytes));
+    PH_TRY(finish(comm, operation));
+    if (own != root)
+        memcpy(data, operation->staging, bytes);
+    explicit_bzero(operation->staging, bytes); /* it may be a secret */
+    return PH_OK;
+}
+
+ph_status ph__comm_pass_once(
+    struct ph_comm *comm, const char *what, size_t from, size_t to, void *data, size_t bytes)
+{
+    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const bool is_sender = comm->transport.rank == from;
+    struct ph_operation *operation;
+    PH_TRY(ph__operation_take(comm, &call, ph__operation_num_cuts(comm, bytes), bytes, &operation));
+    if (is_sender && bytes > 0)
+        memcpy(operation->staging, data, bytes);
+    PH_TRY(is_sender ? ph__operation_send(comm, operation, to, operation->staging, bytes)
+                     : ph__operation_receive(comm, operation, from, operation->staging, bytes));
+    PH_TRY(finish(comm, operation));
+    if (!is_sender && bytes > 0)
+        memcpy(data, operation->staging, bytes);
+    return PH_OK;
+}

@@ -1,0 +1,98 @@
+/* See comm_patience.h. */
+#include "comm/collective/comm_patience.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/sizes.h"
+#include "base/thread/cpu.h"
+
+/* Times since something came last. Where the processors are enough, a message that takes longer than the first is not missed
+ * for a few microseconds more; where they are not, whoever sends it needs this core. */
+struct stages {
+    uint64_t spin_ns, offer_ns;
+};
+static const struct stages roomy = {100000, 10000000}, crowded = {2000, 100000};
+
+enum { LEAST_SLEEP_NS = 20000, MOST_SLEEP_NS = 200000, SLEEP_SHARE = 8 /* of the time slept already */ };
+
+static inline void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void sleep_for(uint64_t ns)
+{
+    const struct timespec time = {.tv_nsec = (long)ns};
+    nanosleep(&time, NULL);
+}
+
+enum ph_patience_stage ph__patience_stage(
+    const struct ph_patience *patience, uint64_t now_ns, uint64_t *sleep_ns_out)
+{
+    const struct stages *stages = patience->is_crowded ? &crowded : &roomy;
+    const uint64_t idle_ns = now_ns - patience->since_ns;
+    *sleep_ns_out = 0;
+    if (idle_ns < stages->spin_ns)
+        return PH_PATIENCE_SPINS;
+    if (idle_ns < stages->offer_ns)
+        return PH_PATIENCE_OFFERS;
+    const uint64_t share = (idle_ns - stages->offer_ns) / SLEEP_SHARE;
+    *sleep_ns_out = ph__min(MOST_SLEEP_NS, ph__max(LEAST_SLEEP_NS, share));
+    return PH_PATIENCE_SLEEPS;
+}
+
+void ph__patience_pass(const struct ph_patience *patience, uint64_t now_ns)
+{
+    uint64_t sleep_ns;
+    switch (ph__patience_stage(patience, now_ns, &sleep_ns)) {
+    case PH_PATIENCE_SPINS:
+        pause_briefly();
+        break;
+    case PH_PATIENCE_OFFERS:
+        sched_yield();
+        break;
+    case PH_PATIENCE_SLEEPS:
+        sleep_for(sleep_ns);
+        break;
+    }
+}
+
+/* ---- processors ---------------------------------------------------------------------------------------------- */
+
+static size_t count_bits(const uint64_t mask[PH_MASK_WORDS])
+{
+    size_t count = 0;
+    for (size_t word = 0; word < PH_MASK_WORDS; word++)
+        count += (size_t)__builtin_popcountll(mask[word]);
+    return count;
+}
+
+void ph__processors_own(struct ph_processors *processors_out)
+{
+    cpu_set_t set;
+    *processors_out = (struct ph_processors){.most = ph__cpu_count()};
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return;
+    for (size_t cpu = 0; cpu < ph__min(CPU_SETSIZE, 64 * PH_MASK_WORDS); cpu++)
+        processors_out->mask[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &set) != 0) << cpu % 64;
+}
+
+/* Launchers give each rank processors of its own by its mask; a quota, which leaves a process fewer than its mask has, is
+ * of the container that they share. */
+void ph__processors_join(struct ph_processors *all, const struct ph_processors *one)
+{
+    for (size_t word = 0; word < PH_MASK_WORDS; word++)
+        all->mask[word] |= one->mask[word];
+    if (one->most != count_bits(one->mask))
+        all->most = ph__min(all->most, one->most);
+}
+
+uint64_t ph__processors_count(const struct ph_processors *all)
+{
+    const size_t processors = count_bits(all->mask);
+    return processors == 0 ? all->most : ph__min(processors, all->most);
+}

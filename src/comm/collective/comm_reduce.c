@@ -1,0 +1,230 @@
+/* Sums: every member has a part, to which the others send their contributions and which it adds in the order of the members.
+ * all_reduce then gathers the parts. A member sends and receives 2 (n - 1) / n of the data, whatever n is.
+ *
+ * Staging memory holds n slots, one a member's contribution to the own part; then, where numbers do not travel as they are,
+ * the parts as they travel, each as far in as all parts before it are long. Stage 1 of all_reduce uses both again: the own
+ * slot for the sum, the parts for what comes. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory/memory.h"
+#include "base/sizes.h"
+#include "comm/collective/comm_inside.h"
+
+/* ---- parts --------------------------------------------------------------------------------------------------- */
+
+/* Rows [first, first + count) of the data belong to a member. */
+struct part {
+    size_t first, count;
+};
+
+/* rows_of NULL: parts as equal as rows can be cut. */
+static struct part part_of(const struct ph_group *group, size_t rows, const size_t *rows_of, size_t member)
+{
+    if (rows_of == NULL) {
+        const size_t least = rows / group->size, more = rows % group->size;
+        return (struct part){member * least + ph__min(member, more), least + (member < more)};
+    }
+    struct part part = {.count = rows_of[member]};
+    for (size_t before = 0; before < member; before++)
+        part.first += rows_of[before];
+    return part;
+}
+
+static bool is_packed(const struct ph_reduction *reduction)
+{
+    return reduction->wire != PH_WIRE_FP32;
+}
+
+/* Where the bytes of a part lie that begins at this row: packed parts are aligned each. */
+static size_t packed_at(const struct ph_reduction *reduction, size_t member, size_t first_row)
+{
+    const size_t before = ph__wire_bytes(reduction->wire, first_row, reduction->columns);
+    return reduction->group->size * reduction->slot_bytes + ph__round_up(before, PH_ALIGNMENT) +
+           member * PH_ALIGNMENT;
+}
+
+static unsigned char *slot_of(const struct ph_operation *operation, size_t member)
+{
+    return operation->staging + member * operation->reduction.slot_bytes;
+}
+
+static size_t part_bytes(const struct ph_reduction *reduction, size_t rows)
+{
+    return ph__wire_bytes(reduction->wire, rows, reduction->columns);
+}
+
+/* ---- the first stage: parts to their owners ------------------------------------------------------------------ */
+
+static ph_status receive_contributions(struct ph_comm *comm, struct ph_operation *operation)
+{
+    const struct ph_reduction *reduction = &operation->reduction;
+    const struct ph_group *group = reduction->group;
+    const size_t bytes = part_bytes(reduction, reduction->own_rows);
+    for (size_t member = 0; bytes > 0 && member < group->size; member++)
+        if (member != group->own)
+            PH_TRY(ph__operation_receive(
+                comm, operation, group->ranks[member], slot_of(operation, member), bytes));
+    return PH_OK;
+}
+
+static void pack(const struct ph_comm *comm, const struct ph_reduction *reduction, size_t rows,
+    const ph_real *numbers, void *bytes_out)
+{
+    ph__wire_pack(
+        comm->kernels, reduction->wire, rows, reduction->columns, numbers, reduction->columns, bytes_out);
+}
+
+static ph_status send_contributions(
+    struct ph_comm *comm, struct ph_operation *operation, const size_t *rows_of, const ph_real *data)
+{
+    const struct ph_reduction *reduction = &operation->reduction;
+    const struct ph_group *group = reduction->group;
+    for (size_t k = 0; k < group->size; k++) {
+        const size_t member = (group->own + k) % group->size;
+        const struct part part = part_of(group, reduction->rows, rows_of, member);
+        const ph_real *numbers = data + part.first * reduction->columns;
+        const void *bytes = numbers;
+        if (member == group->own) {
+            pack(comm, reduction, part.count, numbers, slot_of(operation, member));
+            continue;
+        }
+        if (part_bytes(reduction, part.count) == 0)
+            continue;
+        if (is_packed(reduction)) {
+            unsigned char *packed = operation->staging + packed_at(reduction, member, part.first);
+            pack(comm, reduction, part.count, numbers, packed);
+            bytes = packed;
+        }
+        PH_TRY(ph__operation_send(
+            comm, operation, group->ranks[member], bytes, part_bytes(reduction, part.count)));
+    }
+    return PH_OK;
+}
+
+static void add_contributions(struct ph_comm *comm, struct ph_operation *operation)
+{
+    const struct ph_reduction *reduction = &operation->reduction;
+    const size_t rows = reduction->own_rows, columns = reduction->columns;
+    ph__wire_unpack(
+        comm->kernels, reduction->wire, rows, columns, slot_of(operation, 0), reduction->sum, columns);
+    for (size_t member = 1; member < reduction->group->size; member++)
+        ph__wire_add(comm->kernels, reduction->wire, rows, columns, slot_of(operation, member),
+            reduction->sum, columns);
+}
+
+/* ---- all_reduce's second stage: sums to everybody ------------------------------------------------------------ */
+
+static ph_status unpack_sums(struct ph_comm *comm, struct ph_operation *operation)
+{
+    const struct ph_reduction *reduction = &operation->reduction;
+    const struct ph_group *group = reduction->group;
+    for (size_t member = 0; is_packed(reduction) && member < group->size; member++) {
+        const struct part part = part_of(group, reduction->rows, NULL, member);
+        const unsigned char *bytes = member == group->own
+                                         ? slot_of(operation, member)
+                                         : operation->staging + packed_at(reduction, member, part.first);
+        ph__wire_unpack(comm->kernels, reduction->wire, part.count, reduction->columns, bytes,
+            reduction->data + part.first * reduction->columns, reduction->columns);
+    }
+    operation->advance = NULL;
+    return PH_OK;
+}
+
+static ph_status receive_sums(struct ph_comm *comm, struct ph_operation *operation)
+{
+    const struct ph_reduction *reduction = &operation->reduction;
+    const struct ph_group *group = reduction->group;
+    for (size_t member = 0; member < group->size; member++) {
+        const struct part part = part_of(group, reduction->rows, NULL, member);
+        const size_t bytes = part_bytes(reduction, part.count);
+        void *to = is_packed(reduction)
+                       ? (void *)(operation->staging + packed_at(reduction, member, part.first))
+                       : (void *)(reduction->data + part.first * reduction->columns);
+        if (member != group->own && bytes > 0)
+            PH_TRY(ph__operation_receive(comm, operation, group->ranks[member], to, bytes));
+    }
+    return PH_OK;
+}
+
+static ph_status gather_sums(struct ph_comm *comm, struct ph_operation *operation)
+{
+    const struct ph_reduction *reduction = &operation->reduction;
+    const struct ph_group *group = reduction->group;
+    const size_t bytes = part_bytes(reduction, reduction->own_rows);
+    const void *sum = reduction->sum;
+    add_contributions(comm, operation);
+    if (is_packed(reduction)) {
+        pack(comm, reduction, reduction->own_rows, reduction->sum, slot_of(operation, group->own));
+        sum = slot_of(operation, group->own);
+    }
+    operation->advance = unpack_sums;
+    PH_TRY(receive_sums(comm, operation));
+    for (size_t k = 1; bytes > 0 && k < group->size; k++)
+        PH_TRY(ph__operation_send(comm, operation, group->ranks[(group->own + k) % group->size], sum, bytes));
+    return PH_OK;
+}
+
+/* ---- starts -------------------------------------------------------------------------------------------------- */
+
+static ph_status end_with_sum(struct ph_comm *comm, struct ph_operation *operation)
+{
+    add_contributions(comm, operation);
+    operation->advance = NULL;
+    return PH_OK;
+}
+
+/* Of either stage: one message to and from each other member, of a part, all of which are at most `most_rows` long. */
+static size_t count_requests(
+    const struct ph_comm *comm, const struct ph_reduction *reduction, size_t most_rows)
+{
+    const size_t num_cuts = ph__operation_num_cuts(comm, part_bytes(reduction, most_rows));
+    return 2 * (reduction->group->size - 1) * num_cuts;
+}
+
+static ph_status start(struct ph_comm *comm, const struct ph_comm_call *call, struct ph_reduction *reduction,
+    const size_t *rows_of, const ph_real *data, uint64_t *ticket_out)
+{
+    const struct ph_group *group = reduction->group;
+    struct ph_operation *operation;
+    size_t most_rows = 0;
+    for (size_t member = 0; member < group->size; member++)
+        most_rows = ph__max(most_rows, part_of(group, reduction->rows, rows_of, member).count);
+    reduction->slot_bytes = ph__round_up(part_bytes(reduction, reduction->own_rows), PH_ALIGNMENT);
+    const size_t staging = is_packed(reduction) ? packed_at(reduction, group->size, reduction->rows)
+                                                : group->size * reduction->slot_bytes;
+    PH_TRY(ph__operation_take(comm, call, count_requests(comm, reduction, most_rows), staging, &operation));
+    operation->reduction = *reduction;
+    operation->advance = reduction->data != NULL ? gather_sums : end_with_sum;
+    PH_TRY(receive_contributions(comm, operation));
+    PH_TRY(send_contributions(comm, operation, rows_of, data));
+    return ph__operation_launch(comm, operation, ticket_out);
+}
+
+/* Numbers that need no row beside them may be cut anywhere: each is a row. */
+ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, enum ph_wire wire, size_t rows, size_t columns, ph_real *data,
+    uint64_t *ticket_out)
+{
+    struct ph_reduction reduction = {
+        .group = group, .wire = wire, .rows = rows, .columns = columns, .data = data};
+    if (wire != PH_WIRE_INT8) {
+        reduction.rows = rows * columns;
+        reduction.columns = 1;
+    }
+    const struct part own = part_of(group, reduction.rows, NULL, group->own);
+    reduction.own_rows = own.count;
+    reduction.sum = data + own.first * reduction.columns;
+    return start(comm, call, &reduction, NULL, data, ticket_out);
+}
+
+ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph_comm_call *call,
+    const struct ph_group *group, enum ph_wire wire, const size_t *rows_of, size_t columns,
+    const ph_real *data, ph_real *sum_out, uint64_t *ticket_out)
+{
+    struct ph_reduction reduction = {.group = group, .wire = wire, .columns = columns, .sum = sum_out};
+    for (size_t member = 0; member < group->size; member++)
+        reduction.rows += rows_of[member];
+    reduction.own_rows = rows_of[group->own];
+    return start(comm, call, &reduction, rows_of, data, ticket_out);
+}

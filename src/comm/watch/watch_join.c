@@ -1,0 +1,190 @@
+/* See watch_star.h; here is how the others come to rank 0. An address that does not answer, or where somebody else answers (each host may
+ * have a bridge of the same address), must not use up the time of the next one: each has its share, and twice as much the next
+ * time. Whoever rank 0 has welcomed waits for it to say that all have come. */
+#include <assert.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sum/random_bytes.h"
+#include "base/thread/clock.h"
+#include "comm/watch/watch_state.h"
+#include "net/socket.h"
+
+#define FIRST_SHARE_MS 250u
+#define RETRY_MS 20            /* before all addresses are tried anew */
+#define VERDICT_NS 2000000000u /* for rank 0's word on who has not come within the time, to arrive */
+
+struct visit { /* to rank 0, or whoever is there */
+    const struct ph_watch_options *options;
+    struct ph_secret secret;
+    uint64_t deadline_ns;
+    const char *address; /* that is tried */
+    struct ph_control_stream *stream;
+    struct ph_watch_who host; /* rank 0, once it has proved itself */
+};
+
+/* ---- frames ---- */
+
+/* Of several frames that have come, one after the other. */
+static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct ph_control_frame *frame_out)
+{
+    struct pollfd polled = {.fd = ph__control_stream_socket(visit->stream), .events = POLLIN};
+    bool is_there;
+    ph_status received = PH_OK;
+    for (;;) {
+        PH_TRY(ph__control_stream_take(visit->stream, frame_out, &is_there));
+        if (is_there)
+            return PH_OK;
+        if (received != PH_OK)
+            return received;
+        if (ph__clock_ns() >= deadline_ns)
+            return ph_fail(PH_ERROR_PEER, "%s does not answer as rank 0 would", visit->address);
+        if (poll(&polled, 1, ph__clock_ms_until(deadline_ns)) > 0)
+            received = ph__control_stream_receive(visit->stream);
+    }
+}
+
+static ph_status await(
+    struct visit *visit, uint64_t deadline_ns, enum ph_watch_frame type, struct ph_control_frame *frame_out)
+{
+    PH_TRY(await_frame(visit, deadline_ns, frame_out));
+    if (frame_out->type != type)
+        return ph_fail(PH_ERROR_PEER, "%s says what rank 0 would not", visit->address);
+    return PH_OK;
+}
+
+/* ---- one address ---- */
+
+/* Until it has proved itself, it has a share of the time; then it is rank 0, which is not left any more. */
+static ph_status greet(struct visit *visit, uint64_t share_end_ns)
+{
+    unsigned char body[PH_WATCH_MAX_BODY], proof[PH_PROOF_BYTES];
+    struct ph_watch_hello hello = {.who = ph__watch_self(visit->options->rank)};
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    struct ph_watch_answer answer;
+    PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
+    ph__wire_writer_init(&writer, body, sizeof body);
+    ph__watch_put_hello(&writer, &hello);
+    PH_TRY(ph__watch_say(visit->stream, PH_WATCH_HELLO, body, writer.used));
+    PH_TRY(await(visit, share_end_ns, PH_WATCH_CHALLENGE, &frame));
+    PH_TRY(ph__watch_get_answer(frame.body, frame.size, &answer));
+    PH_TRY(ph__watch_prove(&visit->secret, body, writer.used, &answer, visit->address, proof));
+    PH_TRY(ph__watch_say(visit->stream, PH_WATCH_PROOF, proof, sizeof proof));
+    PH_TRY(await(visit, visit->deadline_ns, PH_WATCH_WELCOME, &frame));
+    visit->host = answer.who;
+    return PH_OK;
+}
+
+static ph_status visit_address(struct visit *visit, const char *address, uint32_t share_ms)
+{
+    const uint64_t share_end_ns = ph__clock_deadline(share_ms);
+    int socket;
+    visit->address = address;
+    PH_TRY(ph__socket_connect(address, share_ms, &socket));
+    PH_TRY(ph__watch_stream_create(socket, &visit->stream));
+    const ph_status status = greet(visit, share_end_ns);
+    if (status != PH_OK) {
+        ph__control_stream_destroy(visit->stream);
+        visit->stream = NULL;
+    }
+    return status;
+}
+
+/* ---- all addresses ---- */
+
+static uint32_t share_of(const struct visit *visit, uint32_t share_ms)
+{
+    const uint32_t left_ms = (uint32_t)ph__clock_ms_until(visit->deadline_ns);
+    return share_ms < left_ms ? share_ms : left_ms;
+}
+
+/* PH_ERROR_PEER: it was at none of them, and the last error is that of the last. */
+static ph_status visit_any(
+    struct visit *visit, const struct ph_watch_invitation *invitation, uint32_t share_ms)
+{
+    ph_status status = PH_ERROR_PEER;
+    for (uint32_t i = 0; i < invitation->num_addresses && status == PH_ERROR_PEER; i++)
+        status = visit_address(visit, invitation->addresses[i], share_of(visit, share_ms));
+    return status;
+}
+
+static ph_status find(struct visit *visit, const struct ph_watch_invitation *invitation)
+{
+    const uint32_t timeout_ms = visit->options->timeout_ms;
+    uint32_t share_ms = FIRST_SHARE_MS;
+    ph_status status;
+    while ((status = visit_any(visit, invitation, share_ms)) == PH_ERROR_PEER) {
+        if (ph__clock_ns() >= visit->deadline_ns)
+            return ph_fail(status, "rank %zu cannot come to the watch of rank 0 within %g s: %s",
+                visit->options->rank, timeout_ms / 1e3, ph_error_text());
+        poll(NULL, 0, RETRY_MS);
+        if (share_ms < timeout_ms)
+            share_ms *= 2;
+    }
+    return status;
+}
+
+/* ---- until all have come ---- */
+
+static ph_status await_others(struct visit *visit)
+{
+    struct ph_control_frame frame;
+    struct ph_comm_notice notice;
+    const ph_status status = await_frame(visit, visit->deadline_ns + VERDICT_NS, &frame);
+    if (status != PH_OK && ph__control_stream_is_closed(visit->stream))
+        return ph_fail(status, "rank 0 (process %llu on %s) has ended before all ranks had come",
+            (unsigned long long)visit->host.process, visit->host.host);
+    PH_TRY(status);
+    if (frame.type == PH_WATCH_BEGIN && frame.size == 0)
+        return PH_OK;
+    if (frame.type != PH_WATCH_NOTICE)
+        return ph_fail(PH_ERROR_PEER, "%s says what rank 0 would not", visit->address);
+    PH_TRY(ph__watch_get_notice(frame.body, frame.size, visit->options->world_size, &notice));
+    return ph_fail(notice.status, "%s", notice.text);
+}
+
+static ph_status make_star(struct visit *visit, struct ph_comm_watch *watch_out)
+{
+    struct ph_control_stream *stream = visit->stream;
+    struct ph_watch_star *star;
+    PH_TRY(ph__watch_star_create(visit->options->rank, visit->options->world_size, &star));
+    visit->stream = NULL;
+    const ph_status status = ph__watch_star_add(star, &visit->host, stream);
+    if (status != PH_OK) {
+        ph__watch_star_destroy(star);
+        return status;
+    }
+    *watch_out = ph__watch_star_table(star);
+    return PH_OK;
+}
+
+static ph_status check(const struct ph_watch_invitation *invitation)
+{
+    if (invitation->status != PH_OK)
+        return ph_fail(invitation->status, "%.*s", (int)sizeof invitation->text, invitation->text);
+    bool is_right = invitation->num_addresses > 0 && invitation->num_addresses <= PH_WATCH_MAX_ADDRESSES;
+    for (uint32_t i = 0; is_right && i < invitation->num_addresses; i++)
+        is_right = memchr(invitation->addresses[i], '\0', PH_ADDRESS_BYTES) != NULL;
+    return is_right ? PH_OK : ph_fail(PH_ERROR_PEER, "rank 0's invitation to its watch is damaged");
+}
+
+ph_status ph__watch_join(const struct ph_watch_options *options, const struct ph_watch_invitation *invitation,
+    struct ph_comm_watch *watch_out)
+{
+    assert(options->rank > 0 && options->rank < options->world_size);
+    struct visit visit = {.options = options,
+        .secret.size = PH_WATCH_SECRET_BYTES,
+        .deadline_ns = ph__clock_deadline(options->timeout_ms)};
+    PH_TRY(check(invitation));
+    memcpy(visit.secret.bytes, invitation->secret, PH_WATCH_SECRET_BYTES);
+    ph_status status = find(&visit, invitation);
+    ph__secret_fini(&visit.secret);
+    if (status == PH_OK)
+        status = await_others(&visit);
+    if (status == PH_OK)
+        status = make_star(&visit, watch_out);
+    ph__control_stream_destroy(visit.stream);
+    return status;
+}

@@ -1,0 +1,155 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/collective/comm_inside.h"
+#include "support/thread_ranks.h"
+
+enum { WORLD = 4 };
+
+static ph_status describe_oneself(struct ph_comm *comm, void *context)
+{
+    const size_t ranks_per_host = *(const size_t *)context, rank = ph_comm_rank(comm);
+    char wanted[64];
+    RANK_CHECK(ph_comm_world_size(comm) == WORLD);
+    RANK_CHECK(ph_comm_ranks_per_host(comm) == ranks_per_host);
+    RANK_CHECK(ph_comm_num_hosts(comm) == WORLD / ranks_per_host);
+    snprintf(wanted, sizeof wanted, "threads, rank %zu of %d, host %zu of %zu", rank, WORLD,
+        rank / ranks_per_host, WORLD / ranks_per_host);
+    RANK_CHECK(strcmp(ph_comm_describe(comm), wanted) == 0);
+    RANK_CHECK(ph__comm_world(comm)->own == rank);
+    RANK_CHECK(ph__comm_host(comm)->own == rank % ranks_per_host);
+    RANK_CHECK(ph__comm_peers(comm)->own == rank / ranks_per_host);
+    return PH_OK;
+}
+
+static void ranks_know_where_they_are(void **state)
+{
+    (void)state;
+    for (size_t ranks_per_host = 1; ranks_per_host <= WORLD; ranks_per_host *= 2)
+        thread_ranks_run(
+            &(struct thread_ranks){.world_size = WORLD, .options = {.ranks_per_host = ranks_per_host}},
+            describe_oneself, &ranks_per_host, NULL);
+    size_t all = WORLD;
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, describe_oneself, &all, NULL);
+}
+
+/* Whoever needs the instruction set says that there is none of that name, and all ranks hear it. */
+static void ranks_meet_whatever_instruction_set_they_are_to_use(void **state)
+{
+    (void)state;
+    size_t all = WORLD;
+    const char *given = getenv("PHLOEM_ISA");
+    char *former = given != NULL ? strdup(given) : NULL;
+    assert_int_equal(setenv("PHLOEM_ISA", "abacus", 1), 0);
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, describe_oneself, &all, NULL);
+    assert_int_equal(former != NULL ? setenv("PHLOEM_ISA", former, 1) : unsetenv("PHLOEM_ISA"), 0);
+    free(former);
+}
+
+/* Four ranks beside each other, which keep one thread busy each, or as many as a test says. */
+static ph_status count_the_crowd(struct ph_comm *comm, void *context)
+{
+    const uint64_t processors = comm->places.num_processors;
+    (void)context;
+    RANK_CHECK(comm->places.num_neighbours == WORLD);
+    RANK_CHECK(comm->patience.is_crowded == (WORLD > processors));
+    ph__comm_set_threads(comm, processors / WORLD + 1);
+    RANK_CHECK(comm->patience.is_crowded);
+    ph__comm_set_threads(comm, processors / WORLD);
+    RANK_CHECK(!comm->patience.is_crowded);
+    return PH_OK;
+}
+
+static void ranks_that_want_more_processors_than_there_are_are_crowded(void **state)
+{
+    (void)state;
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, count_the_crowd, NULL, NULL);
+    thread_ranks_run(&(struct thread_ranks){.world_size = WORLD, .options = {.ranks_per_host = 1}},
+        count_the_crowd, NULL, NULL);
+}
+
+/* ---- disagreement -------------------------------------------------------------------------------------------- */
+
+static ph_status never_meet(struct ph_comm *comm, void *context)
+{
+    (void)comm;
+    (void)context;
+    return PH_OK;
+}
+
+static void check_refusal(const struct thread_ranks *ranks, const char *text)
+{
+    struct thread_rank_end ends[WORLD];
+    thread_ranks_run(ranks, never_meet, NULL, ends);
+    for (size_t rank = 0; rank < ranks->world_size; rank++) {
+        assert_false(ends[rank].has_met);
+        assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
+        assert_string_equal(ends[rank].text, text);
+        assert_int_equal(ends[rank].speaks, rank == 0);
+    }
+}
+
+static void options_that_differ_are_refused_on_all_ranks(void **state)
+{
+    (void)state;
+    const struct ph_comm_options timeouts[WORLD] = {[2] = {.timeout_seconds = 20}};
+    const struct ph_comm_options hosts[WORLD] = {[3] = {.ranks_per_host = 2}};
+    const struct ph_comm_options names[WORLD] = {[1] = {.transport = "mpich"}};
+    const struct ph_comm_options same[WORLD] = {[1] = {.transport = "auto"}};
+    size_t all = WORLD;
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = timeouts},
+        "timeout_seconds differs between ranks 0 and 2");
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = hosts},
+        "ranks_per_host differs between ranks 0 and 3");
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = names},
+        "transport differs between ranks 0 and 1");
+    thread_ranks_run(
+        &(struct thread_ranks){.world_size = WORLD, .of_rank = same}, describe_oneself, &all, NULL);
+}
+
+/* Tasks come before options, also where a rank has failed. */
+static void tasks_that_differ_are_refused_on_all_ranks(void **state)
+{
+    (void)state;
+    const struct ph_comm_options mixed[WORLD] = {[0] = {.task = "phloem train"},
+        [1] = {.task = "phloem train"},
+        [2] = {.task = "phloem eval", .timeout_seconds = 10},
+        [3] = {.task = "phloem train", .has_failed = true}};
+    const struct ph_comm_options unnamed[WORLD] = {[1] = {.task = "phloem train"}};
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = mixed},
+        "rank 2 runs 'phloem eval', rank 0 'phloem train': start one of them under one mpirun");
+    check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = unnamed},
+        "rank 1 runs 'phloem train', rank 0 '': start one of them under one mpirun");
+}
+
+static void hosts_that_do_not_divide_the_world_are_refused(void **state)
+{
+    (void)state;
+    check_refusal(&(struct thread_ranks){.world_size = 3, .options = {.ranks_per_host = 2}},
+        "3 ranks are no multiple of ranks_per_host = 2");
+}
+
+static void a_timeout_that_is_no_time_is_refused(void **state)
+{
+    (void)state;
+    check_refusal(&(struct thread_ranks){.world_size = 2, .options = {.timeout_seconds = -1}},
+        "timeout_seconds = -1 is no time to wait");
+    check_refusal(&(struct thread_ranks){.world_size = 2, .options = {.timeout_seconds = INFINITY}},
+        "timeout_seconds = inf is no time to wait");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_know_where_they_are),
+        cmocka_unit_test(ranks_meet_whatever_instruction_set_they_are_to_use),
+        cmocka_unit_test(ranks_that_want_more_processors_than_there_are_are_crowded),
+        cmocka_unit_test(options_that_differ_are_refused_on_all_ranks),
+        cmocka_unit_test(tasks_that_differ_are_refused_on_all_ranks),
+        cmocka_unit_test(hosts_that_do_not_divide_the_world_are_refused),
+        cmocka_unit_test(a_timeout_that_is_no_time_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
