@@ -34,6 +34,7 @@ SUB_ROOMS = {
     "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
+    "shard": ["lookup", "dense"],
 }
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of

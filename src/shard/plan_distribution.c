@@ -3,15 +3,15 @@
 #include <stdlib.h>
 
 #include "base/sizes.h"
-#include "shard/global_loss.h"
-#include "shard/global_norm.h"
-#include "shard/gradient_reduce.h"
-#include "shard/host_sums.h"
-#include "shard/request_exchange.h"
-#include "shard/share_squares.h"
+#include "shard/dense/global_loss.h"
+#include "shard/dense/global_norm.h"
+#include "shard/dense/gradient_reduce.h"
+#include "shard/dense/share_squares.h"
+#include "shard/dense/sync_batch_norm.h"
+#include "shard/lookup/host_sums.h"
+#include "shard/lookup/request_exchange.h"
+#include "shard/lookup/vector_exchange.h"
 #include "shard/start_early.h"
-#include "shard/sync_batch_norm.h"
-#include "shard/vector_exchange.h"
 #include "shard/wait_late.h"
 
 /* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that, and yet its gradient

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/sizes.h"
-#include "shard/request_exchange.h"
+#include "shard/lookup/request_exchange.h"
 
 ph_status ph__sharding_create(
     const struct ph_distribution_options *options, struct ph_sharding **sharding_out)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shard/vector_exchange.h"
+#include "shard/lookup/vector_exchange.h"
 
 /* The nodes [begin, begin + count) of the graph, in the order that they get. */
 struct order {

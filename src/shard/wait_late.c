@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shard/gradient_reduce.h"
+#include "shard/dense/gradient_reduce.h"
 
 /* The nodes from the first wait on. */
 struct tail {

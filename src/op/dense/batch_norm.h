@@ -1,4 +1,4 @@
-/* What batch norm's operators share: training, inference, backward, and those over ranks (shard/sync_batch_norm.c). */
+/* What batch norm's operators share: training, inference, backward, and those over ranks (shard/dense/sync_batch_norm.c). */
 #ifndef PH_OP_BATCH_NORM_H
 #define PH_OP_BATCH_NORM_H
 

@@ -1,7 +1,7 @@
 /* The tables that this rank holds in the place of the model's, and what the plan says of them. */
 #include <string.h>
 
-#include "shard/lookup_pass.h"
+#include "shard/lookup/lookup_pass.h"
 
 void *ph__pass_take(struct ph_lookup_pass *pass, size_t count, size_t size)
 {

@@ -4,9 +4,9 @@
 
 #include "base/memory/memory.h"
 #include "plan/plan_traffic.h"
-#include "shard/block_rows.h"
 #include "shard/channels.h"
-#include "shard/lookup_pass.h"
+#include "shard/lookup/block_rows.h"
+#include "shard/lookup/lookup_pass.h"
 
 static const char *last_word(const char *name)
 {

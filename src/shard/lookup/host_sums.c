@@ -1,11 +1,11 @@
-#include "shard/host_sums.h"
+#include "shard/lookup/host_sums.h"
 
 #include <string.h>
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "shard/block_rows.h"
 #include "shard/exchange_nodes.h"
+#include "shard/lookup/block_rows.h"
 #include "shard/wire_rows.h"
 
 /* Samples at a time: what is unpacked of a part stays in a cache. */

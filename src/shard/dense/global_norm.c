@@ -3,13 +3,13 @@
  *
  * inputs: squares of this rank's shards, squares of what every rank has (host scalars; either may be none); output: their sum
  * over all ranks. A rank that has neither takes part as well. */
-#include "shard/global_norm.h"
+#include "shard/dense/global_norm.h"
 
 #include <assert.h>
 
 #include "op/update/op_clip.h"
 #include "shard/channels.h"
-#include "shard/gather_numbers.h"
+#include "shard/dense/gather_numbers.h"
 
 enum { SHARDS, REPLICAS, NUM_INPUTS };
 

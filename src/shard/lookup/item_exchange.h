@@ -7,7 +7,7 @@
 #ifndef PH_SHARD_ITEM_EXCHANGE_H
 #define PH_SHARD_ITEM_EXCHANGE_H
 
-#include "shard/vector_exchange.h"
+#include "shard/lookup/vector_exchange.h"
 
 /* exchange_vectors_wait of items: its inputs, whose ids are the feature's bags. */
 extern const struct ph_op ph__op_exchange_items_wait;

@@ -1,7 +1,7 @@
 /* Which rank of this host has what of the blocks that the host gives. */
 #include <assert.h>
 
-#include "shard/lookup_pass.h"
+#include "shard/lookup/lookup_pass.h"
 
 /* The host's block of that width: there is one. */
 static uint32_t find_block(const struct ph_host_sums *sums, uint32_t width)

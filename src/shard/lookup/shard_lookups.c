@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "shard/item_exchange.h"
-#include "shard/lookup_pass.h"
+#include "shard/lookup/item_exchange.h"
+#include "shard/lookup/lookup_pass.h"
 #include "store/declaration.h"
 
 /* ---- looking at lookups ------------------------------------------------------------------------------------------ */

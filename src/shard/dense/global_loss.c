@@ -2,10 +2,10 @@
  * the ranks; 0 where T is. Its gradient by this rank's l_r is t_r / T.
  *
  * inputs: l_r, t_r (host scalars: loss, and the weight that it is a mean over); outputs: loss, T. */
-#include "shard/global_loss.h"
+#include "shard/dense/global_loss.h"
 
 #include "shard/channels.h"
-#include "shard/gather_numbers.h"
+#include "shard/dense/gather_numbers.h"
 
 enum { LOSS, TOTAL, NUM_VALUES };
 

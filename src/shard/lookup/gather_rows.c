@@ -1,5 +1,5 @@
 /* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all, in three exchanges: how many rows, which, and the rows. */
-#include "shard/gather_rows.h"
+#include "shard/lookup/gather_rows.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "shard/request_exchange.h"
+#include "shard/lookup/request_exchange.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "shard/gradient_reduce.h"
+#include "shard/dense/gradient_reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "base/sizes.h"
 #include "plan/plan_traffic.h"
 #include "shard/channels.h"
-#include "shard/gather_rows.h"
-#include "shard/gradient_push.h"
+#include "shard/dense/gradient_push.h"
+#include "shard/lookup/gather_rows.h"
 
 /* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros; ticket ---- */
 

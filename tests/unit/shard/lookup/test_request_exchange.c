@@ -1,5 +1,5 @@
 /* What ranks ask each other for, against what the rank of a stream finds in the whole batch by itself; and what is refused. */
-#include "shard/request_exchange.h"
+#include "shard/lookup/request_exchange.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "shard/block_rows.h"
 #include "shard/exchange_nodes.h"
-#include "shard/item_exchange.h"
+#include "shard/lookup/block_rows.h"
+#include "shard/lookup/item_exchange.h"
 #include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };

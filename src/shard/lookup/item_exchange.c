@@ -1,9 +1,9 @@
-#include "shard/item_exchange.h"
+#include "shard/lookup/item_exchange.h"
 
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "shard/block_rows.h"
+#include "shard/lookup/block_rows.h"
 
 /* Items of a task: what is unpacked of a block stays in a cache. */
 enum { CHUNK_ITEMS = 32 };

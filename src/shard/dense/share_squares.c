@@ -1,12 +1,12 @@
-#include "shard/share_squares.h"
+#include "shard/dense/share_squares.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "op/update/op_update.h"
 #include "shard/channels.h"
-#include "shard/lookup_pass.h"
-#include "shard/square_exchange.h"
+#include "shard/lookup/lookup_pass.h"
+#include "shard/lookup/square_exchange.h"
 
 enum { NUM_CHANNELS = PH_COMM_MAX_CHANNELS - PH_CHANNEL_SQUARES };
 

@@ -1,7 +1,7 @@
-#include "shard/block_rows.h"
+#include "shard/lookup/block_rows.h"
 
 #include "base/sizes.h"
-#include "shard/request_exchange.h"
+#include "shard/lookup/request_exchange.h"
 
 /* ---- peers --------------------------------------------------------------------------------------------------------- */
 

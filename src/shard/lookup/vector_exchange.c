@@ -1,10 +1,10 @@
-#include "shard/vector_exchange.h"
+#include "shard/lookup/vector_exchange.h"
 
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "shard/block_rows.h"
 #include "shard/exchange_nodes.h"
+#include "shard/lookup/block_rows.h"
 #include "shard/wire_rows.h"
 
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */

@@ -3,7 +3,7 @@
 #ifndef PH_SHARD_GRADIENT_PUSH_H
 #define PH_SHARD_GRADIENT_PUSH_H
 
-#include "shard/gradient_bucket.h"
+#include "shard/dense/gradient_bucket.h"
 
 extern const struct ph_bucket_ops ph__bucket_push_ops;
 

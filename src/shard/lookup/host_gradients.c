@@ -4,9 +4,9 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "shard/block_rows.h"
 #include "shard/exchange_nodes.h"
-#include "shard/host_sums.h"
+#include "shard/lookup/block_rows.h"
+#include "shard/lookup/host_sums.h"
 #include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };

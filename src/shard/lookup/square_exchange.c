@@ -1,4 +1,4 @@
-#include "shard/square_exchange.h"
+#include "shard/lookup/square_exchange.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #define PH_SHARD_LOOKUP_PASS_H
 
 #include "op/table/op_table.h"
-#include "shard/host_sums.h"
-#include "shard/vector_exchange.h"
+#include "shard/lookup/host_sums.h"
+#include "shard/lookup/vector_exchange.h"
 
 /* How a shard is held: shards of one key and one table of the model are one table of the rank. */
 struct ph_shard_key {

@@ -1,5 +1,5 @@
 /* Dense gradients in buckets, up to the most that there may be, of ranks that are threads. */
-#include "shard/gradient_reduce.h"
+#include "shard/dense/gradient_reduce.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "shard/gather_numbers.h"
+#include "shard/dense/gather_numbers.h"
 
 /* The numbers, and by rank how many bytes they are. */
 size_t ph__gather_numbers_bytes(const struct ph_sharding *sharding, size_t count)
