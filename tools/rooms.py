@@ -35,6 +35,7 @@ SUB_ROOMS = {
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "shard": ["lookup", "dense"],
+    "cli": ["hub", "verb"],
 }
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of

@@ -9,7 +9,7 @@
 #include "base/format/text_table.h"
 #include "base/text/number.h"
 #include "cli/arguments.h"
-#include "cli/hub_parts.h"
+#include "cli/hub/hub_parts.h"
 #include "cli/printing.h"
 #include "hub/client/client_status.h"
 #include "train/memory_check.h"

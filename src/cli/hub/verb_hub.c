@@ -1,7 +1,7 @@
 /* phloem hub [status|bench|destroy] */
 #include <string.h>
 
-#include "cli/hub_parts.h"
+#include "cli/hub/hub_parts.h"
 #include "cli/verb.h"
 
 ph_status verb_hub(int argc, char **argv)

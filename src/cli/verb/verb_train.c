@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "cli/hub_reducer.h"
+#include "cli/hub/hub_reducer.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
-#include "cli/rank_table.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "cli/verb/rank_table.h"
 #include "cli/with_ranks.h"
 #include "train/config_run.h"
 #include "train/memory_check.h"

@@ -1,4 +1,4 @@
-#include "cli/machine_speed.h"
+#include "cli/verb/machine_speed.h"
 
 #include <math.h>
 #include <stdlib.h>

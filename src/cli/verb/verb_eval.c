@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/format/json.h"
-#include "cli/scoring.h"
 #include "cli/verb.h"
+#include "cli/verb/scoring.h"
 #include "train/evaluate.h"
 #include "train/summary.h"
 

@@ -1,6 +1,6 @@
 /* Ranks that are threads learn a network of dense layers, its gradients summed at a hub in another thread and by AllReduce: the
  * same bits, over worlds, wires, transports and several hubs. And what becomes of them when the hub or a rank fails. */
-#include "cli/hub_reducer.h"
+#include "cli/hub/hub_reducer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/rank_table.h"
+#include "cli/verb/rank_table.h"
 
 #include <math.h>
 #include <stdio.h>

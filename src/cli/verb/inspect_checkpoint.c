@@ -7,7 +7,7 @@
 
 #include "base/sizes.h"
 #include "base/text/number.h"
-#include "cli/inspect.h"
+#include "cli/verb/inspect.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_folder_read.h"
 #include "tensor/float16.h"

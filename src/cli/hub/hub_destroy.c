@@ -1,6 +1,6 @@
 /* phloem hub destroy ADDRESS SERVICE: ends a service that nobody else does. */
 #include "cli/arguments.h"
-#include "cli/hub_parts.h"
+#include "cli/hub/hub_parts.h"
 #include "hub/client/client_operator.h"
 
 ph_status cli_hub_destroy(int argc, char **argv)

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/inspect.h"
+#include "cli/verb/inspect.h"
 #include "graph/graph.h"
 #include "serve/features.h"
 #include "train/memory_check.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/inspect.h"
+#include "cli/verb/inspect.h"
 
 struct dense_statistics {
     double min, max, sum;

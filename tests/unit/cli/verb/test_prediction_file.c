@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "cli/prediction_file.h"
+#include "cli/verb/prediction_file.h"
 
 static const float rows[3][2] = {{0.5f, 0.25f}, {1.0f, 0.0f}, {1e-9f, 0.125f}};
 

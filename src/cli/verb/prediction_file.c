@@ -1,4 +1,4 @@
-#include "cli/prediction_file.h"
+#include "cli/verb/prediction_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 
 #include "base/file/file.h"
 #include "cli/config_text.h"
-#include "cli/inspect.h"
 #include "cli/verb.h"
+#include "cli/verb/inspect.h"
 
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
 enum kind { KIND_DATA, KIND_CHECKPOINT, KIND_CONFIG, KIND_MODEL, NUM_KINDS };

@@ -3,7 +3,7 @@
 
 #include "base/file/file.h"
 #include "cli/folder_config.h"
-#include "cli/inspect.h"
+#include "cli/verb/inspect.h"
 #include "data/data_options.h"
 
 static bool is_folder(const char *path)

@@ -7,10 +7,10 @@
 
 #include "base/thread/stop.h"
 #include "cli/output_file.h"
-#include "cli/prediction_file.h"
-#include "cli/scoring.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
+#include "cli/verb/prediction_file.h"
+#include "cli/verb/scoring.h"
 #include "serve/probability.h"
 
 static ph_status check_probabilities(const struct cli_prediction_file *file, const float *probabilities)

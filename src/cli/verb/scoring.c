@@ -1,4 +1,4 @@
-#include "cli/scoring.h"
+#include "cli/verb/scoring.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Memory is measured anywhere, links where there are any; how fast they are is nobody's to assert. */
-#include "cli/machine_speed.h"
+#include "cli/verb/machine_speed.h"
 
 #include <math.h>
 

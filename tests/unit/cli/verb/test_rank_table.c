@@ -1,4 +1,4 @@
-#include "cli/rank_table.h"
+#include "cli/verb/rank_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/hub_reducer.h"
+#include "cli/hub/hub_reducer.h"
 
 #include <inttypes.h>
 #include <math.h>
