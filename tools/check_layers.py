@@ -23,8 +23,8 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),
     ("MPI", r"mpi\w*\.h", r"src/comm/wire/\w*mpi\w*\.c|tests/mpi/pmpi_traffic\.c|bench/peers/openmpi_allreduce\.c"),
-    ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/\w*ucx\w*\.c"),
-    ("libmicrohttpd", r"microhttpd\.h", r"src/net/http_server\.c"),
+    ("UCX", r"(ucp|uct|ucs|ucm)/.*", r"src/net/link/\w*ucx\w*\.c"),
+    ("libmicrohttpd", r"microhttpd\.h", r"src/net/server/http_server\.c"),
     ("SimGrid", r"(simgrid/.*|smpi/.*|xbt/.*)", r"src/sim/\w*simgrid\w*\.c"),
     ("CUDA", r"(cuda\w*|cublas\w*|nccl\w*)\.h", r"src/kernel/cuda/.*"),
 ]

@@ -32,6 +32,7 @@ SUB_ROOMS = {
     "kernel": ["simd", "avx2", "avx512", "cuda", "ref"],
     "op": ["table", "update", "dense", "interaction", "sequence", "loss"],
     "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
+    "net": ["link", "server"],
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "shard": ["lookup", "dense"],

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 #include "support/fuzz_support.h"
 
 enum { MAX_ANSWER = 1 << 20 };

@@ -5,7 +5,7 @@
  * everything. A frame AS_HUBS_DO has the body that a hub would send, and the input's bytes are edits of it (fuzz_edit); one with a
  * WRONG_TAG has a wrong tag where it has any, one with ODD_DESCRIPTORS comes without those that go with it, or with some that nobody
  * wants. Behind a SAVED, which answers nothing, the next frame follows at once. VALUE and TAKEN are frames of a link
- * (net/tcp_link.h): as hubs do, those of its core thread's chunk, each VALUE of the next iteration.
+ * (net/link/tcp_link.h): as hubs do, those of its core thread's chunk, each VALUE of the next iteration.
  *
  * Whatever it is, the worker's calls return, with one line that says why, and leave no descriptor behind. Before the first input come
  * whole jobs, which must end well: or inputs that are made of them would get nowhere. */
@@ -24,8 +24,8 @@
 #include "hub/wire/handshake.h"
 #include "hub/wire/part_list.h"
 #include "net/doorbell.h"
-#include "net/socket.h"
-#include "net/tcp_link.h"
+#include "net/link/socket.h"
+#include "net/link/tcp_link.h"
 #include "support/fuzz_frames.h"
 
 enum { AS_HUBS_DO = 128, WRONG_TAG = 64, ODD_DESCRIPTORS = 32, TYPES = 31, VALUE = 30, TAKEN = 29 };

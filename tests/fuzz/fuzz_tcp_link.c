@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/tcp_link.h"
+#include "net/link/tcp_link.h"
 #include "support/fuzz_support.h"
 
 enum { MAX_PAYLOAD = 64, CAPACITY = 4 };

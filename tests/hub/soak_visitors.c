@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "hub/client/client_status.h"
 #include "hub/soak_job.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 enum { MAX_GARBAGE = 4096 };
 

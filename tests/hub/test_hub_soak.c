@@ -22,7 +22,7 @@
 #include "hub/process_usage.h"
 #include "hub/soak_job.h"
 #include "hub/soak_visitors.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/is_sanitized.h"
 #include "support/test_support.h"
 

@@ -6,7 +6,7 @@
 #ifndef PH_TEST_PAYLOAD_LINK_H
 #define PH_TEST_PAYLOAD_LINK_H
 
-#include "net/link.h"
+#include "net/link/link.h"
 
 typedef void (*payload_receiver)(
     void *context, const struct ph_message *message, const void *payload, size_t payload_bytes);

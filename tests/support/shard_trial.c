@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/shared_link.h"
+#include "net/link/shared_link.h"
 
 static bool is_synchronous(const struct shard_trial *trial)
 {

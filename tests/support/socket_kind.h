@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/test_support.h"
 
 static inline void assert_kind(const char *address, bool is_wildcard, bool is_loopback, bool is_ipv4)

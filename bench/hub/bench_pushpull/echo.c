@@ -13,7 +13,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "figures.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "worker_process.h"
 
 enum { PIECE_BYTES = 64 << 10 /* stays in a cache */ };

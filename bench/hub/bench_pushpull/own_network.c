@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "figures.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 static const char setting[] = "/proc/sys/net/ipv4/tcp_congestion_control";
 

@@ -9,7 +9,7 @@
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "comm/watch/watch_state.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 #define FIRST_SHARE_MS 250u
 #define RETRY_MS 20            /* before all addresses are tried anew */

@@ -12,7 +12,7 @@
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "comm/watch/watch_state.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 #define MAX_STRANGERS 16u   /* that wait */
 #define OWN_DESCRIPTORS 64u /* of the process: its files, and what the watch listens with */

@@ -25,7 +25,7 @@
 #include <stddef.h>
 
 #include "comm/watch/watch.h"
-#include "net/socket_address.h"
+#include "net/link/socket_address.h"
 
 #define PH_WATCH_MAX_ADDRESSES 32
 #define PH_WATCH_SECRET_BYTES 32

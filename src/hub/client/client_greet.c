@@ -5,7 +5,7 @@
 
 #include "base/sum/random_bytes.h"
 #include "hub/wire/handshake.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 

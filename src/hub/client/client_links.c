@@ -8,9 +8,9 @@
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
 #include "hub/layout/spread.h"
-#include "net/shared_link.h"
-#include "net/socket.h"
-#include "net/tcp_link.h"
+#include "net/link/shared_link.h"
+#include "net/link/socket.h"
+#include "net/link/tcp_link.h"
 
 #define OTHER_CONNECT_MS 1000u /* to an address that the hub has named, which may be of another network */
 #define OTHER_GREET_MS 5000u   /* ... or another machine's, too */

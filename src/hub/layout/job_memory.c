@@ -5,7 +5,7 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "net/shared_link.h"
+#include "net/link/shared_link.h"
 
 _Static_assert(
     sizeof(struct ph_chunk_state) == 64, "core threads write chunks side by side: one cache line each");

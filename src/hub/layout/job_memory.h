@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "hub/layout/layout.h"
-#include "net/region.h"
+#include "net/link/region.h"
 
 #define PH_HUB_MAX_DEPTH 2
 

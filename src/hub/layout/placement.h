@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "phloem/status.h"
 
 #define PH_NOWHERE UINT32_MAX /* no processor, core, node or interface, or not known which */

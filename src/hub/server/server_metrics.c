@@ -3,8 +3,8 @@
 #include <sys/epoll.h>
 
 #include "hub/server/server_figures.h"
-#include "net/http_server.h"
-#include "net/prometheus.h"
+#include "net/server/http_server.h"
+#include "net/server/prometheus.h"
 
 struct text { /* what the functions below write to, and from */
     struct ph_prometheus prometheus;

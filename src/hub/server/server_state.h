@@ -25,8 +25,8 @@
 #include "hub/shard/tenant.h"
 #include "net/control_stream.h"
 #include "net/event_loop.h"
-#include "net/http_server.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
+#include "net/server/http_server.h"
 
 #define PH_HUB_MAX_LINKS 4096 /* of one core thread */
 

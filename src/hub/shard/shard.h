@@ -23,7 +23,7 @@
 #include "hub/layout/job_memory.h"
 #include "hub/layout/spread.h"
 #include "kernel/kernel.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "phloem/hub.h"
 
 /* What ph_message.kind says. */

@@ -4,7 +4,7 @@
 #include "hub/layout/spread.h"
 #include "hub/shard/shard_trace.h"
 #include "hub/shard/tenant.h"
-#include "net/tcp_link.h"
+#include "net/link/tcp_link.h"
 
 bool ph__tenant_sends_parameters(const struct ph_tenant *tenant)
 {

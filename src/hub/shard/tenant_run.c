@@ -6,8 +6,8 @@
 #include "hub/shard/shard_wide.h"
 #include "hub/shard/tenant.h"
 #include "net/doorbell.h"
-#include "net/shared_link.h"
-#include "net/tcp_link.h"
+#include "net/link/shared_link.h"
+#include "net/link/tcp_link.h"
 
 /* ---- links ---- */
 

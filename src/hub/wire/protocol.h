@@ -22,7 +22,7 @@
  *     KEEP            ->              when it has heard SAVED of all hubs, to all: which parts to keep, and the next iteration to
  *                                     make parts of (struct ph_keep)
  *     LEAVE           ->          ANSWER
- *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/tcp_link.h). It goes to
+ *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/link/tcp_link.h). It goes to
  *                                 the address that LAYOUT has for the core thread, or where the control connection goes
  *                     <-          FAILED, at any time: the job is over for this worker
  *
@@ -38,7 +38,7 @@
 #include "hub/layout/layout.h"
 #include "hub/layout/spread.h"
 #include "net/authenticate.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "net/wire.h"
 #include "phloem/hub.h"
 

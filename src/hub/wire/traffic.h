@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "net/link.h"
+#include "net/link/link.h"
 
 #define PH_MAX_TRANSPORTS 4
 

@@ -5,7 +5,7 @@
 
 #include "hub/client/client_state.h"
 #include "hub/wire/traffic.h"
-#include "net/tcp_link.h"
+#include "net/link/tcp_link.h"
 #include "support/steady_job.h"
 
 #define SETTLE_MS 5000

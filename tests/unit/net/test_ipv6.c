@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/http_server.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
+#include "net/server/http_server.h"
 #include "support/hub_thread.h"
 #include "support/socket_kind.h"
 

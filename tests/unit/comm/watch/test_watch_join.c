@@ -12,7 +12,7 @@
 
 #include "base/thread/clock.h"
 #include "comm/watch/watch_state.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/is_sanitized.h"
 #include "support/test_support.h"
 

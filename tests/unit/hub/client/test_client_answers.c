@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "hub/client/client_engine.h"
-#include "net/tcp_link.h"
+#include "net/link/tcp_link.h"
 #include "support/test_support.h"
 
 enum {

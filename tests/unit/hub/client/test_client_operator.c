@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/hub_thread.h"
 
 enum { NUM_HUBS = 2 };

@@ -10,7 +10,7 @@
 #include "base/thread/clock.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_status.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/hub_thread.h"
 
 #define NUM_ELEMENTS 40000u /* several chunks */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/thread/cpu.h"
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/hub_thread.h"
 
 #define MAX_PAGE 65536

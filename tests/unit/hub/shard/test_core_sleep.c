@@ -13,9 +13,9 @@
 
 #include "base/rng.h"
 #include "net/doorbell.h"
-#include "net/shared_link.h"
-#include "net/socket.h"
-#include "net/tcp_link.h"
+#include "net/link/shared_link.h"
+#include "net/link/socket.h"
+#include "net/link/tcp_link.h"
 #include "support/core_job.h"
 #include "support/test_support.h"
 

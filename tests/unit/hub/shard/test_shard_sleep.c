@@ -9,7 +9,7 @@
 
 #include "base/thread/cpu.h"
 #include "net/doorbell.h"
-#include "net/shared_link.h"
+#include "net/link/shared_link.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 

@@ -1,4 +1,4 @@
-#include "net/prometheus.h"
+#include "net/server/prometheus.h"
 
 #include <stdlib.h>
 #include <string.h>

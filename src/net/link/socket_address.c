@@ -1,5 +1,5 @@
 /* See socket_address.h. */
-#include "net/socket_address.h"
+#include "net/link/socket_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef PH_NET_SHARED_LINK_H
 #define PH_NET_SHARED_LINK_H
 
-#include "net/link.h"
+#include "net/link/link.h"
 
 /* Bytes that two rings of `capacity` messages (a power of two) take; a multiple of 64. */
 size_t ph__shared_link_bytes(size_t capacity);

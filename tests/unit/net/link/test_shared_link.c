@@ -1,6 +1,6 @@
 /* Links over shared memory: one region, a link at either end, in one thread and in two. What the other side may write there,
  * it writes here: anything at all. */
-#include "net/shared_link.h"
+#include "net/link/shared_link.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "net/doorbell.h"
-#include "net/region.h"
+#include "net/link/region.h"
 #include "support/test_support.h"
 
 enum { SMALL = 4, LARGE = 64, MAX_KEPT = 64 };

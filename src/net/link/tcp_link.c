@@ -1,5 +1,5 @@
 /* See tcp_link.h. A queue of frames goes out; one frame comes in at a time, in three parts: head, payload, tag. */
-#include "net/tcp_link.h"
+#include "net/link/tcp_link.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -15,8 +15,8 @@
 #define PH_NET_TCP_LINK_H
 
 #include "net/frame_key.h"
-#include "net/link.h"
-#include "net/region.h"
+#include "net/link/link.h"
+#include "net/link/region.h"
 
 #define PH_TCP_FRAME_BYTES 24
 

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/test_support.h"
 
 enum { TIMEOUT_MS = 60000, AN_HOUR_MS = 3600000, MAX_PLACES = 2, BACKLOG_OF_NONE = 0, MANY = 16 };

@@ -1,4 +1,4 @@
-#include "net/prometheus.h"
+#include "net/server/prometheus.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* See socket.h. */
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,5 +1,5 @@
 /* What a socket says of its addresses, and how it paces. */
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* Over libmicrohttpd in its mode without threads: it waits with an epoll descriptor of its own, which may itself be waited
  * for. */
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include <microhttpd.h>
 
-#include "net/socket.h"
+#include "net/link/socket.h"
 
 #define MAX_HEAD_BYTES ((size_t)16 << 10) /* and what a connection needs beside its head */
 #define IDLE_SECONDS 10

@@ -1,5 +1,5 @@
 /* Clients with plain sockets and the server they talk to, in one thread: whoever waits lets the server run. */
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/thread/wait.h"
-#include "net/socket_address.h"
+#include "net/link/socket_address.h"
 
 ph_status ph__socket_listen(const char *address, int *socket_out);
 /* Waits for up to timeout_ms, also for somebody to listen there, or for a way there: whoever was told of a server may come before it,

@@ -1,6 +1,6 @@
 /* Links over TCP, each with its other side in the same thread: what is sent arrives, in order and once, through sockets that take
  * little at a time; and nothing arrives of what somebody in between has changed. */
-#include "net/tcp_link.h"
+#include "net/link/tcp_link.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/socket.h"
+#include "net/link/socket.h"
 #include "support/test_support.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* See region.h. Seals: memfd_create(2), fcntl(2). */
-#include "net/region.h"
+#include "net/link/region.h"
 
 #include <errno.h>
 #include <fcntl.h>

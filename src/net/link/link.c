@@ -1,5 +1,5 @@
 /* See link.h. */
-#include "net/link.h"
+#include "net/link/link.h"
 
 #include <errno.h>
 #include <string.h>
