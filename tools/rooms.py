@@ -36,6 +36,7 @@ SUB_ROOMS = {
     "comm": ["wire", "watch", "collective"],
     "hub": ["layout", "wire", "keep", "shard", "server", "client"],
     "shard": ["lookup", "dense"],
+    "train": ["measure", "config", "ranks", "folder", "loop"],
     "cli": ["hub", "verb"],
 }
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "hub/server/hub_options.h"
-#include "train/job_config.h"
+#include "train/config/job_config.h"
 
 static const char title[] =
     "# Config keys\n\n"

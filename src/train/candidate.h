@@ -5,7 +5,7 @@
 #define PH_TRAIN_CANDIDATE_H
 
 #include "base/memory/arena.h"
-#include "train/tune_options.h"
+#include "train/config/tune_options.h"
 
 /* PH_ERROR_CONFIG for a range that contradicts itself, for a key that is given twice and for one that no search may
  * vary; naming it. What the key's own table says of the values, and whether they make a difference, is for the caller to try. */

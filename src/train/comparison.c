@@ -6,7 +6,7 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "base/thread/stop.h"
-#include "train/summary.h"
+#include "train/folder/summary.h"
 
 /* ---- the rows --------------------------------------------------------------------------------------------- */
 

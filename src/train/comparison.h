@@ -6,8 +6,8 @@
 #ifndef PH_TRAIN_COMPARISON_H
 #define PH_TRAIN_COMPARISON_H
 
-#include "train/config_run.h"
-#include "train/run_key.h"
+#include "train/config/run_key.h"
+#include "train/ranks/config_run.h"
 
 enum ph__run_state { PH_RUN_WAITING, PH_RUN_FINISHED, PH_RUN_FAILED };
 

@@ -5,7 +5,7 @@
 
 #include "base/file/file.h"
 #include "base/format/csv.h"
-#include "train/summary.h"
+#include "train/folder/summary.h"
 
 /* ---- CSV: one line a config---------------------------------------------------------------------------------- */
 

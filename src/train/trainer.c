@@ -14,13 +14,13 @@
 #include "serve/probability.h"
 #include "store/store.h"
 #include "tensor/row_format.h"
-#include "train/host_memory.h"
+#include "train/folder/resume.h"
+#include "train/folder/train_folder.h"
 #include "train/job_rows.h"
-#include "train/memory_check.h"
-#include "train/online.h"
-#include "train/rank_work.h"
-#include "train/resume.h"
-#include "train/train_folder.h"
+#include "train/loop/online.h"
+#include "train/ranks/host_memory.h"
+#include "train/ranks/memory_check.h"
+#include "train/ranks/rank_work.h"
 
 #define TRACE_EVENTS 100000
 

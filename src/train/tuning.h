@@ -10,9 +10,9 @@
 #ifndef PH_TRAIN_TUNING_H
 #define PH_TRAIN_TUNING_H
 
-#include "train/config_run.h"
+#include "train/config/run_key.h"
 #include "train/halving.h"
-#include "train/run_key.h"
+#include "train/ranks/config_run.h"
 #include "train/tune_journal.h"
 
 struct ph__trial {

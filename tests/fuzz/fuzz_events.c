@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "base/sum/crc32c.h"
 #include "support/fuzz_support.h"
-#include "train/event_file.h"
+#include "train/measure/event_file.h"
 
 static void put_sum(const uint8_t *bytes, size_t size, uint8_t *sum_out)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "support/fuzz_run.h"
-#include "train/resume_file.h"
+#include "train/folder/resume_file.h"
 
 #define PREFIX_BYTES 8
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "store/checkpoint_folder.h"
-#include "train/checkpoints.h"
+#include "train/folder/checkpoints.h"
 
 static ph_status check_tensor(const struct ph_folder *folder, struct ph_tensor tensor)
 {

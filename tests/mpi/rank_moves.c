@@ -14,8 +14,8 @@
 #include "rank_main.h"
 #include "store/checkpoint_folder.h"
 #include "store/tensor_list.h"
-#include "train/checkpoints.h"
-#include "train/resume_file.h"
+#include "train/folder/checkpoints.h"
+#include "train/folder/resume_file.h"
 #include "train/trainer.h"
 
 #define OTHER_PLAN                                                                                \

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "comm/wire/wire_format.h"
-#include "train/table_facts.h"
+#include "train/config/table_facts.h"
 
 struct theory {
     const struct ph_train_job *job;

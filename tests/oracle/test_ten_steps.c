@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/training_program.h"
+#include "train/config/training_program.h"
 
 #define B 16
 #define NUM_DENSE 2

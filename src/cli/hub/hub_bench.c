@@ -12,7 +12,7 @@
 #include "cli/hub/hub_parts.h"
 #include "cli/printing.h"
 #include "cli/stop_signal.h"
-#include "train/memory_check.h"
+#include "train/ranks/memory_check.h"
 
 #define MAX_SIZES 32
 #define MAX_BENCH_WORKERS 256

@@ -12,7 +12,7 @@
 #include "cli/hub/hub_parts.h"
 #include "cli/printing.h"
 #include "hub/client/client_status.h"
-#include "train/memory_check.h"
+#include "train/ranks/memory_check.h"
 
 #define DEFAULT_SECONDS 0.5
 #define MAX_SECONDS 3600

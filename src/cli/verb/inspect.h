@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "cli/arguments.h"
-#include "train/job_config.h"
+#include "train/config/job_config.h"
 
 /* Tells whether the path is a folder that phloem prepare made. */
 bool cli_is_prepared(const char *path);

@@ -5,9 +5,9 @@
 #include "cli/verb/inspect.h"
 #include "graph/graph.h"
 #include "serve/features.h"
-#include "train/memory_check.h"
-#include "train/optimizer_groups.h"
-#include "train/training_program.h"
+#include "train/config/optimizer_groups.h"
+#include "train/config/training_program.h"
+#include "train/ranks/memory_check.h"
 
 static void print_declaration(
     const struct ph_declaration *declaration, const struct ph_optimizer_settings *settings)

@@ -1,4 +1,4 @@
-/* What ranks cost each other, as summary.json has it (train/rank_figures.h), for people. */
+/* What ranks cost each other, as summary.json has it (train/ranks/rank_figures.h), for people. */
 #ifndef PH_CLI_RANK_TABLE_H
 #define PH_CLI_RANK_TABLE_H
 

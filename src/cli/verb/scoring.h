@@ -4,7 +4,7 @@
 
 #include "cli/arguments.h"
 #include "serve/model_folder.h"
-#include "train/job_config.h"
+#include "train/config/job_config.h"
 
 struct cli_scoring { /* zero-initialised is closed */
     struct ph_config config;

@@ -7,8 +7,8 @@
 #include "base/format/json.h"
 #include "cli/verb.h"
 #include "cli/verb/scoring.h"
-#include "train/evaluate.h"
-#include "train/summary.h"
+#include "train/folder/summary.h"
+#include "train/measure/evaluate.h"
 
 /* One object for one task, an array for several. */
 static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_tasks)

@@ -16,7 +16,7 @@
 #include "cli/with_ranks.h"
 #include "comm/collective/comm.h"
 #include "plan/plan_machine.h"
-#include "train/table_facts.h"
+#include "train/config/table_facts.h"
 
 #define MAX_WORLD 4096 /* the planner weighs every pair of ranks */
 #define MOST_COLUMNS 8 /* ranks, or hosts, whose links are shown */

@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "train/job_config.h"
+#include "train/config/job_config.h"
 
 struct request {
     const char *config, *folder, *threads;

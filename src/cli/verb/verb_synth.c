@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/verb.h"
 #include "data/split.h"
-#include "train/job_config.h"
+#include "train/config/job_config.h"
 
 static void print_orders(const struct ph_synth_truth *truth)
 {

@@ -10,8 +10,8 @@
 #include "cli/verb.h"
 #include "cli/verb/rank_table.h"
 #include "cli/with_ranks.h"
-#include "train/config_run.h"
-#include "train/memory_check.h"
+#include "train/ranks/config_run.h"
+#include "train/ranks/memory_check.h"
 
 struct request {
     const char *config, *folder, *threads, *trace;

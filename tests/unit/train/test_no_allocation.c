@@ -2,7 +2,7 @@
 #include "support/test_support.h"
 
 #include "support/count_allocations.h"
-#include "train/training_program.h"
+#include "train/config/training_program.h"
 
 #define MAX_BATCH 300
 #define NUM_DENSE 5

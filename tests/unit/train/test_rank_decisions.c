@@ -1,5 +1,5 @@
 /* What ranks decide together: when to stop, whether a step counts, what is resumed from, and that all fail alike. */
-#include "train/evaluate.h"
+#include "train/measure/evaluate.h"
 
 #include <math.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "support/test_support.h"
-#include "train/micro_batch.h"
+#include "train/loop/micro_batch.h"
 
 enum { FEATURES = 3, ROWS = 11, DIM = 5, BATCH = 24, MOST_IDS = FEATURES * BATCH * BATCH, STEPS = 3 };
 

@@ -1,0 +1,272 @@
+#include "train/config/job_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread/parallel.h"
+
+#define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
+
+static const struct ph_option top_options[] = {
+    {.key = "seed",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct ph_top_settings, seed),
+        .default_text = "1",
+        .min = 0,
+        .max = 9007199254740992.0,
+        .help = "Of initial weights, shuffling and dropout."},
+    {.key = "threads",
+        .type = PH_OPTION_INTEGER,
+        .offset = offsetof(struct ph_top_settings, threads),
+        .default_text = "0",
+        .min = 0,
+        .max = PH_MAX_THREADS,
+        .help =
+            "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
+        .may_change = true},
+    {.key = "team",
+        .type = PH_OPTION_CHOICE,
+        .offset = offsetof(struct ph_top_settings, team),
+        .default_text = "pthread",
+        .choices = "pthread|openmp",
+        .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
+                "compute while others keep a core busy. openmp: those of libgomp. The result does not "
+                "depend on it.",
+        .may_change = true},
+};
+
+static const struct ph_option_table top_table = {
+    .section = "",
+    .help = "Keys of the whole job.",
+    .options = top_options,
+    .num_options = sizeof top_options / sizeof *top_options,
+    .settings_size = sizeof(struct ph_top_settings),
+};
+
+/* The sections that a training takes, in the order of a config that is written: of the models' own keys those of all kinds,
+ * to read by, or those of the chosen one. */
+static size_t list_training_sections(
+    struct ph_config *config, bool has_all_kinds, struct ph_section sections[MAX_SECTIONS])
+{
+    size_t count = 0;
+    sections[count++] = (struct ph_section){&top_table, &config->top};
+    sections[count++] = (struct ph_section){&ph__data_options, &config->data};
+    count += (has_all_kinds ? ph__model_sections : ph__model_used_sections)(&config->model, sections + count);
+    sections[count++] = (struct ph_section){&ph__train_options, &config->train};
+    sections[count++] = (struct ph_section){&ph__optimizer_options, &config->optimizer};
+    sections[count++] = (struct ph_section){&ph__parallel_options, &config->parallel};
+    sections[count++] = (struct ph_section){&ph__published_options, &config->published};
+    return count;
+}
+
+/* And those of other verbs behind them. */
+static size_t list_sections(struct ph_config *config, struct ph_section sections[MAX_SECTIONS])
+{
+    size_t count = list_training_sections(config, true, sections);
+    sections[count++] = (struct ph_section){&ph__prepare_options, &config->prepare};
+    sections[count++] = (struct ph_section){&ph__synth_options, &config->synth};
+    sections[count++] = (struct ph_section){&ph__tune_options, &config->tune};
+    return count;
+}
+
+/* For those who only read them: a section's settings are one pointer, for readers and writers alike. */
+static size_t list_used_sections(const struct ph_config *config, struct ph_section sections[MAX_SECTIONS])
+{
+    return list_training_sections((struct ph_config *)config, false, sections);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+ph_status ph__job_config_parse(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
+{
+    struct ph_section sections[MAX_SECTIONS];
+    *config = (struct ph_config){0};
+    const size_t count = list_sections(config, sections);
+    PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
+    ph__optimizer_section_finish(&config->optimizer);
+    return ph__model_section_finish(&config->model, &config->arena);
+}
+
+ph_status ph__job_config_read(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
+{
+    PH_TRY(ph__job_config_parse(config, path, sets, num_sets));
+    return ph__data_settings_finish(&config->data, &config->arena);
+}
+
+void ph__job_config_fini(struct ph_config *config)
+{
+    ph__arena_fini(&config->arena);
+}
+
+ph_status ph_config_read(
+    const char *path, const char *const *sets, size_t num_sets, struct ph_config **config_out)
+{
+    struct ph_config *config = malloc(sizeof *config);
+    if (config == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a config");
+    ph_status status = ph__job_config_read(config, path, sets, num_sets);
+    if (status == PH_OK)
+        *config_out = config;
+    else
+        ph_config_destroy(config);
+    return status;
+}
+
+void ph_config_destroy(struct ph_config *config)
+{
+    if (config == NULL)
+        return;
+    ph__job_config_fini(config);
+    free(config);
+}
+
+/* ---- what it says ----------------------------------------------------------------------------------------- */
+
+const struct ph_data_settings *ph_config_data(const struct ph_config *config)
+{
+    return &config->data;
+}
+
+const struct ph_synth_settings *ph_config_synth(const struct ph_config *config)
+{
+    return &config->synth;
+}
+
+const struct ph_model_settings *ph_config_model(const struct ph_config *config)
+{
+    return &config->model.settings;
+}
+
+const struct ph_train_settings *ph_config_train(const struct ph_config *config)
+{
+    return &config->train;
+}
+
+const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *config)
+{
+    return &config->optimizer.settings;
+}
+
+struct ph_prepare_options ph_config_prepare_options(const struct ph_config *config)
+{
+    return (struct ph_prepare_options){
+        .num_threads = (size_t)config->top.threads,
+        .part_bytes = (uint64_t)config->prepare.part_bytes,
+        .block_rows = (size_t)config->prepare.block_rows,
+        .vocabulary_bytes = (uint64_t)config->prepare.vocabulary_bytes,
+    };
+}
+
+struct ph_train_job ph_config_job(const struct ph_config *config)
+{
+    return (struct ph_train_job){
+        .seed = (uint64_t)config->top.seed,
+        .model = &config->model.settings,
+        .train = &config->train,
+        .optimizer = &config->optimizer.settings,
+        .parallel = &config->parallel,
+        .train_path = config->data.train,
+        .valid_path = config->data.valid,
+        .test_path = config->data.test,
+        .is_shuffled = config->data.is_shuffled,
+        .shuffle_bytes = (size_t)config->data.shuffle_bytes,
+        .shuffle_lanes = (size_t)config->data.shuffle_lanes,
+        .num_prefetched = (size_t)config->data.num_prefetched,
+        .negative_rate = config->data.negative_rate,
+        .max_bad_rows = (uint64_t)config->data.max_bad_rows,
+        .num_threads = (size_t)config->top.threads,
+        .team = (enum ph_team_kind)config->top.team,
+    };
+}
+
+/* ---- writing and comparing -------------------------------------------------------------------------------- */
+
+ph_status ph_config_write(const struct ph_config *config, const char *path)
+{
+    struct ph_section sections[MAX_SECTIONS];
+    struct ph_writer *writer;
+    const size_t count = list_used_sections(config, sections);
+    bool is_standard = strcmp(path, "-") == 0;
+    PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
+    ph_status status = ph__config_write(writer, sections, count);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after)
+{
+    static const char rule[] = "may not change on resume";
+    struct ph_section before_sections[MAX_SECTIONS], after_sections[MAX_SECTIONS];
+    if (before->model.settings.kind != after->model.settings.kind)
+        return ph_fail(PH_ERROR_CONFIG, "model.kind was '%s' and is now '%s', but %s",
+            ph_model_name(before->model.settings.kind), ph_model_name(after->model.settings.kind), rule);
+    const size_t count = list_used_sections(before, before_sections);
+    list_used_sections(after, after_sections);
+    return ph__config_compare(before_sections, after_sections, count, rule);
+}
+
+/* Of what may change on resume, epochs, steps, patience and bad rows shape the outcome all the same. */
+static struct ph_config only_outcome(const struct ph_config *config)
+{
+    struct ph_config bare = *config;
+    bare.top = (struct ph_top_settings){0};
+    bare.data.train = bare.data.valid = bare.data.test = bare.data.prepared = NULL;
+    bare.data.num_prefetched = 0;
+    bare.train.report_seconds = bare.train.checkpoint_seconds = 0;
+    bare.train.checkpoint_steps = bare.train.checkpoints_kept = 0;
+    bare.train.report = bare.train.tensorboard = false;
+    bare.published = (struct ph_published_settings){0};
+    return bare;
+}
+
+typedef ph_status write_section(
+    const struct ph_section *section, struct ph_arena *arena, const char **text_out);
+
+/* What `write` makes of each section that is used, one behind the other. */
+static ph_status join_sections(
+    const struct ph_config *config, write_section *write, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_section sections[MAX_SECTIONS];
+    const char *text = "", *lines;
+    const size_t count = list_used_sections(config, sections);
+    for (size_t i = 0; i < count && text != NULL; i++) {
+        PH_TRY(write(&sections[i], arena, &lines));
+        text = ph__arena_printf(arena, "%s%s", text, lines);
+    }
+    *text_out = text;
+    return text != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+{
+    const struct ph_config bare = only_outcome(config);
+    return join_sections(&bare, ph__config_changes, arena, text_out);
+}
+
+ph_status ph__job_config_common(const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_config common = *config;
+    common.top.threads = common.top.team = 0;
+    common.data.num_prefetched = 0;
+    common.data.train = common.data.valid = common.data.test = common.data.prepared = NULL;
+    common.parallel.plan = common.parallel.hub_secret_file = NULL;
+    return join_sections(&common, ph__config_values, arena, text_out);
+}
+
+ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)
+{
+    struct ph_config none = {0};
+    struct ph_section sections[MAX_SECTIONS];
+    const struct ph_option_table *tables[MAX_SECTIONS];
+    size_t count = 0;
+    const size_t num_sections = list_sections(&none, sections);
+    for (size_t i = 0; i < num_sections; i++)
+        if (strncmp(sections[i].table->section, "model.", 6) != 0) /* those are `phloem models`' to explain */
+            tables[count++] = sections[i].table;
+    return ph__config_describe(writer, tables, count, is_markdown);
+}

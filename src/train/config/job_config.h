@@ -1,0 +1,63 @@
+/* A job's config: the rooms' option tables put together. The public face is phloem/config.h; what only the program wants
+ * of a config is here. */
+#ifndef PH_TRAIN_JOB_CONFIG_H
+#define PH_TRAIN_JOB_CONFIG_H
+
+#include "base/memory/arena.h"
+#include "base/option/option.h"
+#include "data/data_options.h"
+#include "data/prepared/prepare_options.h"
+#include "data/synth/synth_options.h"
+#include "model/model_options.h"
+#include "phloem/config.h"
+#include "train/config/parallel_options.h"
+#include "train/config/published_options.h"
+#include "train/config/train_options.h"
+#include "train/config/tune_options.h"
+
+struct ph_top_settings { /* keys without a section */
+    int64_t seed;
+    int64_t threads;
+    int team; /* enum ph_team_kind */
+};
+
+/* Stays where it is: settings point into it. Read once, then fini. */
+struct ph_config {
+    struct ph_arena arena;
+    struct ph_top_settings top;
+    struct ph_data_settings data;
+    struct ph_model_section model;
+    struct ph_train_settings train;
+    struct ph_optimizer_section optimizer;
+    struct ph_parallel_settings parallel;
+    struct ph_published_settings published;
+    struct ph_prepare_settings prepare;
+    struct ph_synth_settings synth;
+    struct ph_tune_settings tune;
+};
+
+/* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
+ph_status ph__job_config_read(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
+/* The same, but without looking for prepared data that the config names. */
+ph_status ph__job_config_parse(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
+void ph__job_config_fini(struct ph_config *config);
+
+/* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
+ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after);
+
+/* Every value that the outcome of a training hangs on, but for its seed and where its data are, as lines "train.epochs=3" of
+ * what is not the default: the same for configs that train alike. In the arena. */
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out);
+
+/* Every value that the ranks of a job have in common, as lines "train.epochs=3": all but threads, team, data.prefetch and where
+ * files are. In the arena. */
+ph_status ph__job_config_common(
+    const struct ph_config *config, struct ph_arena *arena, const char **text_out);
+
+/* Every key: Markdown or plain text. */
+ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown);
+
+#endif

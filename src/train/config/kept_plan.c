@@ -1,0 +1,33 @@
+#include "train/config/kept_plan.h"
+
+#include "base/file/file.h"
+
+static const char *plan_path(struct ph_arena *arena, const char *folder)
+{
+    return ph__path_join(arena, folder, "plan.yaml");
+}
+
+ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topology,
+    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out, bool *is_there_out)
+{
+    struct ph_arena arena = {0};
+    const char *path = plan_path(&arena, folder);
+    *is_there_out = false;
+    *plan_out = (struct ph_plan){0};
+    ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
+    if (status == PH_OK && ph__file_exists(path)) {
+        status = ph__plan_read(path, topology, tables, num_tables, plan_out);
+        *is_there_out = status == PH_OK;
+    }
+    ph__arena_fini(&arena);
+    return status;
+}
+
+ph_status ph__kept_plan_write(const char *folder, const struct ph_plan *plan)
+{
+    struct ph_arena arena = {0};
+    const char *path = plan_path(&arena, folder);
+    const ph_status status = path != NULL ? ph__plan_save(plan, path) : PH_ERROR_MEMORY;
+    ph__arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,137 @@
+#include "train/config/run_key.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file/file.h"
+#include "base/sum/digest.h"
+#include "data/source/array_set.h"
+#include "data/source/input_file.h"
+
+ph_status ph__program_digest(char hex_out[65])
+{
+    return ph__digest_file("/proc/self/exe", hex_out);
+}
+
+static ph_status key_of_text(const char *text, char key_out[PH_RUN_KEY_BYTES])
+{
+    struct ph_digest *digest = NULL;
+    char hex[65];
+    PH_TRY(ph__digest_create(&digest));
+    ph_status status = ph__digest_update(digest, text, strlen(text));
+    if (status == PH_OK)
+        status = ph__digest_finish(digest, hex);
+    ph__digest_destroy(digest);
+    if (status == PH_OK) {
+        memcpy(key_out, hex, PH_RUN_KEY_BYTES - 1);
+        key_out[PH_RUN_KEY_BYTES - 1] = '\0';
+    }
+    return status;
+}
+
+/* ---- data ------------------------------------------------------------------------------------------------- */
+
+/* "size seconds.nanoseconds\n" behind the text, where there is such a file. */
+static ph_status describe_file(struct ph_arena *arena, const char *path, const char **text)
+{
+    struct stat file;
+    if (stat(path, &file) != 0)
+        return PH_OK;
+    *text = ph__arena_printf(arena, "%s%" PRIu64 " %" PRId64 ".%09ld\n", *text, (uint64_t)file.st_size,
+        (int64_t)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+    return *text != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+/* What a path may stand for, in its order: the file, or the arrays that are named after it. */
+static ph_status list_around(struct ph_arena *arena, const char *path, const char **paths)
+{
+    const char *arrays[PH_NUM_SET_FILES];
+    PH_TRY(ph__array_set_name(arena, path, arrays));
+    paths[0] = path;
+    memcpy(paths + 1, arrays, sizeof arrays);
+    return PH_OK;
+}
+
+static ph_status list_sources(
+    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+{
+    const char **sources = NULL;
+    size_t num_sources = 0;
+    const ph_status status = ph__input_list(arena, path, &sources, &num_sources);
+    if (status == PH_ERROR_DATA)
+        num_sources = 0; /* a pattern without files */
+    else
+        PH_TRY(status);
+    const size_t num_each = 1 + PH_NUM_SET_FILES;
+    const char **paths = ph__arena_alloc_array(arena, num_sources * num_each + 1, sizeof *paths);
+    if (paths == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_sources; i++)
+        PH_TRY(list_around(arena, sources[i], paths + i * num_each));
+    *paths_out = paths;
+    *num_paths_out = num_sources * num_each;
+    return PH_OK;
+}
+
+ph_status ph__data_list(
+    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+{
+    if (!ph__input_is_prepared(path))
+        return list_sources(arena, path, paths_out, num_paths_out);
+    const char **paths = ph__arena_alloc_array(arena, 1, sizeof *paths);
+    if (paths == NULL)
+        return PH_ERROR_MEMORY;
+    paths[0] = ph__path_join(arena, path, PH_MANIFEST_NAME);
+    *paths_out = paths;
+    *num_paths_out = 1;
+    return paths[0] != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+static ph_status describe_files(struct ph_arena *arena, const char *path, const char **text)
+{
+    const char **paths;
+    size_t num_paths;
+    PH_TRY(ph__data_list(arena, path, &paths, &num_paths));
+    for (size_t i = 0; i < num_paths; i++)
+        PH_TRY(describe_file(arena, paths[i], text));
+    return PH_OK;
+}
+
+ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
+{
+    struct ph_arena arena = {0};
+    const char *text = "";
+    if (path != NULL && ph__file_is_pipe(path))
+        return ph_fail(PH_ERROR_CONFIG, "%s can be read only once, which several trainings cannot share",
+            ph__pipe_name(path));
+    ph_status status = path != NULL ? describe_files(&arena, path, &text) : PH_OK;
+    if (status == PH_OK)
+        status = key_of_text(text, key_out);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------- */
+
+static ph_status key_in(struct ph_arena *arena, const struct ph_config *config, const char *program,
+    char key_out[PH_RUN_KEY_BYTES])
+{
+    const char *const paths[] = {config->data.train, config->data.valid, config->data.test};
+    char keys[3][PH_RUN_KEY_BYTES];
+    const char *outcome;
+    for (size_t i = 0; i < 3; i++)
+        PH_TRY(ph__data_key(paths[i], keys[i]));
+    PH_TRY(ph__job_config_outcome(config, arena, &outcome));
+    const char *text = ph__arena_printf(arena, "%s\ntrain %s\nvalid %s %d\ntest %s %d\n%s", program, keys[0],
+        keys[1], paths[1] != NULL, keys[2], paths[2] != NULL, outcome);
+    return text != NULL ? key_of_text(text, key_out) : PH_ERROR_MEMORY;
+}
+
+ph_status ph__run_key(const struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES])
+{
+    struct ph_arena arena = {0};
+    ph_status status = key_in(&arena, config, program, key_out);
+    ph__arena_fini(&arena);
+    return status;
+}

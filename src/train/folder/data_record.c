@@ -1,0 +1,136 @@
+#include "train/folder/data_record.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/thread/stop.h"
+#include "data/encode/encoder.h"
+
+static ph_status look(
+    struct ph__read_record *record, const struct ph_train_job *job, struct ph__job_rows rows)
+{
+    if (rows.path == NULL || rows.dataset != NULL)
+        return PH_OK;
+    const bool is_arrays = job->encoder->format == PH_DATA_NPY && !ph__job_rows_are_prepared(rows);
+    return ph__read_record_look(record, rows.path, is_arrays);
+}
+
+ph_status ph__data_record_begin(struct ph__data_record *record, const struct ph_train_job *job)
+{
+    *record = (struct ph__data_record){.is_kept = true};
+    PH_TRY(look(&record->train, job, ph__job_train(job)));
+    return look(&record->valid, job, ph__job_valid(job));
+}
+
+void ph__data_record_fini(struct ph__data_record *record)
+{
+    ph__read_record_fini(&record->train);
+    ph__read_record_fini(&record->valid);
+    *record = (struct ph__data_record){.is_kept = false};
+}
+
+struct ph__job_rows ph__data_record_train(struct ph__data_record *record, const struct ph_train_job *job)
+{
+    struct ph__job_rows rows = ph__job_train(job);
+    rows.record = record->is_kept ? &record->train : NULL;
+    return rows;
+}
+
+struct ph__job_rows ph__data_record_valid(struct ph__data_record *record, const struct ph_train_job *job)
+{
+    struct ph__job_rows rows = ph__job_valid(job);
+    rows.record = record->is_kept ? &record->valid : NULL;
+    return rows;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------------------- */
+
+/* Files are an array, a dataset an object; a pipe, and what is not there, null. */
+static void set_rows(struct ph_json *json, const char *key, struct ph__job_rows rows,
+    const struct ph__read_record *record, const struct ph__read_place *place)
+{
+    if (rows.dataset != NULL) {
+        struct ph_json *dataset = ph__json_object();
+        ph__json_set_integer(dataset, "rows", (int64_t)ph_dataset_num_rows(rows.dataset));
+        ph__json_set(json, key, dataset);
+    } else if (record->num_files > 0) {
+        ph__json_set(json, key, ph__read_record_json(record, place));
+    } else {
+        ph__json_set_null(json, key);
+    }
+}
+
+ph_status ph__data_record_text(
+    struct ph__data_record *record, const struct ph_train_job *job, char **text_out)
+{
+    struct ph__read_place valid_place;
+    struct ph_json *json = ph__json_object();
+    ph__read_record_tell(&record->valid, &valid_place);
+    set_rows(json, "train", ph__job_train(job), &record->train, &record->train_place);
+    set_rows(json, "valid", ph__job_valid(job), &record->valid, &valid_place);
+    const ph_status status = ph__json_text(json, 0, text_out);
+    ph__json_destroy(json);
+    return status;
+}
+
+/* ---- resuming -------------------------------------------------------------------------------------------- */
+
+/* What reads again looks for a signal, too. */
+struct reading {
+    const struct ph_train_job *job;
+    const struct ph_meanwhile *meanwhile;
+};
+
+static ph_status go_on(void *context)
+{
+    const struct reading *reading = context;
+    const volatile int *stop_signal = reading->job->stop_signal;
+    if (!ph__is_stopped(stop_signal))
+        return ph__meanwhile(reading->meanwhile);
+    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal before the first step, while the data "
+                                                 "was compared: the checkpoint is as it was");
+}
+
+static ph_status compare_rows(const struct ph_json *saved, struct ph__job_rows rows,
+    struct ph__read_record *record, const struct ph_meanwhile *meanwhile)
+{
+    if (rows.dataset != NULL && ph__json_is_object(saved)) {
+        const uint64_t before = (uint64_t)ph__json_as_integer(ph__json_get(saved, "rows"), 0);
+        const uint64_t now = ph_dataset_num_rows(rows.dataset);
+        return before == now
+                   ? PH_OK
+                   : ph_fail(PH_ERROR_DATA,
+                         "a dataset: had %" PRIu64 " rows when the training was begun and has %" PRIu64,
+                         before, now);
+    }
+    if (record->num_files == 0 || !ph__json_is_array(saved))
+        return PH_OK;
+    PH_TRY(ph__read_record_compare(record, saved, rows.path));
+    return ph__read_record_check(record, meanwhile);
+}
+
+static ph_status compare(struct ph__data_record *record, const struct ph_train_job *job,
+    const struct ph_json *saved, const struct ph_meanwhile *meanwhile)
+{
+    const struct reading reading = {job, meanwhile};
+    const struct ph_meanwhile going_on = {go_on, (void *)&reading};
+    PH_TRY(compare_rows(ph__json_get(saved, "train"), ph__job_train(job), &record->train, &going_on));
+    PH_TRY(compare_rows(ph__json_get(saved, "valid"), ph__job_valid(job), &record->valid, &going_on));
+    ph__read_record_tell(&record->train, &record->train_place);
+    return PH_OK;
+}
+
+ph_status ph__data_record_resume(struct ph__data_record *record, const struct ph_train_job *job,
+    const char *text, const char *path, const struct ph_meanwhile *meanwhile)
+{
+    struct ph_json *saved;
+    PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &saved));
+    const ph_status status = compare(record, job, saved, meanwhile);
+    ph__json_destroy(saved);
+    if (status != PH_ERROR_DATA)
+        return status;
+    return ph_fail(PH_ERROR_DATA,
+        "%s: a training resumes with the data that it began with; put it back, or begin a new training with "
+        "another --out",
+        ph_error_text());
+}

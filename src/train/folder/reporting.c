@@ -1,0 +1,90 @@
+#include "train/folder/reporting.h"
+
+#include <math.h>
+
+#include "base/thread/clock.h"
+
+void ph__trainer_restart_tally(struct ph__trainer *trainer)
+{
+    trainer->tally = (struct ph__tally){.started = ph__clock_seconds()};
+}
+
+static uint64_t expected_steps(const struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    uint64_t by_epochs = (uint64_t)settings->epochs * trainer->steps_per_epoch;
+    uint64_t by_steps = (uint64_t)settings->max_steps;
+    if (by_steps == 0 || (by_epochs > 0 && by_epochs < by_steps))
+        return by_epochs;
+    return by_steps;
+}
+
+static ph_status observe(struct ph__trainer *trainer, const struct ph_train_progress *progress)
+{
+    const struct ph_train_observer *observer = trainer->job->observer;
+    return observer != NULL && observer->on_progress != NULL
+               ? observer->on_progress(observer->context, progress)
+               : PH_OK;
+}
+
+static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
+{
+    const struct ph__tally *tally = &trainer->tally;
+    double seconds = ph__clock_seconds() - tally->started;
+    double rate = tally->steps > 0 ? (double)tally->steps / seconds : (double)NAN;
+    uint64_t total = expected_steps(trainer);
+    bool has_end = total >= trainer->summary.steps && total > 0;
+    return (struct ph_train_progress){
+        .epoch = trainer->epoch,
+        .epochs = (uint64_t)trainer->job->train->epochs,
+        .step = trainer->summary.steps,
+        .total_steps = total,
+        .samples_per_s = tally->steps > 0 ? (double)tally->samples / seconds : (double)NAN,
+        .loss = tally->steps > 0 ? tally->loss_sum / (double)tally->steps : (double)NAN,
+        .auc = (double)NAN,
+        .num_ranks = trainer->ranks.world_size,
+        .learning_rate = trainer->learning_rate,
+        .seconds_left = has_end ? (double)(total - trainer->summary.steps) / rate : (double)NAN,
+    };
+}
+
+ph_status ph__trainer_report(struct ph__trainer *trainer)
+{
+    struct ph_train_progress progress = progress_now(trainer);
+    PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
+    PH_TRY(ph__report_progress(&trainer->report, &progress));
+    ph__trainer_observe_memory(trainer);
+    trainer->summary.train_seconds += ph__clock_seconds() - trainer->tally.started;
+    trainer->reported_step = trainer->summary.steps;
+    PH_TRY(observe(trainer, &progress));
+    ph__trainer_restart_tally(trainer);
+    return PH_OK;
+}
+
+ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_best)
+{
+    struct ph_train_progress progress = progress_now(trainer);
+    progress.valid = trainer->metrics;
+    progress.is_best = is_best;
+    PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
+    PH_TRY(ph__report_metrics(
+        &trainer->report, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
+    if (is_best)
+        PH_TRY(ph__trainer_report_calibration(trainer, "valid"));
+    return observe(trainer, &progress);
+}
+
+ph_status ph__trainer_report_calibration(struct ph__trainer *trainer, const char *what)
+{
+    if (!trainer->record.is_on)
+        return PH_OK;
+    return ph__report_calibration(
+        &trainer->report, what, trainer->epoch, trainer->summary.steps, &trainer->record.calibration);
+}
+
+void ph__trainer_note(const struct ph__trainer *trainer, const char *text)
+{
+    const struct ph_train_observer *observer = trainer->job->observer;
+    if (observer != NULL && observer->on_note != NULL)
+        observer->on_note(observer->context, text);
+}

@@ -1,0 +1,364 @@
+#include "train/folder/resume_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format/json_fields.h"
+#include "phloem/version.h"
+#include "serve/model_identity.h"
+#include "store/checkpoint_folder.h"
+#include "train/job_rows.h"
+#include "train/ranks/rank_checkpoint.h"
+
+#define FORMAT "phloem.resume"
+#define VERSION "3"
+#define ROW_FORMAT_KEY "row_format" /* of the metadata; files of older libraries lack it, and are of fp32 */
+#define LANES_KEY "shuffle_lanes"   /* of the metadata; files of older libraries lack it, and are of one */
+#define DATA_KEY "data"             /* of the metadata; files of older libraries lack it */
+#define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
+#define AT(member) offsetof(struct ph__trainer, member)
+#define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
+#define JOB(member) offsetof(struct job, member)
+
+/* What a training carries from step to step, beside tensors. */
+static const struct ph_json_field carried_fields[] = {
+    /* where it is */
+    {"step", PH_JSON_COUNT, AT(summary.steps), 0},
+    {"samples", PH_JSON_COUNT, AT(summary.samples), 0},
+    {"skipped_steps", PH_JSON_COUNT, AT(summary.skipped_steps), 0},
+    {"updates", PH_JSON_COUNT, AT(num_updates), 0},
+    {"epoch", PH_JSON_COUNT, AT(epoch), 0},
+    {"is_in_epoch", PH_JSON_BOOL, AT(is_in_epoch), 0},
+    {"position", PH_JSON_COUNT, AT(position.words), PH_POSITION_WORDS},
+    {"epoch_first_step", PH_JSON_COUNT, AT(epoch_first_step), 0},
+    {"steps_per_epoch", PH_JSON_COUNT, AT(steps_per_epoch), 0},
+    {"learning_rate", PH_JSON_NUMBER, AT(learning_rate), 0},
+    /* the protocol */
+    {"evaluated_step", PH_JSON_COUNT, AT(evaluated_step), 0},
+    {"has_best", PH_JSON_BOOL, AT(protocol.has_best), 0},
+    {"best", PH_JSON_NUMBER, AT(protocol.best), 0},
+    {"bad_in_row", PH_JSON_SIGNED, AT(protocol.bad_in_row), 0},
+    {"cuts", PH_JSON_NUMBER, AT(protocol.cuts), 0},
+    /* the best model */
+    {"best_step", PH_JSON_COUNT, AT(best_step), 0},
+    {"best_seal", PH_JSON_TEXT, AT(best_seal), sizeof((struct ph__trainer *)0)->best_seal},
+    {"best_epoch", PH_JSON_COUNT, AT(summary.best_epoch), 0},
+    {"best_samples", PH_JSON_COUNT, METRIC(num_samples), 0},
+    {"best_auc", PH_JSON_NUMBER, METRIC(auc), 0},
+    {"best_auc_error", PH_JSON_NUMBER, METRIC(auc_error), 0},
+    {"best_logloss", PH_JSON_NUMBER, METRIC(logloss), 0},
+    {"best_ne", PH_JSON_NUMBER, METRIC(ne), 0},
+    {"best_calibration", PH_JSON_NUMBER, METRIC(calibration), 0},
+    {"best_grouped_auc", PH_JSON_NUMBER, METRIC(grouped_auc), 0},
+    {"best_base_rate", PH_JSON_NUMBER, METRIC(base_rate), 0},
+    /* progressive validation */
+    {"stream_first_row", PH_JSON_COUNT, AT(progressive.first_row), 0},
+    {"stream_rows", PH_JSON_SIZE, AT(progressive.num_rows), 0},
+    {"stream_count", PH_JSON_SIZE, AT(progressive.count), 0},
+    {"stream_samples", PH_JSON_COUNT, AT(progressive.sums.count), 0},
+    {"stream_loss", PH_JSON_NUMBER, AT(progressive.sums.loss), 0},
+    {"stream_predicted", PH_JSON_NUMBER, AT(progressive.sums.predicted), 0},
+    {"stream_positive", PH_JSON_NUMBER, AT(progressive.sums.positive), 0},
+    {"stream_auc", PH_JSON_NUMBER, AT(progressive.auc_sum), 0},
+    {"stream_auc_samples", PH_JSON_COUNT, AT(progressive.auc_samples), 0},
+    /* rows left out */
+    {"train_bad_rows", PH_JSON_COUNT, AT(summary.train_bad_rows.count), 0},
+    {"first_train_bad_row", PH_JSON_TEXT, AT(summary.train_bad_rows.first), BAD_ROW_BYTES},
+    {"valid_bad_rows", PH_JSON_COUNT, AT(summary.valid_bad_rows.count), 0},
+    {"first_valid_bad_row", PH_JSON_TEXT, AT(summary.valid_bad_rows.first), BAD_ROW_BYTES},
+    /* reports */
+    {"tally_loss_sum", PH_JSON_NUMBER, AT(tally.loss_sum), 0},
+    {"tally_steps", PH_JSON_COUNT, AT(tally.steps), 0},
+    {"tally_samples", PH_JSON_COUNT, AT(tally.samples), 0},
+    {"tally_seconds", PH_JSON_NUMBER, AT(tally.seconds), 0},
+    {"reported_step", PH_JSON_COUNT, AT(reported_step), 0},
+    {"recent_count", PH_JSON_SIZE, AT(recent.count), 0},
+    {"recent_next", PH_JSON_SIZE, AT(recent.next), 0},
+    {"report_bytes", PH_JSON_COUNT, AT(report_bytes), 0},
+    /* measurements */
+    {"train_seconds", PH_JSON_NUMBER, AT(summary.train_seconds), 0},
+    {"flops_per_sample", PH_JSON_NUMBER, AT(summary.flops_per_sample), 0},
+    {"peak_anonymous_bytes", PH_JSON_COUNT, AT(summary.memory.peak_anonymous_bytes), 0},
+    {"peak_rss_bytes", PH_JSON_COUNT, AT(summary.peak_rss_bytes), 0},
+};
+
+/* What the checkpoint belongs to. */
+struct job {
+    char library[32], settings[PH_IDENTITY_BYTES], encoder_sha256[65];
+    uint64_t seed, batch_size, shuffle_bytes, max_steps, patience, max_bad_rows, progressive_rows;
+    bool is_shuffled, is_prepared, has_valid;
+};
+
+static const struct ph_json_field job_fields[] = {
+    {"library", PH_JSON_TEXT, JOB(library), sizeof((struct job *)0)->library},
+    {"settings", PH_JSON_TEXT, JOB(settings), sizeof((struct job *)0)->settings},
+    {"encoder_sha256", PH_JSON_TEXT, JOB(encoder_sha256), sizeof((struct job *)0)->encoder_sha256},
+    {"seed", PH_JSON_COUNT, JOB(seed), 0},
+    {"batch_size", PH_JSON_COUNT, JOB(batch_size), 0},
+    {"is_shuffled", PH_JSON_BOOL, JOB(is_shuffled), 0},
+    {"shuffle_bytes", PH_JSON_COUNT, JOB(shuffle_bytes), 0},
+    {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
+    {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
+    {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
+    {"patience", PH_JSON_COUNT, JOB(patience), 0},
+    {"max_bad_rows", PH_JSON_COUNT, JOB(max_bad_rows), 0},
+    {"progressive_rows", PH_JSON_COUNT, JOB(progressive_rows), 0},
+};
+
+static const char *row_format_of(const struct ph__trainer *trainer)
+{
+    return ph_row_format_name((enum ph_row_format)trainer->job->train->row_format);
+}
+
+static void write_lanes(const struct ph__trainer *trainer, char text_out[24])
+{
+    const size_t lanes = trainer->job->shuffle_lanes;
+    snprintf(text_out, 24, "%zu", lanes > 1 ? lanes : 1);
+}
+
+static struct job describe_job(const struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    struct job described = {
+        .seed = job->seed,
+        .batch_size = (uint64_t)job->train->batch_size,
+        .shuffle_bytes = job->shuffle_bytes,
+        .max_steps = (uint64_t)job->train->max_steps,
+        .patience = (uint64_t)job->train->patience,
+        .max_bad_rows = job->max_bad_rows,
+        .progressive_rows = trainer->progressive.window_rows,
+        .is_shuffled = job->is_shuffled,
+        .is_prepared = ph__job_rows_are_prepared(ph__job_train(job)),
+        .has_valid = ph__job_rows_exist(ph__job_valid(job)),
+    };
+    snprintf(described.library, sizeof described.library, "%s", ph_version());
+    snprintf(described.settings, sizeof described.settings, "%s", trainer->identity);
+    snprintf(described.encoder_sha256, sizeof described.encoder_sha256, "%s", trainer->encoder_sha256);
+    return described;
+}
+
+/* The window at hand, if it has begun. */
+static ph_status list_stream(struct ph__tensor_list *list, const struct ph__progressive *progressive)
+{
+    const struct ph_shape shape = {.rank = 1, .dims = {progressive->count}};
+    const struct ph_tensor scores = {
+        .name = "stream:scores", .dtype = PH_REAL, .shape = shape, .data = progressive->scores};
+    const struct ph_tensor labels = {
+        .name = "stream:labels", .dtype = PH_REAL, .shape = shape, .data = progressive->labels};
+    if (progressive->count == 0)
+        return PH_OK;
+    PH_TRY(ph__tensor_list_add(list, &scores));
+    return ph__tensor_list_add(list, &labels);
+}
+
+static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__trainer *trainer)
+{
+    const struct ph__recent *recent = &trainer->recent;
+    const struct ph_shape shape = {.rank = 1, .dims = {recent->count}};
+    const struct ph_tensor scores = {
+        .name = "recent:scores", .dtype = PH_REAL, .shape = shape, .data = recent->scores};
+    const struct ph_tensor labels = {
+        .name = "recent:labels", .dtype = PH_REAL, .shape = shape, .data = recent->labels};
+    PH_TRY(ph__tensor_list_add_store(list, trainer->store));
+    PH_TRY(ph__tensor_list_add_slots(list, trainer->store));
+    PH_TRY(ph__tensor_list_add_state(list, trainer->state));
+    PH_TRY(ph__tensor_list_add(list, &scores));
+    PH_TRY(ph__tensor_list_add(list, &labels));
+    return list_stream(list, &trainer->progressive);
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------- */
+
+static ph_status fields_text(
+    const struct ph_json_field *fields, size_t num_fields, const void *from, char **text_out)
+{
+    struct ph_json *object = ph__json_object();
+    ph__json_set_fields(object, fields, num_fields, from);
+    ph_status status = ph__json_text(object, 0, text_out);
+    ph__json_destroy(object);
+    return status;
+}
+
+static ph_status write_list(const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list)
+{
+    struct job job = describe_job(trainer);
+    char *job_text = NULL, *carried_text = NULL, *data_text = NULL, lanes[24];
+    write_lanes(trainer, lanes);
+    ph_status status = fields_text(job_fields, sizeof job_fields / sizeof *job_fields, &job, &job_text);
+    if (status == PH_OK)
+        status = fields_text(
+            carried_fields, sizeof carried_fields / sizeof *carried_fields, trainer, &carried_text);
+    if (status == PH_OK && trainer->data.is_kept)
+        status = ph__data_record_text(&trainer->data, trainer->job, &data_text);
+    if (status == PH_OK) {
+        const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
+            row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text,
+            data_text != NULL ? DATA_KEY : NULL, data_text, NULL};
+        status = ph__rank_checkpoint_write(&trainer->ranks, path, list, metadata);
+    }
+    free(job_text);
+    free(carried_text);
+    free(data_text);
+    return status;
+}
+
+ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer)
+{
+    struct ph__tensor_list list = {0};
+    ph_status status = list_tensors(&list, trainer);
+    if (status == PH_OK)
+        status = write_list(path, trainer, &list);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+/* The JSON object of a metadata key into a struct. */
+static ph_status read_fields(const char *path, const struct ph_folder *file, const char *key,
+    const struct ph_json_field *fields, size_t num_fields, void *to)
+{
+    const char *text = ph__folder_metadata(file, key);
+    struct ph_json *json;
+    if (text == NULL)
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from: metadata '%s' is missing", path, key);
+    PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &json));
+    const char *missing = ph__json_get_fields(json, fields, num_fields, to);
+    ph_status status = PH_OK;
+    if (missing != NULL)
+        status =
+            ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' of '%s' is missing or no such value", path, missing, key);
+    ph__json_destroy(json);
+    return status;
+}
+
+static ph_status check_format(const char *path, const struct ph_folder *file)
+{
+    const char *format = ph__folder_metadata(file, "format");
+    const char *version = ph__folder_metadata(file, "version");
+    if (format == NULL || strcmp(format, FORMAT) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from", path);
+    if (version == NULL || strcmp(version, VERSION) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: version '%.16s', but this library reads version " VERSION,
+            path, version != NULL ? version : "");
+    return PH_OK;
+}
+
+static ph_status check_job(const char *path, const struct job *was, const struct job *is)
+{
+    const char *what = NULL;
+    PH_TRY(ph__model_identity_check(path, was->settings, is->settings));
+    if (strcmp(was->encoder_sha256, is->encoder_sha256) != 0)
+        what = "encoder";
+    else if (was->seed != is->seed)
+        what = "seed";
+    else if (was->batch_size != is->batch_size)
+        what = "batch size";
+    else if (was->is_shuffled != is->is_shuffled || was->shuffle_bytes != is->shuffle_bytes)
+        what = "order of the rows";
+    else if (was->progressive_rows != is->progressive_rows)
+        what = "window of progressive validation";
+    if (what == NULL)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another %s", path, what);
+}
+
+/* The file's tensors would be converted, and the training would not be the one that was stopped. */
+static ph_status check_row_format(
+    const char *path, const struct ph_folder *file, const struct ph__trainer *trainer)
+{
+    const char *written = ph__folder_metadata(file, ROW_FORMAT_KEY);
+    const char *was = written != NULL ? written : ph_row_format_name(PH_ROWS_FP32);
+    if (strcmp(was, row_format_of(trainer)) == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with train.row_format %.16s, not %s", path, was,
+        row_format_of(trainer));
+}
+
+static ph_status check_lanes(
+    const char *path, const struct ph_folder *file, const struct ph__trainer *trainer)
+{
+    const char *written = ph__folder_metadata(file, LANES_KEY);
+    char lanes[24];
+    write_lanes(trainer, lanes);
+    if (strcmp(written != NULL ? written : "1", lanes) == 0)
+        return PH_OK;
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another order of the rows", path);
+}
+
+static ph_status read_header(const char *path, const struct ph_folder *file, struct ph__trainer *read)
+{
+    struct job was, is = describe_job(read);
+    PH_TRY(check_format(path, file));
+    PH_TRY(read_fields(path, file, "job", job_fields, sizeof job_fields / sizeof *job_fields, &was));
+    PH_TRY(check_job(path, &was, &is));
+    PH_TRY(check_row_format(path, file, read));
+    PH_TRY(check_lanes(path, file, read));
+    PH_TRY(read_fields(
+        path, file, "carried", carried_fields, sizeof carried_fields / sizeof *carried_fields, read));
+    if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: more recent samples than there is room for", path);
+    if (read->progressive.num_rows > read->progressive.window_rows ||
+        read->progressive.count > read->progressive.num_rows)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: more rows of a window than there is room for", path);
+    read->resumed = (struct ph__resumed){.max_steps = was.max_steps,
+        .patience = was.patience,
+        .max_bad_rows = was.max_bad_rows,
+        .had_valid = was.has_valid,
+        .was_prepared = was.is_prepared};
+    memcpy(read->resumed.library, was.library, sizeof was.library);
+    return PH_OK;
+}
+
+static ph_status read_tensors(const char *path, struct ph__trainer *read)
+{
+    struct ph__tensor_list list = {0};
+    ph_status status = list_tensors(&list, read);
+    if (status == PH_OK)
+        status = read->ranks.comm != NULL ? ph__rank_checkpoint_read(&read->ranks, path, &list)
+                                          : ph__tensor_list_load(&list, path);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+static ph_status open_and_read_header(const char *path, struct ph__trainer *read)
+{
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open_metadata(path, &file));
+    const ph_status status = read_header(path, file, read);
+    ph__folder_close(file);
+    return status;
+}
+
+ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
+{
+    struct ph__trainer read = *trainer;
+    PH_TRY(ph__ranks_share(&trainer->ranks, open_and_read_header(path, &read)));
+    PH_TRY(read_tensors(path, &read)); /* checks the seal, and with it what the header said */
+    ph_store_touch(trainer->store);
+    ph_state_touch(trainer->state);
+    *trainer = read;
+    return PH_OK;
+}
+
+ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
+{
+    static const struct ph_json_field field = {"best_step", PH_JSON_COUNT, 0, 0};
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open_metadata(path, &file));
+    ph_status status = read_fields(path, file, "carried", &field, 1, step_out);
+    ph__folder_close(file);
+    return status;
+}
+
+ph_status ph__resume_file_data(const char *path, struct ph_arena *arena, const char **text_out)
+{
+    struct ph_folder *file;
+    PH_TRY(ph__folder_open_metadata(path, &file));
+    const char *text = ph__folder_metadata(file, DATA_KEY);
+    *text_out = text != NULL ? ph__arena_strdup(arena, text) : NULL;
+    const ph_status status = text == NULL || *text_out != NULL ? PH_OK : (ph_status)PH_ERROR_MEMORY;
+    ph__folder_close(file);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* summary.json: how a training ended. */
+#ifndef PH_TRAIN_SUMMARY_H
+#define PH_TRAIN_SUMMARY_H
+
+#include "base/format/json.h"
+#include "phloem/train.h"
+
+/* ranks: of a training on ranks, what they cost each other (train/ranks/rank_figures.h), which is taken; else NULL. */
+ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
+    const char *backend, struct ph_json *ranks, const char *path);
+/* What ph__summary_write wrote; the backend cut to fit, NULL where it is not wanted. PH_ERROR_CHECKPOINT naming the path and
+ * what is missing. */
+ph_status ph__summary_read(
+    const char *path, struct ph_train_summary *summary_out, char *backend_out, size_t backend_size);
+
+/* "epochs", "max_steps", "patience": what summary.json calls it, and the key under "train"; "" of PH_ENDED_BY_UNKNOWN. */
+const char *ph__train_end_name(enum ph_train_end end);
+
+struct ph_json *ph__metrics_json(const struct ph_metrics *metrics);
+void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics); /* the same members */
+
+#endif

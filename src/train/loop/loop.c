@@ -1,0 +1,385 @@
+/* The loop: epochs of steps, and what follows each step and each epoch. */
+#include <math.h>
+
+#include "base/memory/memory.h"
+#include "base/thread/clock.h"
+#include "graph/executor.h"
+#include "train/folder/reporting.h"
+#include "train/folder/resume.h"
+#include "train/folder/run_report.h"
+#include "train/folder/summary.h"
+#include "train/loop/online.h"
+#include "train/loop/step.h"
+#include "train/loop/validation.h"
+#include "train/measure/evaluate.h"
+#include "train/ranks/rank_checkpoint.h"
+#include "train/ranks/rank_coverage.h"
+
+/* ---- steps ------------------------------------------------------------------------------------------------ */
+
+static bool is_profile_wanted(const struct ph__trainer *trainer)
+{
+    return trainer->job->profile_file != NULL || trainer->job->trace_path != NULL;
+}
+
+/* Profiling measures the first step in any case: what a sample costs by the operators' rules. */
+static ph_status first_step_done(struct ph__trainer *trainer)
+{
+    double flops, bytes;
+    ph_executor_cost(trainer->executor, &flops, &bytes);
+    PH_TRY(ph__ranks_sum(&trainer->ranks, flops, &flops));
+    trainer->summary.flops_per_sample = flops / (double)trainer->summary.samples;
+    ph__trainer_observe_memory(trainer);
+    if (is_profile_wanted(trainer))
+        return PH_OK;
+    ph__profile_clear(trainer->executor);
+    return ph_executor_profile(trainer->executor, false, 0);
+}
+
+/* One step, measured operator by operator where the profile is wanted as a whole, or the report samples it. */
+static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    bool is_sampled = !is_profile_wanted(trainer) && ph__run_record_profiles_next(&trainer->record);
+    if (is_sampled)
+        PH_TRY(ph_executor_profile(trainer->executor, true, 0));
+    PH_TRY(ph__trainer_step(trainer, batch));
+    ph__run_record_step(&trainer->record, batch, is_sampled || is_profile_wanted(trainer));
+    if (trainer->summary.steps == 1)
+        PH_TRY(first_step_done(trainer));
+    return is_sampled ? ph_executor_profile(trainer->executor, false, 0) : PH_OK;
+}
+
+/* The training's end by max_steps evaluates a model that a longer one would not have evaluated: its checkpoint is of
+ * before that, so that it can be resumed with more steps. */
+static ph_status end_by_steps(struct ph__trainer *trainer, bool *is_stop)
+{
+    *is_stop = true;
+    return trainer->saved_step == trainer->summary.steps ? PH_OK : ph__trainer_save_at_end(trainer);
+}
+
+/* All that follows a step's arithmetic, and the first thing that a training resumed in an epoch does. */
+static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    uint64_t steps = trainer->summary.steps;
+    if (ph__trainer_is_out_of_steps(trainer))
+        return end_by_steps(trainer, is_stop);
+    if (ph__protocol_is_over(&trainer->protocol, settings)) {
+        *is_stop = true;
+        return PH_OK;
+    }
+    if (settings->evaluate_steps > 0 && steps % (uint64_t)settings->evaluate_steps == 0)
+        return ph__trainer_evaluate(trainer, is_stop);
+    if (trainer->reported_step != steps &&
+        ph__clock_seconds() - trainer->tally.started >= settings->report_seconds)
+        return ph__trainer_report(trainer);
+    return PH_OK;
+}
+
+static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    ph__rank_figures_end_step(&trainer->figures, batch->num_samples);
+    ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
+}
+
+static ph_status take_step(
+    struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
+{
+    if (trainer->labels.is_on)
+        ph__label_check_add(&trainer->labels, batch);
+    PH_TRY(ph__trainer_score_ahead(trainer, batch));
+    ph__rank_figures_begin_step(&trainer->figures);
+    PH_TRY(step(trainer, batch));
+    ph_batches_position(batches, &trainer->position);
+    ph__batches_read_place(batches, &trainer->data.train_place);
+    ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
+    struct ph__ranks_moment moment = {ph__trainer_signal(trainer), ph__trainer_is_save_due(trainer)};
+    PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
+    count_step(trainer, batch);
+    if (moment.stop_signal != 0)
+        return ph__trainer_stop(trainer, moment.stop_signal);
+    if (moment.is_due)
+        PH_TRY(ph__trainer_save(trainer));
+    return follow_step(trainer, is_stop);
+}
+
+/* ---- epochs ----------------------------------------------------------------------------------------------- */
+
+static void begin_epoch(struct ph__trainer *trainer)
+{
+    trainer->epoch++;
+    trainer->epoch_first_step = trainer->summary.steps;
+    trainer->position = (struct ph_position){0};
+    trainer->is_in_epoch = true;
+}
+
+static ph_status wait_batch(
+    struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch **batch_out)
+{
+    const double began = ph__clock_seconds();
+    const ph_status status = ph_batches_next(batches, batch_out);
+    trainer->reader_wait_seconds += ph__clock_seconds() - began;
+    return status;
+}
+
+/* What there is no batch for: a signal counts for more than what goes wrong with the data behind it, since it may have ended
+ * the program that they come from. Several ranks read no data of programs, and stop behind a step alone. */
+static ph_status data_failed(struct ph__trainer *trainer, ph_status status)
+{
+    const int signal = ph__trainer_signal(trainer);
+    return signal != 0 && trainer->ranks.world_size == 1 ? ph__trainer_stop(trainer, signal) : status;
+}
+
+/* Until the data end, or the training does. */
+static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *batches, bool *is_stop)
+{
+    while (!*is_stop) {
+        const struct ph_batch *batch;
+        const ph_status status = wait_batch(trainer, batches, &batch);
+        if (status != PH_OK)
+            return data_failed(trainer, status);
+        if (batch == NULL)
+            return PH_OK;
+        PH_TRY(take_step(trainer, batches, batch, is_stop));
+    }
+    return PH_OK;
+}
+
+static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
+{
+    const struct ph_train_job *job = trainer->job;
+    struct ph_batches_options options = {
+        .batch_size = (size_t)job->train->batch_size,
+        .is_shuffled = job->is_shuffled,
+        .shuffle_bytes = job->shuffle_bytes,
+        .shuffle_lanes = job->shuffle_lanes,
+        .seed = job->seed,
+        .epoch = trainer->epoch,
+        .num_prefetched = job->num_prefetched,
+        .max_bad_rows = job->max_bad_rows,
+        .negative_rate = job->negative_rate,
+        .start = &trainer->position,
+        .stop_signal = trainer->ranks.world_size == 1 ? job->stop_signal : NULL,
+        .rank = trainer->ranks.rank,
+        .world_size = trainer->ranks.world_size,
+    };
+    struct ph_batches *batches;
+    ph_status status =
+        ph__job_rows_open(ph__data_record_train(&trainer->data, job), job->encoder, &options, &batches);
+    if (status != PH_OK)
+        return data_failed(trainer, status);
+    status = train_batches(trainer, batches, is_stop);
+    ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
+    ph__batches_read_place(batches, &trainer->data.train_place);
+    ph_batches_close(batches);
+    if (status == PH_OK && !*is_stop && trainer->labels.is_on)
+        status = ph__label_check_end(&trainer->labels, job->encoder, ph__job_train(job));
+    return status;
+}
+
+/* A training that ends within an epoch evaluates, too. */
+static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
+{
+    bool is_from_start = !trainer->is_in_epoch;
+    if (trainer->is_in_epoch)
+        PH_TRY(follow_step(trainer, is_stop));
+    else
+        begin_epoch(trainer);
+    if (!*is_stop)
+        PH_TRY(open_and_train(trainer, is_stop));
+    if (!*is_stop)
+        trainer->steps_per_epoch = trainer->summary.steps - trainer->epoch_first_step;
+    bool is_whole = !*is_stop;
+    if (is_whole && is_from_start)
+        ph__run_record_pass(&trainer->record, trainer->job->negative_rate);
+    PH_TRY(ph__trainer_evaluate(trainer, is_stop));
+    if (!is_whole && ph__trainer_is_out_of_steps(trainer))
+        return PH_OK; /* saved before the evaluation */
+    trainer->is_in_epoch = !is_whole;
+    return ph__trainer_save_at_end(trainer);
+}
+
+static ph_status train_all(struct ph__trainer *trainer)
+{
+    bool is_stop = false;
+    if (trainer->has_checkpoint) {
+        trainer->former_seconds = trainer->summary.train_seconds + trainer->tally.seconds;
+    } else {
+        ph__trainer_restart_tally(trainer);
+        trainer->saved_seconds = ph__clock_seconds();
+    }
+    while (!is_stop && (trainer->is_in_epoch || !ph__trainer_is_over(trainer)))
+        PH_TRY(train_epoch(trainer, &is_stop));
+    return PH_OK;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------- */
+
+static ph_status test_best(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    PH_TRY(ph__trainer_keep_last(trainer));
+    summary->has_valid = ph__job_rows_exist(ph__job_valid(trainer->job));
+    summary->has_test = ph__job_rows_exist(ph__job_test(trainer->job));
+    if (summary->has_valid)
+        PH_TRY(ph__trainer_load_best(trainer));
+    if (!summary->has_test)
+        return PH_OK;
+    int signal;
+    const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
+        &signal, trainer->metrics, &summary->test_bad_rows, &details));
+    if (signal !=
+        0) /* the weights are the best ones now, but the last ones were saved at the training's end */
+        return ph__trainer_stop_saved(trainer, signal);
+    PH_TRY(ph__rank_coverage_sum(
+        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.test_ids));
+    PH_TRY(ph__trainer_check_scores(trainer, "data.test"));
+    summary->test = trainer->metrics[0];
+    PH_TRY(
+        ph__report_metrics(&trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics));
+    return ph__trainer_report_calibration(trainer, "test");
+}
+
+/* All ranks' in one file. */
+static ph_status write_rank_trace(const struct ph__trainer *trainer)
+{
+    struct ph__rank_trace_parts parts = {.trace = trainer->executor->trace,
+        .record = trainer->figures.record,
+        .num_threads = trainer->summary.num_threads,
+        .first = trainer->clock};
+    PH_TRY(ph__rank_clock_read(trainer->ranks.comm, &parts.last));
+    return ph__rank_trace_write(&parts, trainer->ranks.comm, trainer->job->trace_path);
+}
+
+static ph_status write_trace(const struct ph__trainer *trainer)
+{
+    if (trainer->job->trace_path == NULL)
+        return PH_OK;
+    return trainer->ranks.comm != NULL ? write_rank_trace(trainer)
+                                       : ph_executor_write_trace(trainer->executor, trainer->job->trace_path);
+}
+
+static double reader_wait_share(const struct ph__trainer *trainer)
+{
+    const double seconds = trainer->summary.train_seconds - trainer->former_seconds;
+    return seconds > 0 ? trainer->reader_wait_seconds / seconds : 0;
+}
+
+static ph_status digest_model(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    return trainer->ranks.comm != NULL
+               ? ph__rank_checkpoint_digest(
+                     &trainer->ranks, summary->checkpoint_path, summary->checkpoint_sha256)
+               : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
+}
+
+static ph_status print_profile(const struct ph__trainer *trainer)
+{
+    FILE *file = trainer->job->profile_file;
+    if (file == NULL)
+        return PH_OK;
+    if (trainer->ranks.world_size > 1)
+        fprintf(file, "operators of rank %zu of %zu\n", trainer->ranks.rank, trainer->ranks.world_size);
+    return ph_executor_print_profile(trainer->executor, file);
+}
+
+/* Takes `ranks`, which may be NULL. */
+static ph_status write_end(struct ph__trainer *trainer, struct ph_json *ranks)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    char path[sizeof summary->checkpoint_path];
+    snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
+    PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), ranks, path));
+    return print_profile(trainer);
+}
+
+static ph_status gather_figures(struct ph__trainer *trainer, struct ph_json **json_out)
+{
+    struct ph__rank_figures *figures = &trainer->figures;
+    figures->train_seconds = trainer->summary.train_seconds - trainer->former_seconds;
+    figures->reader_wait_seconds = trainer->reader_wait_seconds;
+    figures->held_bytes = trainer->summary.memory.parameter_bytes + trainer->summary.memory.slot_bytes;
+    return ph__rank_figures_gather(figures, &trainer->ranks, json_out);
+}
+
+static ph_status write_all(struct ph__trainer *trainer)
+{
+    const bool is_first = ph__ranks_is_first(&trainer->ranks);
+    struct ph_json *ranks;
+    if (is_first && trainer->record.is_on)
+        PH_TRY(ph__run_report_write(trainer, NULL));
+    PH_TRY(gather_figures(trainer, &ranks));
+    if (is_first)
+        PH_TRY(write_end(trainer, ranks));
+    return write_trace(trainer);
+}
+
+static enum ph_train_end end_of(const struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    if (ph__trainer_is_out_of_steps(trainer))
+        return PH_ENDED_BY_MAX_STEPS;
+    return ph__protocol_is_over(&trainer->protocol, settings) ? PH_ENDED_BY_PATIENCE : PH_ENDED_BY_EPOCHS;
+}
+
+static ph_status finish(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    summary->epochs = trainer->epoch;
+    summary->ended_by = end_of(trainer);
+    PH_TRY(ph__trainer_end_stream(trainer));
+    PH_TRY(ph__rank_coverage_mark(
+        trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->record.coverage));
+    PH_TRY(test_best(trainer));
+    PH_TRY(digest_model(trainer));
+    summary->samples_per_s = (double)summary->samples / summary->train_seconds;
+    summary->reader_wait_share = reader_wait_share(trainer);
+    ph__trainer_observe_memory(trainer);
+    uint64_t peak_rss_bytes = ph__memory_peak_rss_bytes();
+    if (peak_rss_bytes > summary->peak_rss_bytes)
+        summary->peak_rss_bytes = peak_rss_bytes;
+    ph__trainer_observe_plans(trainer);
+    return ph__ranks_all(&trainer->ranks, write_all(trainer));
+}
+
+/* What ended the training is what is to be known of it: not that there is no report, either. */
+static void report_as_far_as_it_got(struct ph__trainer *trainer, ph_status status)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", ph_error_text());
+    (void)ph__run_report_write(trainer, why);
+    ph_fail(status, "%s", why);
+}
+
+static ph_status train(struct ph__trainer *trainer)
+{
+    ph_status status = train_all(trainer);
+    if (status == PH_OK)
+        status = finish(trainer);
+    if (status != PH_OK && trainer->record.is_on && trainer->summary.steps > 0 &&
+        ph__ranks_is_first(&trainer->ranks))
+        report_as_far_as_it_got(trainer, status);
+    return status;
+}
+
+/* Others hear of it before what they exchange with this rank is torn down. */
+static ph_status tell_others(const struct ph_train_job *job, ph_status status)
+{
+    return status != PH_OK && job->comm != NULL ? ph_comm_fail(job->comm, status) : status;
+}
+
+ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)
+{
+    struct ph__trainer *trainer;
+    ph_status status = ph__trainer_create(job, &trainer);
+    if (status != PH_OK)
+        return tell_others(job, status);
+    if (!trainer->summary.was_finished)
+        status = tell_others(job, train(trainer));
+    if (status == PH_OK)
+        *summary_out = trainer->summary;
+    ph__trainer_destroy(trainer);
+    return status;
+}

@@ -1,0 +1,138 @@
+#include "train/loop/step.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "graph/executor.h"
+
+/* By the policy: an error, or PH_OK after undoing what the forward pass carried on. */
+static ph_status not_finite(struct ph__trainer *trainer, const char *what, double value)
+{
+    if (trainer->job->train->non_finite == PH_NON_FINITE_STOP)
+        return ph_fail(PH_ERROR_DIVERGED,
+            "epoch %" PRIu64 ", step %" PRIu64
+            ": the %s is not finite (%g); look at the data and the learning rate, "
+            "or set train.non_finite=skip; what was saved before is as it was",
+            trainer->epoch, trainer->summary.steps, what, value);
+    ph__state_snapshot_restore(&trainer->snapshot, trainer->state);
+    trainer->summary.skipped_steps++;
+    return PH_OK;
+}
+
+/* ---- micro-batches ------------------------------------------------------------------------------------------------- */
+
+/* A step's batch, and what is known of it so far. */
+struct step {
+    const struct ph_batch *batch;
+    size_t num_micro_batches;
+    double weight; /* of its labels, on all ranks; of one micro-batch nobody asks */
+    double loss;   /* of the micro-batches so far, in shares of the batch's */
+    bool is_finite;
+};
+
+static ph_status begin_step(struct ph__trainer *trainer, const struct ph_batch *batch, struct step *step)
+{
+    const struct ph_train_job *job = trainer->job;
+    const uint64_t next_update = trainer->num_updates + 1;
+    const size_t world_size = trainer->ranks.world_size;
+    *step = (struct step){.batch = batch, .is_finite = true};
+    step->num_micro_batches = ph__micro_batch_count(batch, world_size, trainer->learning.num_micro_batches);
+    trainer->learning_rate = ph__schedule_learning_rate(
+        job->train, job->optimizer->learning_rate, trainer->protocol.cuts, next_update);
+    PH_TRY(ph_workspace_set_scalar(trainer->workspace, "learning_rate", trainer->learning_rate));
+    PH_TRY(ph_workspace_set_scalar(trainer->workspace, "step", (double)next_update));
+    if (trainer->learning.num_micro_batches == 1)
+        return PH_OK;
+    PH_TRY(ph__ranks_sum(&trainer->ranks, ph__batch_weight(batch), &step->weight));
+    return ph_workspace_set_scalar(trainer->workspace, "batch_weight", step->weight);
+}
+
+static ph_status bind(struct ph__trainer *trainer, const struct step *step, size_t number)
+{
+    struct ph__micro_batch *micro = &trainer->micro_batch;
+    PH_TRY(
+        ph__micro_batch_cut(micro, step->batch, trainer->ranks.world_size, number, step->num_micro_batches));
+    if (trainer->learning.num_micro_batches > 1)
+        PH_TRY(ph_workspace_set_scalar(trainer->workspace, "num_before", (double)number));
+    PH_TRY(ph__ranks_bind(
+        &trainer->ranks, trainer->workspace, &micro->batch, trainer->job->seed, trainer->summary.steps));
+    ph__rank_figures_bound(&trainer->figures, trainer->workspace->extents[PH_SYMBOL_REQUESTS]);
+    return PH_OK;
+}
+
+/* What the loss of the micro-batch that is bound counts for in the batch's. */
+static ph_status share_of_loss(const struct ph__trainer *trainer, const struct step *step, double *share_out)
+{
+    double weight;
+    *share_out = 1;
+    if (trainer->learning.num_micro_batches == 1)
+        return PH_OK;
+    PH_TRY(ph_workspace_scalar(trainer->workspace, "weight", &weight));
+    *share_out = step->weight > 0 ? weight / step->weight : 0;
+    return PH_OK;
+}
+
+static ph_status forward(struct ph__trainer *trainer, struct step *step)
+{
+    double loss, share;
+    const ph_real *logits;
+    struct ph_shape shape;
+    PH_TRY(ph_workspace_run(trainer->workspace, "forward"));
+    PH_TRY(ph_workspace_scalar(trainer->workspace, "loss", &loss));
+    step->is_finite = isfinite(loss);
+    if (!step->is_finite)
+        return not_finite(trainer, "loss", loss);
+    PH_TRY(share_of_loss(trainer, step, &share));
+    PH_TRY(ph_workspace_output(trainer->workspace, "logits", &logits, &shape));
+    ph__recent_add(&trainer->recent, &trainer->micro_batch.batch, logits);
+    step->loss += loss * share;
+    return PH_OK;
+}
+
+/* Gradients of the batch, unless a loss is not finite. */
+static ph_status differentiate(struct ph__trainer *trainer, struct step *step)
+{
+    for (size_t i = 0; i < step->num_micro_batches && step->is_finite; i++) {
+        PH_TRY(bind(trainer, step, i));
+        PH_TRY(forward(trainer, step));
+        if (step->is_finite)
+            PH_TRY(ph_workspace_run(trainer->workspace, "backward"));
+    }
+    return step->is_finite && trainer->learning.num_micro_batches > 1
+               ? ph_workspace_run(trainer->workspace, "combine")
+               : PH_OK;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------------- */
+
+static ph_status update(struct ph__trainer *trainer)
+{
+    struct ph_workspace *workspace = trainer->workspace;
+    if (trainer->learning.has_clip) {
+        double factor;
+        PH_TRY(ph_workspace_run(workspace, "clip"));
+        PH_TRY(ph_workspace_scalar(workspace, "clip_factor", &factor));
+        if (!isfinite(factor) || factor <= 0)
+            return not_finite(trainer, "norm of the gradients", (double)NAN);
+    }
+    trainer->num_updates++;
+    return ph_workspace_run(workspace, "update");
+}
+
+ph_status ph__trainer_step(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    struct step step;
+    trainer->summary.steps++;
+    const size_t num_samples = batch->num_global_samples > 0 ? batch->num_global_samples : batch->num_samples;
+    trainer->summary.samples += num_samples;
+    if (trainer->job->train->non_finite == PH_NON_FINITE_SKIP)
+        PH_TRY(ph__state_snapshot_take(&trainer->snapshot, trainer->state));
+    PH_TRY(begin_step(trainer, batch, &step));
+    PH_TRY(differentiate(trainer, &step));
+    if (!step.is_finite)
+        return PH_OK;
+    trainer->tally.loss_sum += step.loss;
+    trainer->tally.steps++;
+    trainer->tally.samples += num_samples;
+    return update(trainer);
+}

@@ -1,0 +1,171 @@
+#include "train/measure/evaluate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread/stop.h"
+#include "comm/collective/comm.h"
+#include "serve/scorer.h"
+#include "train/measure/gathered_scores.h"
+#include "train/measure/metrics.h"
+
+static void clear_details(const struct ph__evaluation_details *details)
+{
+    if (details->calibration != NULL)
+        *details->calibration = (struct ph__calibration){0};
+    if (details->coverage != NULL)
+        memset(details->id_counts, 0, details->coverage->num_features * sizeof *details->id_counts);
+}
+
+/* logits (B,T). Ids are counted as far as PH_COVERAGE_IDS of them, which is enough for a share. */
+static void add_details(const struct ph__evaluation_details *details, const struct ph_batch *batch,
+    const struct ph_batch *own, const ph_real *logits, uint64_t num_ids_before)
+{
+    for (size_t b = 0; details->calibration != NULL && b < batch->num_samples; b++) {
+        size_t at = b * batch->num_tasks;
+        if (batch->label_mask == NULL || batch->label_mask[at] != 0)
+            ph__calibration_add(details->calibration, logits[at], batch->labels[at]);
+    }
+    if (details->coverage != NULL && num_ids_before < PH_COVERAGE_IDS)
+        ph__id_coverage_count(details->coverage, own, details->id_counts);
+}
+
+/* One evaluation: what it goes by, and what it fills. */
+struct evaluation {
+    struct ph_scorer *scorer;
+    struct ph_comm *comm; /* NULL: this process scores alone */
+    const volatile int *stop_signal;
+    const struct ph__evaluation_details *details; /* NULL: none */
+    size_t num_tasks;
+    struct ph__predictions *predictions; /* (T); of several ranks the first one's have all scores */
+    struct ph__gathered_scores gathered;
+    uint64_t num_ids;
+    int signal; /* that has ended it; 0: none */
+};
+
+/* One that this process has got, or any rank: they stop at one place, or would wait for each other. */
+static ph_status look_for_signal(struct evaluation *evaluation)
+{
+    evaluation->signal = evaluation->stop_signal != NULL ? *evaluation->stop_signal : 0;
+    return evaluation->comm != NULL
+               ? ph__comm_largest(evaluation->comm, evaluation->signal, &evaluation->signal)
+               : PH_OK;
+}
+
+static ph_status score(struct evaluation *evaluation, const struct ph_batch *own)
+{
+    const struct ph_batch *batch = own;
+    const ph_real *logits;
+    PH_TRY(ph_scorer_score(evaluation->scorer, own, &logits));
+    PH_TRY(ph__gathered_scores_replace(&evaluation->gathered, evaluation->comm, &batch, &logits));
+    for (size_t task = 0; task < evaluation->num_tasks; task++)
+        PH_TRY(ph__predictions_add(&evaluation->predictions[task], batch, logits, task));
+    if (evaluation->details != NULL)
+        add_details(evaluation->details, batch, own, logits, evaluation->num_ids);
+    evaluation->num_ids += own->num_ids;
+    return PH_OK;
+}
+
+/* Until the end of the file or a signal. */
+static ph_status score_all(struct evaluation *evaluation, struct ph_batches *batches)
+{
+    for (;;) {
+        const struct ph_batch *batch;
+        PH_TRY(look_for_signal(evaluation));
+        if (evaluation->signal != 0)
+            return PH_OK;
+        PH_TRY(ph_batches_next(batches, &batch));
+        if (batch == NULL)
+            return look_for_signal(evaluation);
+        PH_TRY(score(evaluation, batch));
+    }
+}
+
+void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches)
+{
+    bad_rows->count = ph_batches_num_bad_rows(batches);
+    if (bad_rows->first[0] == '\0')
+        snprintf(bad_rows->first, sizeof bad_rows->first, "%s", ph_batches_first_bad_row(batches));
+}
+
+/* A signal interrupts the reading of a process alone; ranks read files, which do not make them wait. */
+static ph_status score_rows(
+    struct evaluation *evaluation, struct ph__job_rows rows, struct ph_bad_rows *bad_rows)
+{
+    const struct ph_scorer_options *scorer_options = ph__scorer_options(evaluation->scorer);
+    const size_t world_size = evaluation->comm != NULL ? ph_comm_world_size(evaluation->comm) : 1;
+    struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
+        .num_prefetched = scorer_options->num_prefetched,
+        .max_bad_rows = scorer_options->max_bad_rows,
+        .stop_signal = world_size == 1 ? evaluation->stop_signal : NULL,
+        .rank = evaluation->comm != NULL ? ph_comm_rank(evaluation->comm) : 0,
+        .world_size = world_size};
+    struct ph_batches *batches;
+    ph_status status = ph__job_rows_open(rows, scorer_options->encoder, &options, &batches);
+    if (status == PH_OK) {
+        status = score_all(evaluation, batches);
+        ph__gathered_scores_fini(&evaluation->gathered);
+        ph__bad_rows_update(bad_rows, batches);
+        ph_batches_close(batches);
+    }
+    if (status == PH_ERROR_INTERRUPTED && ph__is_stopped(options.stop_signal)) {
+        evaluation->signal = *options.stop_signal;
+        return PH_OK;
+    }
+    return status;
+}
+
+static ph_status measure(struct evaluation *evaluation, struct ph_metrics *metrics_out)
+{
+    const bool is_first = evaluation->comm == NULL || ph_comm_rank(evaluation->comm) == 0;
+    for (size_t task = 0; is_first && task < evaluation->num_tasks; task++)
+        PH_TRY(ph__predictions_measure(&evaluation->predictions[task], &metrics_out[task]));
+    return evaluation->comm != NULL ? ph__comm_broadcast_once(evaluation->comm, "metrics of an evaluation", 0,
+                                          metrics_out, evaluation->num_tasks * sizeof *metrics_out)
+                                    : PH_OK;
+}
+
+ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
+    const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
+    struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
+{
+    const struct ph_scorer_options *options = ph__scorer_options(scorer);
+    struct ph_bad_rows bad_rows = {0};
+    struct evaluation evaluation = {.scorer = scorer,
+        .comm = options->comm,
+        .stop_signal = stop_signal,
+        .details = details,
+        .gathered = {.are_for_first = true},
+        .num_tasks = ph_encoder_num_tasks(options->encoder)};
+    evaluation.predictions = calloc(evaluation.num_tasks, sizeof *evaluation.predictions);
+    if (evaluation.predictions == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", evaluation.num_tasks);
+    if (details != NULL)
+        clear_details(details);
+    ph_status status = score_rows(&evaluation, rows, &bad_rows);
+    if (status == PH_OK && evaluation.signal == 0)
+        status = measure(&evaluation, metrics_out);
+    for (size_t task = 0; task < evaluation.num_tasks; task++)
+        ph__predictions_fini(&evaluation.predictions[task]);
+    free(evaluation.predictions);
+    *signal_out = evaluation.signal;
+    if (bad_rows_out != NULL)
+        *bad_rows_out = bad_rows;
+    return status;
+}
+
+ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out)
+{
+    int no_signal;
+    struct ph__job_rows rows = {.path = path};
+    return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
+}
+
+ph_status ph_scorer_evaluate_dataset(
+    struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out)
+{
+    int no_signal;
+    struct ph__job_rows rows = {.dataset = dataset};
+    return ph__scorer_evaluate(scorer, rows, NULL, &no_signal, metrics_out, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+/* A training by a config, in its folder, where config.yaml says by what: what phloem train does, and whoever trains by
+ * several configs. */
+#ifndef PH_TRAIN_CONFIG_RUN_H
+#define PH_TRAIN_CONFIG_RUN_H
+
+#include "train/config/job_config.h"
+
+/* How a program leaves signals to trainings. All zero: they are never stopped. */
+struct ph__signals {
+    const volatile int *stop_signal; /* as in struct ph_train_job */
+    /* Called with true when there is something to save: from then on a signal is to be left in *stop_signal. Until then, and after a
+     * call with false, it may end the process at once; one that was left and that nobody has looked at ends it with that call. */
+    void (*watch)(bool is_on);
+};
+
+struct ph__config_run { /* all borrowed */
+    struct ph_config *config;
+    const char *folder;
+    struct ph_comm *comm;                     /* as in struct ph_train_job */
+    const struct ph_reducer *reducer;         /* as in struct ph_train_job */
+    bool is_resumed;                          /* goes on in a folder that is not empty */
+    const struct ph_train_observer *observer; /* NULL: none. on_start comes before config.yaml is written */
+    FILE *profile_file;                       /* the rest as in struct ph_train_job */
+    const char *trace_path;
+    struct ph__signals signals;
+};
+
+/* Errors: those of ph_train and ph_encoder_create; PH_ERROR_CONFIG also when the config differs from the one in the folder
+ * in a key that may not change. */
+ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summary *summary_out);
+
+#endif

@@ -1,0 +1,262 @@
+#include "train/ranks/job_agreement.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file/stream.h"
+#include "base/sizes.h"
+#include "base/sum/checksum.h"
+#include "base/sum/digest.h"
+#include "base/thread/cpu.h"
+#include "comm/collective/comm.h"
+#include "data/encode/encoder.h"
+#include "serve/model_identity.h"
+#include "train/config/run_key.h"
+#include "train/job_rows.h"
+
+#define BLOCK_BYTES 65536u
+#define NUM_BLOCKS 4 /* that are looked at in a file, the first and the last among them */
+
+#define MOST_BYTES ((size_t)1 << 30) /* of a text */
+
+/* Lines "name=value" for ph__comm_agree. */
+struct lines {
+    struct ph_writer *writer; /* into memory */
+    struct ph_arena arena;    /* of what is written */
+};
+
+static ph_status begin(struct lines *lines)
+{
+    *lines = (struct lines){0};
+    return ph__writer_open_memory("what ranks must have alike", MOST_BYTES, &lines->writer);
+}
+
+static ph_status add(struct lines *lines, const char *name, const char *value)
+{
+    return ph__writer_printf(lines->writer, "%s=%s\n", name, value);
+}
+
+static ph_status add_lines(struct lines *lines, const char *more)
+{
+    return ph__writer_write(lines->writer, more, strlen(more));
+}
+
+static ph_status compare(struct lines *lines, struct ph_comm *comm)
+{
+    size_t size;
+    PH_TRY(ph__writer_write(lines->writer, "", 1));
+    PH_TRY(ph__writer_finish(lines->writer));
+    char *text = ph__writer_take(lines->writer, &size);
+    const ph_status status = ph__comm_agree(comm, text);
+    free(text);
+    return status;
+}
+
+/* Compares what has been written, where all of it has, and ends it. */
+static ph_status end(struct lines *lines, struct ph_comm *comm, ph_status status)
+{
+    if (status == PH_OK)
+        status = compare(lines, comm);
+    ph__writer_close(lines->writer);
+    ph__arena_fini(&lines->arena);
+    return status;
+}
+
+/* The first digits of a sum, which are enough for people to tell two apart. */
+static ph_status add_sum(struct lines *lines, const char *name, const char hex[65])
+{
+    char digits[17] = "";
+    memcpy(digits, hex, sizeof digits - 1);
+    return add(lines, name, digits);
+}
+
+static ph_status add_number(struct lines *lines, const char *name, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return add(lines, name, text);
+}
+
+static ph_status add_place(struct lines *lines, const char *folder, bool is_resumed)
+{
+    PH_TRY(add(lines, "the output folder", folder));
+    return add(lines, "resuming", is_resumed ? "yes" : "no");
+}
+
+/* ---- data ------------------------------------------------------------------------------------------------------- */
+
+/* Of all the files that a path stands for. */
+struct sample {
+    size_t num_files;
+    uint64_t num_bytes;
+    uint64_t sums[1 + NUM_BLOCKS]; /* so far, then of the file at hand */
+};
+
+static ph_status sample_blocks(
+    int descriptor, const char *path, uint64_t num_bytes, unsigned char *block, struct sample *sample)
+{
+    const size_t size = num_bytes < BLOCK_BYTES ? (size_t)num_bytes : BLOCK_BYTES;
+    for (size_t i = 0; i < NUM_BLOCKS; i++) {
+        const uint64_t place = (num_bytes - size) / (NUM_BLOCKS - 1) * i;
+        const uint64_t at = i + 1 < NUM_BLOCKS ? place : num_bytes - size;
+        PH_TRY(ph__file_read_at(descriptor, path, at, block, size));
+        sample->sums[1 + i] = ph__checksum(block, size);
+    }
+    sample->sums[0] = ph__checksum(sample->sums, sizeof sample->sums);
+    sample->num_bytes += num_bytes;
+    sample->num_files++;
+    return PH_OK;
+}
+
+static ph_status sample_file(const char *path, unsigned char *block, struct sample *sample)
+{
+    int descriptor;
+    uint64_t num_bytes;
+    if (!ph__file_exists(path))
+        return PH_OK;
+    PH_TRY(ph__file_open(path, &descriptor, &num_bytes));
+    const ph_status status = sample_blocks(descriptor, path, num_bytes, block, sample);
+    close(descriptor);
+    return status;
+}
+
+static ph_status add_files(struct lines *lines, const char *name, const char *path)
+{
+    struct sample sample = {0};
+    const char **paths;
+    size_t num_paths;
+    char text[96];
+    unsigned char *block = ph__arena_alloc(&lines->arena, BLOCK_BYTES);
+    if (block == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__data_list(&lines->arena, path, &paths, &num_paths));
+    for (size_t i = 0; i < num_paths; i++)
+        PH_TRY(sample_file(paths[i], block, &sample));
+    snprintf(text, sizeof text, "files: %zu, bytes: %" PRIu64 ", sum: %016" PRIx64, sample.num_files,
+        sample.num_bytes, sample.sums[0]);
+    return add(lines, name, text);
+}
+
+static ph_status add_rows(struct lines *lines, const char *name, struct ph__job_rows rows)
+{
+    if (!ph__job_rows_exist(rows))
+        return add(lines, name, "none");
+    if (rows.dataset != NULL)
+        return add_number(lines, name, ph_dataset_num_rows(rows.dataset));
+    if (ph__job_rows_flow(rows))
+        return add(lines, name, "read once");
+    return add_files(lines, name, rows.path);
+}
+
+static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
+{
+    char order[96];
+    snprintf(order, sizeof order, "%d, %zu bytes, %zu lanes", job->is_shuffled, job->shuffle_bytes,
+        job->shuffle_lanes);
+    PH_TRY(add(lines, "the order of the rows", order));
+    PH_TRY(add_number(lines, "data.max_bad_rows", job->max_bad_rows));
+    PH_TRY(add_rows(lines, "data.train", ph__job_train(job)));
+    PH_TRY(add_rows(lines, "data.valid", ph__job_valid(job)));
+    return add_rows(lines, "data.test", ph__job_test(job));
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+static ph_status add_section(struct lines *lines, const struct ph_option_table *table, const void *settings)
+{
+    const struct ph_section section = {table, (void *)(uintptr_t)settings}; /* which are read alone */
+    const char *text;
+    PH_TRY(ph__config_values(&section, &lines->arena, &text));
+    return add_lines(lines, text);
+}
+
+static ph_status add_settings(struct lines *lines, const struct ph_train_job *job)
+{
+    const struct ph_optimizer_section optimizer = {
+        .settings = *job->optimizer,
+        .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups},
+    };
+    struct ph_parallel_settings parallel = *job->parallel;
+    const char *identity;
+    parallel.hub_secret_file = NULL;
+    parallel.plan = parallel.transport = NULL; /* which are compared when it is made, and when ranks meet */
+    PH_TRY(ph__model_identity(job->model, job->negative_rate, &lines->arena, &identity));
+    PH_TRY(add_lines(lines, identity));
+    PH_TRY(add_section(lines, &ph__train_options, job->train));
+    PH_TRY(add_section(lines, &ph__optimizer_options, &optimizer));
+    return add_section(lines, &ph__parallel_options, &parallel);
+}
+
+static ph_status add_table(struct lines *lines, const struct ph_plan_table *table)
+{
+    PH_TRY(
+        ph__writer_printf(lines->writer, "the plan of %s=%s", table->name, ph__shard_kind_name(table->kind)));
+    for (size_t i = 0; i < table->num_places; i++)
+        PH_TRY(ph__writer_printf(lines->writer, " %u", table->places[i]));
+    return add_lines(lines, "\n");
+}
+
+/* ---- all three --------------------------------------------------------------------------------------------------- */
+
+/* Sums over all of a gradient, as for clipping, round as the kernels add: with others a rank's own copy of what is on all
+ * ranks would drift away from theirs. */
+static ph_status add_isa(struct lines *lines)
+{
+    enum ph_isa isa;
+    PH_TRY(ph__cpu_isa(&isa));
+    return add(lines, "the instruction set (PHLOEM_ISA sets it)", ph__isa_name(isa));
+}
+
+static ph_status describe_run(struct lines *lines, const struct ph__config_run *run)
+{
+    const char *config;
+    char program[65];
+    PH_TRY(add_isa(lines));
+    PH_TRY(ph__program_digest(program));
+    PH_TRY(add_sum(lines, "the program", program));
+    PH_TRY(add_place(lines, run->folder, run->is_resumed));
+    PH_TRY(ph__job_config_common(run->config, &lines->arena, &config));
+    return add_lines(lines, config);
+}
+
+static ph_status describe_job(struct lines *lines, const struct ph_train_job *job)
+{
+    char encoder[65];
+    PH_TRY(add_isa(lines));
+    PH_TRY(add_place(lines, job->folder, job->is_resumed));
+    PH_TRY(add_number(lines, "seed", job->seed));
+    PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "wanted" : "not wanted"));
+    PH_TRY(add_settings(lines, job));
+    PH_TRY(add_data(lines, job));
+    PH_TRY(ph__encoder_digest(job->encoder, encoder));
+    return add_sum(lines, "the encoder", encoder);
+}
+
+ph_status ph__agree_on_run(const struct ph__config_run *run)
+{
+    struct lines lines;
+    ph_status status = begin(&lines);
+    if (status == PH_OK)
+        status = describe_run(&lines, run);
+    return end(&lines, run->comm, status);
+}
+
+ph_status ph__agree_on_job(const struct ph_train_job *job)
+{
+    struct lines lines;
+    ph_status status = begin(&lines);
+    if (status == PH_OK)
+        status = describe_job(&lines, job);
+    return end(&lines, job->comm, status);
+}
+
+ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph_plan *plan)
+{
+    struct lines lines;
+    ph_status status = begin(&lines);
+    for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
+        status = add_table(&lines, &plan->tables[i]);
+    return end(&lines, comm, status);
+}

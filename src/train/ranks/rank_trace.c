@@ -1,0 +1,198 @@
+#include "train/ranks/rank_trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/ranks/rank_texts.h"
+
+/* Of one rank's text: far above what its events take. */
+#define MOST_TEXT_BYTES ((size_t)4 << 30)
+
+void ph__rank_trace_step(struct ph_trace *trace, const struct ph__rank_figures *figures, uint64_t step)
+{
+    const struct ph_trace_argument argument = {"step", step};
+    if (figures->record != NULL)
+        ph__trace_add_with(
+            trace, "step", "step", PH_RANK_TRACK_STEPS, figures->begun_ns, figures->latest_ns, &argument, 1);
+}
+
+/* ---- tracks of what is in flight --------------------------------------------------------------------------------------- */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct ph_comm_flight *a = left, *b = right;
+    if (a->started_ns != b->started_ns)
+        return a->started_ns < b->started_ns ? -1 : 1;
+    return a->done_ns < b->done_ns ? -1 : a->done_ns > b->done_ns;
+}
+
+/* Tracks, each with the end of what was put on it last. */
+struct lanes {
+    uint64_t *ends;
+    size_t count;
+};
+
+/* The first that is free again. */
+static uint32_t take_lane(struct lanes *lanes, const struct ph_comm_flight *flight)
+{
+    size_t lane = 0;
+    while (lane < lanes->count && lanes->ends[lane] > flight->started_ns)
+        lane++;
+    if (lane == lanes->count)
+        lanes->count++;
+    lanes->ends[lane] = flight->done_ns;
+    return (uint32_t)(PH_RANK_TRACK_FLIGHTS + lane);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------------ */
+
+static ph_status write_flight(const struct ph_trace_process *process, const struct ph_comm_record *record,
+    const struct ph_comm_flight *flight, uint32_t track, uint64_t flow)
+{
+    const char *what = record->topics[flight->topic].what;
+    const struct ph_trace_event event = {what, "in flight", flight->started_ns,
+        flight->done_ns - flight->started_ns, track, 3,
+        {{"sent_bytes", flight->sent_bytes}, {"received_bytes", flight->received_bytes},
+            {"messages", flight->num_messages}}};
+    const struct ph_trace_event wait = {
+        what, "wait", flight->wait_ns, flight->waited_ns, PH_RANK_TRACK_WAITS, 0, {{0}}};
+    PH_TRY(ph__trace_process_event(process, &event));
+    if (flight->waited_ns == 0)
+        return PH_OK;
+    PH_TRY(ph__trace_process_event(process, &wait));
+    return ph__trace_process_flow(process, flow, &event, &wait);
+}
+
+static ph_status write_flights(const struct ph_trace_process *process, const struct ph_comm_record *record,
+    struct ph_comm_flight *flights, struct lanes *lanes)
+{
+    memcpy(flights, record->flights, record->num_flights * sizeof *flights);
+    qsort(flights, record->num_flights, sizeof *flights, by_start);
+    for (size_t i = 0; i < record->num_flights; i++) {
+        const uint64_t flow = (uint64_t)process->id << 32 | i;
+        PH_TRY(write_flight(process, record, &flights[i], take_lane(lanes, &flights[i]), flow));
+    }
+    return PH_OK;
+}
+
+static ph_status write_polls(const struct ph_trace_process *process, const struct ph_comm_record *record)
+{
+    for (size_t i = 0; i < record->num_polls; i++) {
+        const struct ph_comm_poll *poll = &record->polls[i];
+        const struct ph_trace_event event = {
+            "poll", "poll", poll->began_ns, poll->duration_ns, PH_RANK_TRACK_WAITS, 0, {{0}}};
+        PH_TRY(ph__trace_process_event(process, &event));
+    }
+    return PH_OK;
+}
+
+static ph_status write_record(
+    const struct ph_trace_process *process, const struct ph_comm_record *record, size_t *num_lanes_out)
+{
+    struct ph_comm_flight *flights = calloc(record->num_flights + 1, sizeof *flights);
+    struct lanes lanes = {.ends = calloc(record->num_flights + 1, sizeof *lanes.ends)};
+    const ph_status status = flights != NULL && lanes.ends != NULL
+                                 ? write_flights(process, record, flights, &lanes)
+                                 : ph_fail(PH_ERROR_MEMORY, "no memory for a trace of what ranks exchange");
+    *num_lanes_out = lanes.count;
+    free(flights);
+    free(lanes.ends);
+    return status;
+}
+
+static ph_status name_tracks(
+    const struct ph_trace_process *process, const char *rank, size_t num_threads, size_t num_lanes)
+{
+    char name[48];
+    PH_TRY(ph__trace_process_name(process, rank));
+    for (uint32_t thread = 0; thread < num_threads; thread++) {
+        snprintf(name, sizeof name, "operators, thread %" PRIu32, thread);
+        PH_TRY(ph__trace_thread_name(process, thread, name));
+    }
+    PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_STEPS, "steps"));
+    PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_WAITS, "waits and polls"));
+    for (uint32_t lane = 0; lane < num_lanes; lane++) {
+        snprintf(name, sizeof name, "in flight %" PRIu32, lane + 1);
+        PH_TRY(ph__trace_thread_name(process, PH_RANK_TRACK_FLIGHTS + lane, name));
+    }
+    return PH_OK;
+}
+
+/* ---- one rank's text --------------------------------------------------------------------------------------------------- */
+
+/* Its first line is how many events there were no room for. */
+static ph_status write_own(
+    const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, struct ph_writer *writer)
+{
+    const struct ph_trace_process process = {
+        (uint32_t)ph_comm_rank(comm), ph__rank_clock_between(&parts->first, &parts->last), writer};
+    uint64_t num_dropped = ph__trace_num_dropped(parts->trace) + parts->record->num_dropped;
+    char rank[64];
+    size_t num_lanes;
+    snprintf(rank, sizeof rank, "rank %zu of %zu, host %zu", ph_comm_rank(comm), ph_comm_world_size(comm),
+        ph__comm_own_host(comm));
+    PH_TRY(ph__writer_printf(writer, "%" PRIu64 "\n", num_dropped));
+    PH_TRY(ph__trace_process_events(&process, parts->trace));
+    PH_TRY(write_polls(&process, parts->record));
+    PH_TRY(write_record(&process, parts->record, &num_lanes));
+    PH_TRY(name_tracks(&process, rank, parts->num_threads, num_lanes));
+    return ph__writer_finish(writer);
+}
+
+static ph_status own_text(
+    const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, char **text_out, size_t *size_out)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open_memory("trace of a rank", MOST_TEXT_BYTES, &writer));
+    const ph_status status = write_own(parts, comm, writer);
+    if (status == PH_OK)
+        *text_out = ph__writer_take(writer, size_out);
+    ph__writer_close(writer);
+    return status;
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------------- */
+
+struct merging {
+    struct ph_writer *writer; /* NULL: this rank writes no file */
+    uint64_t num_dropped;
+};
+
+static ph_status append(void *context, size_t rank, const char *text, size_t size)
+{
+    struct merging *merging = context;
+    char *end;
+    merging->num_dropped += strtoull(text, &end, 10);
+    if (end == text || *end != '\n')
+        return ph_fail(PH_ERROR_PEER, "rank %zu has sent no trace", rank);
+    end++;
+    return ph__writer_write(merging->writer, end, size - (size_t)(end - text));
+}
+
+static ph_status merge(struct ph_comm *comm, struct ph_writer *writer, const char *text, size_t size)
+{
+    struct merging merging = {.writer = writer};
+    if (writer != NULL)
+        PH_TRY(ph__trace_merge_begin(writer));
+    PH_TRY(ph__rank_texts_read(comm, "timelines of the ranks", text, size, append, &merging));
+    if (writer == NULL)
+        return PH_OK;
+    PH_TRY(ph__trace_merge_end(writer, merging.num_dropped));
+    return ph__writer_finish(writer);
+}
+
+ph_status ph__rank_trace_write(
+    const struct ph__rank_trace_parts *parts, struct ph_comm *comm, const char *path)
+{
+    struct ph_writer *writer = NULL;
+    char *text;
+    size_t size;
+    PH_TRY(own_text(parts, comm, &text, &size));
+    ph_status status = ph_comm_rank(comm) == 0 ? ph__writer_open(path, &writer) : PH_OK;
+    if (status == PH_OK)
+        status = merge(comm, writer, text, size);
+    ph__writer_close(writer);
+    free(text);
+    return status;
+}

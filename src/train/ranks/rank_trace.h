@@ -1,0 +1,30 @@
+/* The merged timeline: one Chrome trace of all ranks' steps, operators, and exchanges.
+ *
+ * Each rank is a process of the file. Its tracks: the threads that run operators; its steps; its waits for others, and polls
+ * that took some time; and what it has in flight, on as many tracks as are in flight at once. An arrow leads from the start of
+ * what was waited for to the wait.
+ * Times are the first rank's clock's (rank_clock.h). */
+#ifndef PH_TRAIN_RANK_TRACE_H
+#define PH_TRAIN_RANK_TRACE_H
+
+#include "train/ranks/rank_clock.h"
+#include "train/ranks/rank_figures.h"
+
+/* Of tracks, behind those of threads. */
+enum ph__rank_track { PH_RANK_TRACK_STEPS = 2000, PH_RANK_TRACK_WAITS, PH_RANK_TRACK_FLIGHTS };
+
+/* The latest step that figures have counted, into the trace of its operators. NULL trace: nothing. */
+void ph__rank_trace_step(struct ph_trace *trace, const struct ph__rank_figures *figures, uint64_t step);
+
+struct ph__rank_trace_parts {
+    const struct ph_trace *trace;        /* of operators and steps; NULL: none */
+    const struct ph_comm_record *record; /* of what was in flight */
+    size_t num_threads;
+    struct ph__rank_clock first, last; /* readings before and behind it all */
+};
+
+/* All ranks call it; the first one writes the file. Errors: PH_ERROR_DISK, PH_ERROR_MEMORY, those of ph__comm_wait. */
+ph_status ph__rank_trace_write(
+    const struct ph__rank_trace_parts *parts, struct ph_comm *comm, const char *path);
+
+#endif

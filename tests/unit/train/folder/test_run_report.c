@@ -1,0 +1,221 @@
+/* What report.html holds of whole trainings; that it is sound HTML and looks right, tests/system/test_report_html.sh sees. */
+#include "train/folder/run_report.h"
+
+#include <signal.h>
+
+#include "train/folder/run_report_parts.h"
+
+#include "unit/train/train_fixture.h"
+
+static char *page; /* that page_of has read last; the arena's */
+
+static const char *page_of(const struct setup *setup)
+{
+    size_t size = 0;
+    const char *path = ph__path_join(&fixture.arena, setup->folder, "report.html");
+    assert_ok(ph__file_read(&fixture.arena, path, 1 << 24, &page, &size));
+    return page;
+}
+
+static bool is_there(const struct setup *setup, const char *name)
+{
+    return ph__file_exists(ph__path_join(&fixture.arena, setup->folder, name));
+}
+
+/* How many points the curve of that id has; SIZE_MAX: there is none. */
+static size_t points_of(const char *text, const char *id)
+{
+    char begin[96];
+    snprintf(begin, sizeof begin, "<g id=\"%s\" data-points=\"", id);
+    const char *at = strstr(text, begin);
+    return at != NULL ? (size_t)strtoul(at + strlen(begin), NULL, 10) : SIZE_MAX;
+}
+
+static void assert_holds(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("the page lacks: %s", part);
+}
+
+static struct setup *set_up_report(const char *model, const char *folder)
+{
+    struct setup *setup = set_up(model, folder);
+    setup->train.report = true;
+    setup->train.report_seconds = 0;
+    return setup;
+}
+
+static void a_finished_training_has_all_sections(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {
+        "figures", "curves", "calibration", "operators", "tables", "ids", "graph", "memory"};
+    struct setup *setup = set_up_report("dlrm", "whole");
+    struct ph_train_summary summary = train(setup);
+    page_of(setup);
+    char text[128];
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        snprintf(text, sizeof text, "<section id=\"%s\">", ids[i]);
+        assert_holds(page, text);
+    }
+    snprintf(text, sizeof text, "<dd class=\"value\">%.5f</dd>", summary.test.auc);
+    assert_holds(page, text);
+    assert_int_equal(points_of(page, "loss-curve"), summary.steps);
+    assert_int_equal(points_of(page, "valid-auc-curve"), summary.epochs);
+    assert_true(points_of(page, "calibration-points") >= 5);
+    assert_holds(page, "Of 500 samples of the test data");
+    assert_holds(page, "Finished after 36 steps in 3 epochs, ended by train.epochs");
+    assert_holds(page, "embedding.C1");
+    assert_holds(page, "linear_backward_weight");
+    assert_holds(page, "id=\"model-graph\"");
+    assert_null(strstr(page, "<section id=\"config\">")); /* nobody has left one */
+    free(setup);
+}
+
+static void what_is_not_measured_is_left_out(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("lr", "bare");
+    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->train.epochs = 1;
+    train(setup);
+    page_of(setup);
+    assert_int_equal(points_of(page, "loss-curve"), 12);
+    assert_int_equal(points_of(page, "valid-loss-curve"), SIZE_MAX);
+    assert_null(strstr(page, "<section id=\"calibration\">"));
+    assert_holds(page, "<dd>none</dd>");
+    free(setup);
+}
+
+static void calibration_is_on_validation_data_where_there_is_no_other(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("fm", "untested");
+    setup->job.test_path = NULL;
+    train(setup);
+    assert_holds(page_of(setup), "Of 500 samples of the validation data");
+    free(setup);
+}
+
+/* Of a low base rate the axes are logarithmic: a rate of nothing has no place there, but its samples count. */
+static void groups_without_a_positive_are_shown_too(void **state)
+{
+    (void)state;
+    struct ph__metrics_file metrics = {.has_calibration = true, .calibrated_on = "test"};
+    struct setup setup = {0};
+    struct ph_html *html;
+    for (size_t i = 0; i < 20; i++)
+        metrics.calibration.bins[i] =
+            (struct ph__calibration_bin){1000, 0.1 * (double)(i + 1), i % 2 == 0 ? 0 : 1};
+    snprintf(setup.folder, sizeof setup.folder, "%s", test_folder());
+    assert_ok(ph__html_open(ph__path_join(&fixture.arena, setup.folder, "report.html"), "t", &html));
+    ph__run_report_calibration(html, &metrics);
+    assert_ok(ph__html_finish(html));
+    ph__html_close(html);
+    assert_int_equal(points_of(page_of(&setup), "calibration-points"), 10);
+}
+
+static volatile int stop;
+
+static ph_status stop_at_15(void *context, const struct ph_train_progress *progress)
+{
+    (void)context;
+    if (progress->step == 15)
+        stop = SIGTERM;
+    return PH_OK;
+}
+
+/* Stopped, it shows how far it got; resumed, all of it. */
+static void curves_of_a_resumed_training_are_whole(void **state)
+{
+    (void)state;
+    const struct ph_train_observer observer = {.on_progress = stop_at_15};
+    struct setup *setup = set_up_report("deepfm", "resumed");
+    struct ph_train_summary summary;
+    setup->job.observer = &observer;
+    setup->job.stop_signal = &stop;
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
+    page_of(setup);
+    assert_holds(page, "Not finished: stopped at step 16, in epoch 2");
+    assert_int_equal(points_of(page, "loss-curve"), 15);
+    assert_false(is_there(setup, "summary.json"));
+    stop = 0;
+    setup->job.observer = NULL;
+    setup->job.is_resumed = true;
+    assert_ok(ph_train(&setup->job, &summary));
+    page_of(setup);
+    assert_holds(page, "; resumed at step 16");
+    assert_int_equal(points_of(page, "loss-curve"), 36);
+    assert_int_equal(points_of(page, "valid-loss-curve"), 3);
+    assert_holds(page, "of the 20 steps that this process took");
+    free(setup);
+}
+
+static void a_profile_of_all_steps_is_called_one(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("fm", "profiled");
+    setup->job.profile_file = fopen(test_path("profile.txt"), "w");
+    assert_non_null(setup->job.profile_file);
+    train(setup);
+    fclose(setup->job.profile_file);
+    assert_holds(page_of(setup), "measured on all 36 steps that this process took.");
+    free(setup);
+}
+
+static void a_training_that_fails_leaves_what_it_had(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("dnn", "failed");
+    struct ph_train_summary summary;
+    make_divergent(setup);
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
+    assert_holds(page_of(setup), "Not finished");
+    assert_holds(page, "Why: epoch 1, step ");
+    free(setup);
+}
+
+/* The one row that the first sample names, of 40; by the end of a pass all of them. */
+static void rows_met_are_counted(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("fm", "ids");
+    train(setup);
+    page_of(setup);
+    assert_holds(page, "id=\"id-table\"");
+    assert_holds(
+        page, "<td>C1</td><td class=\"number\">40</td><td><span class=\"bar\" style=\"width:100.00%\">");
+    setup->train.batch_size = setup->train.max_steps = 1;
+    train(setup);
+    page_of(setup);
+    assert_holds(
+        page, "<td>C1</td><td class=\"number\">40</td><td><span class=\"bar\" style=\"width:2.50%\">");
+    assert_holds(page, "No step was measured: this process took 1 of them");
+    free(setup);
+}
+
+static void nothing_is_left_where_it_is_not_wanted(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up_report("lr", "off");
+    setup->train.report = false;
+    train(setup);
+    assert_false(is_there(setup, "report.html"));
+    free(setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_finished_training_has_all_sections),
+        cmocka_unit_test(what_is_not_measured_is_left_out),
+        cmocka_unit_test(calibration_is_on_validation_data_where_there_is_no_other),
+        cmocka_unit_test(groups_without_a_positive_are_shown_too),
+        cmocka_unit_test(curves_of_a_resumed_training_are_whole),
+        cmocka_unit_test(a_profile_of_all_steps_is_called_one),
+        cmocka_unit_test(a_training_that_fails_leaves_what_it_had),
+        cmocka_unit_test(rows_met_are_counted),
+        cmocka_unit_test(nothing_is_left_where_it_is_not_wanted),
+    };
+    return cmocka_run_group_tests(tests, make_data, drop_data);
+}
